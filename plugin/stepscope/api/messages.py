@@ -1,0 +1,193 @@
+"""The API's answers, as wire types; `frontend/src/api/types.gen.ts` is generated from them.
+
+Routes (GET only; `trace` and `run` are opaque ids; errors are an `ApiError` with its HTTP status):
+
+| route | answer |
+|---|---|
+| `api/runs` | `Runs`: what was found and how far reading has come; poll it while `loading` |
+| `api/runs/<run>/advice` | `report.RunReport`, plus nothing else |
+| `api/traces/<trace>/overview` | `Overview` |
+| `api/traces/<trace>/operators?group=name\\|shape` | `Table` |
+| `api/traces/<trace>/kernels?group=name\\|launch` | `Table` |
+| `api/schema` | JSON Schema of the report |
+
+A run or trace that is still being read answers 409 with `code` `still-loading`; an unknown one 404.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from stepscope.report import DeviceReport, HealthItem, Problem, StepReport, Unit
+
+State = Literal["queued", "reading", "ready", "unreadable"]
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far the reading of one file has come."""
+
+    phase: str
+    bytes_done: int
+    bytes_total: int
+    events: int
+
+
+class Span(msgspec.Struct, frozen=True):
+    """One recording of a worker: one trace file."""
+
+    trace: str
+    label: str
+    """`1`, `2`, … in order of recording."""
+    file: str
+    """The file's name, for people; never used to ask for it."""
+    state: State
+    progress: Progress | None
+    problem: Problem | None
+
+
+class Worker(msgspec.Struct, frozen=True):
+    """One process of a run."""
+
+    name: str
+    rank: int | None
+    spans: tuple[Span, ...]
+
+
+class RunState(msgspec.Struct, frozen=True):
+    """A run: a folder with traces."""
+
+    id: str
+    name: str
+    synthetic: bool
+    state: State
+    """`ready` as soon as one of its files is, and none is still being read."""
+    workers: tuple[Worker, ...]
+
+
+class Runs(msgspec.Struct, frozen=True):
+    """Everything found under the log directory."""
+
+    schema: int
+    logdir: str
+    scanning: bool
+    """True until the first look through the folder is over."""
+    loading: bool
+    """True while any file is queued or being read."""
+    runs: tuple[RunState, ...]
+    problems: tuple[Problem, ...]
+    looked_for: str
+    """Which file names count as traces."""
+
+
+class Category(msgspec.Struct, frozen=True):
+    """One category of step time."""
+
+    id: str
+    label: str
+    help: str
+
+
+class StepRow(msgspec.Struct, frozen=True):
+    """One step and where its time went; `parts_ns` follows `Overview.categories`."""
+
+    number: int
+    name: str
+    start_ns: int
+    duration_ns: int
+    parts_ns: tuple[int, ...]
+
+
+class TopRow(msgspec.Struct, frozen=True):
+    """One line of a short list; `view` and `search` lead to the whole story."""
+
+    name: str
+    detail: str
+    value: int | float
+    unit: Unit
+    share: float | None
+    view: str
+    search: str
+
+
+class IdleCause(msgspec.Struct, frozen=True):
+    """One cause of device idle time, per step."""
+
+    id: str
+    label: str
+    help: str
+    idle_ns: int
+    share: float
+    """Of the step."""
+
+
+class Overview(msgspec.Struct, frozen=True):
+    """Where the step time of one recording goes."""
+
+    schema: int
+    trace: str
+    worker: str
+    span: str
+    verdict: str
+    dialect: str
+    synthetic: bool
+    device_label: str
+    """What this vendor calls a device: `GPU`, `XPU`, `CPU`."""
+    environment: dict[str, str]
+    """What the trace says of how it was made: versions, flags, ranks."""
+    window_ns: int
+    step: StepReport
+    categories: tuple[Category, ...]
+    steps: tuple[StepRow, ...]
+    devices: tuple[DeviceReport, ...]
+    idle: tuple[IdleCause, ...]
+    top_operators: tuple[TopRow, ...]
+    top_kernels: tuple[TopRow, ...]
+    longest_gaps: tuple[TopRow, ...]
+    health: tuple[HealthItem, ...]
+
+
+class Column(msgspec.Struct, frozen=True):
+    """One column of a table."""
+
+    key: str
+    label: str
+    unit: Unit
+    help: str
+    hidden: bool = False
+    """True where the column is off until asked for."""
+
+
+class Table(msgspec.Struct, frozen=True):
+    """A table by columns. `values[column.key]` holds `row_count` entries; null is *not recorded*."""
+
+    schema: int
+    columns: tuple[Column, ...]
+    row_count: int
+    values: dict[str, list[Any]]
+    sort: str
+    """Key of the column to sort by at first, largest first."""
+    groups: tuple[str, ...]
+    """The groupings that this table can be asked for."""
+    group: str
+    total_ns: int
+    """What the share columns are a share of."""
+    empty: str = ""
+    """Where there is no row: why, and what would record it."""
+
+
+class ApiError(msgspec.Struct, frozen=True):
+    """Why a request has no answer."""
+
+    code: str
+    message: str
+    hint: str = ""
+
+
+def schemas() -> dict[str, Any]:
+    """Return one JSON Schema document holding every answer of the API."""
+    from stepscope.report import RunReport
+
+    _, components = msgspec.json.schema_components(
+        (Runs, RunReport, Overview, Table, ApiError), ref_template="#/$defs/{name}"
+    )
+    return {"$defs": components}

@@ -1,0 +1,197 @@
+"""What stepscope hands out: the answers about a log, as frozen wire types.
+
+`stepscope advise --format json` prints one `Report`; its JSON Schema is `stepscope schema`.
+Fields are only ever added within a schema number. Every number's name ends in its unit:
+`_ns` nanoseconds, `_bytes` bytes, `_share` a fraction from 0 to 1, `_count` a plain number.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+SCHEMA_VERSION = 1
+
+Severity = Literal["critical", "warning", "info"]
+Confidence = Literal["high", "medium", "low"]
+Status = Literal["found", "passed", "not-applicable", "failed", "suppressed"]
+View = Literal["advice", "overview", "operators", "kernels"]
+Unit = Literal["ns", "bytes", "share", "count", "bytes/s", "text", "code"]
+
+
+class Link(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A place in the page that shows what a piece of evidence is about."""
+
+    view: View
+    search: str | None = None
+    """Text for the view's search box."""
+    group: str | None = None
+    """The grouping that the view's table should use."""
+    step: int | None = None
+    """The number in `ProfilerStep#N`."""
+    start_ns: int | None = None
+    end_ns: int | None = None
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """One measured fact behind a finding: a label, a value with its unit, and where to see it."""
+
+    label: str
+    value: int | float | str
+    unit: Unit
+    link: Link | None = None
+
+
+class EventReference(msgspec.Struct, frozen=True):
+    """One event of the trace that shows the problem."""
+
+    name: str
+    track: str
+    """Where it ran: `thread 4711`, `GPU 0 stream 7`."""
+    start_ns: int
+    """From the trace's first event."""
+    duration_ns: int
+    detail: str = ""
+    """What matters about it here: bytes and direction, the source line, the owning operator."""
+
+
+class Fix(msgspec.Struct, frozen=True):
+    """What to change, how to see that it worked, and what it may cost."""
+
+    summary: str
+    code: str = ""
+    language: str = "python"
+    verify: str = ""
+    caveats: tuple[str, ...] = ()
+
+
+class ClaimReport(msgspec.Struct, frozen=True):
+    """What a finding could save, per step where there are steps, else over the window.
+
+    `gross_ns` is the finding alone; `net_*` what is left once every nanosecond that another
+    finding also claims has been given to one of them.
+    """
+
+    gross_ns: int
+    net_low_ns: int
+    net_high_ns: int
+    net_share: float
+    """`net_high_ns` as a share of the step (or window)."""
+    method: str
+    """One sentence that says how it was reckoned."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What one rule said of one worker's recording."""
+
+    rule: str
+    title: str
+    category: str
+    status: Status
+    worker: str
+    span: str
+    severity: Severity | None = None
+    confidence: Confidence | None = None
+    claim: ClaimReport | None = None
+    message: str = ""
+    """What was measured, in one or two plain sentences with this trace's numbers."""
+    why: str = ""
+    """Why the state that the rule names costs time."""
+    evidence: tuple[Evidence, ...] = ()
+    events: tuple[EventReference, ...] = ()
+    fix: Fix | None = None
+    reason: str | None = None
+    """Why the rule does not apply, failed, or was suppressed."""
+    remedy: str | None = None
+    """The line of code that would record what the rule lacks."""
+    links: tuple[str, ...] = ()
+
+
+class HealthItem(msgspec.Struct, frozen=True):
+    """Something about the file itself that a reader should know."""
+
+    kind: str
+    severity: Severity
+    count: int
+    message: str
+    remedy: str = ""
+
+
+class StepReport(msgspec.Struct, frozen=True):
+    """The mean step. Without steps, `count` is 0 and the figures are of the whole window."""
+
+    count: int
+    mean_ns: int
+    standard_deviation_ns: int
+    breakdown_ns: dict[str, int]
+    """Category to nanoseconds of the mean step; the values sum to `mean_ns`."""
+
+
+class DeviceReport(msgspec.Struct, frozen=True):
+    """How one device was used within the window."""
+
+    id: int
+    name: str
+    busy_share: float
+    """Union of kernels, copies and memory sets over the window."""
+    kernel_busy_share: float
+    sm_efficiency_share: float | None
+    """Duration-weighted min(1, blocks per SM) over the window; None where not recorded."""
+    occupancy_share: float | None
+    """Duration-weighted estimated achieved occupancy of kernels that report one."""
+    tensor_core_share: float | None
+    """Share of kernel time in kernels that use matrix units; None where they cannot be told."""
+    memory_peak_bytes: int | None
+    memory_capacity_bytes: int | None
+    notes: dict[str, str]
+    """For each figure that is None, why, and what would record it."""
+
+
+class WorkerReport(msgspec.Struct, frozen=True):
+    """One worker's recording: one trace file."""
+
+    trace: str
+    """Opaque id of the recording, as the API names it."""
+    name: str
+    span: str
+    rank: int | None
+    events: int
+    dialect: str
+    synthetic: bool
+    """True where the trace was written by stepscope's synthesiser, not recorded."""
+    verdict: str
+    """One plain sentence: the step, how busy the device is, what costs most."""
+    step: StepReport
+    devices: tuple[DeviceReport, ...]
+    idle_ns: dict[str, int]
+    """Idle nanoseconds of the busiest device by cause, per step; sums to its idle time."""
+    health: tuple[HealthItem, ...]
+
+
+class RunReport(msgspec.Struct, frozen=True):
+    """A run: its workers' recordings and what every rule said of each."""
+
+    name: str
+    workers: tuple[WorkerReport, ...]
+    outcomes: tuple[Outcome, ...]
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """A file or folder that could not be read, and what to do about it."""
+
+    path: str
+    message: str
+    remedy: str
+
+
+class Report(msgspec.Struct, frozen=True):
+    """Everything `stepscope advise` found."""
+
+    runs: tuple[RunReport, ...]
+    problems: tuple[Problem, ...] = ()
+    schema: int = SCHEMA_VERSION
+    version: str = ""
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of `Report`."""
+    return msgspec.json.schema(Report)
