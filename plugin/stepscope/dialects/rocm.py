@@ -1,0 +1,20 @@
+"""AMD: roctracer's and HIP's words. Kineto files HIP calls under CUDA's categories."""
+
+import re
+
+from stepscope.dialects import Dialect
+
+DIALECT = Dialect(
+    name="rocm",
+    device="GPU",
+    vendor="AMD",
+    signature=re.compile(r"^(?:cuda_runtime|cuda_driver|Runtime)/hip|^metadata/(?:hip|roc)"),
+    blocking_call=re.compile(
+        r"^hip(?:Stream|Device|Event|Ctx)Synchronize$|^hipMemcpy(?:WithStream)?$"
+    ),
+    allocator_call=re.compile(r"^hip(?:Ext)?(?:Malloc|Free|HostAlloc|HostMalloc|HostFree)\b"),
+    # hipBLASLt and Tensile say the MFMA tile (MI16x16x16x1); composable kernel and MIOpen say xdlops
+    matrix_unit_kernel=re.compile(r"^Cijk_.*_MI\d+x\d+|xdlops|mfma|_wmma", re.IGNORECASE),
+    matrix_unit="Matrix Core",
+    memory_device_types=frozenset({1, 6}),
+)

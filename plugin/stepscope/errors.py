@@ -1,0 +1,46 @@
+"""Every error raised on purpose.
+
+```
+StepscopeError
+├── UnreadableError      a file or folder that cannot be used: path, what is wrong, what to do
+├── MissingDataError     this trace does not hold what an analysis or rule needs
+├── UsageError           the caller asked for something that does not exist
+└── NotFoundError        no run, recording or table of that name
+```
+Messages are for users: what, where, what to do.
+"""
+
+
+class StepscopeError(Exception):
+    """The base of all errors that stepscope raises on purpose."""
+
+
+class UnreadableError(StepscopeError):
+    """A file or folder cannot be used."""
+
+    def __init__(self, path: str, message: str, remedy: str) -> None:
+        super().__init__(f"{path}: {message}. {remedy}")
+        self.path = path
+        self.message = message
+        self.remedy = remedy
+
+    def __reduce__(self) -> tuple[type["UnreadableError"], tuple[str, str, str]]:
+        """Let the error cross a process boundary."""
+        return type(self), (self.path, self.message, self.remedy)
+
+
+class MissingDataError(StepscopeError):
+    """The trace does not hold what is needed; `remedy` is the line of code that records it."""
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.remedy = remedy
+
+
+class UsageError(StepscopeError):
+    """The caller asked for something that does not exist or does not fit."""
+
+
+class NotFoundError(StepscopeError):
+    """No run, recording or table has that name."""

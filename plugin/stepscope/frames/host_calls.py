@@ -1,0 +1,66 @@
+"""Operators and annotations of the host, nested with each other: the tree that torch shows.
+
+`frames.operators` and `frames.annotations` are its two halves.
+"""
+
+import pandas as pd
+
+from stepscope import call_tree
+from stepscope.dialects import Kind
+from stepscope.frames import THREAD, TIMING, Column, Schema
+from stepscope.frames.source import Source
+
+HIDDEN_NAMES = frozenset(
+    # what torch leaves out of key_averages() (torch/autograd/profiler_util.py, _filter_name)
+    {
+        "[memory]",
+        "[OutOfMemory]",
+        "profiler::_record_function_enter",
+        "profiler::_record_function_enter_new",
+        "profiler::_record_function_exit",
+        "aten::is_leaf",
+        "aten::output_nr",
+        "aten::_version",
+    }
+)
+SCHEMA: Schema = (
+    *TIMING,
+    THREAD,
+    Column("is_operator", "bool", "", "False for an annotation (`record_function`, a step)."),
+    Column("parent", "int64", "id", "Row of the call it was made from, -1 at the top."),
+    Column("depth", "int64", "count", "How many calls it is nested in."),
+    Column("self_ns", "int64", "ns", "Duration without its direct children."),
+    Column("input_dims", "category", "text", "Shapes of the inputs (JSON), with record_shapes."),
+    Column("input_types", "category", "text", "Types of the inputs (JSON), with record_shapes."),
+    Column("concrete_inputs", "category", "text", "Values of scalar inputs (JSON)."),
+    Column("sequence_number", "int64", "id", "Links forward and backward; -1 where none."),
+    Column("call_stack", "category", "text", "Python frames, where the file holds them as text."),
+)
+
+
+def build(source: Source) -> pd.DataFrame:
+    """Return one row an operator or annotation, in `SCHEMA` columns, in the order they began."""
+    rows = source.rows(Kind.OPERATOR, Kind.ANNOTATION)
+    names = source.text(source.columns.name[rows])
+    hidden = names.categories.isin(list(HIDDEN_NAMES))
+    rows = rows[~hidden[names.codes]] if len(hidden) else rows
+    timing = source.timing(rows)
+    thread = source.thread(rows)
+    nesting = call_tree.nest(
+        thread.codes.astype("int64"), timing["start_ns"], timing["duration_ns"]
+    )
+    return pd.DataFrame(
+        {
+            **timing,
+            "thread": thread,
+            "is_operator": source.kinds[rows] == int(Kind.OPERATOR),
+            "parent": nesting.parent,
+            "depth": nesting.depth,
+            "self_ns": nesting.self_ns,
+            "input_dims": source.label("Input Dims", rows, "Input dims"),
+            "input_types": source.label("Input type", rows),
+            "concrete_inputs": source.label("Concrete Inputs", rows),
+            "sequence_number": source.whole("Sequence number", rows),
+            "call_stack": source.label("Call stack", rows),
+        }
+    )

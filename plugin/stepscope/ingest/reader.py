@@ -1,0 +1,122 @@
+"""Read one trace file: inflate, walk the top level, hand every event to the columns."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from stepscope import storage
+from stepscope.errors import UnreadableError
+from stepscope.ingest.columns import ColumnBuilder, EventColumns, Incident
+from stepscope.ingest.documents import Document
+from stepscope.ingest.inflate import Inflater
+
+Progress = Callable[[int, int, int], None]
+"""Called with bytes read of the file, the file's bytes, and events so far."""
+
+EVENTS_A_REPORT = 20_000
+RECORD_AGAIN = "Record it again, or copy it again from where it was written"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How much one file may cost; beyond that it is refused with a clear error."""
+
+    inflated_bytes: int = 16 * 2**30
+    """A trace of 16 GiB of JSON is far beyond what fits in memory as Python objects."""
+
+
+def read(path: str, progress: Progress | None = None, limits: Limits = Limits()) -> EventColumns:
+    """Read a trace file, gzipped or plain, of any name.
+
+    A truncated or damaged file gives what it holds; what was lost is in `incidents`.
+
+    Raises:
+        UnreadableError: the file cannot be opened, is empty, is no JSON, or holds no event.
+    """
+    try:
+        size = storage.stamp(path).size_bytes
+        with storage.open_binary(path) as stream:
+            return _read(path, Inflater(stream, limits.inflated_bytes), size, progress)
+    except OSError as error:
+        message = error.strerror or str(error)
+        raise UnreadableError(path, f"cannot be read: {message}", "Check the file") from error
+
+
+def _read(path: str, inflater: Inflater, size: int, progress: Progress | None) -> EventColumns:
+    document = Document(inflater.texts())
+    builder = ColumnBuilder()
+    for count, event in enumerate(document.events(), start=1):
+        builder.add(event)
+        if progress and count % EVENTS_A_REPORT == 0:
+            progress(inflater.bytes_read, size, count)
+    if inflater.over_limit:
+        message = f"holds more than {inflater.limit_bytes / 2**30:.0f} GiB of JSON"
+        raise UnreadableError(path, message, "Record fewer steps, or without with_stack")
+    incidents = tuple(_incidents(inflater, document))
+    if not builder.starts_ns:
+        raise _unusable(path, size, document, incidents)
+    return builder.finish(document.metadata, incidents)
+
+
+def _unusable(
+    path: str, size: int, document: Document, incidents: tuple[Incident, ...]
+) -> UnreadableError:
+    if size == 0:
+        return UnreadableError(path, "the file is empty", RECORD_AGAIN)
+    if document.has_events_key:
+        return UnreadableError(
+            path,
+            "is a trace without a single event" if not incidents else incidents[0].message,
+            "Call profiler.step() in the loop, and let the schedule reach its active steps",
+        )
+    if document.is_json:
+        return UnreadableError(
+            path,
+            "is JSON, but no torch profiler trace: it has no traceEvents",
+            "Give a file written by torch.profiler (export_chrome_trace)",
+        )
+    return UnreadableError(
+        path,
+        "is no trace: it is not JSON",
+        "Give a file written by torch.profiler (.pt.trace.json or .pt.trace.json.gz)",
+    )
+
+
+def _incidents(inflater: Inflater, document: Document) -> Iterator[Incident]:
+    if inflater.damage:
+        yield Incident(
+            kind="truncated-gzip",
+            count=1,
+            message=f"the gzip stream {inflater.damage}; what came before is shown",
+            remedy=RECORD_AGAIN,
+        )
+    if document.is_truncated:
+        yield Incident(
+            kind="truncated-json",
+            count=1,
+            message="the file ends in the middle; the complete events before are shown",
+            remedy="Let the training process finish writing; do not kill it in on_trace_ready",
+        )
+    if inflater.replaced_count:
+        yield Incident(
+            kind="invalid-utf8",
+            count=inflater.replaced_count,
+            message="pieces of text are no UTF-8; the broken characters were replaced",
+        )
+    if document.repaired_count:
+        yield Incident(
+            kind="repaired-events",
+            count=document.repaired_count,
+            message="events were no valid JSON and were repaired",
+        )
+    if document.skipped_count:
+        yield Incident(
+            kind="skipped-events",
+            count=document.skipped_count,
+            message=f"events could not be repaired ({document.skipped_characters} characters)",
+        )
+    if document.not_a_number_count:
+        yield Incident(
+            kind="not-a-number",
+            count=document.not_a_number_count,
+            message="values are NaN or infinite and count as not recorded",
+        )

@@ -1,0 +1,189 @@
+"""`Trace` is one worker's recording; `Run` is all recordings of a folder."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+import pandas as pd
+
+from stepscope.dialects import Dialect
+from stepscope.frames import (
+    copies,
+    device_events,
+    host_calls,
+    kernels,
+    memory_events,
+    python_calls,
+    runtime_calls,
+    steps,
+)
+from stepscope.frames.source import Source, source
+from stepscope.ingest import EventColumns
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Trace:
+    """One recording of one worker: its frames, built when first asked for.
+
+    Each frame's columns are documented in `stepscope.frames.<name>.SCHEMA`.
+    """
+
+    worker: str
+    span: str
+    source: Source
+    id: str = ""
+    path: str = ""
+
+    @property
+    def columns(self) -> EventColumns:
+        """Every event as the file has it."""
+        return self.source.columns
+
+    @property
+    def dialect(self) -> Dialect:
+        """The vendor's vocabulary."""
+        return self.source.dialect
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """The file's top-level keys beside the events."""
+        return self.source.columns.metadata
+
+    @property
+    def rank(self) -> int | None:
+        """The worker's place in the process group (`distributedInfo.rank`), if recorded."""
+        info = self.metadata.get("distributedInfo")
+        rank = info.get("rank") if isinstance(info, Mapping) else None
+        return int(rank) if isinstance(rank, int) or (isinstance(rank, str) and rank.isdigit()) else None
+
+    @property
+    def is_synthetic(self) -> bool:
+        """Whether stepscope's synthesiser wrote the file."""
+        mark = self.metadata.get("stepscope")
+        return isinstance(mark, Mapping) and bool(mark.get("synthetic"))
+
+    @property
+    def host_calls(self) -> pd.DataFrame:
+        """Operators and annotations, nested: see `frames.host_calls`."""
+        return _host_calls(self)
+
+    @property
+    def operators(self) -> pd.DataFrame:
+        """Operators (`aten::…`): the operator rows of `host_calls`."""
+        return self.host_calls[self.host_calls["is_operator"]]
+
+    @property
+    def annotations(self) -> pd.DataFrame:
+        """`record_function` ranges and the profiler's own: the other rows of `host_calls`."""
+        return self.host_calls[~self.host_calls["is_operator"]]
+
+    @property
+    def runtime_calls(self) -> pd.DataFrame:
+        """Calls into the runtime and driver: see `frames.runtime_calls`."""
+        return _runtime_calls(self)
+
+    @property
+    def device_events(self) -> pd.DataFrame:
+        """Kernels, copies and memory sets: see `frames.device_events`."""
+        return _device_events(self)
+
+    @property
+    def kernels(self) -> pd.DataFrame:
+        """Kernels: see `frames.kernels`."""
+        return _kernels(self)
+
+    @property
+    def copies(self) -> pd.DataFrame:
+        """Copies: see `frames.copies`."""
+        return _copies(self)
+
+    @property
+    def memory(self) -> pd.DataFrame:
+        """Allocations and releases: see `frames.memory_events`."""
+        return _memory(self)
+
+    @property
+    def python_calls(self) -> pd.DataFrame:
+        """Python functions: see `frames.python_calls`."""
+        return _python_calls(self)
+
+    @property
+    def steps(self) -> pd.DataFrame:
+        """Steps of the loop: see `frames.steps`."""
+        return _steps(self)
+
+    def __len__(self) -> int:
+        """Return how many events the file holds."""
+        return len(self.columns)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Run:
+    """All recordings of one folder."""
+
+    name: str
+    workers: tuple[Trace, ...] = field(default=())
+
+
+def trace_from_columns(
+    columns: EventColumns, *, worker: str, span: str = "1", identity: str = "", path: str = ""
+) -> Trace:
+    """Return the recording whose events these are."""
+    return Trace(worker=worker, span=span, source=source(columns), id=identity, path=path)
+
+
+def computed(analysis: Callable[[Trace], T]) -> Callable[[Trace], T]:
+    """Let an analysis be called anywhere, and run at most once a trace."""
+    results: WeakKeyDictionary[Trace, T] = WeakKeyDictionary()
+
+    @wraps(analysis)
+    def once(trace: Trace) -> T:
+        if trace not in results:
+            results[trace] = analysis(trace)
+        return results[trace]
+
+    return once
+
+
+@computed
+def _host_calls(trace: Trace) -> pd.DataFrame:
+    return host_calls.build(trace.source)
+
+
+@computed
+def _runtime_calls(trace: Trace) -> pd.DataFrame:
+    return runtime_calls.build(trace.source)
+
+
+@computed
+def _device_events(trace: Trace) -> pd.DataFrame:
+    return device_events.build(trace.source)
+
+
+@computed
+def _kernels(trace: Trace) -> pd.DataFrame:
+    return kernels.build(trace.source, trace.device_events)
+
+
+@computed
+def _copies(trace: Trace) -> pd.DataFrame:
+    return copies.build(trace.source, trace.device_events)
+
+
+@computed
+def _memory(trace: Trace) -> pd.DataFrame:
+    return memory_events.build(trace.source)
+
+
+@computed
+def _python_calls(trace: Trace) -> pd.DataFrame:
+    return python_calls.build(trace.source)
+
+
+@computed
+def _steps(trace: Trace) -> pd.DataFrame:
+    return steps.build(trace.host_calls)
