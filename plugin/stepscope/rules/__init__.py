@@ -6,10 +6,10 @@ intervals; `stepscope.advise` gives every nanosecond to one claim only.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 from stepscope.intervals import Intervals
 from stepscope.report import Confidence, Evidence, EventReference, Fix, Severity
@@ -25,18 +25,11 @@ WARNING_SHARE = 0.05
 INFO_SHARE = 0.01
 """Recoverable share of the window: xprof's 5 and 20 % for input, torch-tb-profiler's 5 %."""
 
-ClaimKind = Literal["idle", "busy", "throughput"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Claim:
-    """Time that the fix could win back.
+    """Time that the fix could win back. A gain in throughput alone is no claim: it is evidence."""
 
-    `idle` time counts in full; `busy` time should already be scaled by the caller's factors;
-    `throughput` gains make no step shorter and stay outside the sum.
-    """
-
-    kind: ClaimKind
     intervals: Intervals
     """What could be saved, on the window's clock (int64, shape (n, 2), nanoseconds)."""
     low: float = CALIBRATED_LOW
@@ -83,7 +76,6 @@ class Rule(Generic[OptionsT]):
     since: str = "0.1.0"
     origin: str = ""
     """Where the check and its thresholds come from."""
-    tags: tuple[str, ...] = field(default=())
 
 
 def all_rules() -> tuple[Rule[Any], ...]:

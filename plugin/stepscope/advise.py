@@ -1,0 +1,232 @@
+"""Run the rules over recordings: one outcome a rule (or a finding), and savings that add up.
+
+Rules claim time as intervals. The resolver goes through the claims by the rules' priority and
+gives each nanosecond to the first that asks, so that the net savings of a recording never sum to
+more than its steps.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stepscope import intervals
+from stepscope.analyses.device_metrics import device_metrics
+from stepscope.analyses.health import health
+from stepscope.analyses.idle_ledger import idle_ledger
+from stepscope.analyses.device_activity import main_device
+from stepscope.analyses.step_breakdown import step_breakdown, whole_parts
+from stepscope.analyses.verdict import verdict
+from stepscope.analyses.window import Window, window
+from stepscope.errors import MissingDataError
+from stepscope.quantities import duration
+from stepscope.intervals import Intervals
+from stepscope.report import (
+    ClaimReport,
+    Outcome,
+    RunReport,
+    Severity,
+    Status,
+    StepReport,
+    WorkerReport,
+)
+from stepscope.rules import Finding, Rule, all_rules, severity_of
+from stepscope.trace import Run, Trace
+
+log = logging.getLogger(__name__)
+
+SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
+STATUSES: tuple[Status, ...] = ("found", "failed", "passed", "not-applicable", "suppressed")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Found:
+    rule: Rule[Any]
+    finding: Finding
+
+
+def advise(run: Run, rules: Sequence[Rule[Any]] | None = None) -> RunReport:
+    """Run the rules (all of them by default) over every recording of a run."""
+    chosen = all_rules() if rules is None else tuple(rules)
+    outcomes = [outcome for trace in run.workers for outcome in outcomes_of(trace, chosen)]
+    return RunReport(
+        name=run.name,
+        workers=tuple(worker_report(trace) for trace in run.workers),
+        outcomes=tuple(sorted(outcomes, key=lambda outcome: _order(outcome, chosen))),
+    )
+
+
+def worker_report(trace: Trace) -> WorkerReport:
+    """Return what the analyses say of one recording, without advice."""
+    steps = step_breakdown(trace)
+    return WorkerReport(
+        trace=trace.id,
+        name=trace.worker,
+        span=trace.span,
+        rank=trace.rank,
+        events=len(trace),
+        dialect=trace.dialect.name,
+        synthetic=trace.is_synthetic,
+        verdict=verdict(trace),
+        step=StepReport(
+            count=steps.step_count,
+            mean_ns=steps.mean_ns,
+            standard_deviation_ns=steps.standard_deviation_ns,
+            breakdown_ns=steps.mean_parts_ns,
+        ),
+        devices=device_metrics(trace),
+        idle_ns=idle_per_step(trace),
+        health=health(trace),
+    )
+
+
+def idle_per_step(trace: Trace) -> dict[str, int]:
+    """Return the busiest device's idle time by cause, per step; the causes sum to its idle time."""
+    device = main_device(trace)
+    if device is None:
+        return {}
+    idle = idle_ledger(trace)[device.device].idle_ns
+    total = window(trace).per_step(sum(idle.values()))
+    return dict(zip(idle, whole_parts(np.array(list(idle.values())), total), strict=True))
+
+
+def outcomes_of(trace: Trace, rules: Sequence[Rule[Any]]) -> list[Outcome]:
+    """Return what each rule says of one recording, with savings resolved between them."""
+    found: list[_Found] = []
+    outcomes: list[Outcome] = []
+    for rule in rules:
+        try:
+            findings = tuple(_worth_a_word(trace, rule.check(trace, rule.options)))
+        except MissingDataError as missing:
+            outcomes.append(
+                _outcome(trace, rule, "not-applicable", reason=missing.reason, remedy=missing.remedy)
+            )
+        except Exception as error:  # a rule's bug must not hide the other rules' findings
+            log.exception("rule %s failed on %s", rule.id, trace.path or trace.worker)
+            outcomes.append(_outcome(trace, rule, "failed", reason=repr(error)))
+        else:
+            found += [_Found(rule=rule, finding=finding) for finding in findings]
+            if not findings:
+                outcomes.append(_outcome(trace, rule, "passed"))
+    return outcomes + _resolved(trace, found)
+
+
+def _worth_a_word(trace: Trace, findings: Iterable[Finding]) -> Iterable[Finding]:
+    """Leave out findings whose claim is too small to be worth a word."""
+    for finding in findings:
+        if _severity(trace, finding) is not None:
+            yield finding
+
+
+def _severity(trace: Trace, finding: Finding) -> Severity | None:
+    if finding.severity is not None:
+        return finding.severity
+    if finding.claim is None:
+        return "info"
+    severity = severity_of(_share(window(trace), intervals.duration_ns(finding.claim.intervals)))
+    if severity == "critical" and finding.confidence == "low":
+        return "warning"
+    return severity
+
+
+def _share(within: Window, total_ns: float) -> float:
+    return min(1.0, total_ns / within.duration_ns) if within.duration_ns > 0 else 0.0
+
+
+def _outcome(trace: Trace, rule: Rule[Any], status: Status, *, reason: str = "", remedy: str = "") -> Outcome:
+    return Outcome(
+        rule=rule.id,
+        title=rule.title,
+        category=rule.category,
+        status=status,
+        worker=trace.worker,
+        span=trace.span,
+        why=rule.why,
+        reason=reason or None,
+        remedy=remedy or None,
+        links=rule.links,
+    )
+
+
+def _resolved(trace: Trace, found: list[_Found]) -> list[Outcome]:
+    """Give each claimed nanosecond to one finding, the lowest priority number first."""
+    taken: Intervals = intervals.EMPTY
+    takers: list[str] = []
+    outcomes = []
+    for each in sorted(found, key=lambda item: (item.rule.priority, item.rule.id)):
+        claim = None
+        if each.finding.claim is not None:
+            claim = _claim_report(trace, each.finding, taken, takers)
+            taken = intervals.merged(taken, _within(trace, each.finding.claim.intervals))
+            takers.append(each.rule.id)
+        outcomes.append(_found_outcome(trace, each, claim))
+    return outcomes
+
+
+def _within(trace: Trace, times: Intervals) -> Intervals:
+    span = window(trace)
+    return intervals.clip(times, span.start_ns, span.device_end_ns)
+
+
+def _claim_report(
+    trace: Trace, finding: Finding, taken: Intervals, takers: list[str]
+) -> ClaimReport:
+    claim, span = finding.claim, window(trace)
+    if claim is None:
+        raise ValueError(finding)
+    mine = _within(trace, claim.intervals)
+    net = intervals.difference(mine, taken)
+    gross_ns, net_ns = intervals.duration_ns(mine), intervals.duration_ns(net)
+    low_ns = claim.low * net_ns
+    if claim.low_intervals is not None:
+        low = intervals.intersection(net, claim.low_intervals)
+        low_ns = float(intervals.duration_ns(low))
+    method = claim.method
+    if net_ns < gross_ns:
+        shared = duration(span.per_step(gross_ns - net_ns))
+        method = f"{method} {shared} of it is counted under {', '.join(takers)}.".strip()
+    high_ns = claim.high * net_ns
+    return ClaimReport(
+        gross_ns=span.per_step(claim.high * gross_ns),
+        net_low_ns=span.per_step(min(low_ns, high_ns)),
+        net_high_ns=span.per_step(high_ns),
+        net_share=_share(span, high_ns),
+        method=method,
+    )
+
+
+def _found_outcome(trace: Trace, found: _Found, claim: ClaimReport | None) -> Outcome:
+    rule, finding = found.rule, found.finding
+    return Outcome(
+        rule=rule.id,
+        title=rule.title,
+        category=rule.category,
+        status="found",
+        worker=trace.worker,
+        span=trace.span,
+        severity=_severity(trace, finding),
+        confidence=finding.confidence,
+        claim=claim,
+        message=finding.message,
+        why=rule.why,
+        evidence=finding.evidence,
+        events=finding.events,
+        fix=finding.fix or rule.fix,
+        links=rule.links,
+    )
+
+
+def _order(outcome: Outcome, rules: Sequence[Rule[Any]]) -> tuple[int, bool, int, int, str, str, str]:
+    """Found first: causes before symptoms, then by severity, then by what can be saved."""
+    symptoms = {rule.id for rule in rules if rule.is_symptom}
+    return (
+        STATUSES.index(outcome.status),
+        outcome.rule in symptoms,
+        SEVERITIES.index(outcome.severity) if outcome.severity else len(SEVERITIES),
+        -(outcome.claim.net_high_ns if outcome.claim else 0),
+        outcome.rule,
+        outcome.worker,
+        outcome.span,
+    )

@@ -1,0 +1,90 @@
+"""The batch size, read from the shapes that operators were given."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stepscope.trace import Trace, computed
+
+FIRST_DIMENSION = {
+    "aten::conv1d": (0, 3),
+    "aten::conv2d": (0, 4),
+    "aten::conv3d": (0, 5),
+    "aten::embedding": (1, 2),
+    "aten::linear": (0, 2),
+}
+"""Operator to (input, least dimensions): that input's first dimension is the batch."""
+ROWS_ONLY = 2
+"""A linear layer's input of two dimensions may hold tokens, not samples."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchSize:
+    """What one step's batch seems to be."""
+
+    size: int
+    operator: str
+    dims: str
+    """The operator's input shapes, as recorded."""
+    is_certain: bool
+    """False where the first dimension may be tokens, or differs from step to step."""
+    step_count: int
+
+
+@computed
+def batch_size(trace: Trace) -> BatchSize | None:
+    """Return the first dimension of each step's first layer; None where no shape tells.
+
+    Of convolution, embedding and linear, whichever comes first on the thread with most operators.
+    """
+    calls = trace.host_calls
+    names = calls["name"].cat
+    wanted = np.array([str(name) in FIRST_DIMENSION for name in names.categories] + [False])
+    dims_known = calls["input_dims"].cat.codes.to_numpy() >= 0
+    thread = calls["thread"].cat.codes.to_numpy()
+    if not dims_known.any():
+        return None
+    main_thread = np.bincount(thread[calls["is_operator"].to_numpy()]).argmax()
+    rows = np.flatnonzero(wanted[names.codes.to_numpy()] & dims_known & (thread == main_thread))
+    firsts = _first_in_steps(trace, rows)
+    found = [size for row in firsts if (size := _batch(trace, int(row)))]
+    if not found:
+        return None
+    (size, operator, dims, is_samples), _ = Counter(found).most_common(1)[0]
+    same = all(each[0] == size for each in found)
+    return BatchSize(
+        size=size,
+        operator=operator,
+        dims=dims,
+        is_certain=is_samples and same,
+        step_count=len(found),
+    )
+
+
+def _first_in_steps(trace: Trace, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the first of the rows in each step, or the first of all where there are no steps."""
+    steps = trace.steps
+    if not len(steps):
+        return rows[:1]
+    start = trace.host_calls["start_ns"].to_numpy()[rows]
+    begin, end = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
+    place = np.searchsorted(start, begin, side="left")
+    inside = (place < len(rows)) & (np.append(start, 0)[np.minimum(place, len(rows))] < end)
+    return rows[place[inside]]
+
+
+def _batch(trace: Trace, row: int) -> tuple[int, str, str, bool] | None:
+    call = trace.host_calls.iloc[row]
+    name, dims = str(call["name"]), str(call["input_dims"])
+    which, least = FIRST_DIMENSION[name]
+    try:
+        shape = json.loads(dims)[which]
+    except (ValueError, IndexError, TypeError, KeyError):
+        return None
+    if not isinstance(shape, list) or len(shape) < least or not isinstance(shape[0], int):
+        return None
+    is_samples = not (name == "aten::linear" and len(shape) == ROWS_ONLY)
+    return shape[0], name, dims, is_samples

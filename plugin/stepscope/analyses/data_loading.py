@@ -1,0 +1,59 @@
+"""When the host waited for the data pipeline."""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope import intervals
+from stepscope.intervals import Intervals
+from stepscope.trace import Trace, computed
+
+LOADING = re.compile(
+    r"^enumerate\(Data(?:Loader|Pipe)\)#"
+    # Lightning's profiler names (pytorch_lightning/loops): the fetch of the next batch
+    r"|^\[pl\]\[profile\].*(?:dataloader_next|prefetch_next|_next_data)"
+)
+SINGLE_PROCESS = re.compile(r"_SingleProcessDataLoaderIter")
+MULTI_PROCESS = re.compile(r"_MultiProcessingDataLoaderIter")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DataLoading:
+    """The host's calls for the next batch."""
+
+    times: Intervals
+    """All times within such a call."""
+    rows: np.ndarray[tuple[int], np.dtype[np.int64]]
+    """The calls, as `host_calls` rows."""
+    single_process_count: int
+    """Calls of a DataLoader with `num_workers=0`: they load the batch themselves."""
+    multi_process_count: int
+    """Calls of a DataLoader with workers: they wait for a batch."""
+
+    @property
+    def call_count(self) -> int:
+        """How many calls there were."""
+        return len(self.rows)
+
+
+@computed
+def data_loading(trace: Trace) -> DataLoading:
+    """Find the calls that fetched batches: torch's DataLoader and DataPipe, Lightning's loops."""
+    calls = trace.host_calls
+    names = calls["name"].cat
+    codes = names.codes.to_numpy()
+    texts = [str(name) for name in names.categories]
+
+    def named(pattern: re.Pattern[str]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        return np.array([bool(pattern.search(text)) for text in texts] + [False])[codes]
+
+    found = named(LOADING)
+    rows = np.flatnonzero(found)
+    chosen = calls.iloc[rows]
+    return DataLoading(
+        times=intervals.union(chosen["start_ns"].to_numpy(), chosen["end_ns"].to_numpy()),
+        rows=rows,
+        single_process_count=int((found & named(SINGLE_PROCESS)).sum()),
+        multi_process_count=int((found & named(MULTI_PROCESS)).sum()),
+    )

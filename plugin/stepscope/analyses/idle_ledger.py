@@ -1,0 +1,138 @@
+"""Why each device stood still: every idle nanosecond has exactly one cause.
+
+For each gap between a device's events, in this order: the part in which the host waited for data;
+the part in which it was in the allocator; then the rest, by what the host was doing before the
+event that ended the gap was launched.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses.data_loading import data_loading
+from stepscope.analyses.device_activity import DeviceActivity, device_activity
+from stepscope.analyses.links import links
+from stepscope.analyses.synchronizations import synchronizations
+from stepscope.analyses.window import window
+from stepscope.intervals import Intervals
+from stepscope.trace import Trace, computed
+
+CAUSES: dict[str, tuple[str, str]] = {
+    "dataloader": ("Data loading", "The host was waiting for the next batch."),
+    "alloc": ("Allocator", "The host was in a device allocation or release."),
+    "post-sync": ("After a sync", "The host had waited for the device, so nothing was queued."),
+    "dispatch": ("Dispatch", "The host was late by less than 1 ms: Python, operators, launches."),
+    "host-stall": ("Host stall", "The host was late by 1 ms or more: it did something else."),
+    "queued": ("Queued", "The work was launched, but the device did not start it."),
+    "no-record": ("Launch not recorded", "What ended the gap has no recorded launch."),
+    "tail": ("Tail", "After the device's last event."),
+}
+"""Cause id to label and meaning."""
+STALL_NS = 1_000_000
+"""Dispatch of one operator takes some 10 µs; CUDA graphs and compile help below, not above."""
+SYNC_SLACK_NS = 5_000
+"""A wait may end this long before the gap begins, by the two clocks' difference."""
+_LATE, _QUEUED, _SYNC, _MISSING, _TAIL = range(5)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ledger:
+    """One device's idle time within the window."""
+
+    device: int
+    gaps: Intervals
+    """The gaps, in order."""
+    next_event: NDArray[np.int64]
+    """For each gap, the `device_events` row that ended it; -1 for the tail."""
+    sync: NDArray[np.int64]
+    """For each gap, the `synchronizations` row that emptied the queue; -1 where none."""
+    times: dict[str, Intervals]
+    """Cause to its idle times; together they are the gaps."""
+
+    @property
+    def idle_ns(self) -> dict[str, int]:
+        """Nanoseconds of each cause; they sum to the device's idle time."""
+        return {cause: intervals.duration_ns(times) for cause, times in self.times.items()}
+
+
+@computed
+def idle_ledger(trace: Trace) -> dict[int, Ledger]:
+    """Return every device's ledger by its number."""
+    return {activity.device: _ledger(trace, activity) for activity in device_activity(trace)}
+
+
+def _ledger(trace: Trace, activity: DeviceActivity) -> Ledger:
+    within = window(trace)
+    gaps = intervals.complement(activity.busy, within.start_ns, within.device_end_ns)
+    next_event = _next_events(trace, activity, gaps)
+    sync = _emptying_syncs(trace, gaps)
+    waiting = intervals.intersection(gaps, data_loading(trace).times)
+    rest = intervals.difference(gaps, waiting)
+    allocating = intervals.intersection(rest, allocator_times(trace))
+    rest = intervals.difference(rest, allocating)
+    gap_of = np.searchsorted(gaps[:, 0], rest[:, 0], side="right") - 1
+    state = _gap_states(trace, gaps, next_event, sync)
+    is_stall = (gaps[:, 1] - gaps[:, 0] >= STALL_NS)[gap_of]
+    of_gap = state[gap_of]
+    times = {
+        "dataloader": waiting,
+        "alloc": allocating,
+        "post-sync": rest[of_gap == _SYNC],
+        "dispatch": rest[(of_gap == _LATE) & ~is_stall],
+        "host-stall": rest[(of_gap == _LATE) & is_stall],
+        "queued": rest[of_gap == _QUEUED],
+        "no-record": rest[of_gap == _MISSING],
+        "tail": rest[of_gap == _TAIL],
+    }
+    return Ledger(device=activity.device, gaps=gaps, next_event=next_event, sync=sync, times=times)
+
+
+def _next_events(
+    trace: Trace, activity: DeviceActivity, gaps: Intervals
+) -> NDArray[np.int64]:
+    """Return the event that begins where each gap ends, or -1."""
+    start = trace.device_events["start_ns"].to_numpy()[activity.rows]
+    place = np.searchsorted(start, gaps[:, 1], side="left")
+    return np.append(activity.rows, -1)[np.minimum(place, len(activity.rows))]
+
+
+def allocator_times(trace: Trace) -> Intervals:
+    """Return when the host was in a device allocation or release."""
+    calls = trace.runtime_calls
+    names = calls["name"].cat
+    pattern = trace.dialect.allocator_call
+    is_alloc = np.array([bool(pattern.search(str(name))) for name in names.categories] + [False])
+    chosen = is_alloc[names.codes.to_numpy()]
+    return intervals.union(calls["start_ns"].to_numpy()[chosen], calls["end_ns"].to_numpy()[chosen])
+
+
+def _emptying_syncs(trace: Trace, gaps: Intervals) -> NDArray[np.int64]:
+    """Return, for each gap, the last wait that began before it and ended in it, or -1."""
+    syncs = synchronizations(trace)
+    found = np.full(len(gaps), -1, dtype=np.int64)
+    if not len(gaps) or not len(syncs.calls):
+        return found
+    gap = np.minimum(np.searchsorted(gaps[:, 1], syncs.end_ns, side="left"), len(gaps) - 1)
+    begin, end = gaps[gap, 0], gaps[gap, 1]
+    empties = (syncs.start_ns < begin) & (syncs.end_ns >= begin - SYNC_SLACK_NS)
+    empties &= syncs.end_ns <= end
+    which = np.flatnonzero(empties)
+    np.maximum.at(found, gap[which], which)
+    return found
+
+
+def _gap_states(
+    trace: Trace, gaps: Intervals, next_event: NDArray[np.int64], sync: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return what kept each gap from ending."""
+    calls = trace.runtime_calls
+    call = np.append(links(trace).call_of_device_event, -1)[next_event]
+    launch_end_ns = np.append(calls["end_ns"].to_numpy(), 0)[call]
+    # launched, or still being launched, after the gap began: the host was late
+    state = np.where(launch_end_ns > gaps[:, 0], _LATE, _QUEUED)
+    state[call < 0] = _MISSING
+    state[sync >= 0] = _SYNC
+    state[next_event < 0] = _TAIL
+    return state

@@ -1,0 +1,68 @@
+"""Which host call launched what on the device, and which operator made that call.
+
+Device event to runtime call: by `correlation`. Runtime call to operator: by containment on the
+same thread, never by `External id`, which in many traces holds the correlation instead.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope import call_tree
+from stepscope.trace import Trace, computed
+
+NONE = -1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Links:
+    """Rows of frames, -1 where there is none."""
+
+    call_of_device_event: NDArray[np.int64]
+    """For each row of `device_events`, its launch's row in `runtime_calls`."""
+    owner_of_call: NDArray[np.int64]
+    """For each row of `runtime_calls`, the innermost operator around it, as a `host_calls` row."""
+    owner_of_device_event: NDArray[np.int64]
+    """For each row of `device_events`, the operator that launched it, as a `host_calls` row."""
+
+
+def matched(wanted: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return, for each wanted key, the first row that has it, or -1; negative keys match nothing."""
+    if not len(keys):
+        return np.full(len(wanted), NONE, dtype=np.int64)
+    order = np.argsort(keys, kind="stable")
+    place = np.searchsorted(keys[order], wanted)
+    place[place == len(keys)] = 0
+    row = order[place]
+    return np.where((keys[row] == wanted) & (wanted >= 0), row, NONE)
+
+
+@computed
+def links(trace: Trace) -> Links:
+    """Link device events, runtime calls and operators."""
+    calls, device = trace.runtime_calls, trace.device_events
+    call = matched(device["correlation"].to_numpy(), calls["correlation"].to_numpy())
+    owner = enclosing_operator(trace, calls)
+    through = np.append(owner, NONE)[call]  # row -1 of the appended array is "no call"
+    return Links(call_of_device_event=call, owner_of_call=owner, owner_of_device_event=through)
+
+
+def enclosing_operator(trace: Trace, frame: pd.DataFrame) -> NDArray[np.int64]:
+    """Return, for each row of a host frame, the innermost operator around it (`host_calls` row)."""
+    operators = np.flatnonzero(trace.host_calls["is_operator"].to_numpy())
+    around = call_tree.enclosing(_spans(trace.host_calls.iloc[operators]), _spans(frame))
+    return np.append(operators, NONE)[around]
+
+
+def enclosing_call(trace: Trace, frame: pd.DataFrame) -> NDArray[np.int64]:
+    """Return, for each row of a host frame, the innermost operator or annotation around it."""
+    return call_tree.enclosing(_spans(trace.host_calls), _spans(frame))
+
+
+def _spans(
+    frame: pd.DataFrame,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    thread = frame["thread"].cat.codes.to_numpy().astype(np.int64)
+    return thread, frame["start_ns"].to_numpy(), frame["end_ns"].to_numpy()

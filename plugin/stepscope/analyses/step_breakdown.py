@@ -1,0 +1,186 @@
+"""Where the time of each step went: every nanosecond in exactly one category.
+
+Steps reach from the host's `ProfilerStep#N` to the end of the device work launched in it, as
+torch-tb-profiler's do (`event_parser.py`), one after the other; where several categories are
+active at once, the first in `CATEGORIES` has the nanosecond.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses.data_loading import data_loading
+from stepscope.analyses.links import links
+from stepscope.analyses.window import window
+from stepscope.dialects import Kind
+from stepscope.intervals import Intervals
+from stepscope.trace import Trace, computed
+
+CATEGORIES: dict[str, tuple[str, str]] = {
+    "kernel": ("Kernel", "A device computes."),
+    "communication": ("Communication", "A collective runs and nothing computes."),
+    "memcpy": ("Memcpy", "A device copies and nothing computes or communicates."),
+    "memset": ("Memset", "A device sets memory and does nothing else."),
+    "runtime": ("Runtime", "The host is in a runtime call (launch, wait) and no device works."),
+    "dataloader": ("DataLoader", "The host waits for the next batch and no device works."),
+    "cpu": ("CPU", "The host runs an operator or a record_function range, and no device works."),
+    "other": ("Other", "None of these: Python, NumPy, or something that was not recorded."),
+}
+"""Category id to label and meaning, in order of precedence."""
+LAST_STEP_IS_CUT_BELOW = 0.8
+"""torch-tb-profiler: a last step with less than this share of the previous one's device events was
+not recorded to its end."""
+HOST_COLLECTIVE = re.compile(r"^gloo:")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StepBreakdown:
+    """One row a step; `parts_ns[i].sum() == duration_ns[i]`."""
+
+    categories: tuple[str, ...]
+    numbers: tuple[int, ...]
+    names: tuple[str, ...]
+    start_ns: NDArray[np.int64]
+    duration_ns: NDArray[np.int64]
+    parts_ns: NDArray[np.int64]
+    step_count: int
+    """0 where the trace has no steps; the one row is then the whole window."""
+
+    @property
+    def mean_ns(self) -> int:
+        """The mean step."""
+        return round(self.duration_ns.mean()) if len(self.duration_ns) else 0
+
+    @property
+    def standard_deviation_ns(self) -> int:
+        """The steps' standard deviation (of the population)."""
+        return round(self.duration_ns.std()) if len(self.duration_ns) else 0
+
+    @property
+    def mean_parts_ns(self) -> dict[str, int]:
+        """The mean step's categories; they sum to `mean_ns`."""
+        if not len(self.duration_ns):
+            return dict.fromkeys(self.categories, 0)
+        parts = whole_parts(self.parts_ns.sum(axis=0), self.mean_ns)
+        return dict(zip(self.categories, parts, strict=True))
+
+
+def whole_parts(weights: NDArray[np.int64], total: int) -> list[int]:
+    """Share a total by weights in whole numbers that sum to it (largest remainders first)."""
+    all_weight = int(weights.sum())
+    if not all_weight:
+        return [0] * len(weights)
+    exact = [(int(weight) * total, index) for index, weight in enumerate(weights)]
+    parts = [product // all_weight for product, _ in exact]
+    left = total - sum(parts)
+    by_remainder = sorted(exact, key=lambda item: (-(item[0] % all_weight), item[1]))
+    for _, index in by_remainder[:left]:
+        parts[index] += 1
+    return parts
+
+
+@computed
+def step_breakdown(trace: Trace) -> StepBreakdown:
+    """Break every step down into `CATEGORIES`."""
+    starts, ends, numbers, names = _steps(trace)
+    left = intervals.union(starts, ends)
+    parts = np.zeros((len(starts), len(CATEGORIES)), dtype=np.int64)
+    times = _category_times(trace)
+    for place, category in enumerate(CATEGORIES):
+        mine = intervals.intersection(left, times[category]) if category in times else left
+        parts[:, place] = intervals.covered_ns(mine, starts, ends)
+        left = intervals.difference(left, mine)
+    return StepBreakdown(
+        categories=tuple(CATEGORIES),
+        numbers=numbers,
+        names=names,
+        start_ns=starts,
+        duration_ns=ends - starts,
+        parts_ns=parts,
+        step_count=window(trace).step_count and len(starts),
+    )
+
+
+def _category_times(trace: Trace) -> dict[str, Intervals]:
+    device, calls, runtime = trace.device_events, trace.host_calls, trace.runtime_calls
+    kind = device["kind"].to_numpy()
+    collective = device["is_collective"].to_numpy()
+    start, end = device["start_ns"].to_numpy(), device["end_ns"].to_numpy()
+    names = calls["name"].cat
+    gloo = np.array([bool(HOST_COLLECTIVE.match(str(name))) for name in names.categories] + [False])
+    on_host = gloo[names.codes.to_numpy()]
+    is_step = calls["event"].isin(trace.steps["event"]).to_numpy()
+    host_start, host_end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
+    is_kernel = kind == int(Kind.KERNEL)
+    working = ~is_step & ~on_host
+    return {
+        "kernel": intervals.union(start[is_kernel & ~collective], end[is_kernel & ~collective]),
+        "communication": intervals.merged(
+            intervals.union(start[collective], end[collective]),
+            intervals.union(host_start[on_host], host_end[on_host]),
+        ),
+        "memcpy": intervals.union(start[kind == int(Kind.COPY)], end[kind == int(Kind.COPY)]),
+        "memset": intervals.union(
+            start[kind == int(Kind.MEMORY_SET)], end[kind == int(Kind.MEMORY_SET)]
+        ),
+        "runtime": intervals.union(runtime["start_ns"].to_numpy(), runtime["end_ns"].to_numpy()),
+        "dataloader": data_loading(trace).times,
+        "cpu": intervals.union(host_start[working], host_end[working]),
+    }
+
+
+Steps = tuple[NDArray[np.int64], NDArray[np.int64], tuple[int, ...], tuple[str, ...]]
+
+
+def _steps(trace: Trace) -> Steps:
+    steps = trace.steps
+    if not len(steps):
+        whole = window(trace)
+        start, end = np.array([whole.start_ns]), np.array([whole.device_end_ns])
+        return start, end, (0,), ("whole recording",)
+    start, end = steps["start_ns"].to_numpy().copy(), steps["end_ns"].to_numpy().copy()
+    numbers = tuple(int(number) for number in steps["number"])
+    names = tuple(str(name) for name in steps["name"])
+    last_work, work_count = _device_work(trace, start, end)
+    if work_count.any():
+        start, end = _extended(start, end, last_work)
+        kept = _complete_count(work_count)
+        return start[:kept], end[:kept], numbers[:kept], names[:kept]
+    return start, np.maximum(end, start), numbers, names
+
+
+def _device_work(
+    trace: Trace, start: NDArray[np.int64], end: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return, for each step, when the work launched in it ended, and how many events that was."""
+    calls, device = trace.runtime_calls, trace.device_events
+    launch = links(trace).call_of_device_event
+    linked = np.flatnonzero(launch >= 0)
+    call_start = calls["start_ns"].to_numpy()[launch[linked]]
+    call_end = calls["end_ns"].to_numpy()[launch[linked]]
+    step = np.searchsorted(start, call_start, side="right") - 1
+    inside = (step >= 0) & (call_end <= end[np.maximum(step, 0)])
+    step, linked = step[inside], linked[inside]
+    last = np.full(len(start), np.iinfo(np.int64).min)
+    np.maximum.at(last, step, device["end_ns"].to_numpy()[linked])
+    return last, np.bincount(step, minlength=len(start))
+
+
+def _extended(
+    start: NDArray[np.int64], end: NDArray[np.int64], last_work: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Let each step end with its device work, and begin when the one before has ended."""
+    until = np.maximum.accumulate(np.maximum(end, last_work))
+    begin = np.maximum(start, np.concatenate(([start[0]], until[:-1])))
+    return begin, np.maximum(until, begin)
+
+
+def _complete_count(work_count: NDArray[np.int64]) -> int:
+    """Return how many steps to keep: without trailing ones whose device work was not recorded."""
+    last = int(np.flatnonzero(work_count)[-1])
+    if last > 0 and work_count[last] < LAST_STEP_IS_CUT_BELOW * work_count[last - 1]:
+        return last
+    return last + 1

@@ -1,0 +1,68 @@
+"""One plain sentence for a recording: how long a step is, how busy the device, what costs most."""
+
+from stepscope import intervals
+from stepscope.analyses.device_activity import main_device
+from stepscope.analyses.step_breakdown import step_breakdown
+from stepscope.analyses.window import window
+from stepscope.quantities import count, duration, share
+from stepscope.trace import Trace, computed
+
+WORDS = {
+    "communication": "communication that nothing hides",
+    "memcpy": "copies that nothing hides",
+    "memset": "memory sets",
+    "runtime": "runtime calls (launches and waits) while the device stands still",
+    "dataloader": "waiting for data",
+    "cpu": "operators on the host while the device stands still",
+    "other": "host code that is no torch operator",
+    "kernel": "computing",
+}
+MOSTLY_BUSY = 0.9
+
+
+@computed
+def verdict(trace: Trace) -> str:
+    """Return the sentence that stands above all advice."""
+    steps = step_breakdown(trace)
+    device = main_device(trace)
+    if not steps.mean_ns:
+        return "The recording holds nothing that takes time."
+    return " ".join(
+        part for part in (_step(trace), _busy(trace) if device else "", _most(trace)) if part
+    )
+
+
+def _step(trace: Trace) -> str:
+    steps = step_breakdown(trace)
+    if not steps.step_count:
+        return f"No steps are marked; the recording is {duration(steps.mean_ns)} long."
+    spread = steps.standard_deviation_ns / steps.mean_ns
+    return (
+        f"Step {duration(steps.mean_ns)} (± {share(spread)}, "
+        f"{count(steps.step_count, 'step')})."
+    )
+
+
+def _busy(trace: Trace) -> str:
+    device = main_device(trace)
+    within = window(trace)
+    if device is None or within.device_duration_ns <= 0:
+        return ""
+    busy = intervals.duration_ns(device.busy) / within.device_duration_ns
+    limit = "; it is the limit" if busy >= MOSTLY_BUSY else ""
+    return f"The {trace.dialect.device} is busy {share(busy)}{limit}."
+
+
+def _most(trace: Trace) -> str:
+    """Name the category that costs most beside the work itself."""
+    steps = step_breakdown(trace)
+    parts = dict(steps.mean_parts_ns)
+    work = "kernel" if main_device(trace) else "cpu"
+    losses = {name: time for name, time in parts.items() if name != work and time > 0}
+    if not losses:
+        return f"All of it is {WORDS[work]}."
+    worst = max(losses, key=lambda name: losses[name])
+    return (
+        f"Most beside {'computing' if work == 'kernel' else 'operators'} goes to {WORDS[worst]}: "
+        f"{duration(losses[worst])}, {share(losses[worst] / steps.mean_ns)}."
+    )

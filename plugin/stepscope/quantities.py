@@ -1,0 +1,47 @@
+"""Numbers as words for people: durations, bytes, shares, counts; three significant digits.
+
+The one place in Python where a number becomes text; `frontend/src/core/format.ts` is its twin.
+"""
+
+_DURATIONS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
+_BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+
+
+def significant(value: float) -> str:
+    """Return a number with three significant digits, without an exponent: `0.0123`, `59.3`, `1,204`."""
+    size = abs(value)
+    if size >= 100:
+        return f"{value:,.0f}"
+    if size >= 10:
+        return f"{value:.1f}"
+    if size >= 1 or size == 0:
+        return f"{value:.2f}" if size else "0"
+    return f"{value:.3g}" if size >= 1e-4 else "< 0.0001"
+
+
+def duration(time_ns: float) -> str:
+    """Return a duration with its unit: `59.3 ms`."""
+    for size, unit in _DURATIONS:
+        if abs(time_ns) >= size * 0.9995:
+            return f"{significant(time_ns / size)} {unit}"
+    return f"{time_ns:.0f} ns"
+
+
+def size(count_bytes: float) -> str:
+    """Return an amount of memory in powers of ten: `19.3 MB`."""
+    for unit_bytes, unit in _BYTES:
+        if abs(count_bytes) >= unit_bytes * 0.9995:
+            return f"{significant(count_bytes / unit_bytes)} {unit}"
+    return f"{count_bytes:.0f} B"
+
+
+def share(fraction: float) -> str:
+    """Return a share in percent: `33.9 %`; what is there but tiny says so."""
+    if 0 < fraction < 0.001:
+        return "< 0.1 %"
+    return f"{fraction * 100:.1f} %"
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """Return a count with its noun: `1 copy`, `25 copies`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
