@@ -1,0 +1,110 @@
+# `make` alone, or `make help`, lists what there is to make. Nothing has to be installed first but
+# Python 3.11 or later: each target sets up what it needs, once, in .venv.
+
+PORT    ?= 6006
+LOGDIR  ?= sample_logs
+# Reads as: the first Python on the path that is recent enough. `make PYTHON=…` picks another.
+PYTHON  ?= $(shell for python in python3.13 python3.12 python3.11 python3.14 python3 python; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
+
+VENV    := .venv
+BIN     := $(VENV)/bin
+# One empty file for each finished piece of setting up.
+MADE    := $(VENV)/.made
+PIP     := $(BIN)/python -m pip --disable-pip-version-check
+PYTEST  := $(BIN)/python -m pytest
+NPM_RUN := $(BIN)/python hatch_build.py
+PACKAGE := pyproject.toml hatch_build.py plugin/stepscope/_version.py
+PAGE    := plugin/stepscope/static/build.json
+PAGE_SOURCES := $(shell find frontend/src frontend/public -type f ! -name '*.test.*' 2>/dev/null) \
+	$(wildcard frontend/*.json frontend/*.ts frontend/*.html)
+
+OLD_PANDAS := 2.2.3
+OLD_PANDAS_FOLDER := $(VENV)/pandas-$(OLD_PANDAS)
+PARALLEL := -n auto --dist loadfile
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: $(MADE)/run $(PAGE) ## open the tab on sample_logs/ (PORT=6006, LOGDIR=sample_logs)
+	@exec $(BIN)/python scripts/demo.py --port $(PORT) $(LOGDIR)
+
+.PHONY: test
+test: $(MADE)/dev $(PAGE) $(MADE)/pandas-$(OLD_PANDAS) chromium ## run every test: page, core under pandas 2.2, then all of it under pandas 3
+	$(NPM_RUN) test
+	PYTHONPATH=$(OLD_PANDAS_FOLDER) $(PYTEST) $(PARALLEL) -m "not (browser or peer or recording or slow)"
+	$(PYTEST) $(PARALLEL)
+
+.PHONY: check
+check: $(MADE)/dev $(PAGE) ## check format, lint, types, layers, spelling and dependencies
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/codespell
+	$(BIN)/deptry plugin
+	$(NPM_RUN) check
+
+.PHONY: format
+format: $(MADE)/dev ## format the Python sources, and fix what can be fixed
+	$(BIN)/python -m ruff check --fix-only .
+	$(BIN)/python -m ruff format .
+
+.PHONY: record
+record: $(MADE)/dev ## record the CPU samples in sample_logs/ again
+	$(BIN)/python sample_logs/record/all.py
+
+.PHONY: hooks
+hooks: $(MADE)/dev ## check each commit before it is made (git hooks by prek)
+	$(BIN)/prek install
+
+.PHONY: clean
+clean: ## remove everything that make has made, .venv too
+	rm -rf $(VENV) .cache .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf build dist plugin/stepscope/static frontend/node_modules
+
+$(MADE)/venv:
+	@test -n "$(PYTHON)" || { echo "stepscope needs Python 3.11 or later, and none was found. \
+	Install one, or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "$(PYTHON) cannot make a virtual environment. \
+	On Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
+	@mkdir -p $(MADE) && touch $@
+
+# An editable install: changes to the Python sources need none of this again.
+$(MADE)/run: $(PACKAGE) | $(MADE)/venv
+	@echo "Installing stepscope and building its page (a minute or two the first time) ..."
+	@$(PIP) install --quiet --editable .
+	@if test -f $(PAGE); then touch $(PAGE); fi
+	@touch $@
+
+$(PAGE): $(PAGE_SOURCES) | $(MADE)/run
+	@echo "Building the page ..."
+	@$(PIP) install --quiet --no-deps --editable .
+	@if test -f $@; then touch $@; fi
+
+$(MADE)/dev: $(PACKAGE) | $(MADE)/run
+	@echo "Installing what the tests and checks need, PyTorch with it (some minutes the first time) ..."
+	@$(PIP) install --quiet --editable '.[dev]'
+	@touch $@
+
+# pandas 2.2 lies over the environment's own by PYTHONPATH: no second environment with its own torch.
+$(MADE)/pandas-$(OLD_PANDAS): | $(MADE)/venv
+	@echo "Installing pandas $(OLD_PANDAS) beside the newest ..."
+	@$(PIP) install --quiet --no-deps --target $(OLD_PANDAS_FOLDER) pandas==$(OLD_PANDAS) pytz
+	@touch $@
+
+.PHONY: chromium
+chromium:
+	@test -x "$$STEPSCOPE_CHROMIUM" || command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+	command -v google-chrome >/dev/null || { \
+	  sudo=; test "$$(id -u)" = 0 || sudo="sudo -n"; \
+	  echo "Installing Chromium for the browser tests ..."; \
+	  $$sudo apt-get update -qq && $$sudo apt-get install -y -qq --no-install-recommends chromium; \
+	} >&2 || { echo "The browser tests need Chromium, which could not be installed from here. Install it \
+	(Debian, Ubuntu: sudo apt-get install chromium), or name one: STEPSCOPE_CHROMIUM=/path make test" >&2; exit 1; }
