@@ -1,0 +1,112 @@
+"""Prints what the traces of a folder hold: `python measure.py [DIR]`, as rows of a Markdown table.
+
+The README's numbers are made by this and by nothing of stepscope, so that they can disagree.
+"""
+
+import gzip
+import json
+import re
+import statistics
+import sys
+from pathlib import Path
+from typing import Any
+
+SAMPLE_LOGS = Path(__file__).resolve().parent.parent
+STEP = re.compile(r"ProfilerStep#\d+")
+
+Event = dict[str, Any]
+
+
+def complete_events(trace: Path) -> list[Event]:
+    """Reads the events of one trace that have a duration."""
+    with gzip.open(trace, "rt") as stream:
+        events: list[Event] = json.load(stream)["traceEvents"]
+    return [event for event in events if event.get("ph") == "X"]
+
+
+def steps_ms(events: list[Event]) -> list[float]:
+    """Gives how long each step took on the host."""
+    return [
+        event["dur"] / 1000
+        for event in events
+        if event.get("cat") == "user_annotation" and STEP.fullmatch(event["name"])
+    ]
+
+
+def share_of_steps(events: list[Event], part: str) -> float:
+    """Gives the share of the steps' time in annotations whose name holds `part`."""
+    inside: float = sum(
+        event["dur"]
+        for event in events
+        if event.get("cat") == "user_annotation" and part in event["name"]
+    )
+    return inside / 1000 / sum(steps_ms(events))
+
+
+def operator_count(events: list[Event], name: str) -> int:
+    """Counts the calls of one operator."""
+    return sum(event["name"] == name and event.get("cat") == "cpu_op" for event in events)
+
+
+def double_share(events: list[Event]) -> float:
+    """Gives the share of convolutions and matrix products whose first input is float64."""
+    heavy = [
+        event["args"].get("Input type", [""])[0]
+        for event in events
+        if event["name"] in ("aten::convolution", "aten::convolution_backward", "aten::addmm")
+    ]
+    return sum(dtype == "double" for dtype in heavy) / len(heavy) if heavy else 0.0
+
+
+def notes(events: list[Event]) -> str:
+    """Tells what is special about a trace, as far as its events say so."""
+    shares = {
+        part: share_of_steps(events, part)
+        for part in ("_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter", "masking")
+    }
+    said = [f"{part} {share:.1%} of the steps" for part, share in shares.items() if share]
+    counts = {
+        name: operator_count(events, name)
+        for name in ("aten::item", "aten::_local_scalar_dense", "aten::nonzero")
+    }
+    said += [f"{count} {name}" for name, count in counts.items() if count]
+    if doubles := double_share(events):
+        said.append(f"{doubles:.0%} of convolutions and addmm in float64")
+    waits = [event["dur"] / 1000 for event in events if event["name"] == "gloo:all_reduce"]
+    if waits:
+        said.append(f"gloo:all_reduce {sum(waits) / len(steps_ms(events)):.1f} ms a step")
+    return "; ".join(said)
+
+
+def row(trace: Path, root: Path) -> str:
+    """Measures one trace: size, events, and the steps' median and range."""
+    events = complete_events(trace)
+    steps = steps_ms(events)
+    cells = (
+        f"`{trace.parent.relative_to(root)}`",
+        trace.name.split(".")[0],
+        f"{trace.stat().st_size / 1000:.0f}",
+        f"{len(events)}",
+        f"{len(steps)}",
+        f"{statistics.median(steps):.2f} ({min(steps):.2f} to {max(steps):.2f})",
+        notes(events),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def write(line: str) -> None:
+    """Puts a line on standard output."""
+    sys.stdout.write(f"{line}\n")
+
+
+def main(root: Path) -> None:
+    """Prints a row for every recorded trace below `root`."""
+    write("| run | worker | kB | events | steps | step, ms: median (range) | in the trace |")
+    write("| --- | --- | --: | --: | --: | --: | --- |")
+    for trace in sorted(root.rglob("*.pt.trace.json.gz")):
+        if not trace.relative_to(root).parts[0].startswith("synthetic_"):
+            write(row(trace, root))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else SAMPLE_LOGS)

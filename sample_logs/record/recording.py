@@ -1,0 +1,101 @@
+"""The profiler set-up that every scenario shares: what to keep, for which steps, and where to."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch.profiler import (
+    ProfilerActivity,
+    profile,
+    schedule,
+    tensorboard_trace_handler,
+)
+
+SAMPLE_LOGS = Path(__file__).resolve().parent.parent
+SEED = 20_240
+TRACE_PATTERN = "*.pt.trace.json.gz"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Which steps the profiler keeps, and what it keeps of each."""
+
+    wait: int = 1
+    warmup: int = 2
+    active: int = 6
+    repeat: int = 1
+    skip_first: int = 0
+    stacks: bool = False
+    modules: bool = False
+    memory: bool = False
+
+    @property
+    def steps(self) -> int:
+        """How many steps a loop must make so that every span is written."""
+        return self.skip_first + self.repeat * (self.wait + self.warmup + self.active)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a scenario runs, and the folder that gets its runs."""
+
+    device: torch.device
+    folder: Path
+
+    def run(self, name: str) -> Path:
+        """Gives the folder of the run `name`."""
+        return self.folder / name
+
+
+def target(scenario: str, description: str | None) -> Target:
+    """Reads `--device` and `--out`; runs made on CUDA go to `<scenario>_cuda`."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--out", type=Path, default=SAMPLE_LOGS, metavar="DIR")
+    options = parser.parse_args()
+    if options.device == "cuda" and not torch.cuda.is_available():
+        parser.error("--device cuda: torch sees no CUDA device here; use --device cpu")
+    suffix = "_cuda" if options.device == "cuda" else ""
+    return Target(torch.device(options.device), options.out / f"{scenario}{suffix}")
+
+
+def seeded() -> None:
+    """Starts a run from the same numbers, on one thread so that a busy machine disturbs less."""
+    torch.manual_seed(SEED)
+    torch.set_num_threads(1)
+
+
+@contextmanager
+def recorded(
+    run: Path, device: torch.device, plan: Plan, worker: str = "trainer"
+) -> Iterator[profile]:
+    """Profiles a loop into `run`, in place of the traces that `worker` left there before."""
+    run.mkdir(parents=True, exist_ok=True)
+    for earlier in run.glob(f"{worker}.{TRACE_PATTERN}"):
+        earlier.unlink()
+    activities = [ProfilerActivity.CPU]
+    if device.type == "cuda":
+        activities.append(ProfilerActivity.CUDA)
+    with profile(
+        activities=activities,
+        schedule=schedule(
+            skip_first=plan.skip_first,
+            wait=plan.wait,
+            warmup=plan.warmup,
+            active=plan.active,
+            repeat=plan.repeat,
+        ),
+        on_trace_ready=tensorboard_trace_handler(str(run), worker_name=worker, use_gzip=True),
+        record_shapes=True,
+        profile_memory=plan.memory,
+        with_stack=plan.stacks,
+        with_modules=plan.modules,
+    ) as profiler:
+        yield profiler
+    sys.stdout.write(f"{run.parent.name}/{run.name}: {worker} recorded\n")
