@@ -1,0 +1,68 @@
+/** Asks the API, relative to the page, so that any path prefix works. */
+import type { ApiError, Overview, RunReport, Runs, Table } from './types.gen';
+
+/** Why a request has no answer, in words for the user. */
+export class RequestError extends Error {
+  override readonly name = 'RequestError';
+
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly hint: string,
+  ) {
+    super(message);
+  }
+}
+
+const UNREACHABLE_HINT =
+  'It may have been stopped, or the network in between is down. Start it again (tensorboard --logdir LOGDIR, or stepscope serve LOGDIR); this page tries again by itself.';
+
+function isApiError(body: unknown): body is ApiError {
+  return typeof body === 'object' && body !== null && 'code' in body && 'message' in body;
+}
+
+async function refusal(response: Response): Promise<RequestError> {
+  const body: unknown = await response.json().catch(() => null);
+  if (isApiError(body)) {
+    return new RequestError(response.status, body.code, body.message, body.hint);
+  }
+  return new RequestError(
+    response.status,
+    'unexpected',
+    `The server answered ${response.status} ${response.statusText}`.trim() + '.',
+    'The server’s own log says why.',
+  );
+}
+
+async function ask<T>(path: string, signal: AbortSignal): Promise<T> {
+  const url = new URL(`api/${path}`, document.baseURI);
+  let response: Response;
+  try {
+    response = await fetch(url, { signal, headers: { Accept: 'application/json' } });
+  } catch (error) {
+    if (signal.aborted) throw error;
+    throw new RequestError(0, 'unreachable', 'The server does not answer.', UNREACHABLE_HINT);
+  }
+  if (!response.ok) throw await refusal(response);
+  return (await response.json()) as T;
+}
+
+const id = encodeURIComponent;
+
+export type TableName = 'operators' | 'kernels';
+
+export const api = {
+  runs: (signal: AbortSignal): Promise<Runs> => ask('runs', signal),
+  advice: (run: string, signal: AbortSignal): Promise<RunReport> =>
+    ask(`runs/${id(run)}/advice`, signal),
+  overview: (trace: string, signal: AbortSignal): Promise<Overview> =>
+    ask(`traces/${id(trace)}/overview`, signal),
+  table: (
+    trace: string,
+    name: TableName,
+    group: string | null,
+    signal: AbortSignal,
+  ): Promise<Table> =>
+    ask(`traces/${id(trace)}/${name}${group === null ? '' : `?group=${id(group)}`}`, signal),
+};

@@ -1,0 +1,330 @@
+/* Generated from plugin/stepscope/api/messages.py by `npm run types`; do not edit. */
+
+/**
+ * Every answer of the API, by its type.
+ */
+export interface Answers {
+Runs?: Runs
+RunState?: RunState
+Worker?: Worker
+Span?: Span
+Progress?: Progress
+Problem?: Problem
+RunReport?: RunReport
+WorkerReport?: WorkerReport
+StepReport?: StepReport
+DeviceReport?: DeviceReport
+HealthItem?: HealthItem
+Outcome?: Outcome
+ClaimReport?: ClaimReport
+Evidence?: Evidence
+Link?: Link
+EventReference?: EventReference
+Fix?: Fix
+Overview?: Overview
+Category?: Category
+StepRow?: StepRow
+IdleCause?: IdleCause
+TopRow?: TopRow
+Table?: Table
+Column?: Column
+ApiError?: ApiError
+}
+/**
+ * Everything found under the log directory.
+ */
+export interface Runs {
+schema: number
+logdir: string
+scanning: boolean
+loading: boolean
+runs: RunState[]
+problems: Problem[]
+looked_for: string
+}
+/**
+ * A run: a folder with traces.
+ */
+export interface RunState {
+id: string
+name: string
+synthetic: boolean
+state: ("queued" | "reading" | "ready" | "unreadable")
+workers: Worker[]
+}
+/**
+ * One process of a run.
+ */
+export interface Worker {
+name: string
+rank: (number | null)
+spans: Span[]
+}
+/**
+ * One recording of a worker: one trace file.
+ */
+export interface Span {
+trace: string
+label: string
+file: string
+state: ("queued" | "reading" | "ready" | "unreadable")
+progress: (Progress | null)
+problem: (Problem | null)
+}
+/**
+ * How far the reading of one file has come.
+ */
+export interface Progress {
+phase: string
+bytes_done: number
+bytes_total: number
+events: number
+}
+/**
+ * A file or folder that could not be read, and what to do about it.
+ */
+export interface Problem {
+path: string
+message: string
+remedy: string
+}
+/**
+ * A run: its workers' recordings and what every rule said of each.
+ */
+export interface RunReport {
+name: string
+workers: WorkerReport[]
+outcomes: Outcome[]
+}
+/**
+ * One worker's recording: one trace file.
+ */
+export interface WorkerReport {
+trace: string
+name: string
+span: string
+rank: (number | null)
+events: number
+dialect: string
+synthetic: boolean
+verdict: string
+step: StepReport
+devices: DeviceReport[]
+idle_ns: {
+[k: string]: number
+}
+health: HealthItem[]
+}
+/**
+ * The mean step. Without steps, `count` is 0 and the figures are of the whole window.
+ */
+export interface StepReport {
+count: number
+mean_ns: number
+standard_deviation_ns: number
+breakdown_ns: {
+[k: string]: number
+}
+}
+/**
+ * How one device was used within the window.
+ */
+export interface DeviceReport {
+id: number
+name: string
+busy_share: number
+kernel_busy_share: number
+sm_efficiency_share: (number | null)
+occupancy_share: (number | null)
+tensor_core_share: (number | null)
+memory_peak_bytes: (number | null)
+memory_capacity_bytes: (number | null)
+notes: {
+[k: string]: string
+}
+}
+/**
+ * Something about the file itself that a reader should know.
+ */
+export interface HealthItem {
+kind: string
+severity: ("critical" | "info" | "warning")
+count: number
+message: string
+remedy: string
+}
+/**
+ * What one rule said of one worker's recording.
+ */
+export interface Outcome {
+rule: string
+title: string
+category: string
+status: ("failed" | "found" | "not-applicable" | "passed" | "suppressed")
+worker: string
+span: string
+severity: (("critical" | "info" | "warning") | null)
+confidence: (("high" | "low" | "medium") | null)
+claim: (ClaimReport | null)
+message: string
+why: string
+evidence: Evidence[]
+events: EventReference[]
+fix: (Fix | null)
+reason: (string | null)
+remedy: (string | null)
+links: string[]
+}
+/**
+ * What a finding could save, per step where there are steps, else over the window.
+ * 
+ *     `gross_ns` is the finding alone; `net_*` what is left once every nanosecond that another
+ *     finding also claims has been given to one of them.
+ */
+export interface ClaimReport {
+gross_ns: number
+net_low_ns: number
+net_high_ns: number
+net_share: number
+method: string
+}
+/**
+ * One measured fact behind a finding: a label, a value with its unit, and where to see it.
+ */
+export interface Evidence {
+label: string
+value: (number | string)
+unit: ("bytes" | "bytes/s" | "code" | "count" | "ns" | "share" | "text")
+link: (Link | null)
+}
+/**
+ * A place in the page that shows what a piece of evidence is about.
+ */
+export interface Link {
+view: ("advice" | "kernels" | "operators" | "overview")
+search?: (string | null)
+group?: (string | null)
+step?: (number | null)
+start_ns?: (number | null)
+end_ns?: (number | null)
+}
+/**
+ * One event of the trace that shows the problem.
+ */
+export interface EventReference {
+name: string
+track: string
+start_ns: number
+duration_ns: number
+detail: string
+}
+/**
+ * What to change, how to see that it worked, and what it may cost.
+ */
+export interface Fix {
+summary: string
+code: string
+language: string
+verify: string
+caveats: string[]
+}
+/**
+ * Where the step time of one recording goes.
+ */
+export interface Overview {
+schema: number
+trace: string
+worker: string
+span: string
+verdict: string
+dialect: string
+synthetic: boolean
+device_label: string
+environment: {
+[k: string]: string
+}
+window_ns: number
+step: StepReport
+categories: Category[]
+steps: StepRow[]
+devices: DeviceReport[]
+idle: IdleCause[]
+top_operators: TopRow[]
+top_kernels: TopRow[]
+longest_gaps: TopRow[]
+health: HealthItem[]
+}
+/**
+ * One category of step time.
+ */
+export interface Category {
+id: string
+label: string
+help: string
+}
+/**
+ * One step and where its time went; `parts_ns` follows `Overview.categories`.
+ */
+export interface StepRow {
+number: number
+name: string
+start_ns: number
+duration_ns: number
+parts_ns: number[]
+}
+/**
+ * One cause of device idle time, per step.
+ */
+export interface IdleCause {
+id: string
+label: string
+help: string
+idle_ns: number
+share: number
+}
+/**
+ * One line of a short list; `view` and `search` lead to the whole story.
+ */
+export interface TopRow {
+name: string
+detail: string
+value: number
+unit: ("bytes" | "bytes/s" | "code" | "count" | "ns" | "share" | "text")
+share: (number | null)
+view: string
+search: string
+}
+/**
+ * A table by columns. `values[column.key]` holds `row_count` entries; null is *not recorded*.
+ */
+export interface Table {
+schema: number
+columns: Column[]
+row_count: number
+values: {
+[k: string]: unknown[]
+}
+sort: string
+groups: string[]
+group: string
+total_ns: number
+empty: string
+}
+/**
+ * One column of a table.
+ */
+export interface Column {
+key: string
+label: string
+unit: ("bytes" | "bytes/s" | "code" | "count" | "ns" | "share" | "text")
+help: string
+hidden: boolean
+}
+/**
+ * Why a request has no answer.
+ */
+export interface ApiError {
+code: string
+message: string
+hint: string
+}

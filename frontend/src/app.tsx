@@ -1,0 +1,64 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useEffect, useSyncExternalStore } from 'react';
+import { useRuns } from './api/queries';
+import type { Runs } from './api/types.gen';
+import { onReload } from './host/reload';
+import { visibleStore } from './host/visible';
+import { Content, problemsOf } from './shell/content';
+import { Rail } from './shell/rail';
+import { TopBar } from './shell/top_bar';
+import { useNavigation } from './state/navigation';
+import { select } from './state/selection';
+import { ErrorBoundary, Failure } from './widgets/failure';
+import { Skeleton } from './widgets/loaded';
+import { Problems } from './widgets/problems';
+
+function Frame({ runs }: { readonly runs: Runs }): ReactNode {
+  const { location } = useNavigation();
+  const selected = select(runs, location);
+  const selection = selected.kind === 'selected' ? selected.selection : null;
+  useEffect(() => {
+    document.title = selection ? `${selection.run.name} – stepscope` : 'stepscope';
+  }, [selection]);
+  return (
+    <div className="shell">
+      <TopBar runs={runs} selection={selection} />
+      <Rail />
+      <main id="main" className="main" tabIndex={-1}>
+        <div className="notices">
+          <Problems problems={problemsOf(runs)} />
+        </div>
+        <Content runs={runs} selected={selected} />
+      </main>
+    </div>
+  );
+}
+
+/** The page: what was found, and one view of it. */
+export function App(): ReactNode {
+  const isVisible = useSyncExternalStore(visibleStore.subscribe, visibleStore.current);
+  const client = useQueryClient();
+  const runs = useRuns(isVisible);
+  useEffect(() => onReload(() => void client.invalidateQueries()), [client]);
+  if (runs.data) {
+    return (
+      <ErrorBoundary what="stepscope">
+        {runs.error && (
+          <p className="offline" role="alert">
+            {runs.error.message} What is shown may be out of date; trying again.
+          </p>
+        )}
+        <Frame runs={runs.data} />
+      </ErrorBoundary>
+    );
+  }
+  return (
+    <div className="page lonely">
+      {runs.error ? (
+        <Failure error={runs.error} what="The list of runs" retry={() => void runs.refetch()} />
+      ) : (
+        <Skeleton />
+      )}
+    </div>
+  );
+}

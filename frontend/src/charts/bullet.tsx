@@ -1,0 +1,36 @@
+import type { ReactNode } from 'react';
+import { share } from '../core/format';
+import './charts.css';
+
+interface Props {
+  readonly label: string;
+  readonly help: string;
+  readonly value: number | null;
+  /** Beside the share: `14.2 of 31.7 GiB`. */
+  readonly text?: string | undefined;
+  /** Why there is no value, and what would record it. */
+  readonly note?: string | undefined;
+}
+
+/** One share on a scale from nothing to all; what was not recorded says so, and is never drawn as nothing. */
+export function Bullet({ label, help, value, text, note }: Props): ReactNode {
+  return (
+    <div className="bullet">
+      <span className="bullet-label" title={help}>
+        {label}
+      </span>
+      {value === null ? (
+        <span className="bullet-none">
+          not recorded{note ? <span className="bullet-note">{note}</span> : null}
+        </span>
+      ) : (
+        <>
+          <span className="bullet-track" aria-hidden="true">
+            <span className="bullet-fill" style={{ width: `${Math.min(1, value) * 100}%` }} />
+          </span>
+          <span className="bullet-value">{text ?? share(value)}</span>
+        </>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,44 @@
+/** Tables as files: CSV and JSON, of the rows and columns that are shown, in full precision. */
+import type { Column } from '../api/types.gen';
+import type { CellValue } from './format';
+import { unitSuffix } from './units';
+
+export interface ExportTable {
+  readonly columns: readonly Column[];
+  readonly rows: readonly (readonly CellValue[])[];
+}
+
+/** Spreadsheets run a cell that begins like a formula; numbers of ours never do. */
+const FORMULA = /^[=+\-@\t\r]/;
+
+function csvCell(value: CellValue): string {
+  if (value === null || value === undefined) return '';
+  if (typeof value === 'number') return String(value);
+  const text = String(value);
+  const safe = FORMULA.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** RFC 4180; an empty cell is *not recorded*. */
+export function toCsv(table: ExportTable): string {
+  const header = table.columns.map((column) => csvCell(column.label + unitSuffix(column.unit)));
+  const lines = table.rows.map((row) => row.map(csvCell).join(','));
+  return `${[header.join(','), ...lines].join('\r\n')}\r\n`;
+}
+
+/** One object a row, by column key, with the columns' labels and units beside them. */
+export function toJson(table: ExportTable, about: Readonly<Record<string, unknown>>): string {
+  const columns = table.columns.map(({ key, label, unit, help }) => ({ key, label, unit, help }));
+  const rows = table.rows.map((row) =>
+    Object.fromEntries(table.columns.map((column, at) => [column.key, row[at] ?? null])),
+  );
+  return `${JSON.stringify({ ...about, columns, rows }, null, 1)}\n`;
+}
+
+/** A file name from words that came from folder names. */
+export function fileName(parts: readonly string[], extension: string): string {
+  const words = parts.map((part) =>
+    part.replaceAll(/[^\w.-]+/g, '-').replaceAll(/^[-.]+|-+$/g, ''),
+  );
+  return `${words.filter((word) => word !== '').join('_')}.${extension}`;
+}

@@ -1,0 +1,127 @@
+/** The only place where numbers become text. Three significant digits to read, every digit to copy. */
+import type { Unit } from './units';
+
+const NONE = '–';
+const grouped = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+const groupedFraction = new Intl.NumberFormat('en-US', { maximumFractionDigits: 6 });
+
+interface Scale {
+  readonly factor: number;
+  readonly name: string;
+}
+
+const TIME: readonly Scale[] = [
+  { factor: 1, name: 'ns' },
+  { factor: 1e3, name: 'µs' },
+  { factor: 1e6, name: 'ms' },
+  { factor: 1e9, name: 's' },
+];
+const BYTES: readonly Scale[] = [
+  { factor: 1, name: 'B' },
+  { factor: 1024, name: 'KiB' },
+  { factor: 1024 ** 2, name: 'MiB' },
+  { factor: 1024 ** 3, name: 'GiB' },
+  { factor: 1024 ** 4, name: 'TiB' },
+];
+const RATE: readonly Scale[] = [
+  { factor: 1, name: 'B/s' },
+  { factor: 1e3, name: 'kB/s' },
+  { factor: 1e6, name: 'MB/s' },
+  { factor: 1e9, name: 'GB/s' },
+  { factor: 1e12, name: 'TB/s' },
+];
+
+/** A number with three significant digits, never with an exponent. */
+export function significant(value: number): string {
+  if (value === 0) return '0';
+  const size = Math.abs(value);
+  if (size >= 99.95) return grouped.format(value);
+  if (size < 0.001) return groupedFraction.format(value);
+  return value.toPrecision(3);
+}
+
+/** The largest scale in which the value, as it will be rounded, is at least one. */
+function scaleOf(value: number, scales: readonly Scale[]): Scale {
+  const size = Math.abs(value);
+  let found = scales[0] as Scale;
+  for (const scale of scales) if (size >= scale.factor * 0.9995) found = scale;
+  return found;
+}
+
+function scaled(value: number, scales: readonly Scale[]): string {
+  const scale = scaleOf(value, scales);
+  const number = value / scale.factor;
+  const text = scale.factor === 1 && Number.isInteger(value) ? String(value) : significant(number);
+  return `${text} ${scale.name}`;
+}
+
+/** A length of time: `178 ms`. */
+export const duration = (ns: number): string => scaled(ns, TIME);
+
+/** A low and a high time in one unit: `44.5–59.3 ms`. */
+export function durationRange(lowNs: number, highNs: number): string {
+  const scale = scaleOf(highNs, TIME);
+  const low = significant(lowNs / scale.factor);
+  const high = significant(highNs / scale.factor);
+  return low === high ? `${high} ${scale.name}` : `${low}–${high} ${scale.name}`;
+}
+
+/** A point in time since the trace's first event, to the microsecond: `1,234.567 ms`. */
+export const instant = (ns: number): string =>
+  `${(ns / 1e6).toLocaleString('en-US', { minimumFractionDigits: 3, maximumFractionDigits: 3 })} ms`;
+
+export const bytes = (value: number): string => scaled(value, BYTES);
+export const rate = (value: number): string => scaled(value, RATE);
+
+export const count = (value: number): string =>
+  Number.isInteger(value) ? grouped.format(value) : significant(value);
+
+/** A fraction from 0 to 1 as a percentage: `33.4%`. */
+export function share(value: number): string {
+  const percent = value * 100;
+  if (percent !== 0 && Math.abs(percent) < 0.01) return '<0.01%';
+  if (percent !== 100 && percent >= 99.95 && percent < 100) return '>99.9%';
+  return `${percent === 100 ? '100' : significant(percent)}%`;
+}
+
+/** `1 step`, `6 steps`. */
+export const plural = (value: number, one: string, many = `${one}s`): string =>
+  `${grouped.format(value)} ${value === 1 ? one : many}`;
+
+/** What a cell may hold: null is *not recorded*. */
+export type CellValue = number | string | boolean | null | undefined;
+
+const SHORT: Record<Unit, (value: number) => string> = {
+  ns: duration,
+  bytes,
+  share,
+  count,
+  'bytes/s': rate,
+  text: (value) => groupedFraction.format(value),
+  code: (value) => groupedFraction.format(value),
+};
+
+const EXACT: Record<Unit, (value: number) => string> = {
+  ns: (value) => `${groupedFraction.format(value)} ns`,
+  bytes: (value) => `${groupedFraction.format(value)} bytes`,
+  share: (value) => `${groupedFraction.format(value * 100)}%`,
+  count: (value) => groupedFraction.format(value),
+  'bytes/s': (value) => `${groupedFraction.format(value)} bytes/s`,
+  text: (value) => groupedFraction.format(value),
+  code: (value) => groupedFraction.format(value),
+};
+
+/** A value in its unit, to read. */
+export function quantity(value: CellValue, unit: Unit): string {
+  if (value === null || value === undefined) return NONE;
+  if (typeof value === 'number') return Number.isFinite(value) ? SHORT[unit](value) : NONE;
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  return value;
+}
+
+/** A value in its unit with every digit, for tooltips. */
+export function quantityExact(value: CellValue, unit: Unit): string {
+  if (value === null || value === undefined) return 'not recorded';
+  if (typeof value === 'number') return EXACT[unit](value);
+  return quantity(value, unit);
+}

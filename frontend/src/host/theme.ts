@@ -1,0 +1,54 @@
+/** Light or dark: TensorBoard's choice inside of it, live; else the user's own, else the system's. */
+import { host } from './frame';
+
+export type Theme = 'light' | 'dark';
+
+const KEY = 'stepscope.theme';
+const system = window.matchMedia('(prefers-color-scheme: dark)');
+const listeners = new Set<() => void>();
+
+function stored(): Theme | null {
+  try {
+    const value = window.localStorage.getItem(KEY);
+    return value === 'light' || value === 'dark' ? value : null;
+  } catch {
+    return null; // storage may be forbidden
+  }
+}
+
+function read(): Theme {
+  if (host) return host.window.document.body.classList.contains('dark-mode') ? 'dark' : 'light';
+  return stored() ?? (system.matches ? 'dark' : 'light');
+}
+
+let theme = read();
+
+function update(): void {
+  theme = read();
+  document.documentElement.dataset.theme = theme;
+  for (const listener of listeners) listener();
+}
+
+if (host) {
+  const observer = new MutationObserver(update);
+  observer.observe(host.window.document.body, { attributes: true, attributeFilter: ['class'] });
+} else system.addEventListener('change', update);
+update();
+
+export const themeStore = {
+  current: (): Theme => theme,
+  subscribe: (changed: () => void): (() => void) => {
+    listeners.add(changed);
+    return () => listeners.delete(changed);
+  },
+  /** Inside TensorBoard its own switch decides. */
+  canToggle: host === null,
+  toggle: (): void => {
+    try {
+      window.localStorage.setItem(KEY, theme === 'dark' ? 'light' : 'dark');
+    } catch {
+      return;
+    }
+    update();
+  },
+};

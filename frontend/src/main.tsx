@@ -1,0 +1,34 @@
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { shouldRetry } from './api/queries';
+import { App } from './app';
+import { hashStore } from './host/hash';
+import { NavigationProvider } from './state/navigation';
+import './styles/tokens.css';
+import './styles/base.css';
+
+const client = new QueryClient({
+  defaultOptions: {
+    queries: {
+      // A recording does not change while it is shown; TensorBoard's reload asks for all of it anew.
+      staleTime: 60_000,
+      retry: shouldRetry,
+      retryDelay: 1500,
+      refetchOnWindowFocus: false,
+    },
+  },
+});
+
+const root = document.getElementById('root');
+if (root) {
+  createRoot(root).render(
+    <StrictMode>
+      <QueryClientProvider client={client}>
+        <NavigationProvider store={hashStore}>
+          <App />
+        </NavigationProvider>
+      </QueryClientProvider>
+    </StrictMode>,
+  );
+}

@@ -1,0 +1,129 @@
+/** What the page shows ⇄ the URL's hash. Pure; the round trip is property-tested. */
+
+export interface Sort {
+  readonly key: string;
+  readonly descending: boolean;
+}
+
+/** Everything that a link to this page says. Null or empty is the view's own default. */
+export interface PageLocation {
+  readonly view: string;
+  readonly run: string | null;
+  readonly worker: string | null;
+  readonly span: string | null;
+  readonly group: string | null;
+  readonly search: string;
+  readonly sort: Sort | null;
+  readonly step: number | null;
+  /** Which finding is open: a rule's name, or `none`. */
+  readonly open: string | null;
+}
+
+export const HOME: PageLocation = {
+  view: 'advice',
+  run: null,
+  worker: null,
+  span: null,
+  group: null,
+  search: '',
+  sort: null,
+  step: null,
+  open: null,
+};
+
+type Pairs = readonly (readonly [string, string])[];
+
+function toPairs(location: PageLocation): Pairs {
+  const { sort, step } = location;
+  const pairs: [string, string | null][] = [
+    ['view', location.view],
+    ['run', location.run],
+    ['worker', location.worker],
+    ['span', location.span],
+    ['group', location.group],
+    ['search', location.search],
+    ['sort', sort && (sort.descending ? '-' : '+') + sort.key],
+    ['step', step === null ? null : String(step)],
+    ['open', location.open],
+  ];
+  return pairs.filter((pair): pair is [string, string] => pair[1] !== null && pair[1] !== '');
+}
+
+function parseSort(text: string | undefined): Sort | null {
+  if (!text || text.length < 2) return null;
+  return { key: text.slice(1), descending: text[0] === '-' };
+}
+
+function parseStep(text: string | undefined): number | null {
+  return text && /^\d{1,15}$/.test(text) ? Number(text) : null;
+}
+
+function fromPairs(pairs: Pairs): PageLocation {
+  const found = new Map(pairs);
+  return {
+    view: found.get('view') || HOME.view,
+    run: found.get('run') || null,
+    worker: found.get('worker') || null,
+    span: found.get('span') || null,
+    group: found.get('group') || null,
+    search: found.get('search') ?? '',
+    sort: parseSort(found.get('sort')),
+    step: parseStep(found.get('step')),
+    open: found.get('open') || null,
+  };
+}
+
+const encode = (text: string): string => encodeURIComponent(text.toWellFormed());
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // a hand-written `%`
+  }
+}
+
+function parts(hash: string): string[] {
+  return hash.replace(/^#/, '').split('&').filter(Boolean);
+}
+
+function pairsOf(hash: string, prefix: string): Pairs {
+  return parts(hash)
+    .filter((part) => part.startsWith(prefix) && part.includes('='))
+    .map((part) => {
+      const at = part.indexOf('=');
+      return [decode(part.slice(prefix.length, at)), decode(part.slice(at + 1))] as const;
+    });
+}
+
+/** The hash of a page of our own: `#view=advice&run=…`. */
+export function formatHash(location: PageLocation): string {
+  return `#${toPairs(location)
+    .map(([key, value]) => `${key}=${encode(value)}`)
+    .join('&')}`;
+}
+
+export function parseHash(hash: string): PageLocation {
+  return fromPairs(pairsOf(hash, ''));
+}
+
+/** TensorBoard's hash with our part in it: `#stepscope&p.stepscope.view=advice`; what others wrote stays. */
+export function formatHostHash(plugin: string, location: PageLocation, present: string): string {
+  const prefix = `p.${plugin}.`;
+  const others = parts(present).filter((part, at) => at > 0 && !part.startsWith(prefix));
+  const ours = toPairs(location).map(([key, value]) => `${prefix}${key}=${encode(value)}`);
+  return `#${[plugin, ...others, ...ours].join('&')}`;
+}
+
+/** Our part of TensorBoard's hash; null where it names another plugin, or nothing of ours. */
+export function parseHostHash(plugin: string, hash: string): PageLocation | null {
+  if (!isHostHashOf(plugin, hash)) return null;
+  const pairs = pairsOf(hash, `p.${plugin}.`);
+  return pairs.length === 0 ? null : fromPairs(pairs);
+}
+
+/** True where TensorBoard shows this plugin, or has not yet written which it shows. */
+export function isHostHashOf(plugin: string, hash: string): boolean {
+  const shown = parts(hash)[0];
+  return shown === undefined || shown === plugin;
+}

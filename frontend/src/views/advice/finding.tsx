@@ -1,0 +1,75 @@
+import { type ReactNode, useId } from 'react';
+import type { Outcome, StepReport } from '../../api/types.gen';
+import { duration, durationRange, plural, share } from '../../core/format';
+import { SeverityBadge } from '../../widgets/badge';
+import { Icon } from '../../widgets/icon';
+import { FindingBody } from './finding_body';
+
+interface Props {
+  readonly outcome: Outcome;
+  readonly run: string;
+  readonly step: StepReport;
+  /** The same finding in other recordings. */
+  readonly also: readonly Outcome[];
+  readonly isOpen: boolean;
+  readonly onToggle: (isOpen: boolean) => void;
+}
+
+function Saving({ outcome, step }: Pick<Props, 'outcome' | 'step'>): ReactNode {
+  const { claim } = outcome;
+  if (!claim)
+    return <span className="saving saving-none">a symptom: its causes carry the saving</span>;
+  const wide = Math.min(1, claim.net_share) * 100;
+  const low = claim.net_high_ns > 0 ? (claim.net_low_ns / claim.net_high_ns) * wide : 0;
+  return (
+    <span className="saving">
+      <span className="saving-words">
+        <strong>up to {duration(claim.net_high_ns)}</strong>
+        {step.count > 0 ? '/step' : ''}, {share(claim.net_share)}
+      </span>
+      <span className="saving-track" aria-hidden="true">
+        <span className="saving-high" style={{ width: `${wide}%` }} />
+        <span className="saving-low" style={{ width: `${low}%` }} />
+      </span>
+      <span className="saving-range">
+        {durationRange(claim.net_low_ns, claim.net_high_ns)} likely
+      </span>
+    </span>
+  );
+}
+
+/** One finding: closed, what and how much; open, why, proof and fix. */
+export function Finding(props: Props): ReactNode {
+  const { outcome, step, isOpen, onToggle } = props;
+  const id = useId();
+  const facts = outcome.evidence.length + outcome.events.length;
+  return (
+    <li className={`finding finding-${outcome.severity ?? 'info'}`}>
+      <h3>
+        <button
+          type="button"
+          className="finding-head"
+          aria-expanded={isOpen}
+          aria-controls={id}
+          onClick={() => onToggle(!isOpen)}
+        >
+          <SeverityBadge severity={outcome.severity ?? 'info'} />
+          <span className="finding-title">
+            {outcome.title}
+            <span className="finding-meta">
+              {outcome.confidence && <span>{outcome.confidence} confidence</span>}
+              <span>{plural(facts, 'piece of evidence', 'pieces of evidence')}</span>
+            </span>
+          </span>
+          <Saving outcome={outcome} step={step} />
+          <span className="finding-chevron">
+            <Icon name="chevron" size={18} />
+          </span>
+        </button>
+      </h3>
+      <div id={id} hidden={!isOpen}>
+        {isOpen && <FindingBody {...props} />}
+      </div>
+    </li>
+  );
+}

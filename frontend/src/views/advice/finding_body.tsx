@@ -1,0 +1,227 @@
+import type { ReactNode } from 'react';
+import type {
+  ClaimReport,
+  EventReference,
+  Evidence,
+  Fix,
+  Outcome,
+  StepReport,
+} from '../../api/types.gen';
+import {
+  duration,
+  durationRange,
+  instant,
+  quantity,
+  quantityExact,
+  share,
+} from '../../core/format';
+import { shortName } from '../../core/names';
+import { useNavigation } from '../../state/navigation';
+import { Code } from '../../widgets/code';
+import { Copy } from '../../widgets/copy';
+import { Goto, placeOf } from '../../widgets/goto';
+import { Icon } from '../../widgets/icon';
+import { findingMarkdown } from './markdown';
+
+const MOST_EVENTS = 10;
+const MOST_PLACES = 6;
+
+function EvidenceRow({ row }: { readonly row: Evidence }): ReactNode {
+  const text = quantity(row.value, row.unit);
+  return (
+    <tr>
+      <th scope="row">{row.label}</th>
+      <td className={row.unit === 'code' ? 'mono' : ''} title={quantityExact(row.value, row.unit)}>
+        {row.unit === 'code' ? shortName(text) : text}
+      </td>
+      <td className="evidence-link">
+        {row.link && (
+          <Goto to={placeOf(row.link)}>
+            {row.link.view} <Icon name="arrow" size={13} />
+          </Goto>
+        )}
+      </td>
+    </tr>
+  );
+}
+
+function EvidenceTable({ rows }: { readonly rows: readonly Evidence[] }): ReactNode {
+  if (rows.length === 0) return null;
+  return (
+    <section>
+      <h4>Evidence</h4>
+      <table className="plain evidence">
+        <tbody>
+          {rows.map((row) => (
+            <EvidenceRow key={row.label} row={row} />
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function EventTable({ events }: { readonly events: readonly EventReference[] }): ReactNode {
+  if (events.length === 0) return null;
+  return (
+    <section>
+      <h4>Worst events</h4>
+      <div className="scroll-x">
+        <table className="plain events">
+          <thead>
+            <tr>
+              <th scope="col">Event</th>
+              <th scope="col">Track</th>
+              <th scope="col" className="number">
+                At
+              </th>
+              <th scope="col" className="number">
+                Duration
+              </th>
+              <th scope="col">Detail</th>
+            </tr>
+          </thead>
+          <tbody>
+            {events.slice(0, MOST_EVENTS).map((event) => (
+              <tr key={`${event.track} ${event.start_ns} ${event.name}`}>
+                <td className="mono event-name" title={event.name}>
+                  {shortName(event.name)}
+                </td>
+                <td>{event.track}</td>
+                <td className="number" title={quantityExact(event.start_ns, 'ns')}>
+                  {instant(event.start_ns)}
+                </td>
+                <td className="number" title={quantityExact(event.duration_ns, 'ns')}>
+                  {duration(event.duration_ns)}
+                </td>
+                <td className="event-detail">{event.detail}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+function FixSection({ fix }: { readonly fix: Fix }): ReactNode {
+  return (
+    <section className="fix">
+      <h4>Fix</h4>
+      <p>{fix.summary}</p>
+      {fix.code !== '' && <Code code={fix.code} language={fix.language} />}
+      {fix.verify !== '' && (
+        <>
+          <h4>How to see that it worked</h4>
+          <p>{fix.verify}</p>
+        </>
+      )}
+      {fix.caveats.length > 0 && (
+        <>
+          <h4>Mind</h4>
+          <ul>
+            {fix.caveats.map((caveat) => (
+              <li key={caveat}>{caveat}</li>
+            ))}
+          </ul>
+        </>
+      )}
+    </section>
+  );
+}
+
+interface ReckoningProps {
+  readonly claim: ClaimReport;
+  readonly step: StepReport;
+}
+
+function Reckoning({ claim, step }: ReckoningProps): ReactNode {
+  const per = step.count > 0 ? 'per step' : 'over the window';
+  return (
+    <section>
+      <h4>How the saving was reckoned</h4>
+      <p>{claim.method}</p>
+      <p className="muted">
+        Alone {duration(claim.gross_ns)} {per}; {durationRange(claim.net_low_ns, claim.net_high_ns)}{' '}
+        ({share(claim.net_share)}) once time that other findings also claim has been given to one.
+      </p>
+    </section>
+  );
+}
+
+function AlsoFound({ also }: { readonly also: readonly Outcome[] }): ReactNode {
+  if (also.length === 0) return null;
+  return (
+    <p className="also">
+      Also found on{' '}
+      {also.slice(0, MOST_PLACES).map((outcome, at) => (
+        <span key={`${outcome.worker} ${outcome.span}`}>
+          {at > 0 && ', '}
+          <Goto to={{ worker: outcome.worker, span: outcome.span, open: outcome.rule }}>
+            {outcome.worker} span {outcome.span}
+          </Goto>
+          {outcome.claim && ` (${share(outcome.claim.net_share)})`}
+        </span>
+      ))}
+      {also.length > MOST_PLACES && ` and ${also.length - MOST_PLACES} more`}.
+    </p>
+  );
+}
+
+function Links({ links }: { readonly links: readonly string[] }): ReactNode {
+  if (links.length === 0) return null;
+  return (
+    <ul className="links" aria-label="Read more">
+      {links.map((link) => (
+        <li key={link}>
+          {/^https?:\/\//.test(link) ? (
+            <a href={link} target="_blank" rel="noreferrer noopener">
+              {link.replace(/^https?:\/\//, '')} <Icon name="external" size={13} />
+            </a>
+          ) : (
+            <Goto to={{ open: link }}>{link}</Goto>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface Props {
+  readonly outcome: Outcome;
+  readonly run: string;
+  readonly step: StepReport;
+  readonly also: readonly Outcome[];
+}
+
+/** An open finding: what was measured and why it costs at the left, what to change at the right. */
+export function FindingBody({ outcome, run, step, also }: Props): ReactNode {
+  const { href } = useNavigation();
+  const markdown = (): string =>
+    findingMarkdown(outcome, {
+      run,
+      perStep: step.count > 0,
+      link: href({ worker: outcome.worker, span: outcome.span, open: outcome.rule }),
+    });
+  return (
+    <div className="finding-body">
+      <div className="finding-columns">
+        <div>
+          <p className="finding-message">{outcome.message}</p>
+          <p>{outcome.why}</p>
+          <EvidenceTable rows={outcome.evidence} />
+          {outcome.claim && <Reckoning claim={outcome.claim} step={step} />}
+        </div>
+        <div>{outcome.fix && <FixSection fix={outcome.fix} />}</div>
+      </div>
+      <EventTable events={outcome.events} />
+      <footer>
+        <AlsoFound also={also} />
+        <Links links={outcome.links} />
+        <span className="space" />
+        <code className="rule-name">{outcome.rule}</code>
+        <Copy text={markdown} label="Copy as Markdown" />
+      </footer>
+    </div>
+  );
+}

@@ -1,0 +1,12 @@
+import { lazy } from 'react';
+import type { View } from '../view';
+
+export const view: View = {
+  id: 'advice',
+  title: 'Advice',
+  icon: 'advice',
+  order: 10,
+  key: 'a',
+  needs: 'run',
+  Page: lazy(() => import('./page')),
+};

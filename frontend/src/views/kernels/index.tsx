@@ -1,0 +1,12 @@
+import { lazy } from 'react';
+import type { View } from '../view';
+
+export const view: View = {
+  id: 'kernels',
+  title: 'Kernels',
+  icon: 'kernels',
+  order: 40,
+  key: 'k',
+  needs: 'recording',
+  Page: lazy(() => import('./page')),
+};

@@ -1,0 +1,73 @@
+import type { ReactNode } from 'react';
+import type { Overview } from '../../api/types.gen';
+import { type Part, StackedBar } from '../../charts/stacked_bar';
+import { duration, plural } from '../../core/format';
+import { SyntheticBadge } from '../../widgets/badge';
+import { Health } from '../../widgets/health';
+import { Devices } from './devices';
+import { Environment } from './environment';
+import { Idle } from './idle';
+import { Steps } from './steps';
+import { TopList } from './top_list';
+import './overview.css';
+
+interface Props {
+  readonly overview: Overview;
+}
+
+function meanParts({ categories, step }: Overview): Part[] {
+  return categories.map((category) => ({
+    ...category,
+    valueNs: step.breakdown_ns[category.id] ?? 0,
+  }));
+}
+
+function MeanStep({ overview }: Props): ReactNode {
+  const { step, window_ns } = overview;
+  const hasSteps = step.count > 0;
+  const spread = step.count > 1 ? ` ± ${duration(step.standard_deviation_ns)}` : '';
+  return (
+    <section className="card">
+      <div className="card-head">
+        <h2>{hasSteps ? 'Mean step' : 'Recorded window'}</h2>
+        <p>
+          {hasSteps
+            ? `${duration(step.mean_ns)}${spread}, ${plural(step.count, 'step')} in a window of ${duration(window_ns)}`
+            : `${duration(window_ns)}; no ProfilerStep was recorded`}
+        </p>
+      </div>
+      <StackedBar
+        parts={meanParts(overview)}
+        totalNs={step.mean_ns}
+        whole={hasSteps ? 'mean step' : 'recorded window'}
+      />
+    </section>
+  );
+}
+
+export function OverviewReport({ overview }: Props): ReactNode {
+  return (
+    <div className="overview">
+      <p className="overview-verdict">
+        {overview.verdict} {overview.synthetic && <SyntheticBadge />}
+      </p>
+      <div className="overview-main">
+        <div className="stack">
+          <MeanStep overview={overview} />
+          <Steps overview={overview} />
+        </div>
+        <div className="stack">
+          <Devices overview={overview} />
+          <Idle overview={overview} />
+        </div>
+      </div>
+      <div className="overview-lists">
+        <TopList title="Top operators" view="operators" rows={overview.top_operators} />
+        <TopList title="Top kernels" view="kernels" rows={overview.top_kernels} />
+        <TopList title="Longest gaps" view={null} rows={overview.longest_gaps} />
+      </div>
+      <Health items={overview.health} />
+      <Environment overview={overview} />
+    </div>
+  );
+}

@@ -1,0 +1,16 @@
+import type { ReactNode } from 'react';
+import { useOverview } from '../../api/queries';
+import { Loaded } from '../../widgets/loaded';
+import type { PageProps } from '../view';
+import { OverviewReport } from './overview';
+
+/** Where the step time of one recording goes. */
+export default function Page({ selection }: PageProps): ReactNode {
+  return (
+    <div className="page">
+      <Loaded query={useOverview(selection.span.trace)} what="The overview">
+        {(overview) => <OverviewReport overview={overview} />}
+      </Loaded>
+    </div>
+  );
+}

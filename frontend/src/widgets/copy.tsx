@@ -1,0 +1,35 @@
+import { type ReactNode, useEffect, useState } from 'react';
+import { copyText } from '../host/clipboard';
+import { Icon, type IconName } from './icon';
+
+type State = 'idle' | 'copied' | 'failed';
+const WORDS_MS = 1800;
+
+interface Props {
+  /** What is copied; a function where it is costly to write. */
+  readonly text: string | (() => string);
+  readonly label?: string;
+  readonly icon?: IconName;
+  readonly quiet?: boolean;
+}
+
+/** A button that copies, and says whether it did. */
+export function Copy({ text, label = 'Copy', icon = 'copy', quiet = false }: Props): ReactNode {
+  const [state, setState] = useState<State>('idle');
+  useEffect(() => {
+    if (state === 'idle') return undefined;
+    const timer = setTimeout(() => setState('idle'), WORDS_MS);
+    return () => clearTimeout(timer);
+  }, [state]);
+  const copy = async (): Promise<void> => {
+    const done = await copyText(typeof text === 'function' ? text() : text);
+    setState(done ? 'copied' : 'failed');
+  };
+  const words = { idle: label, copied: 'Copied', failed: 'Copying was refused' }[state];
+  return (
+    <button type="button" className={quiet ? 'button quiet' : 'button'} onClick={() => void copy()}>
+      <Icon name={state === 'copied' ? 'passed' : icon} size={14} />
+      <span aria-live="polite">{words}</span>
+    </button>
+  );
+}

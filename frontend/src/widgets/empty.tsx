@@ -1,0 +1,25 @@
+import type { ReactNode } from 'react';
+import { Icon, type IconName } from './icon';
+import './empty.css';
+
+interface Props {
+  readonly icon: IconName;
+  readonly title: string;
+  readonly children?: ReactNode;
+  readonly tone?: 'plain' | 'good' | 'bad';
+}
+
+/** In place of what is not there: what, why, and what to do. */
+export function Empty({ icon, title, children, tone = 'plain' }: Props): ReactNode {
+  return (
+    <section className={`empty empty-${tone}`} role={tone === 'bad' ? 'alert' : undefined}>
+      <span className="empty-icon">
+        <Icon name={icon} size={22} />
+      </span>
+      <div className="empty-body">
+        <h2>{title}</h2>
+        {children}
+      </div>
+    </section>
+  );
+}

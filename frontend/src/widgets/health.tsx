@@ -1,0 +1,38 @@
+import type { ReactNode } from 'react';
+import type { HealthItem } from '../api/types.gen';
+import { count } from '../core/format';
+import { SeverityBadge } from './badge';
+import { Code } from './code';
+import './health.css';
+
+/** One line of code, as against a sentence. */
+const isCode = (remedy: string): boolean => /[()=]/.test(remedy) && !/[.!?]$/.test(remedy.trim());
+
+/** What a reader should know of the file itself: damage, too few steps, what was not recorded. */
+export function Health({ items }: { readonly items: readonly HealthItem[] }): ReactNode {
+  if (items.length === 0) return null;
+  return (
+    <section className="card health" aria-labelledby="health">
+      <h2 id="health">Quality of this recording</h2>
+      <ul>
+        {items.map((item) => (
+          <li key={item.kind + item.message}>
+            <SeverityBadge severity={item.severity} />
+            <div>
+              <p>
+                {item.message}
+                {item.count > 1 && <span className="muted"> ({count(item.count)}×)</span>}
+              </p>
+              {item.remedy !== '' &&
+                (isCode(item.remedy) ? (
+                  <Code code={item.remedy} />
+                ) : (
+                  <p className="muted">{item.remedy}</p>
+                ))}
+            </div>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,31 @@
+import type { ReactNode } from 'react';
+import type { Problem } from '../api/types.gen';
+import { plural } from '../core/format';
+import { Icon } from './icon';
+import './problems.css';
+
+/** Files that could not be read: each with why and what to do. The others are not affected. */
+export function Problems({ problems }: { readonly problems: readonly Problem[] }): ReactNode {
+  if (problems.length === 0) return null;
+  return (
+    <details className="problems" open={problems.length === 1}>
+      <summary>
+        <Icon name="warning" />
+        <span>
+          {plural(problems.length, 'file or folder', 'files or folders')} could not be read; the
+          others are not affected
+        </span>
+        <Icon name="down" size={14} />
+      </summary>
+      <ul>
+        {problems.map((problem) => (
+          <li key={problem.path + problem.message}>
+            <code>{problem.path}</code>
+            <span>{problem.message}</span>
+            {problem.remedy !== '' && <span className="muted">{problem.remedy}</span>}
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}

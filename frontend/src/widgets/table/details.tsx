@@ -1,0 +1,50 @@
+import type { ReactNode } from 'react';
+import type { Column, Table } from '../../api/types.gen';
+import { type CellValue, quantity, quantityExact } from '../../core/format';
+import { isNumeric } from '../../core/units';
+import { Copy } from '../copy';
+import { Drawer } from '../drawer';
+import { cellOf } from './rows';
+
+interface FieldProps {
+  readonly column: Column;
+  readonly value: CellValue;
+}
+
+function Field({ column, value }: FieldProps): ReactNode {
+  const text = quantity(value, column.unit);
+  const exact = quantityExact(value, column.unit);
+  return (
+    <div className="field" title={column.help}>
+      <dt>{column.label}</dt>
+      <dd className={isNumeric(column.unit) ? 'number' : ''}>
+        <span className={column.unit === 'code' ? 'mono' : ''}>{value === null ? '–' : text}</span>
+        {exact !== text && <span className="field-exact">{exact}</span>}
+      </dd>
+    </div>
+  );
+}
+
+interface Props {
+  readonly table: Table;
+  readonly at: number;
+  readonly close: () => void;
+}
+
+/** Everything that a row holds, hidden columns too, with every digit. */
+export function RowDrawer({ table, at, close }: Props): ReactNode {
+  const [first, ...others] = table.columns;
+  if (!first) return null;
+  const name = String(cellOf(table, first.key, at) ?? '');
+  return (
+    <Drawer title={`${first.label} details`} close={close}>
+      <p className="field-name mono">{name}</p>
+      <Copy text={name} label="Copy name" />
+      <dl className="fields">
+        {others.map((column) => (
+          <Field key={column.key} column={column} value={cellOf(table, column.key, at)} />
+        ))}
+      </dl>
+    </Drawer>
+  );
+}

@@ -1,0 +1,172 @@
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
+import type { Column, Table } from '../../api/types.gen';
+import { isNumeric } from '../../core/units';
+import type { Sort } from '../../state/location';
+import { Icon } from '../icon';
+import { Cell } from './cell';
+import type { ShownTable } from './model';
+import { cellOf, shareScale } from './rows';
+
+const ROW_PX = 30;
+
+interface Props {
+  readonly table: Table;
+  readonly shown: ShownTable;
+  readonly sort: Sort;
+  readonly label: string;
+  readonly selected: number | null;
+  readonly onSort: (sort: Sort) => void;
+  readonly onSelect: (at: number | null) => void;
+}
+
+/** A first click puts the largest number first, or the first name. */
+function nextSort(sort: Sort, column: Column): Sort {
+  if (sort.key !== column.key) return { key: column.key, descending: isNumeric(column.unit) };
+  return { key: column.key, descending: !sort.descending };
+}
+
+function ariaSort(sort: Sort, column: Column): 'ascending' | 'descending' | 'none' {
+  if (sort.key !== column.key) return 'none';
+  return sort.descending ? 'descending' : 'ascending';
+}
+
+type HeadProps = Pick<Props, 'shown' | 'sort' | 'onSort'>;
+
+function Head({ shown, sort, onSort }: HeadProps): ReactNode {
+  return (
+    <thead>
+      <tr aria-rowindex={1}>
+        {shown.columns.map((column) => (
+          <th
+            key={column.key}
+            scope="col"
+            aria-sort={ariaSort(sort, column)}
+            className={isNumeric(column.unit) ? 'number' : ''}
+          >
+            <button
+              type="button"
+              title={column.help}
+              onClick={() => onSort(nextSort(sort, column))}
+            >
+              <span>{column.label}</span>
+              <span className="sort-mark">
+                <Icon name="down" size={13} />
+              </span>
+            </button>
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
+/** Room by unit: a name takes what is left. */
+function widthOf(column: Column, at: number): string | undefined {
+  if (at === 0) return undefined;
+  if (!isNumeric(column.unit)) return '168px';
+  return `${Math.max(96, column.label.length * 7.4 + 38)}px`;
+}
+
+const STEPS: Readonly<Record<string, number>> = {
+  ArrowDown: 1,
+  ArrowUp: -1,
+  PageDown: 15,
+  PageUp: -15,
+  Home: Number.NEGATIVE_INFINITY,
+  End: Number.POSITIVE_INFINITY,
+};
+
+/** The rows that are in sight, as a real table; the others are known by `aria-rowcount`. */
+export function Grid(props: Props): ReactNode {
+  const { table, shown, selected, onSelect } = props;
+  const { rows, columns } = shown;
+  const scroller = useRef<HTMLDivElement>(null);
+  const [active, setActive] = useState(0);
+  const moved = useRef(false);
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_PX,
+    overscan: 12,
+    initialRect: { width: 1200, height: 700 },
+  });
+  const items = virtual.getVirtualItems();
+  const scales = useMemo(
+    () => new Map(table.columns.map((column) => [column.key, shareScale(table, column.key)])),
+    [table],
+  );
+  const current = Math.min(active, Math.max(0, rows.length - 1));
+
+  useEffect(() => {
+    if (!moved.current) return;
+    moved.current = false;
+    virtual.scrollToIndex(current);
+    // The row exists once the virtual rows have followed the scroll.
+    requestAnimationFrame(() =>
+      scroller.current
+        ?.querySelector<HTMLElement>(`tr[data-at="${current}"]`)
+        ?.focus({ preventScroll: true }),
+    );
+  }, [current, virtual]);
+
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const step = STEPS[event.key];
+    const at = rows[current]?.at;
+    if (step !== undefined) {
+      moved.current = true;
+      const next = Math.max(0, Math.min(rows.length - 1, current + step));
+      setActive(next);
+      const nextRow = rows[next];
+      if (selected !== null && nextRow) onSelect(nextRow.at);
+    } else if ((event.key === 'Enter' || event.key === ' ') && at !== undefined) onSelect(at);
+    else return;
+    event.preventDefault();
+  };
+
+  const above = items[0]?.start ?? 0;
+  const below = virtual.getTotalSize() - (items.at(-1)?.end ?? 0);
+  return (
+    <div className="grid" ref={scroller}>
+      <table aria-label={props.label} aria-rowcount={rows.length + 1}>
+        <colgroup>
+          {columns.map((column, at) => (
+            <col key={column.key} style={{ width: widthOf(column, at) }} />
+          ))}
+        </colgroup>
+        <Head {...props} />
+        <tbody onKeyDown={onKeyDown}>
+          {above > 0 && <tr aria-hidden="true" style={{ height: above }} />}
+          {items.map((item) => {
+            const at = rows[item.index]?.at ?? 0;
+            return (
+              // biome-ignore lint/a11y/useAriaPropsSupportedByRole: rows of an interactive table can be selected
+              <tr
+                key={at}
+                data-at={item.index}
+                aria-rowindex={item.index + 2}
+                aria-selected={at === selected}
+                tabIndex={item.index === current ? 0 : -1}
+                style={{ height: ROW_PX }}
+                onClick={() => {
+                  setActive(item.index);
+                  onSelect(at === selected ? null : at);
+                }}
+              >
+                {columns.map((column) => (
+                  <Cell
+                    key={column.key}
+                    column={column}
+                    value={cellOf(table, column.key, at)}
+                    scale={scales.get(column.key) ?? 0}
+                  />
+                ))}
+              </tr>
+            );
+          })}
+          {below > 0 && <tr aria-hidden="true" style={{ height: below }} />}
+        </tbody>
+      </table>
+    </div>
+  );
+}

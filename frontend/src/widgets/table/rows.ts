@@ -1,0 +1,44 @@
+/** From the API's columns to the rows that a table shows. Pure. */
+import type { Column, Table } from '../../api/types.gen';
+import type { CellValue } from '../../core/format';
+import type { Matcher } from '../../core/search';
+
+/** A row is its place in the columns. */
+export interface RowIndex {
+  readonly at: number;
+}
+
+export function cellOf(table: Table, column: string, at: number): CellValue {
+  return (table.values[column]?.[at] ?? null) as CellValue;
+}
+
+/** Columns that the search box looks into. */
+const searched = (table: Table): Column[] =>
+  table.columns.filter((column) => column.unit === 'text' || column.unit === 'code');
+
+export function matchingRows(table: Table, matcher: Matcher): RowIndex[] {
+  const all = Array.from({ length: table.row_count }, (_, at) => ({ at }));
+  if (matcher.kind !== 'test') return all;
+  const columns = searched(table);
+  return all.filter(({ at }) =>
+    columns.some((column) => {
+      const value = cellOf(table, column.key, at);
+      return value !== null && matcher.test(String(value));
+    }),
+  );
+}
+
+/** Ascending order of two recorded values; what is not recorded comes last either way. */
+export function compareCells(a: CellValue, b: CellValue): number {
+  if (typeof a === 'number' && typeof b === 'number') return a - b;
+  return String(a).localeCompare(String(b), 'en', { numeric: true, sensitivity: 'base' });
+}
+
+/** The largest value of each share column, by which its bars are drawn. */
+export function shareScale(table: Table, column: string): number {
+  let largest = 0;
+  for (const value of table.values[column] ?? []) {
+    if (typeof value === 'number' && value > largest) largest = value;
+  }
+  return largest;
+}
