@@ -12,7 +12,7 @@ from synthesis.host import MAIN_THREAD, Host
 from synthesis.machines import CALLBACK_IDS, MACHINES, copy_name
 from synthesis.memory import Allocator
 from synthesis.mirrors import Mirrors
-from synthesis.recording import Record, Recording
+from synthesis.recording import DEVICE_KINDS, Record, Recording
 from synthesis.schedule import Action, Schedule, ScheduleError, kind_of
 
 # From the last step's end to the profiler's own wait for the device, as in real traces.
@@ -26,6 +26,11 @@ def simulate(schedule: Schedule) -> Recording:
     simulation = Simulation(schedule)
     simulation.play(schedule.actions)
     return simulation.finish()
+
+
+def _order(record: Record) -> tuple[int, int]:
+    """Return what sorts by start: outer host scopes first, device work as it was queued."""
+    return record.start_ns, 0 if record.kind in DEVICE_KINDS else -record.dur_ns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +82,7 @@ class Simulation:
         records = [*host.records, *self._device_records]
         records.extend(self._mirrors.records(host.records))
         return Recording(
-            records=tuple(sorted(records, key=lambda record: (record.start_ns, -record.dur_ns))),
+            records=tuple(sorted(records, key=_order)),
             threads={thread.number: name for name, thread in host.threads.items()},
             streams=tuple(device.streams),
             start_ns=round(self._schedule.start_us * 1000),
