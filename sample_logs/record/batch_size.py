@@ -10,27 +10,14 @@ goes to the loop and not to the arithmetic.
 from pathlib import Path
 
 import torch
-from torch import nn
 from torch.nn import functional
 
-from cifar_resnet import CLASSES, made_images
+from cifar_models import made_images, small_conv_net
 from recording import Plan, Target, recorded, seeded, target
 
 TINY = 8
 LARGE = 128
 LARGE_STEPS = 6
-
-
-def small_conv_net() -> nn.Sequential:
-    """Builds a net so small that its operators cost as much as their arithmetic."""
-    return nn.Sequential(
-        nn.Conv2d(3, 8, 3, stride=2, padding=1),
-        nn.ReLU(),
-        nn.Conv2d(8, 16, 3, stride=2, padding=1),
-        nn.ReLU(),
-        nn.Flatten(),
-        nn.Linear(16 * 8 * 8, CLASSES),
-    )
 
 
 def record(run: Path, batch: int, device: torch.device) -> None:

@@ -18,7 +18,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 from typing_extensions import override
 
-from cifar_resnet import CLASSES, IMAGE_SHAPE, CifarResNet
+from cifar_models import CLASSES, IMAGE_SHAPE, CifarResNet
 from recording import SEED, Plan, Target, recorded, seeded, target
 
 Pixels = npt.NDArray[np.float32]

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from torch.nn import functional
 
-from cifar_resnet import CifarResNet, made_images
+from cifar_models import CifarResNet, made_images
 from recording import Plan, Target, recorded, seeded, target
 
 BATCH = 64

@@ -1,4 +1,4 @@
-"""A ResNet for images of CIFAR-10's shape, as in the paper's section 4.2, of any depth 6n + 2."""
+"""Models for images of CIFAR-10's shape, and made images for them."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,10 @@ class BasicBlock(nn.Module):
 
 
 class CifarResNet(nn.Module):
-    """Three stages of `depth // 6` blocks; each stage halves the image and doubles the width."""
+    """A ResNet of depth 6n + 2, as in section 4.2 of its paper.
+
+    It has three stages of `depth // 6` blocks; each stage halves the image and doubles the width.
+    """
 
     def __init__(self, depth: int = 8, width: int = 16) -> None:
         super().__init__()
@@ -54,6 +57,18 @@ def _blocks(per_stage: int, width: int) -> Iterator[BasicBlock]:
             stride = 2 if stage > 0 and block == 0 else 1
             yield BasicBlock(channels, width << stage, stride)
             channels = width << stage
+
+
+def small_conv_net() -> nn.Sequential:
+    """Builds a net so small that its operators cost as much as their arithmetic."""
+    return nn.Sequential(
+        nn.Conv2d(3, 8, 3, stride=2, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3, stride=2, padding=1),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(16 * 8 * 8, CLASSES),
+    )
 
 
 def made_images(count: int, device: torch.device) -> tuple[Tensor, Tensor]:
