@@ -25,6 +25,7 @@ from stepscope.quantities import duration
 from stepscope.intervals import Intervals
 from stepscope.report import (
     ClaimReport,
+    Confidence,
     Outcome,
     RunReport,
     Severity,
@@ -38,6 +39,7 @@ from stepscope.trace import Run, Trace
 log = logging.getLogger(__name__)
 
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
+STEPS_FOR_HIGH_CONFIDENCE = 3
 STATUSES: tuple[Status, ...] = ("found", "failed", "passed", "not-applicable", "suppressed")
 
 
@@ -131,6 +133,13 @@ def _severity(trace: Trace, finding: Finding) -> Severity | None:
     return severity
 
 
+def _confidence(trace: Trace, finding: Finding) -> Confidence:
+    """Return how sure a finding is: never high where fewer than three steps were recorded."""
+    if finding.confidence == "high" and window(trace).step_count < STEPS_FOR_HIGH_CONFIDENCE:
+        return "medium"
+    return finding.confidence
+
+
 def _share(within: Window, total_ns: float) -> float:
     return min(1.0, total_ns / within.duration_ns) if within.duration_ns > 0 else 0.0
 
@@ -179,10 +188,8 @@ def _claim_report(
     mine = _within(trace, claim.intervals)
     net = intervals.difference(mine, taken)
     gross_ns, net_ns = intervals.duration_ns(mine), intervals.duration_ns(net)
-    low_ns = claim.low * net_ns
-    if claim.low_intervals is not None:
-        low = intervals.intersection(net, claim.low_intervals)
-        low_ns = float(intervals.duration_ns(low))
+    sure = net if claim.low_intervals is None else intervals.intersection(net, claim.low_intervals)
+    low_ns = claim.low * intervals.duration_ns(sure)
     method = claim.method
     if net_ns < gross_ns:
         shared = duration(span.per_step(gross_ns - net_ns))
@@ -207,7 +214,7 @@ def _found_outcome(trace: Trace, found: _Found, claim: ClaimReport | None) -> Ou
         worker=trace.worker,
         span=trace.span,
         severity=_severity(trace, finding),
-        confidence=finding.confidence,
+        confidence=_confidence(trace, finding),
         claim=claim,
         message=finding.message,
         why=rule.why,
@@ -218,12 +225,14 @@ def _found_outcome(trace: Trace, found: _Found, claim: ClaimReport | None) -> Ou
     )
 
 
-def _order(outcome: Outcome, rules: Sequence[Rule[Any]]) -> tuple[int, bool, int, int, str, str, str]:
-    """Found first: causes before symptoms, then by severity, then by what can be saved."""
+def _order(outcome: Outcome, rules: Sequence[Rule[Any]]) -> tuple[int, bool, bool, int, int, str, str, str]:
+    """Found first: causes, then what others' savings cover already, then symptoms; by severity."""
     symptoms = {rule.id for rule in rules if rule.is_symptom}
+    is_covered = outcome.claim is not None and not outcome.claim.net_high_ns
     return (
         STATUSES.index(outcome.status),
         outcome.rule in symptoms,
+        is_covered,
         SEVERITIES.index(outcome.severity) if outcome.severity else len(SEVERITIES),
         -(outcome.claim.net_high_ns if outcome.claim else 0),
         outcome.rule,

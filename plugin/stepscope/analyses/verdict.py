@@ -18,6 +18,7 @@ WORDS = {
     "kernel": "computing",
 }
 MOSTLY_BUSY = 0.9
+WORTH_NAMING = 0.01
 
 
 @computed
@@ -36,6 +37,8 @@ def _step(trace: Trace) -> str:
     steps = step_breakdown(trace)
     if not steps.step_count:
         return f"No steps are marked; the recording is {duration(steps.mean_ns)} long."
+    if steps.step_count == 1:
+        return f"Step {duration(steps.mean_ns)} (one step)."
     spread = steps.standard_deviation_ns / steps.mean_ns
     return (
         f"Step {duration(steps.mean_ns)} (± {share(spread)}, "
@@ -58,11 +61,12 @@ def _most(trace: Trace) -> str:
     steps = step_breakdown(trace)
     parts = dict(steps.mean_parts_ns)
     work = "kernel" if main_device(trace) else "cpu"
-    losses = {name: time for name, time in parts.items() if name != work and time > 0}
-    if not losses:
-        return f"All of it is {WORDS[work]}."
+    doing = "computing" if work == "kernel" else "operators on the CPU"
+    losses = {name: time for name, time in parts.items() if name != work}
+    if sum(losses.values()) < WORTH_NAMING * steps.mean_ns:
+        return f"Nearly all of it is {doing}."
     worst = max(losses, key=lambda name: losses[name])
     return (
-        f"Most beside {'computing' if work == 'kernel' else 'operators'} goes to {WORDS[worst]}: "
+        f"Beside {doing}, most goes to {WORDS[worst]}: "
         f"{duration(losses[worst])}, {share(losses[worst] / steps.mean_ns)}."
     )

@@ -38,7 +38,7 @@ class Claim:
     method: str = ""
     """One sentence: how it was reckoned."""
     low_intervals: Intervals | None = None
-    """What is won at least, where that is a set of its own; then `low` is not used."""
+    """The part to which `low` applies, where it is not all of it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

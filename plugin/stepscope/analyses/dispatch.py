@@ -1,0 +1,83 @@
+"""Idle time of the device in gaps of under 1 ms, and where the host spent it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope import intervals
+from stepscope.analyses.device_activity import DeviceActivity
+from stepscope.analyses.idle_ledger import idle_ledger
+from stepscope.dialects import GRAPH_LAUNCH_NAME, LAUNCH_NAME, Kind
+from stepscope.intervals import Intervals
+from stepscope.trace import Trace
+
+GRAPHS_DOMINATE = 0.5
+"""Share of kernels that graph launches brought from which advising graphs is idle talk."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Dispatch:
+    """One device's dispatch gaps; the three shares sum to 1 where there is any idle time."""
+
+    idle: Intervals
+    kernel_count: int
+    median_kernel_ns: int
+    inside_share: float
+    """Of the idle time, while the host was in an operator but in no launch call."""
+    launch_share: float
+    """Of the idle time, while the host was in a launch call."""
+    between_share: float
+    """Of the idle time, while the host was in no operator: Python."""
+    has_graphs: bool
+    """Whether most launches are of whole graphs already."""
+
+    @property
+    def idle_ns(self) -> int:
+        """How long the gaps are in all."""
+        return intervals.duration_ns(self.idle)
+
+
+def dispatch(trace: Trace, device: DeviceActivity) -> Dispatch:
+    """Return a device's dispatch gaps and what the host did in them."""
+    idle = idle_ledger(trace)[device.device].times["dispatch"]
+    total_ns = max(1, intervals.duration_ns(idle))
+    launching = intervals.intersection(idle, _launch_times(trace))
+    rest = intervals.difference(idle, launching)
+    inside = intervals.intersection(rest, _operator_times(trace))
+    launch_ns, inside_ns = intervals.duration_ns(launching), intervals.duration_ns(inside)
+    kind = trace.device_events["kind"].to_numpy()[device.rows]
+    duration_ns = trace.device_events["duration_ns"].to_numpy()[device.rows]
+    kernels_ns = duration_ns[kind == int(Kind.KERNEL)]
+    between_ns = intervals.duration_ns(rest) - inside_ns
+    return Dispatch(
+        idle=idle,
+        kernel_count=len(kernels_ns),
+        median_kernel_ns=int(np.median(kernels_ns)) if len(kernels_ns) else 0,
+        inside_share=inside_ns / total_ns,
+        launch_share=launch_ns / total_ns,
+        between_share=between_ns / total_ns,
+        has_graphs=_graph_share(trace) >= GRAPHS_DOMINATE,
+    )
+
+
+def _launch_times(trace: Trace) -> Intervals:
+    calls = trace.runtime_calls
+    names = calls["name"].cat
+    launches = np.array([bool(LAUNCH_NAME.search(str(n))) for n in names.categories] + [False])
+    chosen = launches[names.codes.to_numpy()]
+    return intervals.union(calls["start_ns"].to_numpy()[chosen], calls["end_ns"].to_numpy()[chosen])
+
+
+def _operator_times(trace: Trace) -> Intervals:
+    operators = trace.operators
+    # the backward pass runs on threads of its own: any operator counts
+    return intervals.union(operators["start_ns"].to_numpy(), operators["end_ns"].to_numpy())
+
+
+def _graph_share(trace: Trace) -> float:
+    names = trace.runtime_calls["name"].astype(str)
+    launches = names.str.contains(LAUNCH_NAME.pattern, regex=True)
+    graphs = names.str.contains(GRAPH_LAUNCH_NAME.pattern, regex=True)
+    return float(graphs.sum() / launches.sum()) if launches.any() else 0.0
+
+

@@ -1,0 +1,109 @@
+"""Events named for people: what it was, on which track, when, and the source line that led to it."""
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.report import EventReference
+from stepscope.trace import Trace, computed
+
+FOREIGN_PREFIXES = ("<built-in", "<frozen", "<string>", "nn.Module:", "torch/", "torch\\", "Python GC")
+FOREIGN_PARTS = ("site-packages/", "site-packages\\", "dist-packages/", "/torch/", "lib/python3")
+
+
+def device_event(trace: Trace, row: int, detail: str = "") -> EventReference:
+    """Name a row of `device_events`."""
+    event = trace.device_events.iloc[row]
+    track = f"{trace.dialect.device} {event['device']}"
+    if event["stream"] >= 0:
+        track += f" stream {event['stream']}"
+    return EventReference(
+        name=str(event["name"]),
+        track=track,
+        start_ns=int(event["start_ns"]),
+        duration_ns=int(event["duration_ns"]),
+        detail=detail,
+    )
+
+
+def runtime_call(trace: Trace, row: int, detail: str = "") -> EventReference:
+    """Name a row of `runtime_calls`."""
+    return _on_thread(trace.runtime_calls.iloc[row], detail)
+
+
+def host_call(trace: Trace, row: int, detail: str = "") -> EventReference:
+    """Name a row of `host_calls`."""
+    return _on_thread(trace.host_calls.iloc[row], detail)
+
+
+def _on_thread(event: "pd.Series[Any]", detail: str) -> EventReference:
+    thread = str(event["thread"]).rpartition("/")[2]
+    return EventReference(
+        name=str(event["name"]),
+        track=f"thread {thread}",
+        start_ns=int(str(event["start_ns"])),
+        duration_ns=int(str(event["duration_ns"])),
+        detail=detail,
+    )
+
+
+def is_users(frame: str) -> bool:
+    """Tell whether a Python frame (`train.py(42): forward`) is the user's own code."""
+    if frame.startswith(FOREIGN_PREFIXES) or any(part in frame for part in FOREIGN_PARTS):
+        return False
+    path = frame.partition("(")[0].replace("\\", "/")
+    stem = path.removeprefix("./").partition("/")[0].removesuffix(".py")
+    return stem not in sys.stdlib_module_names
+
+
+@computed
+def _users_frames(trace: Trace) -> NDArray[np.bool_]:
+    names = trace.python_calls["name"].cat
+    users = np.array([is_users(str(name)) for name in names.categories] + [False])
+    return users[names.codes.to_numpy()]
+
+
+def source_line(trace: Trace, thread: str, start_ns: int, end_ns: int) -> str:
+    """Return the user's innermost frame around a time on a thread, or "" where none is known."""
+    frames = trace.python_calls
+    around = (frames["start_ns"].to_numpy() <= start_ns) & (frames["end_ns"].to_numpy() >= end_ns)
+    around &= _users_frames(trace) & (frames["thread"] == thread).to_numpy()
+    rows = np.flatnonzero(around)
+    return str(frames["name"].iloc[rows[-1]]) if len(rows) else ""
+
+
+def longest_frame_within(trace: Trace, thread: str, start_ns: int, end_ns: int) -> str:
+    """Return the user's frame that fills most of a time on a thread, the innermost of equals.
+
+    Frames that go on for longer than twice that time (the training loop itself) are passed over.
+    """
+    frames = trace.python_calls
+    begin, stop = frames["start_ns"].to_numpy(), frames["end_ns"].to_numpy()
+    covered = np.minimum(stop, end_ns) - np.maximum(begin, start_ns)
+    fits = _users_frames(trace) & (frames["thread"] == thread).to_numpy()
+    fits &= (stop - begin <= 2 * (end_ns - start_ns)) & (2 * covered >= end_ns - start_ns)
+    rows = np.flatnonzero(fits)
+    if not len(rows):
+        return ""
+    best = rows[np.lexsort((begin[rows], covered[rows]))[-1]]
+    return str(frames["name"].iloc[best])
+
+
+def line_of_host_call(trace: Trace, row: int) -> str:
+    """Return the user's source line that led to a row of `host_calls`, or ""."""
+    if row < 0:
+        return ""
+    call = trace.host_calls.iloc[row]
+    stack = call["call_stack"]
+    if isinstance(stack, str):
+        return _users_line(stack.split(";"))
+    return source_line(trace, str(call["thread"]), int(call["start_ns"]), int(call["end_ns"]))
+
+
+def _users_line(frames: Iterable[str]) -> str:
+    """Return the first of the user's own frames; torch 1.8 writes stacks innermost first."""
+    return next((frame.strip() for frame in frames if is_users(frame.strip())), "")

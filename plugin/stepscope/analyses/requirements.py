@@ -1,0 +1,90 @@
+"""What a rule needs of a trace before it may speak; each says what is missing and how to record it."""
+
+import numpy as np
+
+from stepscope.analyses.device_activity import DeviceActivity, device_activity, main_device
+from stepscope.analyses.health import EARLY_SHARE, early_share
+from stepscope.analyses.links import links
+from stepscope.dialects import GRAPH_CAPTURE_NAME, Kind
+from stepscope.errors import MissingDataError
+from stepscope.trace import Trace
+
+RECORD_DEVICE = (
+    "torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], ...)"
+)
+RECORD_STEPS = "prof.step()  # at the end of each iteration, with schedule(wait=1, warmup=1, active=3)"
+MAIN_DEVICE_SHARE = 0.01
+"""A device with less of all kernels than this only holds a context."""
+LINKED_SHARE = 0.95
+
+
+def devices(trace: Trace) -> tuple[DeviceActivity, ...]:
+    """Return the devices that do real work.
+
+    Raises:
+        MissingDataError: no device event was recorded.
+    """
+    found = device_activity(trace)
+    if not found:
+        raise MissingDataError("no device event was recorded", RECORD_DEVICE)
+    kind = trace.device_events["kind"].to_numpy()
+    kernels = [int((kind[each.rows] == int(Kind.KERNEL)).sum()) for each in found]
+    least = MAIN_DEVICE_SHARE * sum(kernels)
+    return tuple(each for each, count in zip(found, kernels, strict=True) if count >= least)
+
+
+def main(trace: Trace) -> DeviceActivity:
+    """Return the busiest device.
+
+    Raises:
+        MissingDataError: no device event was recorded.
+    """
+    device = main_device(trace)
+    if device is None:
+        raise MissingDataError("no device event was recorded", RECORD_DEVICE)
+    return device
+
+
+def reliable_timeline(trace: Trace) -> None:
+    """Insist that gaps on the device mean what they seem to.
+
+    Raises:
+        MissingDataError: graphs were being captured, or the clocks disagree.
+    """
+    names = trace.runtime_calls["name"].cat.categories
+    if any(GRAPH_CAPTURE_NAME.search(str(name)) for name in names):
+        raise MissingDataError(
+            "graphs were being captured: launches were recorded, not run",
+            "Profile the replay: start the profiler after the capture",
+        )
+    if early_share(trace) > EARLY_SHARE:
+        raise MissingDataError(
+            "the clocks of host and device disagree: device events begin before their launch"
+        )
+
+
+def linked_launches(trace: Trace) -> None:
+    """Insist that nearly all device events have a recorded launch.
+
+    Raises:
+        MissingDataError: too many have none.
+    """
+    call = links(trace).call_of_device_event
+    share = float(np.mean(call >= 0)) if len(call) else 0.0
+    if share < LINKED_SHARE:
+        raise MissingDataError(
+            f"only {share:.0%} of the device's work has a recorded launch",
+            "torch.profiler.schedule(wait=1, warmup=2, active=3)  # one more warm-up step",
+        )
+
+
+def shapes(trace: Trace) -> None:
+    """Insist on recorded input shapes.
+
+    Raises:
+        MissingDataError: there are none.
+    """
+    if not (trace.host_calls["input_dims"].cat.codes >= 0).any():
+        raise MissingDataError(
+            "input shapes were not recorded", "torch.profiler.profile(..., record_shapes=True)"
+        )

@@ -1,0 +1,178 @@
+"""A tensor goes to the host and comes straight back."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses import references, requirements
+from stepscope.analyses.device_activity import DeviceActivity
+from stepscope.analyses.host_copies import HostCopies, copies_to_device, copies_to_host
+from stepscope.analyses.idle_ledger import idle_ledger
+from stepscope.analyses.window import window
+from stepscope.intervals import Intervals
+from stepscope.quantities import count, duration, share, size
+from stepscope.report import Confidence, EventReference, Evidence, Fix
+from stepscope.rules import Claim, Finding, Rule
+from stepscope.trace import Trace
+
+DELIBERATE = ("offload", "Offload")
+"""Offloading libraries move tensors to the host on purpose."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Which pairs of copies count, and how many it takes."""
+
+    least_bytes: int = 4096
+    """Smaller tensors are scalars and flags: `item-sync` answers for those."""
+    least_steps: int = 2
+    least_pairs: int = 3
+    """Without steps."""
+    shown_count: int = 10
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Pairs:
+    to_host: HostCopies
+    to_device: HostCopies
+    out: NDArray[np.int64]
+    """Indices into `to_host`."""
+    back: NDArray[np.int64]
+    """Indices into `to_device`, parallel to `out`."""
+
+    @property
+    def times(self) -> Intervals:
+        """From asking for the copy out to the end of the copy back."""
+        return intervals.union(self.to_host.call_start_ns[self.out], self.to_device.end_ns[self.back])
+
+
+def check(trace: Trace, options: Options) -> Iterator[Finding]:
+    """Report copies to the host that are followed by a copy of as many bytes back, in one step."""
+    device = requirements.main(trace)
+    pairs = _pairs(trace, device, options)
+    if not _are_enough(trace, pairs, options):
+        return
+    within = window(trace)
+    lost = intervals.difference(
+        intervals.clip(pairs.times, within.start_ns, within.device_end_ns), device.busy
+    )
+    lost_ns = intervals.duration_ns(lost)
+    moved = float(pairs.to_host.bytes[pairs.out].sum())
+    events = tuple(_references(trace, pairs, options.shown_count))
+    yield Finding(
+        confidence=_confidence(trace, pairs),
+        severity=None if lost_ns >= 0.01 * within.duration_ns else "info",
+        message=(
+            f"{count(len(pairs.out), 'time')} a tensor of {size(moved / len(pairs.out))} (mean) goes "
+            f"to the host and comes back within a step; the device stands still for "
+            f"{duration(within.per_step(lost_ns))}{' a step' if within.has_steps else ''} "
+            f"({share(lost_ns / max(1, within.duration_ns))}) meanwhile."
+        ),
+        evidence=(
+            Evidence(label="Round trips", value=len(pairs.out), unit="count"),
+            Evidence(label="Bytes sent out and back", value=2 * moved, unit="bytes"),
+            Evidence(label="Device idle meanwhile", value=lost_ns, unit="ns"),
+        ),
+        events=events,
+        claim=Claim(
+            intervals=lost,
+            low=1.0,
+            low_intervals=intervals.intersection(
+                lost, idle_ledger(trace)[device.device].times["post-sync"]
+            ),
+            method="Time from asking for the copy out to the end of the copy back, less busy time.",
+        ),
+    )
+
+
+def _step_of(trace: Trace, at_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.searchsorted(trace.steps["start_ns"].to_numpy(), at_ns, side="right")
+
+
+def _pairs(trace: Trace, device: DeviceActivity, options: Options) -> _Pairs:
+    """Pair each copy out with the next copy back of as many bytes, asked for in the same step."""
+    to_host = copies_to_host(trace, device, options.least_bytes)
+    to_device = copies_to_device(trace, device, options.least_bytes)
+    step_out = _step_of(trace, to_host.call_start_ns).tolist()
+    step_back = _step_of(trace, to_device.call_start_ns)
+    used: set[int] = set()
+    out, back = [], []
+    for place, (step, amount, end) in enumerate(
+        zip(step_out, to_host.bytes.tolist(), to_host.end_ns.tolist(), strict=True)
+    ):
+        fits = (to_device.bytes == amount) & (to_device.start_ns >= end) & (step_back == step)
+        free = [i for i in np.flatnonzero(fits).tolist() if i not in used][:1]
+        if free:
+            used.add(free[0])
+            out.append(place)
+            back.append(free[0])
+    return _Pairs(
+        to_host=to_host,
+        to_device=to_device,
+        out=np.array(out, dtype=np.int64),
+        back=np.array(back, dtype=np.int64),
+    )
+
+
+def _are_enough(trace: Trace, pairs: _Pairs, options: Options) -> bool:
+    if not len(trace.steps):
+        return len(pairs.out) >= options.least_pairs
+    steps = np.unique(_step_of(trace, pairs.to_host.call_start_ns[pairs.out]))
+    return len(steps) >= options.least_steps or len(pairs.out) >= options.least_pairs
+
+
+def _confidence(trace: Trace, pairs: _Pairs) -> Confidence:
+    """Low for offloading and for chance (another copy between); high where one line does both."""
+    owners = np.concatenate((pairs.to_host.owner[pairs.out], pairs.to_device.owner[pairs.back]))
+    names = trace.host_calls["name"].cat.categories
+    if any(word in str(name) for name in names for word in DELIBERATE):
+        return "low"
+    lines = [references.line_of_host_call(trace, int(owner)) for owner in owners[:2]]
+    first = [line.partition("(")[0] for line in lines]
+    return "high" if first[0] and len(set(first)) == 1 else "medium"
+
+
+def _references(trace: Trace, pairs: _Pairs, shown: int) -> Iterator[EventReference]:
+    for out, back in list(zip(pairs.out.tolist(), pairs.back.tolist(), strict=True))[:shown]:
+        line = references.line_of_host_call(trace, int(pairs.to_host.owner[out]))
+        start = int(pairs.to_host.call_start_ns[out])
+        end = int(pairs.to_device.end_ns[back])
+        yield EventReference(
+            name=f"{size(float(pairs.to_host.bytes[out]))} out and back",
+            track=f"{trace.dialect.device} {int(trace.device_events['device'].iloc[pairs.to_host.rows[out]])}",
+            start_ns=start,
+            duration_ns=end - start,
+            detail=line,
+        )
+
+
+RULE = Rule(
+    id="host-device-pingpong",
+    title="A tensor goes to the CPU and comes straight back",
+    category="transfer",
+    why=(
+        "The host must wait for the device to finish, copy, compute on one or a few cores, and copy "
+        "back, while the device stands still."
+    ),
+    fix=Fix(
+        summary="Keep it on the device: torch has the operation.",
+        code=(
+            "# instead of: index = np.argwhere(mask.cpu().numpy()); index = torch.from_numpy(index).cuda()\n"
+            "index = torch.nonzero(mask)\n"
+            "# and torch.where, torch.scatter, torch.unique, torch.sort, … instead of NumPy's"
+        ),
+        verify="No copy to the host is left inside the step.",
+        caveats=(
+            "Equal sizes may be chance: look at the pairs.",
+            "If it cannot stay on the device, do it once in several steps.",
+        ),
+    ),
+    options=Options(),
+    check=check,
+    priority=12,
+    links=("https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
+    origin="The HPC tutorials' NumPy in forward; no other tool looks for it",
+)

@@ -1,0 +1,66 @@
+"""Too few steps to tell a step from an accident."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stepscope.analyses.window import window
+from stepscope.quantities import count
+from stepscope.report import Evidence, Fix, Link
+from stepscope.rules import Finding, Rule
+from stepscope.trace import Trace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How many steps are enough."""
+
+    least_steps: int = 3
+    """Two cannot show which of them is the odd one."""
+
+
+def check(trace: Trace, options: Options) -> Iterator[Finding]:
+    """Report recordings without steps, or with fewer than `least_steps`."""
+    steps = window(trace).step_count
+    if steps >= options.least_steps:
+        return
+    message = (
+        f"Only {count(steps, 'step was', 'steps were')} recorded: figures per step rest on that "
+        "alone, and no finding has high confidence."
+        if steps
+        else "No step was marked: all figures are of the whole recording, and no finding has high "
+        "confidence."
+    )
+    yield Finding(
+        severity="info",
+        message=message,
+        evidence=(Evidence(label="Steps", value=steps, unit="count", link=Link(view="overview")),),
+    )
+
+
+RULE = Rule(
+    id="weak-step-coverage",
+    title="Too few steps were recorded",
+    category="profiling",
+    why=(
+        "Only steps tell what an iteration costs and how much it varies; the first ones still warm up."
+    ),
+    fix=Fix(
+        summary="Record at least three steps behind a warm-up, and say where each ends.",
+        code=(
+            "with torch.profiler.profile(\n"
+            "    schedule=torch.profiler.schedule(wait=1, warmup=1, active=3),\n"
+            '    on_trace_ready=torch.profiler.tensorboard_trace_handler("log/run"),\n'
+            ") as prof:\n"
+            "    for batch in loader:\n"
+            "        train_step(batch)\n"
+            "        prof.step()"
+        ),
+        verify="Overview shows at least three steps.",
+    ),
+    options=Options(),
+    check=check,
+    priority=95,
+    is_symptom=True,
+    links=("https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",),
+    origin="21 of 100 public traces have no step; one-step recordings are as common",
+)
