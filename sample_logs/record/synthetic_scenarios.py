@@ -52,7 +52,7 @@ class Variant:
 def loading(workers: int, us: float) -> list[Action]:
     """Return a step whose batch comes from so many workers, after so long."""
     dims = vision.image_dims(128)
-    begin = [fetch(workers, us, dims), *upload(dims, vision.image_bytes(128))]
+    begin = [fetch(workers, us, dims), *prefetched(dims, vision.image_bytes(128))]
     return vision.training_step(128, begin=begin)
 
 
@@ -76,9 +76,9 @@ def prefetched_upload() -> list[Action]:
     return vision.training_step(128, begin=begin)
 
 
-def first_batch() -> list[Action]:
+def first_batch(size: int = 128) -> list[Action]:
     """Return the first batch's copy, before the first step."""
-    return prefetch(vision.image_dims(128), vision.image_bytes(128))
+    return prefetch(vision.image_dims(size), vision.image_bytes(size))
 
 
 # Synchronisation
@@ -153,7 +153,7 @@ def masking(middle: Callable[[], list[Action]]) -> list[Action]:
 def batch_of(size: int) -> list[Action]:
     """Return a step on so many images."""
     dims = vision.image_dims(size)
-    begin = [fetch(4, WORKERS_US, dims), *upload(dims, vision.image_bytes(size))]
+    begin = [fetch(4, WORKERS_US, dims), *prefetched(dims, vision.image_bytes(size))]
     optimizer_us = 18 if size <= 8 else 140
     return vision.training_step(size, begin=begin, blocks_a_stage=11, optimizer_us=optimizer_us)
 
@@ -194,10 +194,12 @@ SCENARIOS = {
             about="The DataLoader has no workers: each batch of 128 images is decoded in the"
             " training process (24 ms) while the GPU has nothing to do.",
             body=lambda: loading(0, 24_000),
+            before=first_batch,
         ),
         "fix": Variant(
             about="Four workers decode ahead: next() finds its batch ready (70 us).",
             body=lambda: loading(4, WORKERS_US),
+            before=first_batch,
         ),
     },
     "pageable_copies": {
@@ -244,10 +246,12 @@ SCENARIOS = {
             about="A batch of 2 images: over 300 kernels of about 5 us a step, launched slower"
             " than they run.",
             body=lambda: batch_of(2),
+            before=lambda: first_batch(2),
         ),
         "fix": Variant(
             about="A batch of 128 images: the same kernels, long enough to hide their launches.",
             body=lambda: batch_of(128),
+            before=first_batch,
         ),
     },
     "host_stall": {
