@@ -30,7 +30,7 @@ async function refusal(response: Response): Promise<RequestError> {
   return new RequestError(
     response.status,
     'unexpected',
-    `The server answered ${response.status} ${response.statusText}`.trim() + '.',
+    `The server answered with status ${response.status}.`,
     'The server’s own log says why.',
   );
 }

@@ -4,7 +4,7 @@ import * as echarts from 'echarts/core';
 import { CanvasRenderer } from 'echarts/renderers';
 import { type ReactNode, useEffect, useRef } from 'react';
 import { colourOf } from '../core/colour';
-import { duration, significant } from '../core/format';
+import { duration, tick } from '../core/format';
 import './charts.css';
 
 echarts.use([BarChart, GridComponent, TooltipComponent, CanvasRenderer]);
@@ -86,7 +86,7 @@ function optionsOf(props: StepColumnsProps): echarts.EChartsCoreOption {
     yAxis: {
       type: 'value',
       splitNumber: 4,
-      axisLabel: { color: muted, formatter: (ns: number) => `${significant(ns / 1e6)} ms` },
+      axisLabel: { color: muted, formatter: tick },
       splitLine: { lineStyle: { color: cssVariable('--line') } },
     },
     series: categories.map((category, part) => ({

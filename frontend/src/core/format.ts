@@ -66,6 +66,12 @@ export function durationRange(lowNs: number, highNs: number): string {
   return low === high ? `${high} ${scale.name}` : `${low}–${high} ${scale.name}`;
 }
 
+/** A mark on an axis of time: as a duration, without zeros that say nothing. */
+export function tick(ns: number): string {
+  const scale = scaleOf(ns, TIME);
+  return ns === 0 ? '0' : `${groupedFraction.format(ns / scale.factor)} ${scale.name}`;
+}
+
 /** A point in time since the trace's first event, to the microsecond: `1,234.567 ms`. */
 export const instant = (ns: number): string =>
   `${(ns / 1e6).toLocaleString('en-US', { minimumFractionDigits: 3, maximumFractionDigits: 3 })} ms`;
@@ -80,8 +86,9 @@ export const count = (value: number): string =>
 export function share(value: number): string {
   const percent = value * 100;
   if (percent !== 0 && Math.abs(percent) < 0.01) return '<0.01%';
-  if (percent !== 100 && percent >= 99.95 && percent < 100) return '>99.9%';
-  return `${percent === 100 ? '100' : significant(percent)}%`;
+  if (percent >= 99.95 && percent < 100) return '>99.9%';
+  if (percent === 0 || percent === 100) return `${percent}%`;
+  return `${Math.abs(percent) < 1 ? percent.toFixed(2) : significant(percent)}%`;
 }
 
 /** `1 step`, `6 steps`. */

@@ -2,21 +2,20 @@
 
 const IS_TEMPLATE = /[A-Za-z_]\w*<|^void\s/;
 
-/** Cuts template arguments nested deeper than `depth`, leaving `…`. */
-function cutNesting(name: string, depth: number): string {
+/** Replaces the arguments of templates within templates by `…`. */
+function cutNesting(name: string): string {
   let level = 0;
-  let text = '';
-  for (const letter of name) {
-    if (letter === '<') {
+  return name.replaceAll(/[<>]|[^<>]+/g, (part) => {
+    if (part === '<') {
       level += 1;
-      if (level <= depth) text += '<';
-      else if (level === depth + 1) text += '<…';
-    } else if (letter === '>') {
-      if (level <= depth + 1) text += '>';
-      level = Math.max(0, level - 1);
-    } else if (level <= depth) text += letter;
-  }
-  return text;
+      return ['', '<', '<…'][level] ?? '';
+    }
+    if (part === '>') {
+      level -= 1;
+      return level <= 1 ? '>' : '';
+    }
+    return level <= 1 ? part : '';
+  });
 }
 
 /** Drops the argument list that ends a C++ signature. */
@@ -37,6 +36,6 @@ export function shortName(name: string): string {
   const plain = cutArguments(name.replace(/^void\s+/, ''))
     .replaceAll('(anonymous namespace)::', '')
     .replaceAll(/\b(?:[A-Za-z_]\w*::)+/g, '');
-  const short = cutNesting(plain, 1).trim();
+  const short = cutNesting(plain).trim();
   return short === '' ? name : short;
 }

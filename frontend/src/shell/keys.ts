@@ -17,18 +17,25 @@ function focusSearch(): boolean {
   return box !== null;
 }
 
+/** Keys with a modifier are the browser's or the system's. */
+const isOurs = (event: KeyboardEvent): boolean =>
+  !(isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey);
+
 export function useKeys(showHelp: () => void): void {
   const { go } = useNavigation();
   useEffect(() => {
     let chordUntil = 0;
-    const pressed = (event: KeyboardEvent): void => {
-      if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
-      const view = event.timeStamp < chordUntil && views.find((each) => each.key === event.key);
+    const act = (event: KeyboardEvent): boolean => {
+      const isChord = event.timeStamp < chordUntil;
       chordUntil = event.key === 'g' ? event.timeStamp + CHORD_MS : 0;
+      const view = isChord ? views.find((each) => each.key === event.key) : undefined;
       if (view) go({ view: view.id });
       else if (event.key === '?') showHelp();
-      else if (event.key !== '/' || !focusSearch()) return;
-      event.preventDefault();
+      else return event.key === '/' && focusSearch();
+      return true;
+    };
+    const pressed = (event: KeyboardEvent): void => {
+      if (isOurs(event) && act(event)) event.preventDefault();
     };
     document.addEventListener('keydown', pressed);
     return () => document.removeEventListener('keydown', pressed);

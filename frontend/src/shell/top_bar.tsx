@@ -104,16 +104,13 @@ export function TopBar({ runs, selection }: Props): ReactNode {
   };
   return (
     <header className="top-bar">
-      <a
+      <button
+        type="button"
         className="skip"
-        href="#main"
-        onClick={(event) => {
-          event.preventDefault();
-          document.getElementById('main')?.focus();
-        }}
+        onClick={() => document.getElementById('main')?.focus()}
       >
         Skip to the content
-      </a>
+      </button>
       <span className="brand">
         <svg width="22" height="22" viewBox="0 0 24 24" aria-hidden="true">
           <rect width="24" height="24" rx="6" />

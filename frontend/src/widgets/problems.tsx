@@ -4,17 +4,20 @@ import { plural } from '../core/format';
 import { Icon } from './icon';
 import './problems.css';
 
+function headline(problems: readonly Problem[]): string {
+  const [first] = problems;
+  if (problems.length === 1 && first) return `${first.path}: ${first.message}`;
+  return `${plural(problems.length, 'file or folder', 'files or folders')} could not be read; the others are not affected`;
+}
+
 /** Files that could not be read: each with why and what to do. The others are not affected. */
 export function Problems({ problems }: { readonly problems: readonly Problem[] }): ReactNode {
   if (problems.length === 0) return null;
   return (
-    <details className="problems" open={problems.length === 1}>
+    <details className="problems">
       <summary>
         <Icon name="warning" />
-        <span>
-          {plural(problems.length, 'file or folder', 'files or folders')} could not be read; the
-          others are not affected
-        </span>
+        <span className="problems-words">{headline(problems)}</span>
         <Icon name="down" size={14} />
       </summary>
       <ul>

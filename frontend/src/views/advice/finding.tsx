@@ -17,8 +17,7 @@ interface Props {
 
 function Saving({ outcome, step }: Pick<Props, 'outcome' | 'step'>): ReactNode {
   const { claim } = outcome;
-  if (!claim)
-    return <span className="saving saving-none">a symptom: its causes carry the saving</span>;
+  if (!claim) return <span className="saving saving-none">no saving of its own</span>;
   const wide = Math.min(1, claim.net_share) * 100;
   const low = claim.net_high_ns > 0 ? (claim.net_low_ns / claim.net_high_ns) * wide : 0;
   return (
@@ -40,7 +39,7 @@ function Saving({ outcome, step }: Pick<Props, 'outcome' | 'step'>): ReactNode {
 
 /** One finding: closed, what and how much; open, why, proof and fix. */
 export function Finding(props: Props): ReactNode {
-  const { outcome, step, isOpen, onToggle } = props;
+  const { outcome, step, also, isOpen, onToggle } = props;
   const id = useId();
   const facts = outcome.evidence.length + outcome.events.length;
   return (
@@ -56,10 +55,12 @@ export function Finding(props: Props): ReactNode {
           <SeverityBadge severity={outcome.severity ?? 'info'} />
           <span className="finding-title">
             {outcome.title}
-            <span className="finding-meta">
-              {outcome.confidence && <span>{outcome.confidence} confidence</span>}
-              <span>{plural(facts, 'piece of evidence', 'pieces of evidence')}</span>
-            </span>
+            {!isOpen && <span className="finding-glimpse">{outcome.message}</span>}
+          </span>
+          <span className="finding-meta">
+            {outcome.confidence && <span>{outcome.confidence} confidence</span>}
+            <span>{plural(facts, 'piece of evidence', 'pieces of evidence')}</span>
+            {also.length > 0 && <span>also in {plural(also.length, 'other recording')}</span>}
           </span>
           <Saving outcome={outcome} step={step} />
           <span className="finding-chevron">

@@ -15,9 +15,11 @@ function Chosen({ overview, step }: Props & { readonly step: StepRow }): ReactNo
   const slower = step.duration_ns / overview.step.mean_ns - 1;
   return (
     <p className="chosen-step">
-      <strong>{step.name}</strong> took{' '}
-      <span title={quantityExact(step.duration_ns, 'ns')}>{duration(step.duration_ns)}</span>,{' '}
-      {share(Math.abs(slower))} {slower < 0 ? 'less' : 'more'} than the mean.
+      <span>
+        <strong>{step.name}</strong> took{' '}
+        <span title={quantityExact(step.duration_ns, 'ns')}>{duration(step.duration_ns)}</span>,{' '}
+        {share(Math.abs(slower))} {slower < 0 ? 'less' : 'more'} than the mean.
+      </span>
       <button type="button" className="button quiet" onClick={() => go({ step: null }, 'replace')}>
         Let go
       </button>

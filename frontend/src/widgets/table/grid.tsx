@@ -61,11 +61,15 @@ function Head({ shown, sort, onSort }: HeadProps): ReactNode {
   );
 }
 
-/** Room by unit: a name takes what is left. */
-function widthOf(column: Column, at: number): string | undefined {
-  if (at === 0) return undefined;
-  if (!isNumeric(column.unit)) return '168px';
-  return `${Math.max(96, column.label.length * 7.4 + 38)}px`;
+const NAME_PX = 320;
+const TEXT_PX = 180;
+const NUMBER_PX = 100;
+
+/** Room by unit. A name has at least its own, and takes what is left. */
+function widthOf(column: Column, at: number): number {
+  if (at === 0) return NAME_PX;
+  if (!isNumeric(column.unit)) return TEXT_PX;
+  return Math.max(NUMBER_PX, column.label.length * 7.4 + 38) + (column.unit === 'share' ? 24 : 0);
 }
 
 const STEPS: Readonly<Record<string, number>> = {
@@ -76,6 +80,12 @@ const STEPS: Readonly<Record<string, number>> = {
   Home: Number.NEGATIVE_INFINITY,
   End: Number.POSITIVE_INFINITY,
 };
+
+/** Stands for the rows out of sight, so that the scroll bar tells the truth. */
+function Spacer({ height }: { readonly height: number }): ReactNode {
+  // biome-ignore lint/a11y/noAriaHiddenOnFocusable: without a tabIndex nothing in this empty row takes the focus
+  return <tr aria-hidden="true" style={{ height }} />;
+}
 
 /** The rows that are in sight, as a real table; the others are known by `aria-rowcount`. */
 export function Grid(props: Props): ReactNode {
@@ -124,23 +134,23 @@ export function Grid(props: Props): ReactNode {
     event.preventDefault();
   };
 
+  const minWidth = columns.reduce((sum, column, at) => sum + widthOf(column, at), 0);
   const above = items[0]?.start ?? 0;
   const below = virtual.getTotalSize() - (items.at(-1)?.end ?? 0);
   return (
     <div className="grid" ref={scroller}>
-      <table aria-label={props.label} aria-rowcount={rows.length + 1}>
+      <table aria-label={props.label} aria-rowcount={rows.length + 1} style={{ minWidth }}>
         <colgroup>
           {columns.map((column, at) => (
-            <col key={column.key} style={{ width: widthOf(column, at) }} />
+            <col key={column.key} style={at === 0 ? {} : { width: widthOf(column, at) }} />
           ))}
         </colgroup>
         <Head {...props} />
         <tbody onKeyDown={onKeyDown}>
-          {above > 0 && <tr aria-hidden="true" style={{ height: above }} />}
+          {above > 0 && <Spacer height={above} />}
           {items.map((item) => {
             const at = rows[item.index]?.at ?? 0;
             return (
-              // biome-ignore lint/a11y/useAriaPropsSupportedByRole: rows of an interactive table can be selected
               <tr
                 key={at}
                 data-at={item.index}
@@ -164,7 +174,7 @@ export function Grid(props: Props): ReactNode {
               </tr>
             );
           })}
-          {below > 0 && <tr aria-hidden="true" style={{ height: below }} />}
+          {below > 0 && <Spacer height={below} />}
         </tbody>
       </table>
     </div>

@@ -34,11 +34,15 @@ export function compareCells(a: CellValue, b: CellValue): number {
   return String(a).localeCompare(String(b), 'en', { numeric: true, sensitivity: 'base' });
 }
 
-/** The largest value of each share column, by which its bars are drawn. */
+/** What a full bar of a share column stands for: the largest part of a whole, else all of one. */
 export function shareScale(table: Table, column: string): number {
   let largest = 0;
+  let sum = 0;
   for (const value of table.values[column] ?? []) {
-    if (typeof value === 'number' && value > largest) largest = value;
+    if (typeof value !== 'number') continue;
+    largest = Math.max(largest, value);
+    sum += value;
   }
-  return largest;
+  // Shares of one whole sum to it; others, such as occupancy, are each on a scale of their own.
+  return sum <= 1.001 ? largest : 1;
 }
