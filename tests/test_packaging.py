@@ -204,9 +204,10 @@ def test_wheel_holds_the_package_alone(distributions: Distributions) -> None:
 
 def test_page_is_built_on_a_machine_without_node(tmp_path: Path) -> None:
     source = copied_sources(tmp_path / "clone")
-    nothing = tmp_path / "nothing"
-    nothing.mkdir()
-    build(source, tmp_path / "dist", path=str(nothing))
+    binaries = tmp_path / "bin"
+    binaries.mkdir()
+    (binaries / "sh").symlink_to("/bin/sh")  # npm runs scripts by it; nothing else is there
+    build(source, tmp_path / "dist", path=str(binaries))
     [wheel] = (tmp_path / "dist").glob("*.whl")
     stamp = json.loads(zipfile.ZipFile(wheel).read("stepscope/static/build.json"))
     assert stamp["digest"] == hatch_build.sources_digest(source / "frontend")
