@@ -38,6 +38,7 @@ class Variant:
             record=self.record,
             start_us=START_US,
             gap_us=0.9,
+            around_us=0.25,
             jitter=0.03,
             seed=seed,
             first_step=12,

@@ -22,10 +22,12 @@ A schedule is plain data, so YAML can hold it: a list of actions, or a mapping w
             - {op: "aten::mm", us: 4, dims: [[64, 64], [64, 64]], body: [{kernel: gemm, us: 300}]}
             - {item: 4}
 
-Other settings: `start_us` (0), `gap_us` between kernels of a stream (0), `queue_depth` (1024
-launches), `jitter` (0: none; 0.02: every duration varies by up to 2 %), `seed`, `first_step` (1),
-`profiler_sync` (the profiler's own cudaDeviceSynchronize at the end: true), `reserved_bytes`,
-`metadata` (more top-level keys), `scenario` and `about` (shown as the trace's origin).
+Other settings, with their defaults: `start_us` (0), `gap_us` between kernels of a stream (0),
+`queue_depth` (1024 launches), `around_us` (0: host time spent in closing every operator, annotation
+and frame, and again behind it, so that nothing touches, as in real traces), `jitter` (0: none; with
+0.02 every duration varies by up to 2 %), `seed` (0), `first_step` (1), `profiler_sync` (true: the
+profiler's own cudaDeviceSynchronize stands at the end), `reserved_bytes` (0), `metadata` (more
+top-level keys), `scenario` and `about` (shown as the trace's origin).
 
 An action is a mapping. Its first key is the kind, the value is the thing itself, further keys are
 options, all with a default. Every `us` is *host* time of the action itself, except on a kernel,

@@ -33,6 +33,7 @@ class Host:
         self.thread = self.threads[MAIN_THREAD]
         self._random = Random(schedule.seed)  # noqa: S311 (jitter, no secret)
         self._jitter = schedule.jitter
+        self._around_us = schedule.around_us
         self._external_ids = count(1)
         self._python_ids = count(1)
 
@@ -84,9 +85,11 @@ class Host:
         for stack in ids:
             stack.append(external_id)
         yield
+        self.pass_us(self._around_us)
         for stack in ids:
             stack.pop()
         self.record((kind, name), start_ns, external_id=external_id, details=details)
+        self.pass_us(self._around_us)
 
     @contextmanager
     def frame(self, name: str, *, is_recorded: bool) -> Iterator[None]:
@@ -100,9 +103,11 @@ class Host:
             details["Python module id"] = int(name.rpartition("_")[2] or 0)
         frames.append((frame_id, name))
         yield
+        self.pass_us(self._around_us)
         frames.pop()
         if is_recorded:
             self.record(("python", name), start_ns, details=details)
+        self.pass_us(self._around_us)
 
     @contextmanager
     def on_thread(self, name: str) -> Iterator[None]:

@@ -53,6 +53,7 @@ class Schedule:
     latency_us: float = 3
     launch_us: float = 5
     gap_us: float = 0
+    around_us: float = 0
     queue_depth: int = 1024
     jitter: float = 0
     seed: int = 0
