@@ -1,3 +1,3 @@
-"""The version, in its only place."""
+"""The version, for the build and for everyone who asks."""
 
 __version__ = "0.1.0"

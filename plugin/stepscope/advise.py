@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from stepscope import intervals
+from stepscope.analyses.device_activity import main_device
 from stepscope.analyses.device_metrics import device_metrics
 from stepscope.analyses.health import health
 from stepscope.analyses.idle_ledger import idle_ledger
-from stepscope.analyses.device_activity import main_device
 from stepscope.analyses.step_breakdown import step_breakdown, whole_parts
 from stepscope.analyses.verdict import verdict
 from stepscope.analyses.window import Window, window
 from stepscope.errors import MissingDataError
-from stepscope.quantities import duration
 from stepscope.intervals import Intervals
+from stepscope.quantities import duration
 from stepscope.report import (
     ClaimReport,
     Confidence,
@@ -103,7 +103,9 @@ def outcomes_of(trace: Trace, rules: Sequence[Rule[Any]]) -> list[Outcome]:
             findings = tuple(_worth_a_word(trace, rule.check(trace, rule.options)))
         except MissingDataError as missing:
             outcomes.append(
-                _outcome(trace, rule, "not-applicable", reason=missing.reason, remedy=missing.remedy)
+                _outcome(
+                    trace, rule, "not-applicable", reason=missing.reason, remedy=missing.remedy
+                )
             )
         except Exception as error:  # a rule's bug must not hide the other rules' findings
             log.exception("rule %s failed on %s", rule.id, trace.path or trace.worker)
@@ -144,7 +146,9 @@ def _share(within: Window, total_ns: float) -> float:
     return min(1.0, total_ns / within.duration_ns) if within.duration_ns > 0 else 0.0
 
 
-def _outcome(trace: Trace, rule: Rule[Any], status: Status, *, reason: str = "", remedy: str = "") -> Outcome:
+def _outcome(
+    trace: Trace, rule: Rule[Any], status: Status, *, reason: str = "", remedy: str = ""
+) -> Outcome:
     return Outcome(
         rule=rule.id,
         title=rule.title,
@@ -225,7 +229,9 @@ def _found_outcome(trace: Trace, found: _Found, claim: ClaimReport | None) -> Ou
     )
 
 
-def _order(outcome: Outcome, rules: Sequence[Rule[Any]]) -> tuple[int, bool, bool, int, int, str, str, str]:
+def _order(
+    outcome: Outcome, rules: Sequence[Rule[Any]]
+) -> tuple[int, bool, bool, int, int, str, str, str]:
     """Found first: causes, then what others' savings cover already, then symptoms; by severity."""
     symptoms = {rule.id for rule in rules if rule.is_symptom}
     is_covered = outcome.claim is not None and not outcome.claim.net_high_ns

@@ -86,7 +86,11 @@ def enclosing(
     on_thread = None
     first_inner = len(outer[0])
     for row, where, begin, stop in zip(
-        order.tolist(), thread[order].tolist(), start[order].tolist(), end[order].tolist(), strict=True
+        order.tolist(),
+        thread[order].tolist(),
+        start[order].tolist(),
+        end[order].tolist(),
+        strict=True,
     ):
         if where != on_thread:
             stack.clear()

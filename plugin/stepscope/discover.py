@@ -54,9 +54,7 @@ def _spans(run: str, folder: str, names: Iterable[str]) -> list[TraceFile]:
         for number, (_, name) in enumerate(sorted(workers[worker]), start=1):
             path = str(PurePath(folder, name))
             found.append(
-                TraceFile(
-                    id=_identifier(path), path=path, run=run, worker=worker, span=str(number)
-                )
+                TraceFile(id=_identifier(path), path=path, run=run, worker=worker, span=str(number))
             )
     return found
 

@@ -72,7 +72,9 @@ def difference(left: Intervals, right: Intervals) -> Intervals:
     return intersection(left, complement(right, int(left[0, 0]), int(left[-1, 1])))
 
 
-def covered_ns(times: Intervals, start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+def covered_ns(
+    times: Intervals, start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """Return, for each query interval, how much of it the set covers."""
     return np.maximum(_covered_before(times, end_ns) - _covered_before(times, start_ns), 0)
 

@@ -8,7 +8,7 @@ _BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 def significant(value: float) -> str:
-    """Return a number with three significant digits, without an exponent: `0.0123`, `59.3`, `1,204`."""
+    """Return a number with three significant digits and no exponent: `0.0123`, `59.3`, `1,204`."""
     size = abs(value)
     if size >= 100:
         return f"{value:,.0f}"

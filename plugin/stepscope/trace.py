@@ -58,7 +58,11 @@ class Trace:
         """The worker's place in the process group (`distributedInfo.rank`), if recorded."""
         info = self.metadata.get("distributedInfo")
         rank = info.get("rank") if isinstance(info, Mapping) else None
-        return int(rank) if isinstance(rank, int) or (isinstance(rank, str) and rank.isdigit()) else None
+        return (
+            int(rank)
+            if isinstance(rank, int) or (isinstance(rank, str) and rank.isdigit())
+            else None
+        )
 
     @property
     def is_synthetic(self) -> bool:

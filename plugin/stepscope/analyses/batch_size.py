@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stepscope.analyses.host_activity import main_thread
 from stepscope.trace import Trace, computed
 
 FIRST_DIMENSION = {
@@ -38,19 +39,16 @@ class BatchSize:
 def batch_size(trace: Trace) -> BatchSize | None:
     """Return the first dimension of each step's first layer; None where no shape tells.
 
-    Of convolution, embedding and linear, whichever comes first on the thread with most operators.
+    Of convolution, embedding and linear, whichever comes first on the thread that runs the loop.
     """
     calls = trace.host_calls
     names = calls["name"].cat
     wanted = np.array([str(name) in FIRST_DIMENSION for name in names.categories] + [False])
     dims_known = calls["input_dims"].cat.codes.to_numpy() >= 0
-    thread = calls["thread"].cat.codes.to_numpy()
-    if not dims_known.any():
-        return None
-    main_thread = np.bincount(thread[calls["is_operator"].to_numpy()]).argmax()
-    rows = np.flatnonzero(wanted[names.codes.to_numpy()] & dims_known & (thread == main_thread))
+    on_main = (calls["thread"] == main_thread(trace)).to_numpy()
+    rows = np.flatnonzero(wanted[names.codes.to_numpy()] & dims_known & on_main)
     firsts = _first_in_steps(trace, rows)
-    found = [size for row in firsts if (size := _batch(trace, int(row)))]
+    found = [each for row in firsts if (each := _batch(trace, int(row)))]
     if not found:
         return None
     (size, operator, dims, is_samples), _ = Counter(found).most_common(1)[0]

@@ -43,8 +43,9 @@ def data_stalls(trace: Trace, containing: str = "") -> DataStalls:
     """
     loading = data_loading(trace)
     if not loading.call_count:
+        msg = "no DataLoader call was recorded in the profiled steps"
         raise MissingDataError(
-            "no DataLoader call was recorded in the profiled steps",
+            msg,
             "for batch in DataLoader(...):  # iterate inside the profiled loop",
         )
     within = window(trace)
@@ -71,7 +72,8 @@ def slowest(trace: Trace, stalls: DataStalls, count: int = 10) -> tuple[EventRef
     duration_ns = trace.host_calls["duration_ns"].to_numpy()[stalls.rows]
     rows = stalls.rows[np.argsort(-duration_ns, kind="stable")[:count]]
     return tuple(
-        references.host_call(trace, int(row), detail=_heaviest_inside(trace, int(row))) for row in rows
+        references.host_call(trace, int(row), detail=_heaviest_inside(trace, int(row)))
+        for row in rows
     )
 
 

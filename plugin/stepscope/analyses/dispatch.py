@@ -79,5 +79,3 @@ def _graph_share(trace: Trace) -> float:
     launches = names.str.contains(LAUNCH_NAME.pattern, regex=True)
     graphs = names.str.contains(GRAPH_LAUNCH_NAME.pattern, regex=True)
     return float(graphs.sum() / launches.sum()) if launches.any() else 0.0
-
-

@@ -103,7 +103,9 @@ def _flags(trace: Trace) -> Iterator[HealthItem]:
             message="input shapes were not recorded: batch size and grouping by shape are missing",
             remedy="torch.profiler.profile(..., record_shapes=True)",
         )
-    if not (trace.source.kinds == int(Kind.PYTHON_CALL)).any() and not trace.source.has("Call stack"):
+    if not (trace.source.kinds == int(Kind.PYTHON_CALL)).any() and not trace.source.has(
+        "Call stack"
+    ):
         yield HealthItem(
             kind="no-stacks",
             severity="info",

@@ -18,7 +18,7 @@ def main_thread(trace: Trace) -> str:
     if not len(calls):
         return ""
     codes = calls["thread"].cat.codes.to_numpy()
-    return str(calls["thread"].cat.categories[np.bincount(codes).argmax()])
+    return str(calls["thread"].cat.categories[int(np.bincount(codes).argmax())])
 
 
 def activity_during(trace: Trace, start_ns: int, end_ns: int) -> str:
@@ -36,9 +36,7 @@ def activity_during(trace: Trace, start_ns: int, end_ns: int) -> str:
     return call or place or NOTHING
 
 
-def _covering(
-    trace: Trace, calls: pd.DataFrame, thread: str, during_ns: tuple[int, int]
-) -> str:
+def _covering(trace: Trace, calls: pd.DataFrame, thread: str, during_ns: tuple[int, int]) -> str:
     """Return the innermost call that covers most of a time, or ""."""
     start_ns, end_ns = during_ns
     begin, stop = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()

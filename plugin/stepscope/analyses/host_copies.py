@@ -32,7 +32,16 @@ class HostCopies:
 
     def chosen(self, which: NDArray[np.bool_]) -> "HostCopies":
         """Return only some of the copies."""
-        names = ("rows", "start_ns", "end_ns", "bytes", "is_pageable", "call_start_ns", "call_end_ns", "owner")
+        names = (
+            "rows",
+            "start_ns",
+            "end_ns",
+            "bytes",
+            "is_pageable",
+            "call_start_ns",
+            "call_end_ns",
+            "owner",
+        )
         return replace(self, **{name: getattr(self, name)[which] for name in names})
 
     @property
@@ -72,9 +81,7 @@ def copies_to_host(trace: Trace, device: DeviceActivity, least_bytes: float = 0)
     return _copies(trace, device, "DtoH", least_bytes)
 
 
-def _copies(
-    trace: Trace, device: DeviceActivity, direction: str, least_bytes: float
-) -> HostCopies:
+def _copies(trace: Trace, device: DeviceActivity, direction: str, least_bytes: float) -> HostCopies:
     copies, within = trace.copies, window(trace)
     amount = copies["bytes"].fillna(0).to_numpy()
     chosen = (copies["direction"] == direction).to_numpy() & (amount >= least_bytes)

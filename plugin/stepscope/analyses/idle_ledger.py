@@ -89,9 +89,7 @@ def _ledger(trace: Trace, activity: DeviceActivity) -> Ledger:
     return Ledger(device=activity.device, gaps=gaps, next_event=next_event, sync=sync, times=times)
 
 
-def _next_events(
-    trace: Trace, activity: DeviceActivity, gaps: Intervals
-) -> NDArray[np.int64]:
+def _next_events(trace: Trace, activity: DeviceActivity, gaps: Intervals) -> NDArray[np.int64]:
     """Return the event that begins where each gap ends, or -1."""
     start = trace.device_events["start_ns"].to_numpy()[activity.rows]
     place = np.searchsorted(start, gaps[:, 1], side="left")

@@ -1,4 +1,4 @@
-"""Events named for people: what it was, on which track, when, and the source line that led to it."""
+"""Events named for people: what, on which track, when, and the source line that led to it."""
 
 import sys
 from collections.abc import Iterable
@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from stepscope.report import EventReference
 from stepscope.trace import Trace, computed
 
-FOREIGN_PREFIXES = ("<built-in", "<frozen", "<string>", "nn.Module:", "torch/", "torch\\", "Python GC")
+FOREIGN_PREFIXES = (
+    "<built-in",
+    "<frozen",
+    "<string>",
+    "nn.Module:",
+    "torch/",
+    "torch\\",
+    "Python GC",
+)
 FOREIGN_PARTS = ("site-packages/", "site-packages\\", "dist-packages/", "/torch/", "lib/python3")
 
 

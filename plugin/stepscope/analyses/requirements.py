@@ -1,4 +1,4 @@
-"""What a rule needs of a trace before it may speak; each says what is missing and how to record it."""
+"""What a rule needs of a trace before it may speak, and how to record what is missing."""
 
 import numpy as np
 
@@ -12,7 +12,9 @@ from stepscope.trace import Trace
 RECORD_DEVICE = (
     "torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], ...)"
 )
-RECORD_STEPS = "prof.step()  # at the end of each iteration, with schedule(wait=1, warmup=1, active=3)"
+RECORD_STEPS = (
+    "prof.step()  # at the end of each iteration, with schedule(wait=1, warmup=1, active=3)"
+)
 MAIN_DEVICE_SHARE = 0.01
 """A device with less of all kernels than this only holds a context."""
 LINKED_SHARE = 0.95
@@ -26,7 +28,8 @@ def devices(trace: Trace) -> tuple[DeviceActivity, ...]:
     """
     found = device_activity(trace)
     if not found:
-        raise MissingDataError("no device event was recorded", RECORD_DEVICE)
+        msg = "no device event was recorded"
+        raise MissingDataError(msg, RECORD_DEVICE)
     kind = trace.device_events["kind"].to_numpy()
     kernels = [int((kind[each.rows] == int(Kind.KERNEL)).sum()) for each in found]
     least = MAIN_DEVICE_SHARE * sum(kernels)
@@ -41,7 +44,8 @@ def main(trace: Trace) -> DeviceActivity:
     """
     device = main_device(trace)
     if device is None:
-        raise MissingDataError("no device event was recorded", RECORD_DEVICE)
+        msg = "no device event was recorded"
+        raise MissingDataError(msg, RECORD_DEVICE)
     return device
 
 
@@ -53,14 +57,14 @@ def reliable_timeline(trace: Trace) -> None:
     """
     names = trace.runtime_calls["name"].cat.categories
     if any(GRAPH_CAPTURE_NAME.search(str(name)) for name in names):
+        msg = "graphs were being captured: launches were recorded, not run"
         raise MissingDataError(
-            "graphs were being captured: launches were recorded, not run",
+            msg,
             "Profile the replay: start the profiler after the capture",
         )
     if early_share(trace) > EARLY_SHARE:
-        raise MissingDataError(
-            "the clocks of host and device disagree: device events begin before their launch"
-        )
+        msg = "the clocks of host and device disagree: device events begin before their launch"
+        raise MissingDataError(msg)
 
 
 def linked_launches(trace: Trace) -> None:
@@ -72,8 +76,9 @@ def linked_launches(trace: Trace) -> None:
     call = links(trace).call_of_device_event
     share = float(np.mean(call >= 0)) if len(call) else 0.0
     if share < LINKED_SHARE:
+        msg = f"only {share:.0%} of the device's work has a recorded launch"
         raise MissingDataError(
-            f"only {share:.0%} of the device's work has a recorded launch",
+            msg,
             "torch.profiler.schedule(wait=1, warmup=2, active=3)  # one more warm-up step",
         )
 
@@ -85,6 +90,5 @@ def shapes(trace: Trace) -> None:
         MissingDataError: there are none.
     """
     if not (trace.host_calls["input_dims"].cat.codes >= 0).any():
-        raise MissingDataError(
-            "input shapes were not recorded", "torch.profiler.profile(..., record_shapes=True)"
-        )
+        msg = "input shapes were not recorded"
+        raise MissingDataError(msg, "torch.profiler.profile(..., record_shapes=True)")

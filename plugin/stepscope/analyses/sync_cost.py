@@ -101,7 +101,7 @@ def longest(trace: Trace, cost: SyncCost, count: int) -> NDArray[np.int64]:
     """Return the longest waits, as rows of `synchronizations`, the longest first."""
     syncs = synchronizations(trace)
     waited = (syncs.end_ns - syncs.start_ns)[cost.rows]
-    return cost.rows[np.argsort(-waited, kind="stable")[:count]]
+    return np.asarray(cost.rows[np.argsort(-waited, kind="stable")[:count]])
 
 
 def sites(trace: Trace, cost: SyncCost) -> list[tuple[str, int]]:

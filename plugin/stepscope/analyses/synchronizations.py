@@ -89,9 +89,7 @@ def _is_blocking(trace: Trace) -> NDArray[np.bool_]:
     return waits | (staged[codes] & of_pageable)
 
 
-def _causes(
-    trace: Trace, rows: NDArray[np.int64], owner: NDArray[np.int64]
-) -> NDArray[np.int8]:
+def _causes(trace: Trace, rows: NDArray[np.int64], owner: NDArray[np.int64]) -> NDArray[np.int8]:
     cause = np.full(len(rows), CAUSES.index("operator"), dtype=np.int8)
     cause[owner < 0] = CAUSES.index("explicit")
     direction = _copy_directions(trace)

@@ -40,10 +40,7 @@ def _step(trace: Trace) -> str:
     if steps.step_count == 1:
         return f"Step {duration(steps.mean_ns)} (one step)."
     spread = steps.standard_deviation_ns / steps.mean_ns
-    return (
-        f"Step {duration(steps.mean_ns)} (± {share(spread)}, "
-        f"{count(steps.step_count, 'step')})."
-    )
+    return f"Step {duration(steps.mean_ns)} (± {share(spread)}, {count(steps.step_count, 'step')})."
 
 
 def _busy(trace: Trace) -> str:

@@ -13,7 +13,7 @@ DIALECT = Dialect(
         r"^hip(?:Stream|Device|Event|Ctx)Synchronize$|^hipMemcpy(?:WithStream)?$"
     ),
     allocator_call=re.compile(r"^hip(?:Ext)?(?:Malloc|Free|HostAlloc|HostMalloc|HostFree)\b"),
-    # hipBLASLt and Tensile say the MFMA tile (MI16x16x16x1); composable kernel and MIOpen say xdlops
+    # hipBLASLt and Tensile name the MFMA tile (MI16x16x16x1), composable kernel and MIOpen xdlops
     matrix_unit_kernel=re.compile(r"^Cijk_.*_MI\d+x\d+|xdlops|mfma|_wmma", re.IGNORECASE),
     matrix_unit="Matrix Core",
     memory_device_types=frozenset({1, 6}),

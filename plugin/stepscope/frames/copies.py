@@ -15,7 +15,9 @@ SCHEMA: Schema = (
     Column("is_pageable", "bool", "", "The host side is pageable; False where it cannot be told."),
     Column("bytes", "float64", "bytes", "Bytes copied; NaN where not recorded."),
 )
-DIRECTION = re.compile(r"(HtoD|DtoH|DtoD|PtoP|HtoH)|(HostToDevice|DeviceToHost|DeviceToDevice)", re.I)
+DIRECTION = re.compile(
+    r"(HtoD|DtoH|DtoD|PtoP|HtoH)|(HostToDevice|DeviceToHost|DeviceToDevice)", re.I
+)
 LONG = {"hosttodevice": "HtoD", "devicetohost": "DtoH", "devicetodevice": "DtoD"}
 DIRECTIONS = ("HtoD", "DtoH", "DtoD", "PtoP", "HtoH", "other")
 
@@ -38,7 +40,9 @@ def build(source: Source, events: pd.DataFrame) -> pd.DataFrame:
     pageable = np.array(["Pageable" in text for text in texts] + [False])
     codes = names.codes.to_numpy()
     return copies.assign(
-        direction=pd.Categorical.from_codes(which[codes], categories=list(DIRECTIONS)),
+        direction=pd.Categorical.from_codes(
+            which[codes], categories=pd.Index(DIRECTIONS, dtype=object)
+        ),
         is_pageable=pageable[codes],
         bytes=source.number("bytes", rows),
     )

@@ -1,4 +1,4 @@
-"""What ran on the devices: kernels, copies and memory sets in one frame, in the order they began."""
+"""What ran on the devices: kernels, copies and memory sets, in the order they began."""
 
 import re
 
@@ -25,7 +25,9 @@ def build(source: Source) -> pd.DataFrame:
     timing = source.timing(rows)
     names = timing["name"]
     pattern = source.dialect.collective
-    collective = np.array([bool(pattern.search(str(name))) for name in names.categories], dtype=bool)
+    collective = np.array(
+        [bool(pattern.search(str(name))) for name in names.categories], dtype=bool
+    )
     kind = source.kinds[rows]
     is_kernel = kind == int(Kind.KERNEL)
     named = collective[names.codes] if len(collective) else np.zeros(len(rows), dtype=bool)
@@ -58,4 +60,4 @@ def _digits(
     texts = source.text(codes)
     found = [re.search(r"\d+", str(text)) for text in texts.categories]
     numbers = np.array([int(match[0]) if match else -1 for match in found] + [-1], dtype=np.int64)
-    return numbers[texts.codes]
+    return np.asarray(numbers[texts.codes])

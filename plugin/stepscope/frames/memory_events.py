@@ -15,7 +15,9 @@ SCHEMA: Schema = (
     Column("device_type", "category", "text", "`CPU`, `CUDA`, `HIP`, … (c10::DeviceType)."),
     Column("device_type_code", "int64", "id", "c10::DeviceType's number."),
     Column("device", "int64", "id", "The device's number as the allocator has it; -1 on the CPU."),
-    Column("allocated_bytes", "float64", "bytes", "Total allocated after it; NaN before torch 1.10."),
+    Column(
+        "allocated_bytes", "float64", "bytes", "Total allocated after it; NaN before torch 1.10."
+    ),
     Column("reserved_bytes", "float64", "bytes", "Total reserved after it; NaN before torch 1.10."),
 )
 

@@ -31,7 +31,7 @@ class Source:
 
     @cached_property
     def is_lost(self) -> NDArray[np.bool_]:
-        """Events with stamp 0 and duration 0: records that the profiler never filled (kineto#109)."""
+        """Events with stamp 0 and duration 0: the profiler never filled them (kineto#109)."""
         stamp_ns = self.columns.start_ns + self.columns.origin_ns
         return np.asarray((stamp_ns == 0) & (self.columns.duration_ns <= 0))
 
@@ -72,7 +72,9 @@ class Source:
     def thread(self, rows: Rows) -> pd.Categorical:
         """Return the events' threads; the codes mean the same thread in all frames."""
         index, names = self.threads
-        return pd.Categorical.from_codes(index[rows], categories=pd.Index(list(names), dtype=object))
+        return pd.Categorical.from_codes(
+            index[rows], categories=pd.Index(list(names), dtype=object)
+        )
 
     def text(self, codes: NDArray[np.int32]) -> pd.Categorical:
         """Return text codes as a categorical with only the texts that occur."""
@@ -85,7 +87,9 @@ class Source:
             return _categorical(np.full(len(rows), MISSING, dtype=np.int32), ())
         at, has = _places(column, rows)
         if column.texts is None:
-            texts = [str(column.values[i]) if there else None for i, there in zip(at, has, strict=True)]
+            texts = [
+                str(column.values[i]) if there else None for i, there in zip(at, has, strict=True)
+            ]
             return pd.Categorical(texts)
         codes = np.where(has, column.values[at], MISSING)
         return _categorical(codes, column.texts)
@@ -160,7 +164,8 @@ def _kinds(columns: EventColumns) -> NDArray[np.int8]:
 def _signs(columns: EventColumns, kinds: NDArray[np.int8]) -> list[str]:
     calls = np.flatnonzero(kinds == int(Kind.RUNTIME_CALL))
     pairs = {
-        (int(columns.category[i]), int(columns.name[i])) for i in calls[:: max(1, len(calls) // SIGNS_LOOKED_AT)]
+        (int(columns.category[i]), int(columns.name[i]))
+        for i in calls[:: max(1, len(calls) // SIGNS_LOOKED_AT)]
     }
     strings = columns.strings
     signs = [f"{strings[category]}/{strings[name]}" for category, name in pairs if name >= 0]

@@ -9,7 +9,9 @@ from stepscope.frames import Column, Schema
 
 SCHEMA: Schema = (
     Column("event", "int64", "id", "The annotation's place in the file."),
-    Column("number", "int64", "id", "N in `ProfilerStep#N`; the place in order where N is no number."),
+    Column(
+        "number", "int64", "id", "N in `ProfilerStep#N`; the place in order where N is no number."
+    ),
     Column("name", "category", "text", "The annotation's name."),
     Column("start_ns", "int64", "ns", "When the host began it."),
     Column("duration_ns", "int64", "ns", "How long the host took."),

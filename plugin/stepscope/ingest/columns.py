@@ -85,8 +85,13 @@ def nanoseconds(microseconds: object) -> int:
     if not isinstance(microseconds, str):
         return NO_TIME
     whole, _, fraction = microseconds.partition(".")
-    if len(fraction) <= 3 and fraction.isdigit() and whole.isdigit():
+    if len(fraction) <= 3 and fraction.isdecimal() and whole.isdecimal():
         return int(whole) * 1000 + int(fraction.ljust(3, "0"))
+    return _rounded(microseconds)
+
+
+def _rounded(microseconds: str) -> int:
+    """Read a time that is written in an unusual way: negative, finer than 1 ns, with an exponent."""
     try:
         return int((Decimal(microseconds) * 1000).to_integral_value())
     except (InvalidOperation, OverflowError, ValueError):
@@ -150,11 +155,11 @@ class ColumnBuilder:
         for key, value in event.items():
             if value is None:
                 continue
-            column = self.arguments.get(key)
-            if column is None:
-                column = self.arguments[key] = ([], [])
-            column[0].append(row)
-            column[1].append(value)
+            argument = self.arguments.get(key)
+            if argument is None:
+                argument = self.arguments[key] = ([], [])
+            argument[0].append(row)
+            argument[1].append(value)
 
     def finish(self, metadata: dict[str, Any], incidents: tuple[Incident, ...]) -> EventColumns:
         """Return everything added so far as columns."""

@@ -12,7 +12,7 @@ from pkgutil import iter_modules
 from typing import Any, Generic, TypeVar
 
 from stepscope.intervals import Intervals
-from stepscope.report import Confidence, Evidence, EventReference, Fix, Severity
+from stepscope.report import Confidence, EventReference, Evidence, Fix, Severity
 from stepscope.trace import Trace
 
 OptionsT = TypeVar("OptionsT")
@@ -69,7 +69,7 @@ class Rule(Generic[OptionsT]):
     options: OptionsT
     check: Callable[[Trace, OptionsT], Iterable[Finding]]
     priority: int = 50
-    """Who gets time that several claim: the lowest number first (a special cause before a general)."""
+    """Who gets time that several claim: the lowest number first (special causes before general)."""
     is_symptom: bool = False
     """True where the rule names no cause: listed after all causes, and it claims nothing."""
     links: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ def all_rules() -> tuple[Rule[Any], ...]:
 
 
 def severity_of(share: float) -> Severity | None:
-    """Return how serious a recoverable share of the window is; None where it is not worth a word."""
+    """Return how serious a recoverable share of the window is; None: not worth a word."""
     if share >= CRITICAL_SHARE:
         return "critical"
     if share >= WARNING_SHARE:

@@ -43,7 +43,9 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         message=_message(trace, cost, idle_ns, lost),
         evidence=(
             Evidence(label="Waits for a copy", value=cost.count, unit="count", link=_link()),
-            Evidence(label="Idle time behind them", value=lost, unit="share", link=Link(view="overview")),
+            Evidence(
+                label="Idle time behind them", value=lost, unit="share", link=Link(view="overview")
+            ),
             Evidence(label="Host blocked (no loss by itself)", value=cost.blocked_ns, unit="ns"),
             Evidence(label="Device at work meanwhile", value=cost.working_share, unit="share"),
             *(
@@ -78,7 +80,11 @@ def _message(trace: Trace, cost: SyncCost, idle_ns: int, lost: float) -> str:
             f" The host is blocked for {duration(within.per_step(cost.blocked_ns))} {each}, but the "
             "device works meanwhile: "
         )
-        text += "removing them saves nothing now." if is_training(trace) else "this is the result's readback."
+        text += (
+            "removing them saves nothing now."
+            if is_training(trace)
+            else "this is the result's readback."
+        )
     return text
 
 
@@ -113,7 +119,7 @@ RULE = Rule(
     fix=Fix(
         summary="Copy without blocking into pinned memory, and look at it later; or keep it there.",
         code=(
-            'result = torch.empty(shape, pin_memory=True)\n'
+            "result = torch.empty(shape, pin_memory=True)\n"
             "result.copy_(output, non_blocking=True)\n"
             "done = torch.cuda.Event(); done.record()\n"
             "...                      # launch the next step first\n"

@@ -34,7 +34,9 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
             f"{', '.join(stalls.iterators)}."
         ),
         evidence=(
-            Evidence(label="Exposed loading", value=exposed, unit="share", link=Link(view="overview")),
+            Evidence(
+                label="Exposed loading", value=exposed, unit="share", link=Link(view="overview")
+            ),
             Evidence(label="Loading in all", value=stalls.total_ns, unit="ns"),
             Evidence(
                 label="Batches fetched",
@@ -70,7 +72,9 @@ def _fix(stalls: DataStalls) -> Fix:
             code="loader = DataLoader(dataset, batch_size=..., num_workers=4, persistent_workers=True)",
             verify=verify,
         )
-    return Fix(summary="Fetch the next batch in a thread or process while this one is used.", verify=verify)
+    return Fix(
+        summary="Fetch the next batch in a thread or process while this one is used.", verify=verify
+    )
 
 
 RULE = Rule(

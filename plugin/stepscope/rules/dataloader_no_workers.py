@@ -37,7 +37,9 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
             "goes on."
         ),
         evidence=(
-            Evidence(label="Exposed loading", value=exposed, unit="share", link=Link(view="overview")),
+            Evidence(
+                label="Exposed loading", value=exposed, unit="share", link=Link(view="overview")
+            ),
             Evidence(label="Loading in all", value=stalls.total_ns, unit="ns"),
             Evidence(
                 label="Batches loaded in the process",

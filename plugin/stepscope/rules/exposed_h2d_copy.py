@@ -45,7 +45,9 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         ),
         evidence=(
             Evidence(label="Exposed copying", value=lost, unit="share"),
-            Evidence(label="Copying in all", value=intervals.duration_ns(copies.on_device), unit="ns"),
+            Evidence(
+                label="Copying in all", value=intervals.duration_ns(copies.on_device), unit="ns"
+            ),
             Evidence(label="Bytes copied", value=copies.total_bytes, unit="bytes"),
             Evidence(label="Copies", value=len(copies.rows), unit="count"),
         ),
@@ -86,7 +88,9 @@ RULE = Rule(
             "    train_step(ready)"
         ),
         verify="Memcpy's share of the step in Overview falls: copies then run beside kernels.",
-        caveats=("Needs pinned memory; sending uint8 and converting on the device halves it again.",),
+        caveats=(
+            "Needs pinned memory; sending uint8 and converting on the device halves it again.",
+        ),
     ),
     options=Options(),
     check=check,

@@ -125,7 +125,9 @@ RULE = Rule(
             "    train_step(upcoming.result())"
         ),
         verify="The stalls of 1 ms and more are gone from the idle causes in Overview.",
-        caveats=("Where stacks were not recorded, the source line is unknown: use with_stack=True.",),
+        caveats=(
+            "Where stacks were not recorded, the source line is unknown: use with_stack=True.",
+        ),
     ),
     options=Options(),
     check=check,

@@ -46,7 +46,9 @@ class _Pairs:
     @property
     def times(self) -> Intervals:
         """From asking for the copy out to the end of the copy back."""
-        return intervals.union(self.to_host.call_start_ns[self.out], self.to_device.end_ns[self.back])
+        return intervals.union(
+            self.to_host.call_start_ns[self.out], self.to_device.end_ns[self.back]
+        )
 
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:

@@ -44,7 +44,9 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         message=_message(trace, cost, idle_ns, lost),
         evidence=(
             Evidence(label="Waits", value=cost.count, unit="count", link=_link()),
-            Evidence(label="Idle time behind them", value=lost, unit="share", link=Link(view="overview")),
+            Evidence(
+                label="Idle time behind them", value=lost, unit="share", link=Link(view="overview")
+            ),
             Evidence(label="Host blocked (no loss by itself)", value=cost.blocked_ns, unit="ns"),
             Evidence(label="Device at work meanwhile", value=cost.working_share, unit="share"),
             *(

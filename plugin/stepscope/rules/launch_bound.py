@@ -38,7 +38,8 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     within = window(trace)
     cost = dispatch(trace, device)
     if within.per_step(cost.kernel_count) < options.least_kernels:
-        raise MissingDataError(f"fewer than {options.least_kernels} kernels a step: nothing to fuse")
+        msg = f"fewer than {options.least_kernels} kernels a step: nothing to fuse"
+        raise MissingDataError(msg)
     lost = cost.idle_ns / max(1, within.device_duration_ns)
     if lost < options.warn_at:
         return
@@ -86,11 +87,15 @@ def _evidence(
         unit="count",
         link=Link(view="kernels"),
     )
-    yield Evidence(label="Median kernel", value=cost.median_kernel_ns, unit="ns", link=Link(view="kernels"))
+    yield Evidence(
+        label="Median kernel", value=cost.median_kernel_ns, unit="ns", link=Link(view="kernels")
+    )
     if len(trace.operators):
         yield Evidence(label="Of the gaps, inside operators", value=cost.inside_share, unit="share")
         yield Evidence(label="Of the gaps, in launch calls", value=cost.launch_share, unit="share")
-        yield Evidence(label="Of the gaps, between operators", value=cost.between_share, unit="share")
+        yield Evidence(
+            label="Of the gaps, between operators", value=cost.between_share, unit="share"
+        )
     busy = intervals.duration_ns(device.busy) / max(1, within.device_duration_ns)
     yield Evidence(label=f"{trace.dialect.device} busy", value=busy, unit="share")
 
@@ -98,7 +103,9 @@ def _evidence(
 def _fix(cost: Dispatch, options: Options, *, is_distorted: bool) -> Fix:
     caveats = ["Changing shapes make torch.compile compile again."]
     if is_distorted:
-        caveats.append("Stacks were recorded, which slows just this: record again with_stack=False.")
+        caveats.append(
+            "Stacks were recorded, which slows just this: record again with_stack=False."
+        )
     if cost.has_graphs:
         summary = "Graphs are used already: put what is still launched one by one into them too."
         code = ""

@@ -35,9 +35,8 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report copies from pageable memory that are large, or keep the host busy."""
     device = requirements.main(trace)
     if not trace.dialect.tells_pageable:
-        raise MissingDataError(
-            f"{trace.dialect.vendor or 'this vendor'}'s traces do not tell pageable memory from pinned"
-        )
+        msg = f"{trace.dialect.vendor or 'this vendor'}'s traces do not tell pageable memory from pinned"
+        raise MissingDataError(msg)
     copies = copies_to_device(trace, device, least_bytes=options.least_copy_bytes)
     copies = copies.chosen(copies.is_pageable & ~_only_at_first(trace, copies))
     within = window(trace)
@@ -64,7 +63,11 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
             ),
             Evidence(label="Rate", value=copies.bytes_per_second, unit="bytes/s"),
             Evidence(label="Host time in the copy calls", value=host_share, unit="share"),
-            Evidence(label="Copying while nothing computes", value=intervals.duration_ns(exposed), unit="ns"),
+            Evidence(
+                label="Copying while nothing computes",
+                value=intervals.duration_ns(exposed),
+                unit="ns",
+            ),
             Evidence(
                 label="Device idle while the host stages",
                 value=intervals.duration_ns(stalled),
@@ -94,9 +97,7 @@ def _only_at_first(trace: Trace, copies: HostCopies) -> NDArray[np.bool_]:
     return in_first if in_first.all() else np.zeros(len(copies.rows), dtype=bool)
 
 
-def _cost(
-    trace: Trace, device: DeviceActivity, copies: HostCopies
-) -> tuple[Intervals, Intervals]:
+def _cost(trace: Trace, device: DeviceActivity, copies: HostCopies) -> tuple[Intervals, Intervals]:
     """Return the copies that nothing hides, and the idle time in which the host stages them."""
     idle = idle_ledger(trace)[device.device].times
     late = intervals.merged(idle["dispatch"], idle["host-stall"])

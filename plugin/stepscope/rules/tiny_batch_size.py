@@ -55,9 +55,14 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     requirements.shapes(trace)
     batch = batch_size(trace)
     if batch is None:
-        raise MissingDataError("no convolution, embedding or linear layer tells the batch size")
+        msg = "no convolution, embedding or linear layer tells the batch size"
+        raise MissingDataError(msg)
     signs = _signs(trace, device)
-    if batch.size > options.most or not _has_room(signs, options) or _is_full(trace, device, options):
+    if (
+        batch.size > options.most
+        or not _has_room(signs, options)
+        or _is_full(trace, device, options)
+    ):
         return
     is_filled = signs.filled is not None and signs.filled >= options.filled_least
     yield Finding(
@@ -82,7 +87,9 @@ def _signs(trace: Trace, device: DeviceActivity) -> _Signs:
         dispatch=idle["dispatch"] / total_ns,
         median_kernel_ns=int(np.median(duration_ns)) if len(duration_ns) else 0,
         small_grid=float(duration_ns[told & (blocks < 1)].sum() / told_ns) if told_ns else None,
-        filled=float((duration_ns * np.minimum(blocks, 1))[told].sum() / told_ns) if told_ns else None,
+        filled=float((duration_ns * np.minimum(blocks, 1))[told].sum() / told_ns)
+        if told_ns
+        else None,
     )
 
 
@@ -117,7 +124,9 @@ def _message(trace: Trace, batch: BatchSize, signs: _Signs, *, is_filled: bool) 
 def _evidence(trace: Trace, batch: BatchSize, signs: _Signs) -> Iterator[Evidence]:
     by_shape = Link(view="operators", search=batch.operator, group="shape")
     yield Evidence(label="Batch size", value=batch.size, unit="count", link=by_shape)
-    yield Evidence(label="Read from", value=f"{batch.operator} {batch.dims}", unit="code", link=by_shape)
+    yield Evidence(
+        label="Read from", value=f"{batch.operator} {batch.dims}", unit="code", link=by_shape
+    )
     yield Evidence(label=f"{trace.dialect.device} busy", value=signs.busy, unit="share")
     yield Evidence(
         label="Throughput to gain at most (time lost to dispatch)",

@@ -1,0 +1,5 @@
+"""`python -m stepscope` is the command line."""
+
+from stepscope.cli import main
+
+main()

@@ -1,0 +1,59 @@
+"""Who uses matrix units (tensor cores, matrix cores), and which operators could."""
+
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.dialects import Kind
+from stepscope.trace import Trace
+
+ELIGIBLE = frozenset(
+    """
+    aten::_convolution aten::conv1d aten::conv2d aten::conv3d aten::conv_tbc
+    aten::conv_transpose1d aten::conv_transpose2d aten::conv_transpose3d aten::convolution
+    aten::cudnn_convolution aten::cudnn_convolution_transpose aten::prelu
+    aten::addmm aten::addmm_ aten::addmv aten::addr aten::matmul aten::mm aten::mv aten::linear
+    aten::addbmm aten::baddbmm aten::bmm aten::chain_matmul aten::linalg_multi_dot
+    aten::_thnn_fused_lstm_cell aten::_thnn_fused_gru_cell aten::lstm_cell aten::gru_cell
+    aten::rnn_tanh_cell aten::rnn_relu_cell
+    aten::cudnn_convolution_backward aten::cudnn_convolution_backward_input
+    aten::cudnn_convolution_backward_weight aten::cudnn_convolution_transpose_backward
+    aten::cudnn_convolution_transpose_backward_input
+    aten::cudnn_convolution_transpose_backward_weight
+    CudnnConvolutionBackward CudnnConvolutionTransposeBackward
+    MmBackward BmmBackward MvBackward AddmmBackward AddmvBackward AddbmmBackward
+
+    aten::convolution_backward aten::cudnn_convolution_relu aten::cudnn_convolution_add_relu
+    aten::miopen_convolution aten::_addmm_activation aten::_scaled_mm aten::_grouped_mm
+    aten::scaled_dot_product_attention aten::_scaled_dot_product_flash_attention
+    aten::_scaled_dot_product_efficient_attention aten::_scaled_dot_product_cudnn_attention
+    aten::_scaled_dot_product_flash_attention_backward
+    aten::_scaled_dot_product_efficient_attention_backward
+    aten::_scaled_dot_product_cudnn_attention_backward
+    aten::_flash_attention_forward aten::_flash_attention_backward
+    aten::_efficient_attention_forward aten::_efficient_attention_backward
+    ConvolutionBackward BaddbmmBackward
+    """.split()  # noqa: SIM905 (two screens long as a list)
+)
+"""Operators whose work fits matrix units, given a fitting type: autocast's lower-precision list
+by way of torch-tb-profiler (`tensor_core.py`), and below the gap what came after it."""
+_NODE_NUMBER = re.compile(r"(?<=Backward)\d+$")
+
+
+def is_eligible(operator: str) -> bool:
+    """Tell whether an operator's work can run on matrix units."""
+    # since torch 1.10 the names of autograd's nodes end in a number
+    return _NODE_NUMBER.sub("", operator) in ELIGIBLE
+
+
+def are_used(trace: Trace) -> NDArray[np.bool_]:
+    """Tell of each device event whether it is a kernel on matrix units; all False if unknown."""
+    events = trace.device_events
+    pattern = trace.dialect.matrix_unit_kernel
+    if pattern is None:
+        return np.zeros(len(events), dtype=bool)
+    names = events["name"].cat
+    found = np.array([bool(pattern.search(str(name))) for name in names.categories] + [False])
+    is_kernel = events["kind"].to_numpy() == int(Kind.KERNEL)
+    return np.asarray(found[names.codes.to_numpy()] & is_kernel)
