@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import synthesis
-import tracebuild
 from synthesis import ScheduleError, synthesise, text, write
 from synthesis.build import (
     Action,
@@ -362,66 +361,6 @@ def test_a_trace_says_that_it_is_synthetic() -> None:
     assert document["stepscope"]["synthetic"] is True
     assert document["stepscope"]["scenario"] == "s"
     assert document["stepscope"]["schedule"] == "why"
-
-
-def test_rows_become_events() -> None:
-    rows = [
-        ["cpu_op", "aten::mm", 10, 20, {"Input Dims": [[8, 8]], "tid": 3}],
-        ["kernel", "gemm", 30, 40, {"correlation": 1, "stream": 20}],
-        ["cpu_instant_event", "[memory]", 15, None, {"Bytes": 512}],
-        ["Kernel", "gemm", 30, 40],
-    ]
-    assert tracebuild.chrome_events(rows) == [
-        {
-            "ph": "X",
-            "cat": "cpu_op",
-            "name": "aten::mm",
-            "pid": 100,
-            "tid": 3,
-            "ts": 10.0,
-            "dur": 20.0,
-            "args": {"Input Dims": [[8, 8]]},
-        },
-        {
-            "ph": "X",
-            "cat": "kernel",
-            "name": "gemm",
-            "pid": 0,
-            "tid": 20,
-            "ts": 30.0,
-            "dur": 40.0,
-            "args": {"device": 0, "stream": 20, "correlation": 1},
-        },
-        {
-            "ph": "i",
-            "cat": "cpu_instant_event",
-            "s": "t",
-            "name": "[memory]",
-            "pid": 100,
-            "tid": 100,
-            "ts": 15.0,
-            "args": {"Bytes": 512},
-        },
-        {
-            "ph": "X",
-            "cat": "Kernel",
-            "name": "gemm",
-            "pid": 0,
-            "tid": "stream 7",
-            "ts": 30,
-            "dur": 40,
-            "args": {"device": 0, "stream": 7},
-        },
-    ]
-
-
-@pytest.mark.parametrize("name", ["trace.json", "trace.json.gz"])
-@pytest.mark.parametrize("layout", ["kineto", "compact"])
-def test_a_written_trace_reads_back(tmp_path: Path, name: str, layout: str) -> None:
-    trace = tracebuild.document(rows=[["kernel", "gemm", 0.25, 1]], metadata={"with_stack": 1})
-    path = tracebuild.write(trace, tmp_path / "run" / name, layout=layout)
-    raw = path.read_bytes()
-    assert json.loads(gzip.decompress(raw) if name.endswith("gz") else raw) == trace
 
 
 def test_writing_twice_gives_the_same_bytes(tmp_path: Path) -> None:
