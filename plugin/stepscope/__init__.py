@@ -1,0 +1,69 @@
+"""stepscope finds where PyTorch training steps lose time, and says what to change.
+
+```python
+import stepscope
+
+run = stepscope.load("log/resnet50")   # run.workers[0].operators, .kernels, …: pandas frames
+print(stepscope.advise(run))           # the same advice as `stepscope advise log/resnet50`
+```
+Nothing heavy is imported until one of these is called.
+"""
+
+import sys
+from os import PathLike
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from stepscope._version import __version__
+
+if TYPE_CHECKING:
+    from stepscope.library import Advice
+    from stepscope.trace import Run
+
+__all__ = ["__version__", "advise", "load", "load_all"]
+
+
+def load(path: str | PathLike[str]) -> "Run":
+    """Return the run at a path: a run's folder, a log directory with one run, or a trace file.
+
+    `run.workers` holds one `Trace` a recording; each has `worker`, `span`, and its frames.
+
+    Raises:
+        UnreadableError: nothing there can be read; the message says what to do.
+        UsageError: there are several runs; the message names them.
+    """
+    from stepscope import library
+
+    return library.load(path)
+
+
+def load_all(path: str | PathLike[str]) -> "tuple[Run, ...]":
+    """Return every run below a path; a file that cannot be read is a warning.
+
+    Raises:
+        UnreadableError: nothing there can be read.
+    """
+    from stepscope import library
+
+    return library.load_all(path)
+
+
+def advise(run: "Run") -> "Advice":
+    """Return what to fix in a run: `print` it, show it in a notebook, or use its `report`."""
+    from stepscope import library
+
+    return library.advise(run)
+
+
+class _Package(ModuleType):
+    """Keeps `stepscope.advise` the function, though a module below has the same name.
+
+    Python sets a module as an attribute of its package when it is first imported.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name == "advise" and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -1,0 +1,26 @@
+"""What the API's routes ask for; each is a function that tests can put another in place of."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stepscope.advise import advise
+from stepscope.api.messages import Overview, Table
+from stepscope.api.overview import overview
+from stepscope.api.tables import kernels_table, operators_table
+from stepscope.report import RunReport
+from stepscope.trace import Run, Trace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """Where the answers come from."""
+
+    advice: Callable[[Run], RunReport] = advise
+    overview: Callable[[Trace], Overview] = overview
+    operators: Callable[[Trace, str], Table] = operators_table
+    kernels: Callable[[Trace, str], Table] = kernels_table
+
+
+def prepare(trace: Trace) -> None:
+    """Work out what every visit asks first, before the trace counts as read."""
+    advise(Run(name="", workers=(trace,)))

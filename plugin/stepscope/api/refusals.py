@@ -1,0 +1,68 @@
+"""Why a request has no answer, with its HTTP status: JSON always, a traceback never."""
+
+import logging
+
+import flask
+from werkzeug.exceptions import HTTPException
+
+from stepscope.api.encoding import encoded
+from stepscope.api.messages import ApiError
+from stepscope.errors import MissingDataError, NotFoundError, StepscopeError
+
+log = logging.getLogger(__name__)
+
+
+class RefusalError(Exception):
+    """Ends a request with an `ApiError`."""
+
+    def __init__(self, status: int, error: ApiError) -> None:
+        super().__init__(error.message)
+        self.status = status
+        self.error = error
+
+
+def still_loading(name: str) -> RefusalError:
+    """Say that the answer will come, and to ask again."""
+    message = f"{name} is still being read"
+    return RefusalError(409, ApiError("still-loading", message, "Ask again in a moment."))
+
+
+def unreadable(message: str, remedy: str) -> RefusalError:
+    """Say that a file cannot be used, and why."""
+    return RefusalError(422, ApiError("unreadable", message, remedy))
+
+
+def _refused(error: Exception) -> flask.Response:
+    status, answer = _told(error)
+    response = encoded(answer)
+    response.status_code = status
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def _told(error: Exception) -> tuple[int, ApiError]:
+    if isinstance(error, RefusalError):
+        return error.status, error.error
+    if isinstance(error, StepscopeError):
+        return _refusal(error)
+    if isinstance(error, HTTPException) and error.code:
+        name = error.name.lower().replace(" ", "-")
+        return error.code, ApiError(name, error.description or error.name)
+    log.error("a request failed: %s", flask.request.path, exc_info=error)
+    message = f"stepscope failed on this ({type(error).__name__})"
+    return 500, ApiError("failed", message, "The server's log says where; please report it.")
+
+
+def _refusal(error: StepscopeError) -> tuple[int, ApiError]:
+    match error:
+        case NotFoundError():
+            hint = "It may have been moved or deleted: see the list of runs."
+            return 404, ApiError("not-found", str(error), hint)
+        case MissingDataError():
+            return 422, ApiError("not-recorded", error.reason, error.remedy)
+    return 400, ApiError("bad-request", str(error))
+
+
+def register(app: flask.Flask) -> None:
+    """Answer every error of the app in JSON."""
+    app.register_error_handler(Exception, _refused)

@@ -1,0 +1,100 @@
+"""The API's routes: look up, call, encode."""
+
+from collections.abc import Callable
+
+import flask
+import msgspec
+
+from stepscope._version import __version__
+from stepscope.api import encoding, listing, messages, refusals
+from stepscope.api.answers import Answers
+from stepscope.catalog import Catalog, Entry, Ready, Unreadable
+from stepscope.report import SCHEMA_VERSION, Problem, json_schema
+from stepscope.trace import Run, Trace
+
+DEFAULT_GROUP = "name"
+
+
+def register(app: flask.Flask, catalog: Catalog, answers: Answers) -> None:
+    """Add the routes that `messages` lists."""
+    api = flask.Blueprint("api", __name__, url_prefix="/api")
+
+    @api.get("/runs")
+    def runs() -> flask.Response:
+        catalog.start_reading()
+        catalog.look_again()
+        answer = encoding.encoded(listing.runs(catalog))
+        entity_tag = encoding.tag(answer.get_data(as_text=True))
+        if encoding.is_known(entity_tag):
+            answer = encoding.not_modified()
+        return encoding.revalidated(answer, entity_tag)
+
+    @api.get("/runs/<run>/advice")
+    def advice(run: str) -> flask.Response:
+        entries = catalog.run(run)
+        traces = _ready_of(entries)
+        name = entries[0].file.run
+        return _kept(entries, lambda: answers.advice(Run(name=name, workers=traces)))
+
+    @api.get("/traces/<trace>/overview")
+    def overview(trace: str) -> flask.Response:
+        entry = catalog.recording(trace)
+        recording = _ready(entry)
+        return _kept((entry,), lambda: answers.overview(recording))
+
+    @api.get("/traces/<trace>/operators")
+    def operators(trace: str) -> flask.Response:
+        return _table(catalog.recording(trace), answers.operators)
+
+    @api.get("/traces/<trace>/kernels")
+    def kernels(trace: str) -> flask.Response:
+        return _table(catalog.recording(trace), answers.kernels)
+
+    @api.get("/schema")
+    def schema() -> flask.Response:
+        return encoding.encoded(json_schema())
+
+    app.register_blueprint(api)
+
+
+def _table(entry: Entry, build: Callable[[Trace, str], messages.Table]) -> flask.Response:
+    group = flask.request.args.get("group", DEFAULT_GROUP)
+    trace = _ready(entry)
+    return _kept((entry,), lambda: build(trace, group))
+
+
+def _ready(entry: Entry) -> Trace:
+    match entry.state:
+        case Ready(trace=trace):
+            return trace
+        case Unreadable(problem=problem):
+            raise _unusable(problem)
+    raise refusals.still_loading(entry.file.worker)
+
+
+def _ready_of(entries: tuple[Entry, ...]) -> tuple[Trace, ...]:
+    """Return what of a run can be answered for now: files still being read come in later."""
+    traces = tuple(entry.state.trace for entry in entries if isinstance(entry.state, Ready))
+    if traces:
+        return traces
+    problems = [entry.state.problem for entry in entries if isinstance(entry.state, Unreadable)]
+    if len(problems) == len(entries):
+        raise _unusable(problems[0])
+    raise refusals.still_loading(entries[0].file.run)
+
+
+def _unusable(problem: Problem) -> refusals.RefusalError:
+    return refusals.unreadable(f"{problem.path}: {problem.message}", problem.remedy)
+
+
+def _kept(entries: tuple[Entry, ...], answer: Callable[[], msgspec.Struct]) -> flask.Response:
+    """Answer anew only where the client does not hold what these files say already."""
+    files = [
+        (entry.file.id, entry.file.span, entry.stamp, type(entry.state).__name__)
+        for entry in entries
+    ]
+    question = (flask.request.path, flask.request.query_string)
+    entity_tag = encoding.tag(__version__, SCHEMA_VERSION, question, files)
+    if encoding.is_known(entity_tag):
+        return encoding.revalidated(encoding.not_modified(), entity_tag)
+    return encoding.revalidated(encoding.encoded(answer()), entity_tag)

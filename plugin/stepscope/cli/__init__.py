@@ -1,0 +1,86 @@
+"""The command line: one command a file, each importing what it needs when it is run."""
+
+import sys
+from typing import IO, Any
+
+import click
+
+from stepscope._version import __version__
+from stepscope.cli.advise import advise
+from stepscope.cli.rules import rules
+from stepscope.cli.schema import schema
+from stepscope.cli.serve import serve
+from stepscope.errors import StepscopeError
+
+COMMANDS = (advise, serve, rules, schema)
+UNUSABLE = 2
+"""The exit status where nothing could be done with what was given."""
+FAILED = 1
+
+
+class _Refusal(click.ClickException):
+    """One clear line on standard error."""
+
+    exit_code = UNUSABLE
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print it."""
+        click.echo(f"stepscope: {self.format_message()}", file=file or sys.stderr)
+
+
+class _Failure(_Refusal):
+    """The same for an error that nobody foresaw."""
+
+    exit_code = FAILED
+
+
+class _Commands(click.Group):
+    """Turns every error into one line; `--traceback` lets it through."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except StepscopeError as error:
+            raise _Refusal(str(error)) from error
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise
+        except OSError as error:
+            message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            raise _Refusal(message) from error
+        except Exception as error:
+            if ctx.params["traceback"]:
+                raise
+            message = (
+                f"failed ({type(error).__name__}: {error}). "
+                "This is a bug: run `stepscope --traceback …` and report what it shows"
+            )
+            raise _Failure(message) from error
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="stepscope")
+@click.option("--traceback", is_flag=True, help="Show where an unexpected error came from.")
+def cli(*, traceback: bool) -> None:
+    """Find where PyTorch training steps lose time, and what to change.
+
+    \b
+    stepscope advise log/            what to fix, from the traces below log/
+    stepscope serve log/             the same as a page in the browser
+    tensorboard --logdir log/        the same as a tab of TensorBoard
+
+    Record a trace with torch.profiler.profile(on_trace_ready=
+    torch.profiler.tensorboard_trace_handler("log/run")).
+    """
+
+
+for _command in COMMANDS:
+    cli.add_command(_command)
+
+
+def main() -> None:
+    """Run the command line."""
+    cli(prog_name="stepscope")

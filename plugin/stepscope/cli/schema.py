@@ -1,0 +1,20 @@
+"""`stepscope schema`: the JSON Schema of what others build on."""
+
+import click
+
+
+@click.command(short_help="Print the JSON Schema of `advise --format json`.")
+@click.option("--api", is_flag=True, help="The schema of the page's API instead.")
+def schema(*, api: bool) -> None:
+    """Print the JSON Schema (draft 2020-12) of `stepscope advise --format json`.
+
+    \b
+    stepscope schema > report.schema.json
+    """
+    import msgspec
+
+    from stepscope.api.messages import schemas
+    from stepscope.report import json_schema
+
+    document = schemas() if api else json_schema()
+    click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())

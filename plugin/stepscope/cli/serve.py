@@ -1,0 +1,123 @@
+"""`stepscope serve`: the page without TensorBoard."""
+
+import errno
+import socket
+import webbrowser
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+    from stepscope.catalog import LogDirectory
+
+DEFAULT_PORT = 6007
+"""One above TensorBoard's own."""
+THREADS = 8
+LOOPBACK = "127.0.0.1"
+
+
+@click.command(short_help="Serve the page for the traces below LOGDIR.")
+@click.argument("logdirs", metavar="LOGDIR...", nargs=-1, required=True)
+@click.option("--host", default=LOOPBACK, show_default=True, help="Address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help=f"Port to listen on; 0 is any free one.  [default: {DEFAULT_PORT}, or a free one]",
+)
+@click.option(
+    "--allow-host",
+    "allowed",
+    multiple=True,
+    metavar="NAME",
+    help="Answer to this name too, where a proxy passes it on; repeatable.",
+)
+@click.option("--open", "is_opened", is_flag=True, help="Open the page in the browser.")
+def serve(
+    *,
+    logdirs: tuple[str, ...],
+    host: str,
+    port: int | None,
+    allowed: tuple[str, ...],
+    is_opened: bool,
+) -> None:
+    """Serve the page for the traces below each LOGDIR, until Ctrl-C.
+
+    It listens on this machine alone unless --host says otherwise; there is no password.
+
+    \b
+    stepscope serve log/
+    stepscope serve log/ --port 8080 --open
+    ssh -L 6007:localhost:6007 gpu-machine stepscope serve log/
+    """
+    import logging
+
+    from waitress import serve as answer
+
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
+    app = _app(logdirs, host, allowed)
+    listening = _listening(host, port)
+    address = _address(host, int(listening.getsockname()[1]))
+    click.echo(f"stepscope serves {', '.join(logdirs)} at {address} (Ctrl-C ends it)")
+    if is_opened:
+        webbrowser.open(address)
+    answer(app, sockets=[listening], threads=THREADS, ident="stepscope", _quiet=True)
+
+
+def _app(logdirs: Iterable[str], host: str, allowed: Iterable[str]) -> "WSGIApplication":
+    from stepscope.api import hosts
+    from stepscope.api.answers import prepare
+    from stepscope.api.app import create_app
+    from stepscope.catalog import Catalog
+    from stepscope.config import settings
+
+    catalog = Catalog(_directories(tuple(logdirs)), settings=settings(), prepare=prepare)
+    catalog.watch()
+    catalog.start_reading()
+    return create_app(catalog, hosts_answered=hosts.answered(host, allowed))
+
+
+def _directories(logdirs: tuple[str, ...]) -> "list[LogDirectory]":
+    """Return the folders; where there are several, each gives its runs its own name.
+
+    Raises:
+        UnreadableError: there is no such folder.
+    """
+    from stepscope import storage
+    from stepscope.catalog import LogDirectory
+    from stepscope.errors import UnreadableError
+
+    for path in logdirs:
+        if not storage.is_folder(path):
+            what = "is a file" if storage.exists(path) else "there is no such folder"
+            raise UnreadableError(path, what, "Give the folder that holds the traces")
+    return [LogDirectory(path=path, name=path if len(logdirs) > 1 else "") for path in logdirs]
+
+
+def _listening(host: str, port: int | None) -> socket.socket:
+    """Return a socket that listens; without a wish for a port, on a free one if need be.
+
+    Raises:
+        UsageError: the port or address cannot be had.
+    """
+    from stepscope.errors import UsageError
+
+    wanted = DEFAULT_PORT if port is None else port
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, wanted), family=family)
+    except OSError as error:
+        is_taken = error.errno == errno.EADDRINUSE
+        if is_taken and port is None:
+            return _listening(host, 0)
+        reason = "it is in use" if is_taken else error.strerror or str(error)
+        remedy = "Choose another --port (0: any free one) or --host"
+        msg = f"cannot listen on {host}, port {wanted}: {reason}. {remedy}"
+        raise UsageError(msg) from error
+
+
+def _address(host: str, port: int) -> str:
+    shown = {"0.0.0.0": LOOPBACK, "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
+    return f"http://{shown}:{port}/"

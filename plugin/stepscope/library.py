@@ -1,0 +1,68 @@
+"""What `stepscope.load` and `stepscope.advise` give to a script or a notebook."""
+
+import warnings
+from dataclasses import dataclass
+from os import PathLike, fspath
+
+from stepscope import discover
+from stepscope._version import __version__
+from stepscope.advise import advise as advise_run
+from stepscope.errors import UsageError
+from stepscope.read import read_runs
+from stepscope.render import markdown, text
+from stepscope.report import Report, RunReport
+from stepscope.trace import Run
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to fix in a run: `print` it, or take its `report` apart."""
+
+    report: RunReport
+
+    def __str__(self) -> str:
+        return text.render(self._whole())
+
+    def _repr_markdown_(self) -> str:
+        """Show it in a notebook."""
+        return markdown.render(self._whole())
+
+    def _whole(self) -> Report:
+        return Report(runs=(self.report,), version=__version__)
+
+
+def load_all(path: str | PathLike[str]) -> tuple[Run, ...]:
+    """Return every run below a path; a file that cannot be read is a warning.
+
+    Raises:
+        UnreadableError: nothing below the path can be read.
+    """
+    reading = read_runs(discover.at(fspath(path)))
+    if not reading.runs:
+        raise reading.problems[0]
+    for problem in reading.problems:
+        warnings.warn(str(problem), stacklevel=3)
+    return reading.runs
+
+
+def load(path: str | PathLike[str]) -> Run:
+    """Return the one run below a path.
+
+    Raises:
+        UnreadableError: nothing there can be read.
+        UsageError: there are several runs.
+    """
+    runs = load_all(path)
+    if len(runs) > 1:
+        names = ", ".join(run.name for run in runs)
+        msg = (
+            f"{fspath(path)} holds {len(runs)} runs ({names}): give the folder of one, "
+            "or use stepscope.load_all"
+        )
+        raise UsageError(msg)
+    return runs[0]
+
+
+def advise(run: Run) -> Advice:
+    """Return what every rule says of a run."""
+    return Advice(advise_run(run))

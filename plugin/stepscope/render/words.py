@@ -1,0 +1,146 @@
+"""What `text` and `markdown` both say: savings, evidence, names, and in which order."""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from stepscope import quantities
+from stepscope.report import (
+    Confidence,
+    EventReference,
+    Evidence,
+    Outcome,
+    Report,
+    RunReport,
+    Status,
+    Unit,
+    WorkerReport,
+)
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""What a trace could hold to move a terminal's cursor, or to turn text around."""
+AS_TEXT: dict[Unit, Callable[[float], str]] = {
+    "ns": quantities.duration,
+    "bytes": quantities.size,
+    "bytes/s": lambda rate: f"{quantities.size(rate)}/s",
+    "share": quantities.share,
+}
+EVENTS_SHOWN = 3
+CONFIDENCE: dict[Confidence, str] = {
+    "high": "high confidence",
+    "medium": "medium confidence",
+    "low": "low confidence",
+}
+REST: dict[Status, str] = {
+    "not-applicable": "Not applicable",
+    "failed": "Failed",
+    "suppressed": "Suppressed",
+}
+"""Outcomes that are told in brief, with their reason."""
+NOTHING_FOUND = "No rule found anything to fix."
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerAdvice:
+    """One recording with what was said of it."""
+
+    worker: WorkerReport
+    outcomes: tuple[Outcome, ...]
+
+    def of(self, status: Status) -> tuple[Outcome, ...]:
+        """Return the outcomes with this status."""
+        return tuple(outcome for outcome in self.outcomes if outcome.status == status)
+
+    @property
+    def per(self) -> str:
+        """What its savings are counted over."""
+        return "a step" if self.worker.step.count else "in all"
+
+
+def by_worker(run: RunReport) -> tuple[WorkerAdvice, ...]:
+    """Return a run's recordings, each with its own outcomes."""
+    return tuple(
+        WorkerAdvice(
+            worker=worker,
+            outcomes=tuple(
+                outcome
+                for outcome in run.outcomes
+                if (outcome.worker, outcome.span) == (worker.name, worker.span)
+            ),
+        )
+        for worker in run.workers
+    )
+
+
+def plain(text: str) -> str:
+    """Return text that comes from a trace without what could act on a terminal."""
+    return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def recording(worker: WorkerReport) -> str:
+    """Say which recording this is, and what it holds."""
+    rank = f", rank {worker.rank}" if worker.rank is not None else ""
+    origin = " · synthetic: written by stepscope, not recorded" if worker.synthetic else ""
+    events = quantities.count(worker.events, "event")
+    return plain(f"{worker.name}{rank}, span {worker.span} · {events} · {worker.dialect}{origin}")
+
+
+def breakdown(worker: WorkerReport) -> str:
+    """Say where the mean step went, the largest part first."""
+    parts = sorted(worker.step.breakdown_ns.items(), key=lambda part: -part[1])
+    total = worker.step.mean_ns
+    return " · ".join(
+        f"{name} {quantities.share(part / total)}" for name, part in parts if part and total
+    )
+
+
+def saving(outcome: Outcome, per: str) -> str:
+    """Say what a finding could save; empty where it claims nothing."""
+    claim = outcome.claim
+    if claim is None or claim.net_high_ns <= 0:
+        return ""
+    high, low = quantities.duration(claim.net_high_ns), quantities.duration(claim.net_low_ns)
+    least = f", at least {low}" if 0 < claim.net_low_ns < claim.net_high_ns else ""
+    return f"saves up to {high} {per} ({quantities.share(claim.net_share)}){least}"
+
+
+def value(value: float | str, unit: Unit) -> str:
+    """Return a piece of evidence's value with its unit."""
+    if isinstance(value, str):
+        return plain(value)
+    if unit in AS_TEXT:
+        return AS_TEXT[unit](value)
+    return f"{value:,}" if isinstance(value, int) else quantities.significant(value)
+
+
+def evidence(fact: Evidence) -> tuple[str, str]:
+    """Return a fact's label and value."""
+    return plain(fact.label), value(fact.value, fact.unit)
+
+
+def event(reference: EventReference) -> str:
+    """Name an event: what, how long, where, when."""
+    detail = f": {reference.detail}" if reference.detail else ""
+    return plain(
+        f"{reference.name}, {quantities.duration(reference.duration_ns)} on {reference.track} "
+        f"at {quantities.duration(reference.start_ns)}{detail}"
+    )
+
+
+def reason(outcome: Outcome) -> str:
+    """Say why a rule has no answer, and what would give it one."""
+    text = plain((outcome.reason or "").strip())
+    ended = text if not text or text.endswith((".", "!", "?")) else f"{text}."
+    return f"{ended} {plain(outcome.remedy or '')}".strip()
+
+
+def rules(outcomes: Iterable[Outcome]) -> str:
+    """Name the rules of some outcomes."""
+    return ", ".join(outcome.rule for outcome in outcomes)
+
+
+def problems(report: Report) -> tuple[str, ...]:
+    """Return a line for each file that could not be read."""
+    return tuple(
+        plain(f"{problem.path}: {problem.message}. {problem.remedy}") for problem in report.problems
+    )

@@ -1,0 +1,128 @@
+"""The TensorBoard plugin: TensorBoard's names for what the rest of stepscope does.
+
+TensorBoard imports this module whenever it starts, and an import that fails here stops all of
+TensorBoard. So nothing is imported at the top but what TensorBoard has loaded already; the rest
+comes with the first request.
+"""
+
+import re
+import threading
+from typing import TYPE_CHECKING
+
+from tensorboard.plugins import base_plugin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+    from stepscope.catalog import Catalog, LogDirectory
+    from stepscope.trace import Trace
+
+NAME = "stepscope"
+REMOTE = re.compile(r"[a-zA-Z][0-9a-zA-Z.+-]*://")
+DRIVE = re.compile(r"[a-zA-Z]:[\\/]")
+
+
+class StepscopeLoader(base_plugin.TBLoader):  # type: ignore[misc] # TensorBoard has no types
+    """Makes the plugin when TensorBoard starts."""
+
+    def load(self, context: base_plugin.TBContext) -> "StepscopePlugin":
+        """Return the plugin; what is raised here is logged by TensorBoard, which goes on."""
+        return StepscopePlugin(context)
+
+
+class StepscopePlugin(base_plugin.TBPlugin):  # type: ignore[misc] # TensorBoard has no types
+    """The tab: the same app as stand-alone, mounted under TensorBoard's path for us."""
+
+    plugin_name = NAME
+
+    def __init__(self, context: base_plugin.TBContext) -> None:
+        """Begin to look for traces in every log directory."""
+        from stepscope.catalog import Catalog
+        from stepscope.config import settings
+
+        specification = getattr(context.flags, "logdir_spec", "") or ""
+        self._catalog = Catalog(
+            log_directories(context.logdir or "", specification),
+            settings=settings(),
+            prepare=_prepare,
+        )
+        self._catalog.watch()
+
+    def is_active(self) -> bool:
+        """Tell whether any trace was found."""
+        return self._catalog.has_traces
+
+    def get_plugin_apps(self) -> dict[str, "WSGIApplication"]:
+        """Return the app for everything below the plugin's path."""
+        return {"/*": mounted(_Late(self._catalog))}
+
+    def frontend_metadata(self) -> base_plugin.FrontendMetadata:
+        """Return what TensorBoard shows of us."""
+        return base_plugin.FrontendMetadata(es_module_path="/index.js", tab_name="Stepscope")
+
+
+class _Late:
+    """The app, made at the first request: it brings Flask and pandas."""
+
+    def __init__(self, catalog: "Catalog") -> None:
+        self._catalog = catalog
+        self._lock = threading.Lock()
+        self._app: WSGIApplication | None = None
+
+    def __call__(
+        self, environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> "Iterable[bytes]":
+        with self._lock:
+            if self._app is None:
+                from stepscope.api.app import create_app
+
+                self._app = create_app(self._catalog)
+        return self._app(environ, start_response)
+
+
+def _prepare(trace: "Trace") -> None:
+    from stepscope.api.answers import prepare
+
+    prepare(trace)
+
+
+def mounted(app: "WSGIApplication") -> "WSGIApplication":
+    """Move TensorBoard's path for us out of the path that the app routes on."""
+
+    def at_prefix(environ: "WSGIEnvironment", start_response: "StartResponse") -> "Iterable[bytes]":
+        before, prefix, path = environ["PATH_INFO"].partition(f"/data/plugin/{NAME}")
+        script = environ.get("SCRIPT_NAME", "") + before + prefix
+        return app({**environ, "SCRIPT_NAME": script, "PATH_INFO": path}, start_response)
+
+    return at_prefix
+
+
+def log_directories(logdir: str, specification: str = "") -> "tuple[LogDirectory, ...]":
+    """Return every folder that `--logdir` or `--logdir_spec` names.
+
+    The grammar is TensorBoard's: `name:path,name2:path2`; a path may stand alone. Where several
+    stand alone, each is known by its own path, so that their runs cannot be mistaken.
+    """
+    if not specification:
+        return (_directory("", logdir),) if logdir else ()
+    entries = [_entry(text) for text in specification.split(",") if text]
+    if len(entries) == 1:
+        return (_directory(*entries[0]),)
+    return tuple(_directory(name or path, path) for name, path in entries)
+
+
+def _entry(text: str) -> tuple[str, str]:
+    is_path = text.startswith("/") or REMOTE.match(text) or DRIVE.match(text)
+    name, colon, path = text.partition(":")
+    return (name, path) if colon and not is_path else ("", text)
+
+
+def _directory(name: str, path: str) -> "LogDirectory":
+    from pathlib import Path
+
+    from stepscope.catalog import LogDirectory
+
+    local = path if REMOTE.match(path) else str(Path(path).expanduser())
+    return LogDirectory(path=local, name=name)
