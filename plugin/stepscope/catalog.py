@@ -197,7 +197,7 @@ class Catalog:
         with self._lock:
             entry = self._entries.get(identity)
             if entry is None:
-                msg = f"no trace has the id {identity!r}"
+                msg = f"no trace has the id {identity!r}: it may have been moved or deleted"
                 raise NotFoundError(msg)
             self._want(entry)
             return self._entries[identity]
@@ -215,7 +215,7 @@ class Catalog:
                 if discover.run_identifier(entry.file.run) == identity
             ]
             if not own:
-                msg = f"no run has the id {identity!r}"
+                msg = f"no run has the id {identity!r}: it may have been moved or deleted"
                 raise NotFoundError(msg)
             for entry in own:
                 self._want(entry)

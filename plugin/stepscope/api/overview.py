@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from stepscope import intervals
+from stepscope import intervals, quantities
 from stepscope.advise import idle_per_step, worker_report
 from stepscope.analyses.device_activity import main_device
 from stepscope.analyses.idle_ledger import CAUSES, Ledger, idle_ledger
@@ -95,7 +95,9 @@ def _top(table: Table, view: str) -> tuple[TopRow, ...]:
     """Return the first rows of a table in its own order, so that both say the same."""
     values = table.values[table.sort]
     unit = next(column.unit for column in table.columns if column.key == table.sort)
-    rows = sorted(range(table.row_count), key=lambda row: -(values[row] or 0))[:TOP_COUNT]
+    kinds = table.values.get("kind", [""] * table.row_count)
+    rows = [row for row in range(table.row_count) if kinds[row] != "annotation" and values[row]]
+    longest = sorted(rows, key=lambda row: -values[row])[:TOP_COUNT]
     return tuple(
         TopRow(
             name=str(table.values["name"][row]),
@@ -106,14 +108,13 @@ def _top(table: Table, view: str) -> tuple[TopRow, ...]:
             view=view,
             search=str(table.values["name"][row]),
         )
-        for row in rows
-        if values[row]
+        for row in longest
     )
 
 
 def _calls(table: Table, row: int) -> str:
-    calls = table.values["calls"][row]
-    return "1 call" if calls == 1 else f"{calls:,} calls"
+    calls = table.values["call_count"][row]
+    return quantities.count(calls, "call")
 
 
 def _longest_gaps(trace: Trace) -> tuple[TopRow, ...]:

@@ -56,8 +56,7 @@ def _told(error: Exception) -> tuple[int, ApiError]:
 def _refusal(error: StepscopeError) -> tuple[int, ApiError]:
     match error:
         case NotFoundError():
-            hint = "It may have been moved or deleted: see the list of runs."
-            return 404, ApiError("not-found", str(error), hint)
+            return 404, ApiError("not-found", str(error))
         case MissingDataError():
             return 422, ApiError("not-recorded", error.reason, error.remedy)
     return 400, ApiError("bad-request", str(error))

@@ -1,5 +1,6 @@
 """The command line: one command a file, each importing what it needs when it is run."""
 
+import io
 import sys
 from typing import IO, Any
 
@@ -83,4 +84,7 @@ for _command in COMMANDS:
 
 def main() -> None:
     """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that knows no µ still gets its advice
     cli(prog_name="stepscope")

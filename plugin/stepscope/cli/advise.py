@@ -1,6 +1,6 @@
 """`stepscope advise`: what to fix, as text, JSON or Markdown."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,6 +73,8 @@ def advise(  # noqa: PLR0913 (one parameter an option)
 
     The exit status is 2 where nothing could be read, else 0.
     """
+    from stepscope.render import words
+
     choice = Choice(
         format=form,
         workers=workers,
@@ -80,8 +82,8 @@ def advise(  # noqa: PLR0913 (one parameter an option)
         is_coloured=not (no_color or output) and _is_coloured(),
     )
     report = _report(paths, choice)
-    for problem in report.problems:
-        click.echo(f"stepscope: {problem.path}: {problem.message}. {problem.remedy}", err=True)
+    for line in words.problems(report):
+        click.echo(f"stepscope: {line}", err=True)
     if report.runs or form == "json":
         _write(_rendered(report, choice), output)
     if not report.runs:
@@ -193,14 +195,18 @@ def _progress() -> "Iterator[FileProgress]":
     from rich.progress import BarColumn, DownloadColumn, TextColumn
     from rich.progress import Progress as Bar
 
+    from stepscope.render.words import plain
+
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn())
     with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        yield lambda file: _told(bar.add_task(Path(file.path).name, total=None), bar.update)
+        task = bar.add_task("", total=None)
 
+        def told(bytes_done: int, bytes_total: int, _events: int) -> None:
+            bar.update(task, completed=bytes_done, total=bytes_total)
 
-def _told(task: int, update: Callable[..., None]) -> "Progress":
-    def told(bytes_done: int, bytes_total: int, _events: int) -> None:
-        update(task, completed=bytes_done, total=bytes_total)
+        def begun(file: "TraceFile") -> "Progress":
+            bar.reset(task, total=None, description=plain(file.path))
+            return told
 
-    return told
+        yield begun

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from io import StringIO
+from textwrap import indent
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -12,7 +13,7 @@ from rich.text import Text
 
 from stepscope.render import words
 from stepscope.render.words import WorkerAdvice
-from stepscope.report import Fix, HealthItem, Outcome, Report, RunReport, Severity
+from stepscope.report import Fix, HealthItem, Outcome, Report, Severity
 
 WIDTH = 80
 STYLES: dict[Severity, str] = {
@@ -25,8 +26,9 @@ INDENT = 3
 
 def render(report: Report, *, width: int = WIDTH, is_coloured: bool = False) -> str:
     """Return the report in lines of at most `width` columns, where its words let it."""
+    written = StringIO()
     console = Console(
-        file=StringIO(),
+        file=written,
         width=width,
         force_terminal=is_coloured,
         color_system="standard" if is_coloured else None,
@@ -34,19 +36,24 @@ def render(report: Report, *, width: int = WIDTH, is_coloured: bool = False) -> 
         markup=False,
         emoji=False,
     )
+    for part in _parts(report):
+        console.print(part, crop=False)  # code goes beyond the edge, since it is to be copied
+    lines = written.getvalue().splitlines()
+    return "\n".join(line.rstrip() for line in lines).strip("\n") + "\n"
+
+
+def _parts(report: Report) -> Iterator[RenderableType]:
     for run in report.runs:
-        console.print(_run(run))
+        yield Rule(Text(words.plain(run.name), style="bold"), align="left")
+        for advice in words.by_worker(run):
+            yield from _worker(advice)
+            yield Text()
     for line in words.problems(report):
-        console.print(Text.assemble(("Not read: ", "bold"), line))
-    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+        yield Text.assemble(("Not read: ", "bold"), line)
 
 
-def _run(run: RunReport) -> RenderableType:
-    parts: list[RenderableType] = [Rule(Text(words.plain(run.name), style="bold"), align="left")]
-    for advice in words.by_worker(run):
-        parts += [*_worker(advice), Text()]
-    return Group(*parts)
+def _indented(part: RenderableType) -> RenderableType:
+    return Padding(part, (0, 0, 0, INDENT))
 
 
 def _worker(advice: WorkerAdvice) -> Iterator[RenderableType]:
@@ -61,7 +68,7 @@ def _worker(advice: WorkerAdvice) -> Iterator[RenderableType]:
     if not found:
         yield Text(words.NOTHING_FOUND)
     for number, outcome in enumerate(found, start=1):
-        yield _finding(number, outcome, advice.per)
+        yield from _finding(number, outcome, advice.per)
         yield Text()
     yield from _rest(advice)
 
@@ -73,19 +80,21 @@ def _health(item: HealthItem) -> Text:
     return Text.assemble(("The recording: ", STYLES[item.severity]), text)
 
 
-def _finding(number: int, outcome: Outcome, per: str) -> RenderableType:
+def _finding(number: int, outcome: Outcome, per: str) -> Iterator[RenderableType]:
     severity = outcome.severity or "info"
-    title = Text.assemble(
+    yield Text.assemble(
         f"{number}. ",
         (severity.upper(), STYLES[severity]),
         "  ",
         (words.plain(outcome.title), "bold"),
         f"  [{outcome.rule}]",
     )
-    return Group(title, Padding(Group(*_body(outcome, per)), (0, 0, 0, INDENT)))
+    yield from map(_indented, _measured(outcome, per))
+    if outcome.fix:
+        yield from _fix(outcome.fix)
 
 
-def _body(outcome: Outcome, per: str) -> Iterator[RenderableType]:
+def _measured(outcome: Outcome, per: str) -> Iterator[RenderableType]:
     sureness = words.CONFIDENCE[outcome.confidence] if outcome.confidence else ""
     saving = words.saving(outcome, per)
     line = "; ".join(part for part in (saving, sureness) if part)
@@ -96,8 +105,6 @@ def _body(outcome: Outcome, per: str) -> Iterator[RenderableType]:
         yield _evidence(outcome)
     for reference in outcome.events[: words.EVENTS_SHOWN]:
         yield Text(f"Seen: {words.event(reference)}", style="dim")
-    if outcome.fix:
-        yield from _fix(outcome.fix)
 
 
 def _evidence(outcome: Outcome) -> RenderableType:
@@ -111,20 +118,22 @@ def _evidence(outcome: Outcome) -> RenderableType:
 
 
 def _fix(fix: Fix) -> Iterator[RenderableType]:
-    yield Text.assemble(("Fix: ", "bold"), words.plain(fix.summary))
+    yield _indented(Text.assemble(("Fix: ", "bold"), words.plain(fix.summary)))
     if fix.code:
-        code = Syntax(
-            words.plain(fix.code.rstrip()),
-            fix.language or "text",
-            theme="ansi_dark",
-            background_color="default",
-            word_wrap=True,
-        )
-        yield Padding(code, (0, 0, 0, INDENT))
+        yield _code(fix)
     if fix.verify:
-        yield Text.assemble(("Check: ", "bold"), words.plain(fix.verify))
+        yield _indented(Text.assemble(("Check: ", "bold"), words.plain(fix.verify)))
     for caveat in fix.caveats:
-        yield Text.assemble(("Mind: ", "bold"), words.plain(caveat))
+        yield _indented(Text.assemble(("Mind: ", "bold"), words.plain(caveat)))
+
+
+def _code(fix: Fix) -> RenderableType:
+    """Return the code with its lines as they are, whatever the width."""
+    shifted = indent(words.plain(fix.code.strip("\n")), " " * 2 * INDENT)
+    coloured = Syntax("", fix.language or "text", theme="ansi_dark").highlight(shifted)
+    coloured.rstrip()
+    coloured.no_wrap, coloured.overflow = True, "ignore"
+    return Group(coloured)  # bare, `print` would join it to a new text that wraps
 
 
 def _rest(advice: WorkerAdvice) -> Iterator[RenderableType]:
@@ -135,5 +144,4 @@ def _rest(advice: WorkerAdvice) -> Iterator[RenderableType]:
         if outcomes:
             yield Text(f"{label} ({len(outcomes)}):", style="bold")
         for outcome in outcomes:
-            text = Text(f"{outcome.rule}: {words.reason(outcome)}")
-            yield Padding(text, (0, 0, 0, INDENT))
+            yield _indented(Text(f"{outcome.rule}: {words.reason(outcome)}"))

@@ -129,9 +129,7 @@ def event(reference: EventReference) -> str:
 
 def reason(outcome: Outcome) -> str:
     """Say why a rule has no answer, and what would give it one."""
-    text = plain((outcome.reason or "").strip())
-    ended = text if not text or text.endswith((".", "!", "?")) else f"{text}."
-    return f"{ended} {plain(outcome.remedy or '')}".strip()
+    return _sentences(outcome.reason or "", outcome.remedy or "")
 
 
 def rules(outcomes: Iterable[Outcome]) -> str:
@@ -142,5 +140,12 @@ def rules(outcomes: Iterable[Outcome]) -> str:
 def problems(report: Report) -> tuple[str, ...]:
     """Return a line for each file that could not be read."""
     return tuple(
-        plain(f"{problem.path}: {problem.message}. {problem.remedy}") for problem in report.problems
+        _sentences(f"{problem.path}: {problem.message}", problem.remedy)
+        for problem in report.problems
     )
+
+
+def _sentences(*texts: str) -> str:
+    """Return texts one after the other, each with a full stop where it ends without."""
+    stripped = [plain(text.strip()) for text in texts if text.strip()]
+    return " ".join(text if text.endswith((".", "!", "?")) else f"{text}." for text in stripped)
