@@ -86,7 +86,8 @@ def _table(trace: Trace, launch: tuple[str, ...]) -> pd.DataFrame:
         identity[column] = _plain(kernels[column].iloc[first])
     durations = _durations(kernels, group, len(first))
     columns = identity | durations | _traits(trace, kernels, group, first)
-    table = pd.DataFrame(columns)
+    # pandas 3 would make its own text type of these, in which None becomes NaN
+    table = pd.DataFrame({key: pd.Series(of, dtype=of.dtype) for key, of in columns.items()})
     by = ["total_ns", "full_name"]
     ordered = table.sort_values(by, ascending=[False, True], kind="stable")
     return ordered.reset_index(drop=True)
@@ -96,8 +97,8 @@ def _plain(values: pd.Series) -> NDArray[Any]:
     """Return text as objects with None where it is missing; numbers as they are."""
     if not isinstance(values.dtype, pd.CategoricalDtype):
         return np.asarray(values.to_numpy())
-    texts = np.append(np.asarray(values.cat.categories, dtype=object), None)
-    return texts[values.cat.codes.to_numpy()]
+    texts = np.array([*values.cat.categories, None], dtype=object)
+    return np.asarray(texts[values.cat.codes.to_numpy()])
 
 
 def _groups(

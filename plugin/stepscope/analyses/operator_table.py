@@ -232,7 +232,9 @@ def _figures(trace: Trace, each: pd.DataFrame, names: pd.Series) -> pd.DataFrame
             "device_total_ns": sums["device_total"],
             "host_self_share": sums["self"] / window_ns,
             "device_self_share": sums["device_self"] / window_ns,
-            "is_matrix_unit_eligible": [matrix_units.is_eligible(str(name)) for name in names],
+            "is_matrix_unit_eligible": np.array(
+                [matrix_units.is_eligible(str(name)) for name in names], dtype=bool
+            ),
             "matrix_unit_self_share": _share(trace, sums["matrix_self"], sums["device_self"]),
             "matrix_unit_total_share": _share(trace, sums["matrix_total"], sums["device_total"]),
         }

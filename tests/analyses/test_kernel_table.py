@@ -1,0 +1,154 @@
+"""The kernel table: grouping, weighted means, what is not known; and kernels' short names."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from loading import trace_of
+
+from stepscope.analyses.kernel_names import short
+from stepscope.analyses.kernel_table import LAUNCH_COLUMNS, SCHEMA, kernel_table
+from stepscope.trace import Trace
+
+US = 1000
+ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)"
+
+
+def _kernel(name: str, start: int, duration: int, **arguments: Any) -> list[Any]:
+    return ["kernel", name, start, duration, arguments]
+
+
+def _trace() -> Trace:
+    big = {"grid": [64, 1, 1], "block": [256, 1, 1], "registers per thread": 32}
+    small = {**big, "grid": [8, 1, 1]}
+    return trace_of(
+        [
+            ["cpu_op", "aten::add", 0, 10],
+            ["cpu_op", "aten::add_", 20, 10],
+            *(
+                ["cuda_runtime", "cudaLaunchKernel", 1 + 2 * n, 1, {"correlation": n}]
+                for n in (0, 1)
+            ),
+            ["cuda_runtime", "cudaLaunchKernel", 22, 1, {"correlation": 2}],
+            _kernel(ADD, 100, 10, correlation=0, stream=7, **big, **_fill(2.0, 80)),
+            _kernel(ADD, 200, 30, correlation=1, stream=20, **small, **_fill(0.5, 40)),
+            _kernel(ADD, 300, 60, correlation=2, stream=7, **big, **_fill(1.0, 0)),
+            _kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 400, 100, correlation=77),
+            _kernel("ampere_h1688gemm_128x128_nn", 600, 200, device=1, **_fill(3.0, 25)),
+        ]
+    )
+
+
+def _fill(blocks: float, occupancy: int) -> dict[str, Any]:
+    return {"blocks per SM": blocks, "est. achieved occupancy %": occupancy}
+
+
+def test_by_name_sums_and_statistics() -> None:
+    table = kernel_table(_trace()).set_index("full_name")
+    add = table.loc[ADD]
+    assert (add["call_count"], add["total_ns"]) == (3, 100 * US)
+    assert (add["min_ns"], add["max_ns"]) == (10 * US, 60 * US)
+    assert add["mean_ns"] == pytest.approx(100 * US / 3)
+    assert add["p95_ns"] == pytest.approx(57 * US)
+    assert add["kernel_share"] == pytest.approx(0.25)
+    assert table["kernel_share"].sum() == pytest.approx(1)
+    assert (add["streams"], add["devices"]) == ("7, 20", "0")
+
+
+def test_the_longest_total_comes_first() -> None:
+    assert list(kernel_table(_trace())["total_ns"]) == [200 * US, 100 * US, 100 * US]
+
+
+def test_blocks_and_occupancy_are_weighted_by_duration_and_zeros_are_counted_apart() -> None:
+    add = kernel_table(_trace()).set_index("full_name").loc[ADD]
+    assert add["blocks_per_sm"] == pytest.approx((10 * 2 + 30 * 0.5 + 60 * 1) / 100)
+    assert add["occupancy_share"] == pytest.approx((10 * 0.8 + 30 * 0.4) / 40)
+    assert add["no_occupancy_count"] == 1
+
+
+def test_what_no_kernel_reports_is_not_a_number() -> None:
+    table = kernel_table(_trace()).set_index("name")
+    nccl = table.loc["ncclDevKernel_AllReduce_Sum_f32_RING_LL"]
+    assert np.isnan(nccl["blocks_per_sm"])
+    assert np.isnan(nccl["occupancy_share"])
+    assert nccl["no_occupancy_count"] == 1
+
+
+def test_collectives_and_matrix_units_are_told_by_name() -> None:
+    table = kernel_table(_trace()).set_index("name")
+    assert table["is_collective"].to_dict() == {
+        "ampere_h1688gemm_128x128_nn": False,
+        "ncclDevKernel_AllReduce_Sum_f32_RING_LL": True,
+        "vectorized_elementwise_kernel<CUDAFunctor_add>": False,
+    }
+    assert table.loc["ampere_h1688gemm_128x128_nn", "uses_matrix_unit"] is True
+    assert table.loc["vectorized_elementwise_kernel<CUDAFunctor_add>", "uses_matrix_unit"] is False
+
+
+def test_matrix_units_are_none_where_the_vendor_does_not_tell() -> None:
+    trace = trace_of([["xyz_runtime", "xyzLaunch", 0, 1], _kernel("hmma", 5, 1)])
+    assert list(kernel_table(trace)["uses_matrix_unit"]) == [None]
+
+
+def test_by_launch_tells_operators_and_grids_apart() -> None:
+    table = kernel_table(_trace(), by="launch")
+    adds = table[table["full_name"] == ADD]
+    assert sorted(zip(adds["operator"], adds["grid"], adds["total_ns"], strict=True)) == [
+        ("aten::add", "[64,1,1]", 10 * US),
+        ("aten::add", "[8,1,1]", 30 * US),
+        ("aten::add_", "[64,1,1]", 60 * US),
+    ]
+    assert set(adds["registers_per_thread"]) == {32}
+    unknown = table[table["is_collective"]].iloc[0]
+    assert unknown["operator"] is None
+    assert unknown["grid"] is None
+    assert table["total_ns"].sum() == kernel_table(_trace())["total_ns"].sum()
+
+
+@pytest.mark.parametrize("by", ["name", "launch"])
+def test_every_column_is_as_its_schema_says(by: Any) -> None:
+    kept = [c for c in SCHEMA if by == "launch" or c.name not in LAUNCH_COLUMNS]
+    for trace in (_trace(), trace_of([["cpu_op", "aten::mm", 0, 5]])):
+        table = kernel_table(trace, by=by)
+        assert list(table.columns) == [column.name for column in kept]
+        assert {c: str(t) for c, t in table.dtypes.items()} == {c.name: c.dtype for c in kept}
+
+
+@pytest.mark.parametrize(
+    ("full", "expected"),
+    [
+        ("ampere_sgemm_128x32_nn", "ampere_sgemm_128x32_nn"),
+        ("triton_poi_fused_add_relu_0", "triton_poi_fused_add_relu_0"),
+        ("Cijk_Alik_Bljk_SB_MT64x64x16_MI16x16x4x1_SN", "Cijk_Alik_Bljk_SB_MT64x64x16_MI16x16x4x1_SN"),
+        ("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", "ncclKernel_AllReduce_RING_LL_Sum_float"),
+        (ADD, "vectorized_elementwise_kernel<CUDAFunctor_add>"),
+        (
+            "void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl_nocast<"
+            "at::native::BinaryFunctor<float, float, float, at::native::binary_internal::"
+            "MulFunctor<float> > >(at::TensorIteratorBase&, int)::{lambda(int)#1}>(int, float)",
+            "elementwise_kernel<MulFunctor>",
+        ),
+        (
+            "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda("
+            "at::TensorIteratorBase&)::{lambda()#3}::operator()() const::{lambda(float)#1}, int>(int)",
+            "unrolled_elementwise_kernel<direct_copy_kernel_cuda>",
+        ),
+        ("void (anonymous namespace)::softmax_warp_forward<float, 9>(float*)", "softmax_warp_forward"),
+        ("void cutlass::Kernel2<cutlass_80_tensorop_f16_s16816gemm>(cutlass_80::Params)",
+         "Kernel2<cutlass_80_tensorop_f16_s16816gemm>"),
+        ("void cublasLt::splitKreduce_kernel<32, 16, int, float>(float*)", "splitKreduce_kernel"),
+        ("void gemv2T::kernel<int, float>(int)", "gemv2T::kernel"),
+        (
+            "std::enable_if<!(false), void>::type internal::gemvx::kernel<int, int, float>(int)",
+            "gemvx::kernel",
+        ),
+        ("_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEEEEvi",
+         "vectorized_elementwise_kernel<CUDAFunctor_add>"),
+        ("_ZN7cutlass6KernelINS_4conv6kernel23ImplicitGemmConvolutionILi4EEEEEvv",
+         "Kernel<ImplicitGemmConvolution>"),
+        ("", ""),
+        ("void broken<at::native::X, (", "broken"),
+    ],
+)  # fmt: skip
+def test_short_names(full: str, expected: str) -> None:
+    assert short(full) == expected

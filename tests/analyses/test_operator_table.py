@@ -1,0 +1,311 @@
+"""The operator table: equal to torch's `key_averages()`, and small cases of its own."""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from loading import trace_at, trace_of
+
+from stepscope.analyses.operator_table import SCHEMA, operator_table
+from stepscope.trace import Trace
+
+US = 1000
+
+
+class Cost(NamedTuple):
+    calls: int
+    total_ns: int
+    self_ns: int
+
+
+class Recording(NamedTuple):
+    trace: Trace
+    profile: Any
+
+
+def _row(table: pd.DataFrame, name: str) -> Any:
+    (row,) = table[table["name"] == name].itertuples()
+    return row
+
+
+# --- against torch ---------------------------------------------------------------------------
+
+
+def _record(path: Path, **options: Any) -> Recording:
+    torch = pytest.importorskip("torch")
+    from torch.profiler import ProfilerActivity, profile, record_function, schedule
+
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 3),
+        torch.nn.BatchNorm2d(8),
+        torch.nn.ReLU(),
+        torch.nn.Flatten(),
+        torch.nn.Linear(8 * 36, 10),
+    )
+    optimizer = torch.optim.Adam(model.parameters())
+    samples = torch.utils.data.TensorDataset(torch.randn(20, 3, 8, 8), torch.arange(20) % 10)
+    batches = torch.utils.data.DataLoader(samples, batch_size=4)
+    stages = schedule(wait=1, warmup=1, active=3, repeat=1)
+    with profile(activities=[ProfilerActivity.CPU], schedule=stages, **options) as recording:
+        for images, labels in batches:
+            with record_function("forward"), record_function("forward"):
+                output = model(images)
+            loss = torch.nn.functional.cross_entropy(output, labels)
+            torch.cat([images[:2], images])  # lists of tensors among the inputs
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            recording.step()
+    recording.export_chrome_trace(str(path))
+    return Recording(trace_at(path), recording)
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    """A small training on the CPU, recorded now: its trace, and the profile that torch made."""
+    path = tmp_path_factory.mktemp("recording") / "trace.json"
+    return _record(path, record_shapes=True, profile_memory=True)
+
+
+def _theirs(averages: Any, *, with_shapes: bool = False) -> dict[tuple[str, ...], Cost]:
+    return {
+        (
+            average.key,
+            "annotation" if average.is_user_annotation else "operator",
+            json.dumps(average.input_shapes, separators=(",", ":")) if with_shapes else "",
+        ): Cost(
+            average.count,
+            round(average.cpu_time_total * US),
+            round(average.self_cpu_time_total * US),
+        )
+        for average in averages
+    }
+
+
+def _shapes(dims: str | None) -> str:
+    """`Input Dims` as `key_averages` groups by it: a list of tensors has no shape there."""
+    inputs = json.loads(dims) if dims is not None else []
+    flat = [[] if shape and isinstance(shape[0], list) else shape for shape in inputs]
+    return json.dumps(flat, separators=(",", ":"))
+
+
+@pytest.mark.recording
+def test_calls_self_and_total_are_those_of_key_averages(recording: Recording) -> None:
+    ours = {
+        (row.name, row.kind, ""): Cost(row.call_count, row.host_total_ns, row.host_self_ns)
+        for row in operator_table(recording.trace).itertuples()
+    }
+    assert ours == _theirs(recording.profile.key_averages())
+
+
+@pytest.mark.recording
+def test_the_recording_has_what_makes_the_comparison_hard(recording: Recording) -> None:
+    # an only child of its own name, steps, annotations, nesting, more than one call
+    averages = _theirs(recording.profile.key_averages())
+    assert averages["forward", "annotation", ""].calls == 3
+    assert len(recording.trace.annotations.query("name == 'forward'")) == 6
+    assert averages["ProfilerStep*", "annotation", ""].calls == 3
+    assert averages["aten::convolution_backward", "operator", ""].calls == 3
+    assert len(averages) > 60
+
+
+@pytest.mark.recording
+def test_grouped_by_shape_it_is_key_averages_too(recording: Recording) -> None:
+    # key_averages sees no shapes within a list of tensors; this table does, so is finer there
+    ours: dict[tuple[str, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
+    table = operator_table(recording.trace, by="shape")
+    for row in table.itertuples():
+        sums = ours[row.name, row.kind, _shapes(row.input_dims)]
+        sums[0] += row.call_count
+        sums[1] += row.host_total_ns
+        sums[2] += row.host_self_ns
+    theirs = _theirs(recording.profile.key_averages(group_by_input_shape=True), with_shapes=True)
+    assert {key: Cost(*sums) for key, sums in ours.items()} == theirs
+    assert len(table) > len(operator_table(recording.trace)) + 5
+    cat = table[table["name"] == "aten::cat"]
+    assert "[[2,3,8,8],[4,3,8,8]]" in "".join(cat["input_dims"])
+
+
+@pytest.mark.recording
+def test_with_stacks_calls_and_totals_of_operators_stay_those_of_key_averages(
+    tmp_path: Path,
+) -> None:
+    # key_averages then counts Python functions as calls, too, and takes them off the self time
+    recording = _record(tmp_path / "trace.json", with_stack=True, with_modules=True)
+    operators = operator_table(recording.trace).query("kind == 'operator'")
+    theirs = _theirs(recording.profile.key_averages())
+    assert len(operators) > 40
+    for row in operators.itertuples():
+        cost = theirs[row.name, "operator", ""]
+        assert (row.call_count, row.host_total_ns) == (cost.calls, cost.total_ns), row.name
+
+
+# --- small cases -----------------------------------------------------------------------------
+
+
+def _step(*rows: list[Any]) -> Trace:
+    return trace_of([["user_annotation", "ProfilerStep#1", 0, 1000], *rows])
+
+
+def test_steps_are_one_row() -> None:
+    trace = trace_of(
+        [["user_annotation", f"ProfilerStep#{n}", 100 * n, 100] for n in range(4)]
+        + [["cpu_op", "aten::mm", 110, 20]]
+    )
+    steps = _row(operator_table(trace), "ProfilerStep*")
+    assert (steps.kind, steps.call_count) == ("annotation", 4)
+    assert (steps.host_total_ns, steps.host_self_ns) == (400 * US, 380 * US)
+
+
+def test_an_only_child_of_the_same_name_is_no_second_call() -> None:
+    trace = _step(
+        ["cpu_op", "aten::to", 0, 100],
+        ["cpu_op", "aten::to", 10, 80],
+        ["cpu_op", "aten::to", 20, 60],
+        ["cpu_op", "aten::copy_", 30, 10],
+    )
+    row = _row(operator_table(trace), "aten::to")
+    assert (row.call_count, row.host_total_ns, row.host_self_ns) == (1, 100 * US, 90 * US)
+
+
+def test_recursion_counts_each_level_as_key_averages_does() -> None:
+    trace = _step(
+        ["cpu_op", "aten::sum", 0, 100],
+        ["cpu_op", "aten::sum", 10, 40],
+        ["cpu_op", "aten::empty", 60, 10],
+    )
+    row = _row(operator_table(trace), "aten::sum")
+    assert (row.call_count, row.host_total_ns, row.host_self_ns) == (2, 140 * US, 90 * US)
+
+
+def test_a_launch_beside_the_child_keeps_the_child_apart() -> None:
+    trace = _step(
+        ["cpu_op", "aten::sum", 0, 100],
+        ["cuda_runtime", "cudaLaunchKernel", 5, 3],
+        ["cpu_op", "aten::sum", 10, 40],
+    )
+    assert _row(operator_table(trace), "aten::sum").call_count == 2
+
+
+def test_self_time_is_without_runtime_calls_nested_ones_once() -> None:
+    trace = _step(
+        ["cpu_op", "aten::mm", 0, 100],
+        ["cuda_runtime", "cudaLaunchKernel", 10, 30],
+        ["cuda_driver", "cuLaunchKernel", 15, 20],
+        ["cuda_runtime", "cudaLaunchKernel", 95, 30],  # ends after the operator: 5 are within
+    )
+    assert _row(operator_table(trace), "aten::mm").host_self_ns == (100 - 30 - 5) * US
+
+
+def _launching(*more: list[Any]) -> Trace:
+    return _step(
+        ["user_annotation", "forward", 0, 200],
+        ["cpu_op", "aten::linear", 10, 100],
+        ["cpu_op", "aten::addmm", 20, 50],
+        ["cuda_runtime", "cudaLaunchKernel", 30, 5, {"correlation": 1}],
+        ["cuda_runtime", "cudaMemcpyAsync", 80, 5, {"correlation": 2}],
+        ["cuda_runtime", "cudaLaunchKernel", 150, 5, {"correlation": 3}],
+        ["kernel", "sm90_xmma_gemm_f32", 40, 300, {"correlation": 1}],
+        ["gpu_memcpy", "Memcpy DtoD (Device -> Device)", 400, 100, {"correlation": 2}],
+        ["kernel", "fill", 600, 7, {"correlation": 3}],
+        ["kernel", "launched before the recording", 0, 5, {"correlation": 99}],
+        *more,
+    )
+
+
+def test_device_time_is_of_the_innermost_operator_and_of_all_around_it() -> None:
+    table = operator_table(_launching()).set_index("name")
+    assert table["device_self_ns"].to_dict() == {
+        "aten::addmm": 300 * US,
+        "aten::linear": 100 * US,
+        "forward": 7 * US,  # launched by no operator
+        "ProfilerStep*": 0,
+    }
+    assert table["device_total_ns"].to_dict() == {
+        "aten::addmm": 300 * US,
+        "aten::linear": 400 * US,
+        "forward": 407 * US,
+        "ProfilerStep*": 407 * US,
+    }
+
+
+def test_device_self_times_sum_to_what_has_a_known_launch() -> None:
+    trace = _launching()
+    linked = trace.device_events.query("correlation != 99")["duration_ns"].sum()
+    assert operator_table(trace)["device_self_ns"].sum() == linked
+
+
+def test_a_replayed_graph_belongs_to_its_launch() -> None:
+    trace = _step(
+        ["cpu_op", "replay", 0, 50],
+        ["cuda_runtime", "cudaGraphLaunch", 10, 5, {"correlation": 1}],
+        *(["kernel", f"k{n}", 100 + 10 * n, 10, {"correlation": 1}] for n in range(5)),
+    )
+    assert _row(operator_table(trace), "replay").device_self_ns == 50 * US
+
+
+def test_matrix_units_are_known_by_kernels_and_their_use_by_time() -> None:
+    table = operator_table(_launching()).set_index("name")
+    assert table["is_matrix_unit_eligible"].to_dict() == {
+        "aten::addmm": True,
+        "aten::linear": True,
+        "forward": False,
+        "ProfilerStep*": False,
+    }
+    assert table.loc["aten::addmm", "matrix_unit_self_share"] == 1
+    assert table.loc["aten::linear", "matrix_unit_self_share"] == 0
+    assert table.loc["aten::linear", "matrix_unit_total_share"] == 0.75
+    assert np.isnan(table.loc["ProfilerStep*", "matrix_unit_self_share"])
+
+
+def test_a_vendor_whose_kernels_do_not_tell_has_no_matrix_unit_share() -> None:
+    trace = _step(
+        ["cpu_op", "aten::mm", 0, 50],
+        ["xyz_runtime", "xyzLaunchKernel", 10, 5, {"correlation": 1}],
+        ["kernel", "hmma", 100, 10, {"correlation": 1}],
+    )
+    assert trace.dialect.matrix_unit_kernel is None
+    row = _row(operator_table(trace), "aten::mm")
+    assert row.device_self_ns == 10 * US
+    assert np.isnan(row.matrix_unit_self_share)
+
+
+def test_shares_are_of_the_window_and_statistics_of_calls() -> None:
+    trace = _step(*(["cpu_op", "aten::mm", 100 * n, 10 * n] for n in range(1, 6)))
+    row = _row(operator_table(trace), "aten::mm")
+    assert row.host_self_share == pytest.approx(150 / 1000)
+    assert (row.host_mean_ns, row.host_p50_ns, row.host_max_ns) == (30 * US, 30 * US, 50 * US)
+    assert row.host_p95_ns == pytest.approx(48 * US)
+
+
+def test_an_annotation_and_an_operator_of_one_name_are_two_rows() -> None:
+    trace = _step(["cpu_op", "forward", 0, 10], ["user_annotation", "forward", 20, 10])
+    table = operator_table(trace).query("name == 'forward'")
+    assert sorted(table["kind"]) == ["annotation", "operator"]
+
+
+@pytest.mark.parametrize("by", ["name", "shape"])
+def test_every_column_is_as_its_schema_says(by: Any) -> None:
+    for trace in (_launching(), trace_of([["kernel", "alone", 0, 5]])):
+        table = operator_table(trace, by=by)
+        assert list(table.columns) == [column.name for column in SCHEMA]
+        assert {c: str(t) for c, t in table.dtypes.items()} == {c.name: c.dtype for c in SCHEMA}
+        assert all(column.meaning.endswith(".") for column in SCHEMA)
+
+
+def test_shapes_that_were_not_recorded_are_their_own_row() -> None:
+    trace = _step(
+        ["cpu_op", "aten::mm", 0, 10, {"Input Dims": [[2, 2], [2, 2]]}],
+        ["cpu_op", "aten::mm", 20, 10, {"Input Dims": [[2, 2], [2, 2]]}],
+        ["cpu_op", "aten::mm", 40, 10],
+    )
+    table = operator_table(trace, by="shape").query("name == 'aten::mm'")
+    assert dict(zip(table["input_dims"], table["call_count"], strict=True)) == {
+        "[[2,2],[2,2]]": 2,
+        None: 1,
+    }

@@ -1,0 +1,43 @@
+"""From rows, documents and files to traces, for tests."""
+
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import tracebuild
+from stepscope import ingest
+from stepscope.ingest import EventColumns
+from stepscope.trace import Trace, trace_from_columns
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED_TRACES = ROOT.parent / "shared" / "traces"
+
+
+def shared_trace_names(under: str = "") -> list[str]:
+    """The real traces beside the clone, by path from their folder; none where it is absent."""
+    found = sorted((SHARED_TRACES / under).rglob("*.json.gz"))
+    return [path.relative_to(SHARED_TRACES).as_posix() for path in found]
+
+
+def columns_of(content: bytes | str, name: str = "trace.json") -> EventColumns:
+    """What is read of a file of this content."""
+    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, name)
+        path.write_bytes(data)
+        return ingest.read(str(path))
+
+
+def trace_of(
+    rows: Sequence[tracebuild.Row] = (), *, document: dict[str, Any] | None = None, **metadata: Any
+) -> Trace:
+    """The trace of `tracebuild` rows, or of a whole document."""
+    whole = document or tracebuild.document(rows=rows, metadata=metadata)
+    return trace_from_columns(columns_of(json.dumps(whole, default=str)), worker="worker")
+
+
+def trace_at(path: Path) -> Trace:
+    """The trace in a file."""
+    return trace_from_columns(ingest.read(str(path)), worker=path.name.split(".")[0])
