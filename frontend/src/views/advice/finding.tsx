@@ -18,8 +18,11 @@ interface Props {
 function Saving({ outcome, step }: Pick<Props, 'outcome' | 'step'>): ReactNode {
   const { claim } = outcome;
   if (!claim) return <span className="saving saving-none">no saving of its own</span>;
+  if (claim.net_high_ns === 0) {
+    return <span className="saving saving-none">its time is counted in another finding</span>;
+  }
   const wide = Math.min(1, claim.net_share) * 100;
-  const low = claim.net_high_ns > 0 ? (claim.net_low_ns / claim.net_high_ns) * wide : 0;
+  const low = (claim.net_low_ns / claim.net_high_ns) * wide;
   return (
     <span className="saving">
       <span className="saving-words">

@@ -9,15 +9,17 @@ interface Props {
   readonly value: CellValue;
   /** The column's largest value: what a full bar stands for. */
   readonly scale: number;
+  /** In place of the value in the tooltip. */
+  readonly title?: string | undefined;
 }
 
 /** One value as a table shows it, with all of it in the tooltip. */
-export function Cell({ column, value, scale }: Props): ReactNode {
+export function Cell({ column, value, scale, title }: Props): ReactNode {
   const isShare = column.unit === 'share' && typeof value === 'number';
   const text = typeof value === 'string' ? shortName(value) : quantity(value, column.unit);
   const kind = isNumeric(column.unit) ? 'number' : column.unit === 'code' ? 'mono' : '';
   return (
-    <td className={kind} title={quantityExact(value, column.unit)}>
+    <td className={kind} title={title ?? quantityExact(value, column.unit)}>
       {isShare && (
         <span
           className="share-bar"

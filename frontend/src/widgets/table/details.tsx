@@ -4,7 +4,7 @@ import { type CellValue, quantity, quantityExact } from '../../core/format';
 import { isNumeric } from '../../core/units';
 import { Copy } from '../copy';
 import { Drawer } from '../drawer';
-import { cellOf } from './rows';
+import { cellOf, wholeName } from './rows';
 
 interface FieldProps {
   readonly column: Column;
@@ -35,7 +35,7 @@ interface Props {
 export function RowDrawer({ table, at, close }: Props): ReactNode {
   const [first, ...others] = table.columns;
   if (!first) return null;
-  const name = String(cellOf(table, first.key, at) ?? '');
+  const name = wholeName(table, at);
   return (
     <Drawer title={`${first.label} details`} close={close}>
       <p className="field-name mono">{name}</p>

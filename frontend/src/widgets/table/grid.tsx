@@ -6,7 +6,7 @@ import type { Sort } from '../../state/location';
 import { Icon } from '../icon';
 import { Cell } from './cell';
 import type { ShownTable } from './model';
-import { cellOf, shareScale } from './rows';
+import { cellOf, shareScale, wholeName } from './rows';
 
 const ROW_PX = 30;
 
@@ -163,12 +163,13 @@ export function Grid(props: Props): ReactNode {
                   onSelect(at === selected ? null : at);
                 }}
               >
-                {columns.map((column) => (
+                {columns.map((column, place) => (
                   <Cell
                     key={column.key}
                     column={column}
                     value={cellOf(table, column.key, at)}
                     scale={scales.get(column.key) ?? 0}
+                    title={place === 0 ? wholeName(table, at) : undefined}
                   />
                 ))}
               </tr>

@@ -12,6 +12,15 @@ export function cellOf(table: Table, column: string, at: number): CellValue {
   return (table.values[column]?.[at] ?? null) as CellValue;
 }
 
+/** Where the API sends a short name to show and, beside it, the whole one. */
+const WHOLE_NAME = 'full_name';
+
+/** A row's name, whole. */
+export function wholeName(table: Table, at: number): string {
+  const whole = cellOf(table, WHOLE_NAME, at);
+  return String(whole ?? cellOf(table, table.columns[0]?.key ?? '', at) ?? '');
+}
+
 /** Columns that the search box looks into. */
 const searched = (table: Table): Column[] =>
   table.columns.filter((column) => column.unit === 'text' || column.unit === 'code');

@@ -1,0 +1,50 @@
+/**
+ * Writes the views' fixtures from real answers, so that they cannot drift from the API:
+ * `stepscope serve sample_logs --port 6007 &`, then `npm run fixtures -- http://127.0.0.1:6007`.
+ */
+import { writeFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const base = process.argv[2];
+if (!base) {
+  console.error('Say where stepscope serves: npm run fixtures -- http://127.0.0.1:6007');
+  process.exit(2);
+}
+/** A run with findings, steps, a device and kernels: every part of every view has something to show. */
+const runName = process.argv[3] ?? 'synthetic_dataloader/fault';
+const WAIT_MS = 500;
+const MOST_WAITS = 240;
+
+const frontend = resolve(dirname(fileURLToPath(import.meta.url)), '..');
+
+async function answer(path) {
+  const response = await fetch(new URL(`api/${path}`, base.endsWith('/') ? base : `${base}/`));
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+  return response.json();
+}
+
+async function readRuns() {
+  for (let waits = 0; waits < MOST_WAITS; waits += 1) {
+    const runs = await answer('runs');
+    if (!runs.loading && !runs.scanning) return runs;
+    await new Promise((done) => setTimeout(done, WAIT_MS));
+  }
+  throw new Error('The server is still reading. Try again later.');
+}
+
+function write(path, value) {
+  writeFileSync(resolve(frontend, path), `${JSON.stringify(value, null, 1)}\n`);
+  console.log(path);
+}
+
+const runs = await readRuns();
+const run = runs.runs.find((each) => each.name === runName);
+if (!run) throw new Error(`There is no run ${runName}; there are ${runs.runs.map((r) => r.name)}`);
+const { trace } = run.workers[0].spans[0];
+
+write('tests/fixtures/runs.json', runs);
+write('src/views/advice/fixture.json', await answer(`runs/${run.id}/advice`));
+for (const view of ['overview', 'operators', 'kernels']) {
+  write(`src/views/${view}/fixture.json`, await answer(`traces/${trace}/${view}`));
+}

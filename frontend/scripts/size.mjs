@@ -1,0 +1,54 @@
+/** Holds the page to its budget after `npm run build`: gzipped, what the first view loads, and all there is. */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+
+const FIRST_VIEW_BYTES = 150_000;
+const ALL_BYTES = 450_000;
+const FIRST_VIEW = ['index.html', 'src/views/advice/page.tsx'];
+
+const frontend = resolve(dirname(fileURLToPath(import.meta.url)), '..');
+const built = resolve(frontend, process.argv[2] ?? '../plugin/stepscope/static');
+
+function gzipped(file) {
+  return gzipSync(readFileSync(join(built, file)), { level: 9 }).length;
+}
+
+/** A chunk, what it imports at once, and their styles. */
+function filesOf(manifest, name, found = new Set()) {
+  const chunk = manifest[name];
+  if (!chunk) throw new Error(`The build has no ${name}. Run “npm run build” first.`);
+  if (found.has(chunk.file)) return found;
+  for (const file of [chunk.file, ...(chunk.css ?? []), ...(chunk.assets ?? [])]) found.add(file);
+  for (const imported of chunk.imports ?? []) filesOf(manifest, imported, found);
+  return found;
+}
+
+function everyFile(folder = built) {
+  return readdirSync(folder).flatMap((name) => {
+    const path = join(folder, name);
+    if (statSync(path).isDirectory()) return everyFile(path);
+    return name === 'manifest.json' ? [] : [path.slice(built.length + 1)];
+  });
+}
+
+const sum = (files) => [...files].reduce((total, file) => total + gzipped(file), 0);
+
+function sizes() {
+  const manifest = JSON.parse(readFileSync(join(built, 'manifest.json'), 'utf8'));
+  const first = new Set(['index.html']);
+  for (const name of FIRST_VIEW) for (const file of filesOf(manifest, name)) first.add(file);
+  return { firstViewBytes: sum(first), allBytes: sum(everyFile()) };
+}
+
+const { firstViewBytes, allBytes } = sizes();
+const lines = [
+  ['first view', firstViewBytes, FIRST_VIEW_BYTES],
+  ['everything', allBytes, ALL_BYTES],
+];
+for (const [what, bytes, budget] of lines) {
+  const words = `${what}: ${(bytes / 1000).toFixed(1)} kB gzipped, of ${budget / 1000} kB`;
+  if (bytes > budget) process.exitCode = 1;
+  console.log(bytes > budget ? `TOO LARGE  ${words}` : words);
+}

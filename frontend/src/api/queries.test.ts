@@ -1,0 +1,78 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { api, RequestError } from './client';
+import { pollInterval, shouldRetry } from './queries';
+import type { Runs } from './types.gen';
+
+const runs = (patch: Partial<Runs>): Runs => ({
+  schema: 1,
+  logdir: '',
+  scanning: false,
+  loading: false,
+  runs: [],
+  problems: [],
+  looked_for: '',
+  ...patch,
+});
+
+describe('asking for the runs again', () => {
+  it('is quick while files are read, slow when quiet, and stops out of sight', () => {
+    expect(pollInterval(runs({ loading: true }), true)).toBe(2000);
+    expect(pollInterval(runs({ scanning: true }), true)).toBe(2000);
+    expect(pollInterval(runs({}), true)).toBe(10_000);
+    expect(pollInterval(runs({ loading: true }), false)).toBe(false);
+  });
+});
+
+describe('a refusal', () => {
+  const refusal = (status: number, code: string): RequestError =>
+    new RequestError(status, code, '', '');
+
+  it('is asked again only where that can help', () => {
+    expect(shouldRetry(0, refusal(404, 'unknown-trace'))).toBe(false);
+    expect(shouldRetry(50, refusal(409, 'still-loading'))).toBe(true);
+    expect(shouldRetry(0, refusal(500, 'failed'))).toBe(true);
+    expect(shouldRetry(1, refusal(500, 'failed'))).toBe(false);
+    expect(shouldRetry(2, refusal(0, 'unreachable'))).toBe(false);
+  });
+});
+
+describe('the client', () => {
+  afterEach(() => vi.unstubAllGlobals());
+  const signal = new AbortController().signal;
+  const serve = (answer: () => Promise<Response>) => {
+    const asked = vi.fn((_url: URL) => answer());
+    vi.stubGlobal('fetch', asked);
+    return asked;
+  };
+
+  it('asks relative to the page, with ids escaped', async () => {
+    const asked = serve(async () => new Response('{}'));
+    await api.table('a/../b', 'kernels', 'launch', signal);
+    const page = new URL('.', document.baseURI).href;
+    expect(String(asked.mock.calls[0]?.[0])).toBe(
+      `${page}api/traces/a%2F..%2Fb/kernels?group=launch`,
+    );
+  });
+
+  it('hands the server’s words to the user', async () => {
+    const body = JSON.stringify({
+      code: 'unknown-run',
+      message: 'No run x.',
+      hint: 'See api/runs.',
+    });
+    serve(async () => new Response(body, { status: 404 }));
+    await expect(api.advice('x', signal)).rejects.toMatchObject({
+      status: 404,
+      code: 'unknown-run',
+      message: 'No run x.',
+      hint: 'See api/runs.',
+    });
+  });
+
+  it('has words of its own for a proxy’s page and for silence', async () => {
+    serve(async () => new Response('<html>', { status: 502 }));
+    await expect(api.runs(signal)).rejects.toMatchObject({ status: 502, code: 'unexpected' });
+    serve(async () => Promise.reject(new TypeError('Failed to fetch')));
+    await expect(api.runs(signal)).rejects.toMatchObject({ status: 0, code: 'unreachable' });
+  });
+});

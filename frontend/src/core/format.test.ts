@@ -1,0 +1,90 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import * as format from './format';
+
+describe('durations', () => {
+  it.each([
+    [0, '0 ns'],
+    [7, '7 ns'],
+    [512, '512 ns'],
+    [999, '999 ns'],
+    [1_000, '1.00 µs'],
+    [1_234, '1.23 µs'],
+    [59_312_345, '59.3 ms'],
+    [177_612_345, '178 ms'],
+    [999_600_000, '1.00 s'],
+    [125_000_000_000, '125 s'],
+    [12_345_000_000_000, '12,345 s'],
+    [-59_312_345, '-59.3 ms'],
+  ])('%d ns reads %s', (ns, text) => {
+    expect(format.duration(ns)).toBe(text);
+  });
+
+  it('never has an exponent, and always a unit', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }), (ns) => {
+        expect(format.duration(ns)).toMatch(/^[\d,]+(\.\d+)? (ns|µs|ms|s)$/);
+      }),
+    );
+  });
+
+  it('is within half a percent of the value', () => {
+    const factor = { ns: 1, µs: 1e3, ms: 1e6, s: 1e9 };
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 1e15 }), (ns) => {
+        const [number = '', unit = ''] = format.duration(ns).split(' ');
+        const read = Number(number.replaceAll(',', '')) * factor[unit as keyof typeof factor];
+        expect(Math.abs(read - ns) / ns).toBeLessThanOrEqual(0.00501);
+      }),
+    );
+  });
+
+  it('puts a range in one unit', () => {
+    expect(format.durationRange(44_475_000, 59_300_000)).toBe('44.5–59.3 ms');
+    expect(format.durationRange(900_000, 1_200_000)).toBe('0.900–1.20 ms');
+    expect(format.durationRange(5_000_000, 5_000_000)).toBe('5.00 ms');
+  });
+
+  it('names points in time to the microsecond, and ticks without idle zeros', () => {
+    expect(format.instant(1_234_567_891)).toBe('1,234.568 ms');
+    expect([0, 50_000_000, 1_500_000_000].map(format.tick)).toEqual(['0', '50 ms', '1.5 s']);
+  });
+});
+
+describe('shares', () => {
+  it.each([
+    [0, '0%'],
+    [0.00001, '<0.01%'],
+    [0.000523, '0.05%'],
+    [0.0789, '7.89%'],
+    [0.334, '33.4%'],
+    [0.9999, '>99.9%'],
+    [1, '100%'],
+    [1.25, '125%'],
+  ])('%d reads %s', (share, text) => {
+    expect(format.share(share)).toBe(text);
+  });
+});
+
+describe('quantities', () => {
+  it('reads each unit', () => {
+    expect(format.quantity(34_084_028_416, 'bytes')).toBe('31.7 GiB');
+    expect(format.quantity(5.3e9, 'bytes/s')).toBe('5.30 GB/s');
+    expect(format.quantity(75_718, 'count')).toBe('75,718');
+    expect(format.quantity(7.2, 'count')).toBe('7.20');
+    expect(format.quantity('aten::add', 'code')).toBe('aten::add');
+    expect(format.quantity(true, 'text')).toBe('yes');
+  });
+
+  it('tells what was not recorded from nothing', () => {
+    expect(format.quantity(null, 'ns')).toBe('–');
+    expect(format.quantityExact(null, 'ns')).toBe('not recorded');
+    expect(format.quantity(0, 'ns')).toBe('0 ns');
+    expect(format.quantity(Number.NaN, 'share')).toBe('–');
+  });
+
+  it('keeps every digit for the tooltip', () => {
+    expect(format.quantityExact(177_612_345, 'ns')).toBe('177,612,345 ns');
+    expect(format.quantityExact(0.334213, 'share')).toBe('33.4213%');
+  });
+});

@@ -1,0 +1,44 @@
+import { expect, it } from 'vitest';
+import { HOME } from './location';
+import { moved } from './navigation';
+
+const here = {
+  ...HOME,
+  view: 'kernels',
+  run: 'r',
+  worker: 'w',
+  span: '2',
+  group: 'launch',
+  search: 'gemm',
+  sort: { key: 'name', descending: false },
+  step: 4,
+};
+
+it('leaves a view’s own state behind with the view, and takes the step along', () => {
+  expect(moved(here, { view: 'operators', search: 'conv' })).toEqual({
+    ...here,
+    view: 'operators',
+    search: 'conv',
+    group: null,
+    sort: null,
+  });
+});
+
+it('keeps the search for another recording, and lets the step go', () => {
+  expect(moved(here, { span: '1' })).toEqual({ ...here, span: '1', step: null });
+  expect(moved(here, { run: 'other' })).toEqual({
+    ...here,
+    run: 'other',
+    worker: null,
+    span: null,
+    step: null,
+  });
+});
+
+it('opens a finding of another view’s recording in one move', () => {
+  expect(moved(here, { view: 'advice', open: 'item-sync' })).toMatchObject({
+    view: 'advice',
+    open: 'item-sync',
+    search: '',
+  });
+});
