@@ -48,7 +48,8 @@ class Npm:
     def run(self, *arguments: str, folder: Path) -> int:
         """Run npm in a folder and return its exit status."""
         path = f"{self.node_folder}{os.pathsep}{os.environ.get('PATH', '')}"
-        environment = {**os.environ, "PATH": path}
+        # A Node of our own must trust what the machine trusts, such as a company's proxy.
+        environment = {"NODE_USE_SYSTEM_CA": "1", **os.environ, "PATH": path}
         command = [*self.command, *arguments]
         return subprocess.run(command, cwd=folder, env=environment, check=False).returncode
 
