@@ -125,14 +125,14 @@ def _worth_a_word(trace: Trace, findings: Iterable[Finding]) -> Iterable[Finding
 
 
 def _severity(trace: Trace, finding: Finding) -> Severity | None:
-    if finding.severity is not None:
-        return finding.severity
-    if finding.claim is None:
-        return "info"
-    severity = severity_of(_share(window(trace), intervals.duration_ns(finding.claim.intervals)))
-    if severity == "critical" and finding.confidence == "low":
-        return "warning"
-    return severity
+    severity = finding.severity
+    if severity is None and finding.claim is None:
+        severity = "info"
+    elif severity is None and finding.claim is not None:
+        claimed_ns = intervals.duration_ns(_within(trace, finding.claim.intervals))
+        severity = severity_of(_share(window(trace), claimed_ns))
+    is_doubtful = severity == "critical" and finding.confidence == "low"
+    return "warning" if is_doubtful else severity
 
 
 def _confidence(trace: Trace, finding: Finding) -> Confidence:
@@ -165,15 +165,13 @@ def _outcome(
 
 def _resolved(trace: Trace, found: list[_Found]) -> list[Outcome]:
     """Give each claimed nanosecond to one finding, the lowest priority number first."""
-    taken: Intervals = intervals.EMPTY
-    takers: list[str] = []
+    taken: list[tuple[str, Intervals]] = []
     outcomes = []
     for each in sorted(found, key=lambda item: (item.rule.priority, item.rule.id)):
         claim = None
         if each.finding.claim is not None:
-            claim = _claim_report(trace, each.finding, taken, takers)
-            taken = intervals.merged(taken, _within(trace, each.finding.claim.intervals))
-            takers.append(each.rule.id)
+            claim = _claim_report(trace, each.finding, taken)
+            taken.append((each.rule.id, _within(trace, each.finding.claim.intervals)))
         outcomes.append(_found_outcome(trace, each, claim))
     return outcomes
 
@@ -184,19 +182,20 @@ def _within(trace: Trace, times: Intervals) -> Intervals:
 
 
 def _claim_report(
-    trace: Trace, finding: Finding, taken: Intervals, takers: list[str]
+    trace: Trace, finding: Finding, taken: list[tuple[str, Intervals]]
 ) -> ClaimReport:
     claim, span = finding.claim, window(trace)
     if claim is None:
         raise ValueError(finding)
     mine = _within(trace, claim.intervals)
-    net = intervals.difference(mine, taken)
+    net = intervals.difference(mine, intervals.merged(*(times for _, times in taken)))
     gross_ns, net_ns = intervals.duration_ns(mine), intervals.duration_ns(net)
     sure = net if claim.low_intervals is None else intervals.intersection(net, claim.low_intervals)
     low_ns = claim.low * intervals.duration_ns(sure)
     method = claim.method
     if net_ns < gross_ns:
         shared = duration(span.per_step(gross_ns - net_ns))
+        takers = {rule: None for rule, times in taken if len(intervals.intersection(mine, times))}
         method = f"{method} {shared} of it is counted under {', '.join(takers)}.".strip()
     high_ns = claim.high * net_ns
     return ClaimReport(

@@ -13,6 +13,7 @@ from stepscope.analyses.device_activity import all_busy
 from stepscope.analyses.window import window
 from stepscope.errors import MissingDataError
 from stepscope.intervals import Intervals
+from stepscope.quantities import share
 from stepscope.report import EventReference
 from stepscope.trace import Trace
 
@@ -88,4 +89,5 @@ def _heaviest_inside(trace: Trace, row: int) -> str:
     if frame or not len(children):
         return frame
     inside = calls.iloc[children].groupby("name", observed=True)["duration_ns"].sum()
-    return f"most of it in {inside.idxmax()}"
+    spent = share(int(inside.max()) / max(1, int(call["duration_ns"])))
+    return f"{spent} of it in {inside.idxmax()}"

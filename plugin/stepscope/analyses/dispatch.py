@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stepscope import intervals
 from stepscope.analyses.device_activity import DeviceActivity
 from stepscope.analyses.idle_ledger import idle_ledger
+from stepscope.analyses.links import links
 from stepscope.dialects import GRAPH_LAUNCH_NAME, LAUNCH_NAME, Kind
 from stepscope.intervals import Intervals
 from stepscope.trace import Trace
@@ -29,7 +31,7 @@ class Dispatch:
     between_share: float
     """Of the idle time, while the host was in no operator: Python."""
     has_graphs: bool
-    """Whether most launches are of whole graphs already."""
+    """Whether most kernels come with a graph's launch already."""
 
     @property
     def idle_ns(self) -> int:
@@ -47,7 +49,8 @@ def dispatch(trace: Trace, device: DeviceActivity) -> Dispatch:
     launch_ns, inside_ns = intervals.duration_ns(launching), intervals.duration_ns(inside)
     kind = trace.device_events["kind"].to_numpy()[device.rows]
     duration_ns = trace.device_events["duration_ns"].to_numpy()[device.rows]
-    kernels_ns = duration_ns[kind == int(Kind.KERNEL)]
+    is_kernel = kind == int(Kind.KERNEL)
+    kernels_ns = duration_ns[is_kernel]
     between_ns = intervals.duration_ns(rest) - inside_ns
     return Dispatch(
         idle=idle,
@@ -56,7 +59,7 @@ def dispatch(trace: Trace, device: DeviceActivity) -> Dispatch:
         inside_share=inside_ns / total_ns,
         launch_share=launch_ns / total_ns,
         between_share=between_ns / total_ns,
-        has_graphs=_graph_share(trace) >= GRAPHS_DOMINATE,
+        has_graphs=_graph_share(trace, device.rows[is_kernel]) >= GRAPHS_DOMINATE,
     )
 
 
@@ -74,8 +77,10 @@ def _operator_times(trace: Trace) -> Intervals:
     return intervals.union(operators["start_ns"].to_numpy(), operators["end_ns"].to_numpy())
 
 
-def _graph_share(trace: Trace) -> float:
-    names = trace.runtime_calls["name"].astype(str)
-    launches = names.str.contains(LAUNCH_NAME.pattern, regex=True)
-    graphs = names.str.contains(GRAPH_LAUNCH_NAME.pattern, regex=True)
-    return float(graphs.sum() / launches.sum()) if launches.any() else 0.0
+def _graph_share(trace: Trace, rows: NDArray[np.int64]) -> float:
+    """Return the share of kernels (`device_events` rows) that came with a graph's launch."""
+    names = trace.runtime_calls["name"].cat
+    graphs = np.array([bool(GRAPH_LAUNCH_NAME.search(str(n))) for n in names.categories] + [False])
+    by_graph = np.append(graphs[names.codes.to_numpy()], False)
+    call = links(trace).call_of_device_event[rows]
+    return float(by_graph[call].mean()) if len(call) else 0.0

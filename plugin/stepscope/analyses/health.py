@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stepscope.analyses.links import links
 from stepscope.analyses.window import window
@@ -65,25 +66,28 @@ def _orphans(trace: Trace) -> Iterator[HealthItem]:
 
 
 def _clocks(trace: Trace) -> Iterator[HealthItem]:
-    launch = links(trace).call_of_device_event
-    linked = np.flatnonzero(launch >= 0)
-    if not len(linked):
-        return
-    begun = trace.device_events["start_ns"].to_numpy()[linked]
-    launched = trace.runtime_calls["start_ns"].to_numpy()[launch[linked]]
-    early = int((begun < launched).sum())
-    if early > EARLY_SHARE * len(linked):
+    if early_share(trace) > EARLY_SHARE:
         yield HealthItem(
             kind="clocks-disagree",
             severity="warning",
-            count=early,
+            count=int(_is_early(trace).sum()),
             message="device events begin before the host launched them: idle causes are in doubt",
         )
 
 
+def _is_early(trace: Trace) -> NDArray[np.bool_]:
+    """Tell, for each device event with a recorded launch, whether it began before that."""
+    launch = links(trace).call_of_device_event
+    linked = np.flatnonzero(launch >= 0)
+    begun = trace.device_events["start_ns"].to_numpy()[linked]
+    launched = trace.runtime_calls["start_ns"].to_numpy()[launch[linked]]
+    return np.asarray(begun < launched)
+
+
 def early_share(trace: Trace) -> float:
     """Return the share of linked device events that begin before their launch."""
-    return next((item.count / max(1, len(trace.device_events)) for item in _clocks(trace)), 0.0)
+    is_early = _is_early(trace)
+    return float(is_early.mean()) if len(is_early) else 0.0
 
 
 def _flags(trace: Trace) -> Iterator[HealthItem]:

@@ -30,10 +30,15 @@ def activity_during(trace: Trace, start_ns: int, end_ns: int) -> str:
     thread = main_thread(trace)
     frame = references.longest_frame_within(trace, thread, start_ns, end_ns)
     place = frame or _covering(trace, trace.host_calls, thread, (start_ns, end_ns))
-    call = _covering(trace, trace.runtime_calls, thread, (start_ns, end_ns))
+    call = call_during(trace, start_ns, end_ns)
     if call and place:
-        return f"{call} in {place}"
+        return f"{call}, called from {place}"
     return call or place or NOTHING
+
+
+def call_during(trace: Trace, start_ns: int, end_ns: int) -> str:
+    """Name the runtime call in which the main thread was for most of a time, or ""."""
+    return _covering(trace, trace.runtime_calls, main_thread(trace), (start_ns, end_ns))
 
 
 def _covering(trace: Trace, calls: pd.DataFrame, thread: str, during_ns: tuple[int, int]) -> str:

@@ -14,7 +14,8 @@ from stepscope import intervals
 from stepscope.analyses import references
 from stepscope.analyses.device_activity import all_busy, main_device
 from stepscope.analyses.idle_ledger import idle_ledger
-from stepscope.analyses.synchronizations import Cause, synchronizations
+from stepscope.analyses.links import links
+from stepscope.analyses.synchronizations import Cause, outermost, synchronizations
 from stepscope.dialects import LAUNCH_NAME
 from stepscope.intervals import EMPTY, Intervals
 from stepscope.trace import Trace
@@ -23,7 +24,7 @@ REFILL_LAUNCHES = 2
 """Once this many operations are queued again, the device no longer feels the wait."""
 
 WAITS_LOOKED_AT = 100
-"""So many of the longest waits are traced to their source line."""
+"""So many of the waits are traced to their source line."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,10 +42,15 @@ class SyncCost:
     refill: Intervals
     """Idle time from the waits until the queue is filled again; holds `idle`."""
 
+    askers: NDArray[np.int64]
+    """What asked for them, each once (`host_calls` rows): one read may copy and then wait."""
+    unasked_count: int
+    """Waits outside any operator."""
+
     @property
     def count(self) -> int:
-        """How many waits there were."""
-        return len(self.rows)
+        """How often the host waited: a copy that blocks and the wait behind it are one."""
+        return len(self.askers) + self.unasked_count
 
 
 def sync_cost(trace: Trace, cause: Cause) -> SyncCost:
@@ -58,8 +64,11 @@ def sync_cost(trace: Trace, cause: Cause) -> SyncCost:
     blocked = intervals.union(syncs.start_ns[rows], syncs.end_ns[rows])
     blocked_ns = intervals.duration_ns(blocked)
     working_ns = intervals.duration_ns(intervals.intersection(blocked, all_busy(trace)))
+    asker = links(trace).owner_of_call[syncs.calls[rows]]
     return SyncCost(
         rows=rows,
+        askers=np.unique(asker[asker >= 0]),
+        unasked_count=int((asker < 0).sum()),
         blocked_ns=blocked_ns,
         working_share=working_ns / blocked_ns if blocked_ns else 0.0,
         idle=idle,
@@ -105,9 +114,12 @@ def longest(trace: Trace, cost: SyncCost, count: int) -> NDArray[np.int64]:
 
 
 def sites(trace: Trace, cost: SyncCost) -> list[tuple[str, int]]:
-    """Return the source lines (else the operators) of the longest waits, with their counts."""
-    owners = synchronizations(trace).owner[longest(trace, cost, WAITS_LOOKED_AT)]
-    return Counter(place(trace, int(owner)) for owner in owners).most_common()
+    """Return the source lines (else the operators) that wait, with how often; most first."""
+    owners = outermost(trace, cost.askers[:WAITS_LOOKED_AT])
+    found = Counter(place(trace, int(owner)) for owner in owners)
+    if cost.unasked_count:
+        found[place(trace, -1)] = cost.unasked_count
+    return found.most_common()
 
 
 def place(trace: Trace, owner: int) -> str:

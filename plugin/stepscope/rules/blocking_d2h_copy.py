@@ -40,7 +40,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     costs = lost >= options.least_idle_share
     yield Finding(
         severity=_severity(trace, cost) if costs else "info",
-        message=_message(trace, cost, idle_ns, lost),
+        message=_message(trace, cost, costs=costs),
         evidence=(
             Evidence(label="Waits for a copy", value=cost.count, unit="count", link=_link()),
             Evidence(
@@ -67,21 +67,29 @@ def _severity(trace: Trace, cost: SyncCost) -> Severity:
     return "critical" if found == "critical" else "warning"
 
 
-def _message(trace: Trace, cost: SyncCost, idle_ns: int, lost: float) -> str:
+def _message(trace: Trace, cost: SyncCost, *, costs: bool) -> str:
     within = window(trace)
     each = "a step" if within.has_steps else "in all"
+    idle_ns = intervals.duration_ns(cost.idle)
     text = (
         f"The host waits {count(cost.count, 'time')} for a tensor to be copied to it "
-        f"({cost.count / max(1, within.step_count):.3g} {each}); behind that the device stands still "
-        f"for {duration(within.per_step(idle_ns))} {each} ({share(lost)})."
+        f"({cost.count / max(1, within.step_count):.3g} {each}); "
     )
-    if lost < 0.01 and cost.working_share > 0.5:
+    if not idle_ns:
+        text += "the device does not stand still for it."
+    else:
+        text += (
+            "behind that the device stands still for "
+            f"{duration(within.per_step(idle_ns))} {each} "
+            f"({share(idle_ns / max(1, within.duration_ns))})."
+        )
+    if not costs and cost.working_share > 0.5:
         text += (
             f" The host is blocked for {duration(within.per_step(cost.blocked_ns))} {each}, but the "
             "device works meanwhile: "
         )
         text += (
-            "removing them saves nothing now."
+            "copying less would save little now."
             if is_training(trace)
             else "this is the result's readback."
         )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from stepscope import intervals
 from stepscope.analyses import requirements
 from stepscope.analyses.device_activity import DeviceActivity
-from stepscope.analyses.host_activity import activity_during
+from stepscope.analyses.host_activity import NOTHING, activity_during, call_during
 from stepscope.analyses.idle_ledger import idle_ledger
 from stepscope.analyses.window import window
 from stepscope.intervals import Intervals
@@ -21,71 +21,103 @@ from stepscope.trace import Trace
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Which gaps are long."""
+    """Which stalls are long, and when they are worth a word."""
 
     least_ns: int = 1_000_000
-    """Below 1 ms a gap is dispatch, which `launch-bound` answers for."""
+    """Below 1 ms it is dispatch, which `launch-bound` answers for."""
     least_step_share: float = 0.05
-    """Of the median step. Nsight's fixed 500 ms sees nothing in training."""
+    """Of the median step: the longest stall, or a step's stalls together. Nsight's fixed 500 ms
+    sees nothing in training."""
     unknown_share: float = 0.05
     """Idle time without a recorded launch from which the causes are in doubt."""
     shown_count: int = 10
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Stalls:
+    """Gaps that hold `least_ns` of stall or more."""
+
+    times: Intervals
+    """All stalled time in them."""
+    longest: Intervals
+    """The longest of it in each gap, the longest gap's first."""
+    held_ns: NDArray[np.int64]
+    """How much stalled time each gap holds."""
 
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report the idle time of long gaps in which the host was late for no device's sake."""
     device = requirements.main(trace)
     requirements.reliable_timeline(trace)
-    gaps, stalled = _long_gaps(trace, device, options)
-    if not len(stalled):
+    stalls = _stalls(trace, device, options)
+    if not _are_enough(trace, stalls, options):
         return
     within = window(trace)
-    total_ns = intervals.duration_ns(stalled)
-    doubtful = _unknown(trace, device) > options.unknown_share
-    longest = gaps[np.argsort(gaps[:, 0] - gaps[:, 1], kind="stable")[: options.shown_count]]
-    events = tuple(_references(trace, longest))
+    total_ns = intervals.duration_ns(stalls.times)
+    events = tuple(_references(trace, stalls.longest[: options.shown_count]))
+    start, end = stalls.longest[0].tolist()
+    waits = _is_waiting(trace, start, end)
+    doubtful = waits or _unknown(trace, device) > options.unknown_share
     yield Finding(
         confidence="low" if doubtful else "high",
         message=(
-            f"{count(len(gaps), 'stall')} of {trace.dialect.device} {device.device} cost "
-            f"{duration(within.per_step(total_ns))}"
-            f"{' a step' if within.has_steps else ''} ({share(total_ns / within.duration_ns)}); "
-            f"in the longest, {duration(int(longest[0, 1] - longest[0, 0]))}, the host was at: "
-            f"{events[0].name}."
+            f"{count(len(stalls.held_ns), 'stall')} of {trace.dialect.device} {device.device} "
+            f"{'costs' if len(stalls.held_ns) == 1 else 'cost'} {duration(within.per_step(total_ns))}"
+            f"{' a step' if within.has_steps else ''} "
+            f"({share(total_ns / max(1, within.duration_ns))}). "
+            f"{_host_was(events[0], waits=waits)}"
         ),
         evidence=(
-            Evidence(label="Long stalls", value=len(gaps), unit="count"),
+            Evidence(label="Long stalls", value=len(stalls.held_ns), unit="count"),
             Evidence(label="Idle time in them", value=total_ns, unit="ns"),
             Evidence(
                 label="Longest stall",
-                value=int(longest[0, 1] - longest[0, 0]),
+                value=end - start,
                 unit="ns",
-                link=Link(view="overview", start_ns=int(longest[0, 0]), end_ns=int(longest[0, 1])),
+                link=Link(view="overview", start_ns=start, end_ns=end),
             ),
         ),
         events=events,
         claim=Claim(
-            intervals=stalled,
+            intervals=stalls.times,
             low=0.5,
             method="The idle time of these stalls; at least half of it if the work is overlapped.",
         ),
     )
 
 
-def _long_gaps(
-    trace: Trace, device: DeviceActivity, options: Options
-) -> tuple[Intervals, Intervals]:
-    """Return the long gaps that hold stalls, and the stalled part of them."""
+def _host_was(longest: EventReference, *, waits: bool) -> str:
+    """Say what the host did in the longest stall."""
+    lasted = duration(longest.duration_ns)
+    if longest.name == NOTHING:
+        return f"The trace does not tell what the host did in the longest, {lasted}."
+    text = f"In the longest, {lasted}, the host was in {longest.name}."
+    if waits:
+        text += " That call waits for the device: what it waits for was not recorded."
+    return text
+
+
+def _stalls(trace: Trace, device: DeviceActivity, options: Options) -> _Stalls:
+    """Return the gaps that hold long stalls; what loading, allocator or waits took is no stall."""
     ledger = idle_ledger(trace)[device.device]
-    least = options.least_ns
-    if len(trace.steps):
-        median = float(np.median(trace.steps["duration_ns"].to_numpy()))
-        least = max(least, round(options.least_step_share * median))
-    long_gaps = ledger.gaps[ledger.gaps[:, 1] - ledger.gaps[:, 0] >= least]
     late = intervals.merged(ledger.times["host-stall"], ledger.times["tail"])
-    stalled = intervals.intersection(long_gaps, late)
-    held: NDArray[np.int64] = intervals.covered_ns(stalled, long_gaps[:, 0], long_gaps[:, 1])
-    return long_gaps[held > 0], stalled
+    held = intervals.covered_ns(late, ledger.gaps[:, 0], ledger.gaps[:, 1])
+    chosen = held >= options.least_ns
+    times = intervals.intersection(ledger.gaps[chosen], late)
+    gap = np.searchsorted(ledger.gaps[:, 0], times[:, 0], side="right") - 1
+    order = np.lexsort((times[:, 0], times[:, 0] - times[:, 1]))  # longest first
+    _, first = np.unique(gap[order], return_index=True)
+    return _Stalls(times=times, longest=times[order[np.sort(first)]], held_ns=held[chosen])
+
+
+def _are_enough(trace: Trace, stalls: _Stalls, options: Options) -> bool:
+    if not len(stalls.held_ns):
+        return False
+    if not len(trace.steps):
+        return True
+    median = float(np.median(trace.steps["duration_ns"].to_numpy()))
+    most = max(int(stalls.held_ns.max()), window(trace).per_step(int(stalls.held_ns.sum())))
+    return most >= options.least_step_share * median
 
 
 def _unknown(trace: Trace, device: DeviceActivity) -> float:
@@ -93,8 +125,13 @@ def _unknown(trace: Trace, device: DeviceActivity) -> float:
     return times["no-record"] / max(1, window(trace).device_duration_ns)
 
 
-def _references(trace: Trace, gaps: Intervals) -> Iterator[EventReference]:
-    for start, end in gaps.tolist():
+def _is_waiting(trace: Trace, start_ns: int, end_ns: int) -> bool:
+    """Tell whether the host was itself waiting for the device, though that did nothing."""
+    return bool(trace.dialect.blocking_call.search(call_during(trace, start_ns, end_ns)))
+
+
+def _references(trace: Trace, stalls: Intervals) -> Iterator[EventReference]:
+    for start, end in stalls.tolist():
         yield EventReference(
             name=activity_during(trace, start, end),
             track="host",

@@ -1,7 +1,10 @@
 """A tensor goes to the host and comes straight back."""
 
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,10 +71,11 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         confidence=_confidence(trace, pairs),
         severity=None if lost_ns >= 0.01 * within.duration_ns else "info",
         message=(
-            f"{count(len(pairs.out), 'time')} a tensor of {size(moved / len(pairs.out))} (mean) goes "
-            f"to the host and comes back within a step; the device stands still for "
-            f"{duration(within.per_step(lost_ns))}{' a step' if within.has_steps else ''} "
-            f"({share(lost_ns / max(1, within.duration_ns))}) meanwhile."
+            f"A tensor of {size(moved / len(pairs.out))}{' (mean)' if len(pairs.out) > 1 else ''} goes "
+            f"to the host and comes straight back, {count(len(pairs.out), 'time')} in all; meanwhile "
+            f"the device stands still for {duration(within.per_step(lost_ns))}"
+            f"{' a step' if within.has_steps else ''} "
+            f"({share(lost_ns / max(1, within.duration_ns))})."
         ),
         evidence=(
             Evidence(label="Round trips", value=len(pairs.out), unit="count"),
@@ -127,14 +131,34 @@ def _are_enough(trace: Trace, pairs: _Pairs, options: Options) -> bool:
 
 
 def _confidence(trace: Trace, pairs: _Pairs) -> Confidence:
-    """Low for offloading and for chance (another copy between); high where one line does both."""
-    owners = np.concatenate((pairs.to_host.owner[pairs.out], pairs.to_device.owner[pairs.back]))
+    """Low for offloading and where the sizes agree by chance; high where one function does both."""
+    out = int(pairs.to_host.owner[pairs.out[0]])
+    back = int(pairs.to_device.owner[pairs.back[0]])
     names = trace.host_calls["name"].cat.categories
     if any(word in str(name) for name in names for word in DELIBERATE):
         return "low"
-    lines = [references.line_of_host_call(trace, int(owner)) for owner in owners[:2]]
-    first = [line.partition("(")[0] for line in lines]
-    return "high" if first[0] and len(set(first)) == 1 else "medium"
+    counts = [_element_count(trace, row) for row in (out, back)]
+    if None not in counts and counts[0] != counts[1]:
+        return "low"
+    functions = [_function(references.line_of_host_call(trace, row)) for row in (out, back)]
+    return "high" if functions[0] and functions[0] == functions[1] else "medium"
+
+
+def _element_count(trace: Trace, row: int) -> int | None:
+    """Return how many elements a call's first input has, if recorded."""
+    dims = trace.host_calls["input_dims"].iloc[row] if row >= 0 else None
+    try:
+        shape = json.loads(dims)[0] if isinstance(dims, str) else None
+    except (ValueError, IndexError, KeyError):
+        return None
+    if not isinstance(shape, list) or not all(isinstance(size, int) for size in shape):
+        return None
+    return prod(shape)
+
+
+def _function(line: str) -> str:
+    """Return a frame without its line number: `train.py: augment`."""
+    return re.sub(r"\(\d+\)", "", line)
 
 
 def _references(trace: Trace, pairs: _Pairs, shown: int) -> Iterator[EventReference]:

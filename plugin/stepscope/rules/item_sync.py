@@ -41,9 +41,9 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     costs = lost >= options.least_idle_share
     yield Finding(
         severity=_severity(trace, cost) if costs else "info",
-        message=_message(trace, cost, idle_ns, lost),
+        message=_message(trace, cost, costs=costs),
         evidence=(
-            Evidence(label="Waits", value=cost.count, unit="count", link=_link()),
+            Evidence(label="Values read", value=cost.count, unit="count", link=_link()),
             Evidence(
                 label="Idle time behind them", value=lost, unit="share", link=Link(view="overview")
             ),
@@ -68,18 +68,25 @@ def _severity(trace: Trace, cost: SyncCost) -> Severity:
     return "critical" if found == "critical" else "warning"
 
 
-def _message(trace: Trace, cost: SyncCost, idle_ns: int, lost: float) -> str:
+def _message(trace: Trace, cost: SyncCost, *, costs: bool) -> str:
     within = window(trace)
     each = "a step" if within.has_steps else "in all"
+    idle_ns = intervals.duration_ns(cost.idle)
     text = (
         f"{count(cost.count, 'value is', 'values are')} read from the device "
-        f"({cost.count / max(1, within.step_count):.3g} {each}); behind that it stands still for "
-        f"{duration(within.per_step(idle_ns))} {each} ({share(lost)})."
+        f"({cost.count / max(1, within.step_count):.3g} {each}); "
     )
-    if lost < 0.01 and cost.working_share > 0.5:
+    if not idle_ns:
+        text += "the device does not stand still for it."
+    else:
+        text += (
+            f"behind that it stands still for {duration(within.per_step(idle_ns))} {each} "
+            f"({share(idle_ns / max(1, within.duration_ns))})."
+        )
+    if not costs and cost.working_share > 0.5:
         text += (
             f" The host is blocked for {duration(within.per_step(cost.blocked_ns))} {each}, but the "
-            "device works meanwhile: removing them saves nothing now."
+            "device works meanwhile: reading less would save little now."
         )
     if any(str(name) == SCALER for name in trace.host_calls["name"].cat.categories):
         text += " GradScaler reads one value a step by design."

@@ -36,7 +36,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
             severity="critical" if busy < options.critical_below else "warning",
             message=(
                 f"{trace.dialect.device} {device.device} is busy {share(busy)} of the "
-                f"{duration(total_ns)} recorded; most of its idle time: {_worst(trace, device)}."
+                f"{duration(total_ns)} recorded. Most of its idle time: {_worst(trace, device)}."
             ),
             evidence=tuple(_evidence(trace, device, busy)),
         )
@@ -50,7 +50,8 @@ def _idle(trace: Trace, device: DeviceActivity) -> list[tuple[str, int]]:
 def _worst(trace: Trace, device: DeviceActivity) -> str:
     cause, time_ns = _idle(trace, device)[0]
     within = window(trace)
-    return f"{CAUSES[cause][0].lower()}, {share(time_ns / within.device_duration_ns)}"
+    lost = share(time_ns / within.device_duration_ns)
+    return f"{CAUSES[cause][0].lower()}, {lost} of the recording"
 
 
 def _evidence(trace: Trace, device: DeviceActivity, busy: float) -> Iterator[Evidence]:

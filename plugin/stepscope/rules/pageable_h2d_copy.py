@@ -50,8 +50,8 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     yield Finding(
         severity=severity_of(claimed_ns / max(1, within.duration_ns)) or "info",
         message=(
-            f"{count(len(copies.rows), 'copy', 'copies')} of {size(copies.total_bytes)} in all come "
-            f"from pageable memory at {size(copies.bytes_per_second)}/s; the host spends "
+            f"{count(len(copies.rows), 'copy comes', 'copies come')} from pageable memory: "
+            f"{size(copies.total_bytes)} at {size(copies.bytes_per_second)}/s; the host spends "
             f"{duration(within.per_step(copies.host_ns))}"
             f"{' a step' if within.has_steps else ''} ({share(host_share)}) staging them."
         ),

@@ -24,8 +24,8 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     if steps >= options.least_steps:
         return
     message = (
-        f"Only {count(steps, 'step was', 'steps were')} recorded: figures per step rest on that "
-        "alone, and no finding has high confidence."
+        f"Only {count(steps, 'step was', 'steps were')} recorded: figures per step rest on "
+        f"{'it' if steps == 1 else 'them'} alone, and no finding has high confidence."
         if steps
         else "No step was marked: all figures are of the whole recording, and no finding has high "
         "confidence."
