@@ -1,0 +1,133 @@
+import { screen, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { describe, expect, it } from 'vitest';
+import { renderInPage } from '../../../tests/render';
+import { claim, outcome, runReport } from '../../../tests/samples';
+import type { RunReport } from '../../api/types.gen';
+import { Advice } from './advice';
+import fixture from './fixture.json';
+
+const report = fixture as unknown as RunReport;
+const [worker] = report.workers;
+if (!worker) throw new Error('the fixture has a worker');
+const recording = { worker: worker.name, span: worker.span };
+const found = report.outcomes.filter(
+  (each) =>
+    each.status === 'found' && each.worker === recording.worker && each.span === recording.span,
+);
+const here = { worker: 'worker0', span: '1' };
+
+describe('the advice of a recorded run', () => {
+  it('says the verdict, every finding, and opens the first', () => {
+    renderInPage(<Advice report={report} recording={recording} />);
+    expect(screen.getByText(worker.verdict)).toBeTruthy();
+    expect(found.length).toBeGreaterThan(0);
+    for (const finding of found) {
+      expect(screen.getByRole('button', { name: new RegExp(finding.title) })).toBeTruthy();
+    }
+    expect(screen.getAllByRole('button', { expanded: true })).toHaveLength(1);
+  });
+
+  it('shows message, evidence and fix of the open finding', () => {
+    const finding = found.find((each) => each.fix && each.evidence.length > 0);
+    if (!finding) throw new Error('the fixture has a finding with a fix and evidence');
+    renderInPage(<Advice report={report} recording={recording} />, { open: finding.rule });
+    expect(screen.getByText(finding.message)).toBeTruthy();
+    for (const row of finding.evidence) {
+      expect(screen.getByRole('rowheader', { name: row.label })).toBeTruthy();
+    }
+    expect(screen.getByText(finding.fix?.summary ?? '')).toBeTruthy();
+  });
+
+  it('keeps what is open in the URL', async () => {
+    const { store } = renderInPage(<Advice report={report} recording={recording} />, {
+      open: 'none',
+    });
+    expect(screen.queryByRole('button', { expanded: true })).toBeNull();
+    const last = found.at(-1);
+    await userEvent.click(screen.getByRole('button', { name: new RegExp(last?.title ?? '') }));
+    expect(store.current().open).toBe(last?.rule);
+  });
+});
+
+describe('evidence', () => {
+  it('leads into the other views', async () => {
+    const link = { view: 'kernels' as const, search: 'gemm', group: 'launch', step: 3 };
+    const evidence = [{ label: 'Kernel', value: 'gemm', unit: 'code' as const, link }];
+    const report = runReport([outcome({ evidence })]);
+    const { store } = renderInPage(<Advice report={report} recording={here} />);
+    await userEvent.click(screen.getByRole('link', { name: 'kernels' }));
+    expect(store.current()).toMatchObject({
+      view: 'kernels',
+      search: 'gemm',
+      group: 'launch',
+      step: 3,
+    });
+  });
+
+  it('says where else the same was found', () => {
+    const report = runReport([outcome({}), outcome({ worker: 'worker1', span: '2' })]);
+    renderInPage(<Advice report={report} recording={here} />);
+    expect(screen.getByText(/Also found on/).textContent).toContain('worker1 span 2');
+  });
+});
+
+describe('savings', () => {
+  it('are said in time and share, and never where there is none', () => {
+    const report = runReport([
+      outcome({ rule: 'a', title: 'With', claim: claim(59_300_000) }),
+      outcome({ rule: 'b', title: 'Without' }),
+      outcome({ rule: 'c', title: 'Given away', claim: claim(0) }),
+    ]);
+    renderInPage(<Advice report={report} recording={here} />, { open: 'none' });
+    expect(screen.getByRole('button', { name: /With / }).textContent).toContain(
+      'up to 59.3 ms/step, 59.3%',
+    );
+    expect(screen.getByRole('button', { name: /Without/ }).textContent).toContain('no saving');
+    expect(screen.getByRole('button', { name: /Given/ }).textContent).toContain('another finding');
+  });
+});
+
+describe('what found nothing', () => {
+  it('is folded away, with the line that would record what is missing', () => {
+    const report = runReport([
+      outcome({ rule: 'p', status: 'passed', title: 'Fine' }),
+      outcome({
+        rule: 'n',
+        status: 'not-applicable',
+        title: 'Blind',
+        reason: 'No shapes.',
+        remedy: 'profile(record_shapes=True)',
+      }),
+      outcome({ rule: 'f', status: 'failed', title: 'Broken', reason: 'KeyError' }),
+    ]);
+    renderInPage(<Advice report={report} recording={here} />);
+    const blind = screen.getByText('Not applicable').closest('details');
+    expect(blind?.open).toBe(false);
+    expect(blind?.textContent).toContain('No shapes.');
+    expect(blind?.textContent).toContain('profile(record_shapes=True)');
+    const failed = screen.getByRole('region', { name: 'Checks that failed' });
+    expect(within(failed).getByText('f')).toBeTruthy();
+  });
+
+  it.each([
+    [['passed', 'passed'], 'Nothing to fix was found'],
+    [['passed', 'not-applicable', 'not-applicable'], 'does not tell enough'],
+    [['not-applicable'], 'No check applies'],
+  ] as const)('is called what it is: %s', (statuses, words) => {
+    const outcomes = statuses.map((status, at) => outcome({ rule: `r${at}`, status }));
+    renderInPage(<Advice report={runReport(outcomes)} recording={here} />);
+    expect(screen.getByRole('heading', { name: new RegExp(words) })).toBeTruthy();
+  });
+});
+
+it('marks a trace that nobody recorded', () => {
+  const report = runReport([outcome({ status: 'passed' })], { synthetic: true });
+  renderInPage(<Advice report={report} recording={here} />);
+  expect(screen.getByText(/written by stepscope’s synthesiser/)).toBeTruthy();
+});
+
+it('says so where the chosen recording has no advice', () => {
+  renderInPage(<Advice report={runReport([])} recording={{ worker: 'gone', span: '1' }} />);
+  expect(screen.getByRole('heading', { name: /No advice on gone/ })).toBeTruthy();
+});

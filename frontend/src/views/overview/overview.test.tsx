@@ -1,0 +1,88 @@
+import { screen, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { describe, expect, it, vi } from 'vitest';
+import { renderInPage } from '../../../tests/render';
+import type { DeviceReport, Overview } from '../../api/types.gen';
+import { duration, share } from '../../core/format';
+import fixture from './fixture.json';
+import { OverviewReport } from './overview';
+
+// A canvas is drawn in the browser tests; here the numbers count.
+vi.mock('../../charts/step_columns', () => ({ default: () => <div data-testid="columns" /> }));
+
+const overview = fixture as unknown as Overview;
+const [device] = overview.devices;
+if (!device) throw new Error('the fixture has a device');
+
+describe('the overview of a recorded run', () => {
+  it('says the verdict and the mean step by category', () => {
+    renderInPage(<OverviewReport overview={overview} />);
+    expect(screen.getByText(overview.verdict)).toBeTruthy();
+    const parts = screen.getByRole('list', { name: 'Parts of the mean step' });
+    for (const category of overview.categories) {
+      const ns = overview.step.breakdown_ns[category.id] ?? 0;
+      const label = within(parts).queryByText(category.label);
+      expect(label !== null).toBe(ns > 0);
+      if (ns > 0) expect(label?.parentElement?.textContent).toContain(duration(ns));
+    }
+  });
+
+  it('lists every step in the table beside the chart, and keeps the chosen one in the URL', async () => {
+    const { store } = renderInPage(<OverviewReport overview={overview} />);
+    const table = screen.getByText('As a table').closest('details') as HTMLElement;
+    const names = overview.steps.map((step) => step.name);
+    expect(
+      within(table)
+        .getAllByRole('button')
+        .map((button) => button.textContent),
+    ).toEqual(names);
+    await userEvent.click(within(table).getByRole('button', { name: names[1] ?? '' }));
+    expect(store.current().step).toBe(overview.steps[1]?.number);
+    expect(screen.getByRole('button', { name: 'Let go' })).toBeTruthy();
+  });
+
+  it('links each of its short lists to the whole story', async () => {
+    const { store } = renderInPage(<OverviewReport overview={overview} />);
+    const [top] = overview.top_kernels;
+    if (!top) throw new Error('the fixture has kernels');
+    await userEvent.click(screen.getAllByTitle(top.name)[0] as HTMLElement);
+    expect(store.current()).toMatchObject({ view: top.view, search: top.search });
+  });
+});
+
+describe('a device', () => {
+  const shown = (patch: Partial<DeviceReport>): HTMLElement => {
+    renderInPage(<OverviewReport overview={{ ...overview, devices: [{ ...device, ...patch }] }} />);
+    return screen.getByRole('heading', { name: device.name }).closest('section') as HTMLElement;
+  };
+
+  it('shows its shares', () => {
+    const card = shown({ busy_share: 0.5552 });
+    expect(within(card).getByText('Busy').parentElement?.textContent).toContain(share(0.5552));
+  });
+
+  it('says not recorded, and why, but never zero', () => {
+    const card = shown({
+      occupancy_share: null,
+      notes: { occupancy_share: 'This vendor’s traces hold no occupancy.' },
+    });
+    const row = within(card).getByText('Occupancy').parentElement;
+    expect(row?.textContent).toContain('not recorded');
+    expect(row?.textContent).toContain('hold no occupancy');
+    expect(row?.textContent).not.toContain('0%');
+  });
+
+  it('shows a zero that was measured as zero', () => {
+    const row = within(shown({ tensor_core_share: 0 })).getByText('Tensor cores').parentElement;
+    expect(row?.textContent).toContain('0%');
+    expect(row?.textContent).not.toContain('not recorded');
+  });
+});
+
+it('says so where there is no device and there are no steps', () => {
+  const step = { ...overview.step, count: 0 };
+  renderInPage(<OverviewReport overview={{ ...overview, devices: [], steps: [], step }} />);
+  expect(screen.getByRole('heading', { name: 'No accelerator in this trace' })).toBeTruthy();
+  expect(screen.getByRole('heading', { name: 'Recorded window' })).toBeTruthy();
+  expect(screen.queryByTestId('columns')).toBeNull();
+});

@@ -1,0 +1,62 @@
+/** Outcomes for tests, as the API sends them. */
+import type { Outcome, RunReport, WorkerReport } from '../src/api/types.gen';
+
+export function outcome(patch: Partial<Outcome>): Outcome {
+  return {
+    rule: 'item-sync',
+    title: 'Reading single values back stalls the step',
+    category: 'synchronisation',
+    status: 'found',
+    worker: 'worker0',
+    span: '1',
+    severity: null,
+    confidence: null,
+    claim: null,
+    message: '',
+    why: '',
+    evidence: [],
+    events: [],
+    fix: null,
+    reason: null,
+    remedy: null,
+    links: [],
+    ...patch,
+  };
+}
+
+export function claim(netHighNs: number): NonNullable<Outcome['claim']> {
+  return {
+    gross_ns: netHighNs,
+    net_low_ns: netHighNs * 0.75,
+    net_high_ns: netHighNs,
+    net_share: netHighNs / 1e8,
+    method: 'Reckoned from idle time.',
+  };
+}
+
+export function workerReport(patch: Partial<WorkerReport> = {}): WorkerReport {
+  return {
+    trace: 't1',
+    name: 'worker0',
+    span: '1',
+    rank: null,
+    events: 1200,
+    dialect: 'cuda',
+    synthetic: false,
+    verdict: 'A step takes 100 ms.',
+    step: {
+      count: 6,
+      mean_ns: 100_000_000,
+      standard_deviation_ns: 1_000_000,
+      breakdown_ns: { kernel: 60_000_000, dataloader: 40_000_000 },
+    },
+    devices: [],
+    idle_ns: {},
+    health: [],
+    ...patch,
+  };
+}
+
+export function runReport(outcomes: Outcome[], patch: Partial<WorkerReport> = {}): RunReport {
+  return { name: 'run', workers: [workerReport(patch)], outcomes };
+}
