@@ -42,7 +42,7 @@ test: $(MADE)/dev $(PAGE) $(MADE)/pandas-$(OLD_PANDAS) chromium ## run every tes
 	$(PYTEST) $(PARALLEL)
 
 .PHONY: check
-check: $(MADE)/dev $(PAGE) ## check format, lint, types, layers, spelling and dependencies
+check: $(MADE)/dev $(PAGE) ## check format, lint, types, layers, spelling, dependencies and the page's size
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m mypy
@@ -50,6 +50,8 @@ check: $(MADE)/dev $(PAGE) ## check format, lint, types, layers, spelling and de
 	$(BIN)/codespell
 	$(BIN)/deptry plugin
 	$(NPM_RUN) check
+	$(NPM_RUN) types --check
+	$(NPM_RUN) size
 
 .PHONY: format
 format: $(MADE)/dev ## format the Python sources, and fix what can be fixed
@@ -59,6 +61,10 @@ format: $(MADE)/dev ## format the Python sources, and fix what can be fixed
 .PHONY: record
 record: $(MADE)/dev ## record the CPU samples in sample_logs/ again
 	$(BIN)/python sample_logs/record/all.py
+
+.PHONY: types
+types: $(MADE)/dev ## write the page's types from the wire types in Python
+	$(NPM_RUN) types
 
 .PHONY: hooks
 hooks: $(MADE)/dev ## check each commit before it is made (git hooks by prek)

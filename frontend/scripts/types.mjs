@@ -1,6 +1,6 @@
-/** Writes src/api/types.gen.ts from the wire types of the Python package, so that the two cannot drift. */
+/** Writes src/api/types.gen.ts from the wire types of the Python package, so that the two cannot drift; `--check` writes nothing. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { compile } from 'json-schema-to-typescript';
@@ -53,4 +53,10 @@ const types = await compile(JSON.parse(text), 'Answers', {
   format: false,
   ignoreMinAndMaxItems: true,
 });
-writeFileSync(resolve(frontend, 'src/api/types.gen.ts'), types);
+const target = resolve(frontend, 'src/api/types.gen.ts');
+if (!process.argv.includes('--check')) {
+  writeFileSync(target, types);
+} else if (readFileSync(target, 'utf8') !== types) {
+  console.error(`${target} does not fit plugin/stepscope/api/messages.py: run \`npm run types\`.`);
+  process.exit(1);
+}
