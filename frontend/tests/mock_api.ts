@@ -2,6 +2,8 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Connect, Plugin } from 'vite';
+import type { Runs } from '../src/api/types.gen.ts';
+import { readingRun, unreadableRun } from './states.ts';
 
 const CONTENT_POLICY =
   "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; object-src 'none'";
@@ -9,7 +11,10 @@ const CONTENT_POLICY =
 const read = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8');
 
 function bodyOf(path: string): string | null {
-  if (path === 'runs') return read('fixtures/runs.json');
+  if (path === 'runs') {
+    const runs = JSON.parse(read('fixtures/runs.json')) as Runs;
+    return JSON.stringify({ ...runs, runs: [...runs.runs, readingRun, unreadableRun] });
+  }
   if (/^runs\/[^/]+\/advice$/.test(path)) return read('../src/views/advice/fixture.json');
   const view = /^traces\/[^/]+\/(overview|operators|kernels)$/.exec(path)?.[1];
   return view ? read(`../src/views/${view}/fixture.json`) : null;
