@@ -295,7 +295,7 @@ view: string
 search: string
 }
 /**
- * A table by columns. `values[column.key]` holds `row_count` entries; null is *not recorded*.
+ * A table by columns; `values[key]` has `row_count` entries, null where not recorded.
  */
 export interface Table {
 schema: number

@@ -1,4 +1,4 @@
-"""The API's answers, as wire types; `frontend/src/api/types.gen.ts` is generated from them.
+r"""The API's answers, as wire types; `frontend/src/api/types.gen.ts` is generated from them.
 
 Routes (GET only; `trace` and `run` are opaque ids; errors are an `ApiError` with its HTTP status):
 
@@ -7,8 +7,8 @@ Routes (GET only; `trace` and `run` are opaque ids; errors are an `ApiError` wit
 | `api/runs` | `Runs`: what was found and how far reading has come; poll it while `loading` |
 | `api/runs/<run>/advice` | `report.RunReport`, plus nothing else |
 | `api/traces/<trace>/overview` | `Overview` |
-| `api/traces/<trace>/operators?group=name\\|shape` | `Table` |
-| `api/traces/<trace>/kernels?group=name\\|launch` | `Table` |
+| `api/traces/<trace>/operators?group=name\|shape` | `Table` |
+| `api/traces/<trace>/kernels?group=name\|launch` | `Table` |
 | `api/schema` | JSON Schema of the report |
 
 A run or trace that is still being read answers 409 with `code` `still-loading`; an unknown one 404.
@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from stepscope.report import DeviceReport, HealthItem, Problem, StepReport, Unit
+from stepscope.report import DeviceReport, HealthItem, Problem, RunReport, StepReport, Unit
 
 State = Literal["queued", "reading", "ready", "unreadable"]
 
@@ -158,7 +158,7 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class Table(msgspec.Struct, frozen=True):
-    """A table by columns. `values[column.key]` holds `row_count` entries; null is *not recorded*."""
+    """A table by columns; `values[key]` has `row_count` entries, null where not recorded."""
 
     schema: int
     columns: tuple[Column, ...]
@@ -185,8 +185,6 @@ class ApiError(msgspec.Struct, frozen=True):
 
 def schemas() -> dict[str, Any]:
     """Return one JSON Schema document holding every answer of the API."""
-    from stepscope.report import RunReport
-
     _, components = msgspec.json.schema_components(
         (Runs, RunReport, Overview, Table, ApiError), ref_template="#/$defs/{name}"
     )

@@ -1,0 +1,361 @@
+"""What the API answers, and that it always answers in JSON."""
+
+import gzip
+import json
+import logging
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import flask.testing
+import msgspec
+import pytest
+
+from logs import write_run, write_trace
+from stepscope import discover
+from stepscope.api import hosts
+from stepscope.api.answers import Answers
+from stepscope.api.app import create_app
+from stepscope.api.encoding import CONTENT_POLICY
+from stepscope.api.messages import Overview, Runs, Table, schemas
+from stepscope.catalog import Catalog, LogDirectory
+from stepscope.config import Settings
+from stepscope.report import RunReport
+from stepscope.trace import Trace
+
+
+class AtOnce:
+    def submit(self, job: Callable[[], None], /) -> None:
+        job()
+
+
+class Never:
+    def submit(self, job: Callable[[], None], /) -> None:
+        pass
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A good run of two workers, a run with a bad file beside a good one, and a bad run."""
+    folder = tmp_path / "log"
+    write_run(folder / "good", "a", "b")
+    write_run(folder / "half")
+    (folder / "half" / "z.1.pt.trace.json").write_text("{}")
+    (folder / "bad").mkdir()
+    (folder / "bad" / "w.1.pt.trace.json").write_text("")
+    return folder
+
+
+def catalog_of(folder: Path, executor: Any = None) -> Catalog:
+    catalog = Catalog(
+        [LogDirectory(path=str(folder))], settings=Settings(), executor=executor or AtOnce()
+    )
+    catalog.scan()
+    return catalog
+
+
+def client_of(folder: Path, executor: Any = None, **options: Any) -> flask.testing.FlaskClient:
+    catalog = catalog_of(folder, executor)
+    if executor is None:
+        catalog.start_reading()
+    return create_app(catalog, **options).test_client()
+
+
+@pytest.fixture
+def client(log: Path) -> flask.testing.FlaskClient:
+    return client_of(log)
+
+
+def runs_of(client: flask.testing.FlaskClient) -> Runs:
+    return msgspec.json.decode(client.get("/api/runs").data, type=Runs)
+
+
+def trace_of(client: flask.testing.FlaskClient, run: str, place: int = 0) -> str:
+    [found] = [each for each in runs_of(client).runs if each.name == run]
+    return [span for worker in found.workers for span in worker.spans][place].trace
+
+
+def test_the_list_says_what_was_found_and_how_far_reading_has_come(
+    client: flask.testing.FlaskClient, log: Path
+) -> None:
+    runs = runs_of(client)
+    assert (runs.logdir, runs.scanning, runs.loading) == (str(log), False, False)
+    assert {run.name: run.state for run in runs.runs} == {
+        "bad": "unreadable",
+        "good": "ready",
+        "half": "ready",
+    }
+    bad = runs.runs[0].workers[0].spans[0]
+    assert bad.problem is not None
+    assert bad.problem.message == "the file is empty"
+    assert [worker.name for worker in runs.runs[1].workers] == ["a", "b"]
+
+
+def test_a_folder_without_a_trace_says_what_was_looked_for(tmp_path: Path) -> None:
+    runs = runs_of(client_of(tmp_path))
+    assert runs.runs == ()
+    assert "pt.trace.json" in runs.looked_for
+
+
+def test_the_first_look_at_the_list_begins_the_reading(log: Path) -> None:
+    catalog = catalog_of(log)
+    client = create_app(catalog).test_client()
+    assert {entry.state.__class__.__name__ for entry in catalog.entries()} == {"Queued"}
+    assert not runs_of(client).loading
+
+
+def test_advice_is_a_run_report_of_all_files_that_can_be_read(
+    client: flask.testing.FlaskClient,
+) -> None:
+    for run, workers in (("good", ["a", "b"]), ("half", ["worker0"])):
+        response = client.get(f"/api/runs/{discover.run_identifier(run)}/advice")
+        report = msgspec.json.decode(response.data, type=RunReport)
+        assert report.name == run
+        assert [worker.name for worker in report.workers] == workers
+        assert not [outcome for outcome in report.outcomes if outcome.status == "failed"]
+
+
+def test_the_overview_adds_up_and_its_short_lists_are_the_tables_own(
+    client: flask.testing.FlaskClient,
+) -> None:
+    trace = trace_of(client, "good")
+    overview = msgspec.json.decode(client.get(f"/api/traces/{trace}/overview").data, type=Overview)
+    assert overview.trace == trace
+    assert overview.step.count == len(overview.steps) == 4
+    for step in overview.steps:
+        assert sum(step.parts_ns) == step.duration_ns
+    assert [category.id for category in overview.categories] == list(overview.step.breakdown_ns)
+    assert sum(cause.idle_ns for cause in overview.idle) > 0
+    assert [row.name for row in overview.top_kernels] == ["gemm"]
+    assert overview.top_kernels[0].value == 16_000_000
+    assert [row.name for row in overview.top_operators] == ["aten::mm"]
+    assert overview.longest_gaps[0].value == 6_000_000
+    assert overview.longest_gaps[0].search == "aten::mm"
+
+
+@pytest.mark.parametrize("table", ["operators", "kernels"])
+def test_tables_come_in_every_grouping_that_they_name(
+    client: flask.testing.FlaskClient, table: str
+) -> None:
+    trace = trace_of(client, "good")
+    plain = msgspec.json.decode(client.get(f"/api/traces/{trace}/{table}").data, type=Table)
+    for group in plain.groups:
+        response = client.get(f"/api/traces/{trace}/{table}?group={group}")
+        answer = msgspec.json.decode(response.data, type=Table)
+        assert answer.group == group
+        assert answer.row_count > 0
+        assert {len(answer.values[column.key]) for column in answer.columns} == {answer.row_count}
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code"),
+    [
+        ("/api/runs/nope/advice", 404, "not-found"),
+        ("/api/traces/nope/overview", 404, "not-found"),
+        ("/api/traces/../../etc/passwd/overview", 404, "not-found"),
+        ("/api/traces/{good}/operators?group=nope", 404, "not-found"),
+        ("/api/traces/{bad}/overview", 422, "unreadable"),
+        ("/api/runs/{bad_run}/advice", 422, "unreadable"),
+        ("/api/nope", 404, "not-found"),
+        ("/assets/../app.py", 404, "not-found"),
+        ("/%2e%2e/__init__.py", 404, "not-found"),
+    ],
+)
+def test_refusals_are_json(
+    client: flask.testing.FlaskClient, path: str, status: int, code: str
+) -> None:
+    names = {
+        "good": trace_of(client, "good"),
+        "bad": trace_of(client, "bad"),
+        "bad_run": discover.run_identifier("bad"),
+    }
+    response = client.get(path.format(**names))
+    assert response.status_code == status
+    assert response.json is not None
+    assert response.json["code"] == code
+    assert response.json["message"]
+
+
+def test_only_get_is_answered(client: flask.testing.FlaskClient) -> None:
+    for method in (client.post, client.put, client.delete):
+        response = method("/api/runs")
+        assert response.status_code == 405
+        assert response.json is not None
+
+
+def test_what_is_still_read_is_asked_for_again(log: Path) -> None:
+    client = client_of(log, Never())
+    [run] = [run for run in runs_of(client).runs if run.name == "good"]
+    assert run.state == "queued"
+    trace = run.workers[0].spans[0].trace
+    for path in (f"/api/traces/{trace}/kernels", f"/api/runs/{run.id}/advice"):
+        response = client.get(path)
+        assert response.status_code == 409
+        assert response.json is not None
+        assert response.json["code"] == "still-loading"
+
+
+def test_a_bug_is_logged_and_answered_without_a_traceback(
+    log: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(trace: Trace) -> Overview:
+        raise ZeroDivisionError(trace.path)
+
+    client = client_of(log, answers=Answers(overview=fail))
+    with caplog.at_level(logging.ERROR):
+        response = client.get(f"/api/traces/{trace_of(client, 'good')}/overview")
+    assert response.status_code == 500
+    assert response.json is not None
+    assert response.json["code"] == "failed"
+    assert str(log) not in response.text
+    assert "Traceback" not in response.text
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_an_answer_that_the_client_holds_is_not_worked_out_again(log: Path) -> None:
+    asked: list[str] = []
+
+    def overview(trace: Trace) -> Overview:
+        asked.append(trace.id)
+        return Answers().overview(trace)
+
+    client = client_of(log, answers=Answers(overview=overview))
+    path = f"/api/traces/{trace_of(client, 'good')}/overview"
+    first = client.get(path)
+    again = client.get(path, headers={"If-None-Match": first.headers["ETag"]})
+    assert (first.status_code, again.status_code, again.data) == (200, 304, b"")
+    assert again.headers["Content-Type"] == "application/json", "or TensorBoard logs a warning"
+    assert again.headers["X-Content-Type-Options"] == "nosniff"
+    assert len(asked) == 1
+
+
+def test_a_changed_file_has_another_entity_tag(log: Path) -> None:
+    catalog = catalog_of(log)
+    catalog.start_reading()
+    client = create_app(catalog).test_client()
+    trace = trace_of(client, "half")
+    before = client.get(f"/api/traces/{trace}/kernels").headers["ETag"]
+    write_trace(log / "half" / "worker0.1700000000000.pt.trace.json.gz", displayTimeUnit="ms")
+    catalog.scan()
+    assert client.get(f"/api/traces/{trace}/kernels").headers["ETag"] != before
+
+
+def test_long_answers_are_compressed_for_those_who_ask(client: flask.testing.FlaskClient) -> None:
+    plain = client.get("/api/schema")
+    packed = client.get("/api/schema", headers={"Accept-Encoding": "gzip"})
+    assert "Content-Encoding" not in plain.headers
+    assert packed.headers["Content-Encoding"] == "gzip"
+    assert packed.headers["Vary"] == "Accept-Encoding"
+    assert gzip.decompress(packed.data) == plain.data
+    assert len(packed.data) < len(plain.data) / 2
+
+
+def test_every_answer_forbids_guessing_its_type(client: flask.testing.FlaskClient) -> None:
+    for path in ("/api/runs", "/api/nope", "/index.html", "/index.js", "/"):
+        assert client.get(path).headers["X-Content-Type-Options"] == "nosniff", path
+
+
+def test_the_page_has_its_policy_and_its_assets_are_kept(tmp_path: Path) -> None:
+    static = tmp_path / "static"
+    (static / "assets").mkdir(parents=True)
+    (static / "index.html").write_text("<!doctype html>")
+    (static / "assets" / "app-1a2b.js").write_text("1")
+    (static / "assets" / "secret.txt").write_text("1")
+    client = client_of(tmp_path, static=static)
+    page = client.get("/index.html")
+    assert page.headers["Content-Security-Policy"] == CONTENT_POLICY
+    assert page.headers["Cache-Control"] == "no-cache"
+    asset = client.get("/assets/app-1a2b.js")
+    assert asset.mimetype == "text/javascript"
+    assert "immutable" in asset.headers["Cache-Control"]
+    assert client.get("/assets/secret.txt").status_code == 404
+    assert client.get("/").headers["Location"] == "index.html"
+
+
+def test_the_policy_holds_nothing_that_tensorboard_warns_of() -> None:
+    allowed = {"'self'", "'none'", "data:", "blob:", "'unsafe-inline'"}
+    for directive in CONTENT_POLICY.split(";"):
+        name, *sources = directive.split()
+        assert set(sources) <= allowed
+        assert "'unsafe-inline'" not in sources or name == "style-src"
+
+
+def test_an_unbuilt_page_says_how_to_build_it(tmp_path: Path) -> None:
+    client = client_of(tmp_path, static=tmp_path / "none")
+    page = client.get("/index.html")
+    assert page.status_code == 200
+    assert "make demo" in page.text
+    assert "<script" not in page.text
+    entry = client.get("/index.js")
+    assert entry.mimetype == "text/javascript"
+    assert "export function render" in entry.text
+
+
+@pytest.mark.parametrize(
+    ("bound", "host", "is_answered"),
+    [
+        ("127.0.0.1", "localhost:6007", True),
+        ("127.0.0.1", "127.0.0.1:6007", True),
+        ("127.0.0.1", "LOCALHOST", True),
+        ("127.0.0.1", "[::1]:6007", True),
+        ("127.0.0.1", "evil.example", False),
+        ("127.0.0.1", "localhost.evil.example:6007", False),
+        ("127.0.0.1", "127.0.0.1.evil.example", False),
+        ("127.0.0.1", "", False),
+        ("gpu.lab", "gpu.lab:80", True),
+        ("0.0.0.0", "192.168.7.9:6007", True),  # noqa: S104
+        ("0.0.0.0", "evil.example", False),  # noqa: S104
+    ],
+)
+def test_only_our_own_names_are_answered(
+    tmp_path: Path, bound: str, host: str, *, is_answered: bool
+) -> None:
+    client = client_of(tmp_path, hosts_answered=hosts.answered(bound))
+    response = client.get("/api/runs", headers={"Host": host})
+    assert response.status_code == (200 if is_answered else 403)
+    assert response.is_json
+
+
+def test_a_name_can_be_allowed(tmp_path: Path) -> None:
+    client = client_of(tmp_path, hosts_answered=hosts.answered("127.0.0.1", ["Proxy.Example"]))
+    assert client.get("/api/runs", headers={"Host": "proxy.example"}).status_code == 200
+
+
+def test_the_published_schema_is_the_reports(client: flask.testing.FlaskClient) -> None:
+    schema = client.get("/api/schema").json
+    assert schema is not None
+    assert schema["$ref"] == "#/$defs/Report"
+
+
+def test_the_documented_routes_exist_and_every_answer_has_its_schema() -> None:
+    assert set(schemas()["$defs"]) >= {"Runs", "RunReport", "Overview", "Table", "ApiError"}
+
+
+def test_the_list_is_not_sent_twice(client: flask.testing.FlaskClient) -> None:
+    tag = client.get("/api/runs").headers["ETag"]
+    assert client.get("/api/runs", headers={"If-None-Match": tag}).status_code == 304
+
+
+def test_every_real_trace_has_all_its_answers(shared_traces: Path, tmp_path: Path) -> None:
+    """Also those whose names are none of torch's: linked under a name that is."""
+    for number, path in enumerate(sorted(shared_traces.rglob("*.json.gz"))):
+        folder = tmp_path / f"{number:02}_{re.sub(r'[^a-z0-9]+', '_', path.parent.name.lower())}"
+        folder.mkdir()
+        (folder / "w.1.pt.trace.json.gz").symlink_to(path)
+    client = client_of(tmp_path)
+    runs = runs_of(client).runs
+    assert len(runs) >= 20
+    for run in runs:
+        assert run.state == "ready", run.name
+        trace = run.workers[0].spans[0].trace
+        kinds = ("overview", "operators", "kernels")
+        for route in (f"runs/{run.id}/advice", *(f"traces/{trace}/{kind}" for kind in kinds)):
+            response = client.get(f"/api/{route}")
+            assert response.status_code == 200, (run.name, route, response.text[:300])
+            json.loads(response.text, parse_constant=_refuse)
+
+
+def _refuse(constant: str) -> None:
+    msg = f"{constant} is no JSON"
+    raise AssertionError(msg)

@@ -1,0 +1,265 @@
+"""What the catalog knows of each file, and when."""
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from logs import EVENT_COUNT, write_run, write_trace
+from stepscope import discover
+from stepscope.catalog import (
+    Catalog,
+    DaemonThreads,
+    Dropped,
+    LogDirectory,
+    Queued,
+    Reading,
+    Ready,
+    State,
+    Unreadable,
+)
+from stepscope.config import Settings, settings
+from stepscope.errors import NotFoundError, UsageError
+from stepscope.trace import Trace
+
+
+class Later:
+    """Runs jobs when it is told to."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Callable[[], None]] = []
+
+    def submit(self, job: Callable[[], None], /) -> None:
+        self.jobs.append(job)
+
+    def run(self, count: int | None = None) -> None:
+        chosen = self.jobs[:count]
+        del self.jobs[: len(chosen)]
+        for job in chosen:
+            job()
+
+
+def catalog_of(
+    *folders: Path, kept_events: int = 10**9, prepare: Callable[[Trace], None] | None = None
+) -> tuple[Catalog, Later]:
+    later = Later()
+    directories = [LogDirectory(path=str(folder)) for folder in folders]
+    chosen = Settings(kept_events=kept_events)
+    if prepare is None:
+        return Catalog(directories, settings=chosen, executor=later), later
+    return Catalog(directories, settings=chosen, executor=later, prepare=prepare), later
+
+
+def states(catalog: Catalog) -> dict[str, State]:
+    return {entry.file.run: entry.state for entry in catalog.entries()}
+
+
+def read_all(catalog: Catalog, later: Later) -> None:
+    catalog.scan()
+    catalog.start_reading()
+    later.run()
+
+
+def test_a_file_is_queued_when_found_and_ready_when_read(tmp_path: Path) -> None:
+    write_run(tmp_path / "run")
+    catalog, later = catalog_of(tmp_path)
+    assert catalog.is_scanning
+    assert not catalog.has_traces
+    catalog.scan()
+    assert not catalog.is_scanning
+    assert catalog.has_traces
+    assert states(catalog) == {"run": Queued()}
+    assert not later.jobs, "nothing is read before anyone asks"
+    catalog.start_reading()
+    catalog.start_reading()
+    later.run()
+    [entry] = catalog.entries()
+    assert isinstance(entry.state, Ready)
+    assert entry.facts is not None
+    assert entry.facts.events == len(entry.state.trace) == EVENT_COUNT
+
+
+def test_each_file_is_read_once(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", "a", "b")
+    seen: list[str] = []
+    catalog, later = catalog_of(tmp_path, prepare=lambda trace: seen.append(trace.worker))
+    read_all(catalog, later)
+    catalog.scan()
+    later.run()
+    assert seen == ["a", "b"]
+
+
+def test_new_files_are_seen_and_changed_ones_read_again(tmp_path: Path) -> None:
+    path = write_run(tmp_path / "run") / "worker0.1700000000000.pt.trace.json.gz"
+    catalog, later = catalog_of(tmp_path)
+    read_all(catalog, later)
+    write_run(tmp_path / "run", "worker1")
+    path.write_bytes(b"")
+    os.utime(path, ns=(1, 1))
+    catalog.scan()
+    assert [entry.state for entry in catalog.entries()] == [Queued(), Queued()]
+    later.run()
+    first, second = (entry.state for entry in catalog.entries())
+    assert isinstance(first, Unreadable)
+    assert first.problem.message == "the file is empty"
+    assert isinstance(second, Ready)
+
+
+def test_a_file_that_went_is_forgotten(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", "a", "b")
+    catalog, later = catalog_of(tmp_path)
+    read_all(catalog, later)
+    (tmp_path / "run" / "a.1700000000000.pt.trace.json.gz").unlink()
+    catalog.scan()
+    assert [entry.file.worker for entry in catalog.entries()] == ["b"]
+
+
+def test_a_file_that_went_while_it_was_read_stays_forgotten(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "run" / "a.1.pt.trace.json")
+
+    def vanish(_: Trace) -> None:
+        path.unlink()
+        catalog.scan()
+
+    catalog, later = catalog_of(tmp_path, prepare=vanish)
+    read_all(catalog, later)
+    assert catalog.entries() == ()
+
+
+def test_a_bad_file_is_unreadable_and_the_others_are_not(tmp_path: Path) -> None:
+    write_run(tmp_path / "good")
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "w.1.pt.trace.json").write_text("no trace")
+    catalog, later = catalog_of(tmp_path)
+    read_all(catalog, later)
+    bad = states(catalog)["bad"]
+    assert isinstance(bad, Unreadable)
+    assert bad.problem.path.endswith("w.1.pt.trace.json")
+    assert bad.problem.remedy
+    assert isinstance(states(catalog)["good"], Ready)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (MemoryError(), "needs more memory than there is"),
+        (ZeroDivisionError("by zero"), "stepscope failed on it (ZeroDivisionError: by zero)"),
+    ],
+)
+def test_a_failure_is_told_and_ends_nothing(tmp_path: Path, error: Exception, said: str) -> None:
+    write_run(tmp_path / "run", "a", "b")
+
+    def fail(trace: Trace) -> None:
+        if trace.worker == "a":
+            raise error
+
+    catalog, later = catalog_of(tmp_path, prepare=fail)
+    read_all(catalog, later)
+    first, second = (entry.state for entry in catalog.entries())
+    assert isinstance(first, Unreadable)
+    assert first.problem.message == said
+    assert isinstance(second, Ready)
+
+
+def test_progress_is_seen_while_a_file_is_read(tmp_path: Path) -> None:
+    write_run(tmp_path / "run")
+    seen: list[State] = []
+    catalog, later = catalog_of(tmp_path, prepare=lambda _: seen.append(catalog.entries()[0].state))
+    read_all(catalog, later)
+    size = catalog.entries()[0].stamp.size_bytes
+    assert seen == [
+        Reading(phase="analysing", bytes_done=size, bytes_total=size, events=EVENT_COUNT)
+    ]
+
+
+def test_what_is_asked_for_is_read_first(tmp_path: Path) -> None:
+    for run in ("a", "b", "c"):
+        write_run(tmp_path / run)
+    catalog, later = catalog_of(tmp_path)
+    catalog.scan()
+    catalog.run(discover.run_identifier("b"))
+    later.run(1)
+    assert {run for run, state in states(catalog).items() if isinstance(state, Ready)} == {"b"}
+
+
+def test_beyond_the_bound_the_run_asked_for_least_lately_is_dropped_and_read_again_on_demand(
+    tmp_path: Path,
+) -> None:
+    for run in ("a", "b", "c"):
+        write_run(tmp_path / run)
+    catalog, later = catalog_of(tmp_path, kept_events=2 * EVENT_COUNT)
+    catalog.scan()
+    catalog.run(discover.run_identifier("a"))
+    catalog.run(discover.run_identifier("b"))
+    later.run()
+    assert {run for run, state in states(catalog).items() if state == Dropped()} == {"c"}
+    [asked] = catalog.run(discover.run_identifier("c"))
+    assert asked.state == Queued()
+    assert asked.facts is not None, "what was learned of it is kept"
+    later.run()
+    assert {run for run, state in states(catalog).items() if state == Dropped()} == {"a"}
+
+
+def test_a_run_beyond_the_bound_by_itself_is_kept_whole(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", "a", "b")
+    catalog, later = catalog_of(tmp_path, kept_events=1)
+    read_all(catalog, later)
+    assert all(isinstance(entry.state, Ready) for entry in catalog.entries())
+
+
+def test_several_directories_give_their_runs_their_names(tmp_path: Path) -> None:
+    write_run(tmp_path / "one" / "run")
+    write_run(tmp_path / "two" / "run")
+    directories = [LogDirectory(path=str(tmp_path / name), name=name) for name in ("one", "two")]
+    catalog = Catalog(directories, settings=Settings(), executor=Later())
+    catalog.scan()
+    assert [entry.file.run for entry in catalog.entries()] == ["one/run", "two/run"]
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("absent", "there is no such folder"),
+        ("file", "is a file, not a folder"),
+        ("s3://bucket/log", "is a remote address"),
+    ],
+)
+def test_a_directory_that_cannot_be_used_is_a_problem(tmp_path: Path, path: str, said: str) -> None:
+    (tmp_path / "file").touch()
+    full = path if "://" in path else str(tmp_path / path)
+    catalog = Catalog([LogDirectory(path=full)], settings=Settings(), executor=Later())
+    catalog.scan()
+    [problem] = catalog.problems
+    assert (problem.path, problem.message) == (full, said)
+    assert not catalog.has_traces
+
+
+def test_unknown_names_are_refused(tmp_path: Path) -> None:
+    catalog, _ = catalog_of(tmp_path)
+    with pytest.raises(NotFoundError, match="no trace has the id 'x'"):
+        catalog.recording("x")
+    with pytest.raises(NotFoundError, match="no run has the id 'x'"):
+        catalog.run("x")
+
+
+def test_it_watches_and_reads_in_the_background(tmp_path: Path) -> None:
+    write_run(tmp_path / "run")
+    is_read = threading.Event()
+    catalog = Catalog(
+        [LogDirectory(path=str(tmp_path))],
+        settings=Settings(),
+        executor=DaemonThreads(1),
+        prepare=lambda _: is_read.set(),
+    )
+    catalog.start_reading()
+    catalog.watch()
+    assert is_read.wait(timeout=30)
+
+
+def test_settings_come_from_the_environment() -> None:
+    assert settings({}) == Settings()
+    assert settings({"STEPSCOPE_KEPT_EVENTS": "1_000"}).kept_events == 1000
+    with pytest.raises(UsageError, match="STEPSCOPE_READERS is 'many'"):
+        settings({"STEPSCOPE_READERS": "many"})

@@ -1,0 +1,341 @@
+"""The command line: what it prints, where, and with which exit status."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+
+import stepscope
+from logs import ROWS, write_run, write_trace
+from stepscope import errors
+from stepscope.api.messages import Runs
+from stepscope.cli import cli
+from stepscope.report import Report, json_schema
+from stepscope.rules import all_rules
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    write_run(tmp_path / "log" / "first", "a", "b")
+    write_run(tmp_path / "log" / "second")
+    return tmp_path / "log"
+
+
+def report_of(result: Result) -> Report:
+    return msgspec.json.decode(result.stdout, type=Report)
+
+
+def test_advice_covers_every_run_below_a_path(log: Path) -> None:
+    result = run("advise", log, "--format", "json")
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    report = report_of(result)
+    names = [(run.name, [worker.name for worker in run.workers]) for run in report.runs]
+    assert names == [("first", ["a", "b"]), ("second", ["worker0"])]
+    assert report.version == stepscope.__version__
+
+
+def test_the_published_schema_names_what_json_holds(log: Path) -> None:
+    published = json.loads(run("schema").stdout)
+    assert published == json.loads(json.dumps(json_schema()))
+    printed = json.loads(run("advise", log, "--format", "json").stdout)
+    assert set(printed) == set(published["$defs"]["Report"]["properties"])
+    for part, name in (
+        (printed["runs"][0], "RunReport"),
+        (printed["runs"][0]["workers"][0], "WorkerReport"),
+    ):
+        assert set(part) == set(published["$defs"][name]["properties"])
+
+
+def test_a_path_may_be_a_file_of_any_name(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "exported.json")
+    [found] = report_of(run("advise", path, "--format", "json")).runs
+    assert [worker.name for worker in found.workers] == ["exported"]
+
+
+def test_overlapping_paths_count_once(log: Path) -> None:
+    report = report_of(run("advise", log, log / "first", "--format", "json"))
+    assert [len(run.workers) for run in report.runs] == [2, 1]
+
+
+def test_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    before, after = (write_run(tmp_path / folder / "run") for folder in ("before", "after"))
+    report = report_of(run("advise", before, after, "--format", "json"))
+    assert [run.name for run in report.runs] == [str(before), str(after)]
+
+
+def test_only_the_wanted_worker_is_read(log: Path) -> None:
+    report = report_of(run("advise", log, "--worker", "b", "--format", "json"))
+    assert [[worker.name for worker in run.workers] for run in report.runs] == [["b"]]
+    result = run("advise", log, "--worker", "c")
+    assert result.exit_code == 2
+    assert result.stderr == "stepscope: there is no worker 'c'; there is a, b, worker0\n"
+
+
+def test_less_serious_findings_can_be_left_out(log: Path) -> None:
+    write_trace(log / "short" / "w.1.pt.trace.json", ROWS[:4])  # one step: weak-step-coverage
+    everything = report_of(run("advise", log, "--format", "json"))
+    serious = report_of(run("advise", log, "--format", "json", "--min-severity", "critical"))
+    found = [outcome for run in everything.runs for outcome in run.outcomes]
+    kept = [outcome for run in serious.runs for outcome in run.outcomes]
+    assert {outcome.severity for outcome in found} > {outcome.severity for outcome in kept}
+    assert kept == [each for each in found if each.severity in {None, "critical"}]
+
+
+def test_a_bad_file_is_told_and_the_others_go_on(log: Path) -> None:
+    bad = log / "first" / "c.1.pt.trace.json"
+    bad.write_text("")
+    result = run("advise", log, "--format", "json")
+    assert result.exit_code == 0
+    assert result.stderr.startswith(f"stepscope: {bad}: the file is empty. ")
+    assert result.stderr.count("\n") == 1
+    report = report_of(result)
+    assert [problem.path for problem in report.problems] == [str(bad)]
+    assert len(report.runs[0].workers) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("absent.json", None, "there is no such file or folder"),
+        ("empty.json", b"", "the file is empty"),
+        ("text.json", b"hello", "is no trace: it is not JSON"),
+        ("other.json", b'{"a": 1}', "is JSON, but no torch profiler trace"),
+        ("noise.json.gz", b"\x1f\x8b\x08\x00garbage", ""),
+        ("none.json", b'{"traceEvents": []}', "is a trace without a single event"),
+    ],
+)
+def test_nothing_readable_is_one_line_and_status_2(
+    tmp_path: Path, name: str, content: bytes | None, said: str
+) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    result = run("advise", path)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"stepscope: {path}: {said}")
+    assert result.stderr.count("\n") == 1
+    assert "Traceback" not in result.stderr
+
+
+def test_a_truncated_file_gives_what_it_holds(tmp_path: Path) -> None:
+    whole = write_trace(tmp_path / "w.1.pt.trace.json").read_bytes()
+    (tmp_path / "w.1.pt.trace.json").write_bytes(whole[: len(whole) * 3 // 4])
+    result = run("advise", tmp_path)
+    assert result.exit_code == 0
+    assert "the file ends in the middle" in " ".join(result.stdout.split())
+
+
+def test_a_folder_without_a_trace_says_how_to_record_one(tmp_path: Path) -> None:
+    result = run("advise", tmp_path)
+    assert result.exit_code == 2
+    assert "pt.trace.json" in result.stderr
+    assert "tensorboard_trace_handler" in result.stderr
+
+
+def test_json_names_the_problems_even_where_nothing_was_read(tmp_path: Path) -> None:
+    result = run("advise", tmp_path / "absent", "--format", "json")
+    assert result.exit_code == 2
+    assert [problem.path for problem in report_of(result).problems] == [str(tmp_path / "absent")]
+
+
+def test_output_goes_into_a_file_without_colour(log: Path, tmp_path: Path) -> None:
+    target = tmp_path / "advice.md"
+    result = run("advise", log, "--format", "markdown", "--output", target)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert target.read_text(encoding="utf-8").startswith("## first\n")
+    result = run("advise", log, "--output", tmp_path / "absent" / "advice.md")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        f"stepscope: {tmp_path / 'absent' / 'advice.md'}: No such file or directory\n"
+    )
+
+
+def test_an_unexpected_error_is_one_line(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object) -> None:
+        msg = "a bug"
+        raise ZeroDivisionError(msg)
+
+    monkeypatch.setattr("stepscope.read.read_runs", fail)
+    result = run("advise", log)
+    assert result.exit_code == 1
+    assert re.fullmatch(r"stepscope: failed \(\w+: .*\n", result.stderr)
+    assert "--traceback" in result.stderr
+
+
+def test_text_is_for_a_terminal_of_80_columns_and_plain_when_piped(log: Path) -> None:
+    text = run("advise", log).stdout
+    assert "\x1b" not in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_every_rule_is_listed() -> None:
+    lines = run("rules").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == [rule.id for rule in all_rules()]
+
+
+def test_the_api_has_a_schema_too() -> None:
+    assert "Overview" in json.loads(run("schema", "--api").stdout)["$defs"]
+
+
+@pytest.mark.parametrize("command", [[], ["advise"], ["serve"], ["schema"], ["rules"]])
+def test_help_shows_an_example(command: list[str]) -> None:
+    result = run(*command, "--help")
+    assert result.exit_code == 0
+    assert f"  stepscope {' '.join(command)}".rstrip() in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 100
+
+
+def test_usage_errors_have_status_2() -> None:
+    for arguments in (["advise"], ["advise", "x", "--format", "xml"], ["nope"]):
+        assert run(*arguments).exit_code == 2
+
+
+def modules_after(statement: str) -> set[str]:
+    code = f"import sys\n{statement}\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return set(done.stdout.split())
+
+
+HEAVY = {"pandas", "numpy", "flask", "werkzeug", "waitress", "rich", "msgspec", "torch"}
+
+
+def test_help_waits_for_nothing_heavy() -> None:
+    assert not modules_after("import stepscope.cli") & HEAVY
+
+
+def test_importing_the_library_is_cheap() -> None:
+    assert not modules_after("import stepscope") & (HEAVY | {"click"})
+
+
+def test_it_runs_as_a_module() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "stepscope", "--version"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == f"stepscope, version {stepscope.__version__}\n"
+
+
+# --- serve -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def served(*arguments: str | Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    command = [sys.executable, "-m", "stepscope", "serve", *map(str, arguments)]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        try:
+            line = process.stdout.readline()
+            found = re.search(r"http://\S+/", line)
+            assert found, (line, process.stderr and process.stderr.read())
+            yield process, found[0]
+        finally:
+            process.terminate()
+
+
+def test_serve_answers_on_a_free_port_and_to_its_own_names_only(log: Path) -> None:
+    with served(log, "--port", "0") as (_, address):
+        assert address.startswith("http://127.0.0.1:")
+        with urllib.request.urlopen(f"{address}api/runs", timeout=30) as response:  # noqa: S310
+            runs = msgspec.json.decode(response.read(), type=Runs)
+        assert runs.logdir == str(log)
+        request = urllib.request.Request(f"{address}api/runs", headers={"Host": "evil.example"})  # noqa: S310
+        with pytest.raises(urllib.error.HTTPError, match="403") as refused:
+            urllib.request.urlopen(request, timeout=30)  # noqa: S310
+        assert json.load(refused.value)["code"] == "host-not-allowed"
+        refused.value.close()
+
+
+def test_serve_ends_quietly_with_ctrl_c(log: Path) -> None:
+    with served(log, "--port", "0") as (process, _):
+        process.send_signal(2)
+        _, stderr = process.communicate(timeout=30)
+    assert "Traceback" not in stderr
+
+
+def test_a_port_in_use_is_one_clear_line(log: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = run("serve", log, "--port", str(port))
+    assert result.exit_code == 2
+    assert "it is in use" in result.stderr
+    assert "--port" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("absent", "there is no such folder"), ("file", "is a file")]
+)
+def test_serve_wants_a_folder(tmp_path: Path, name: str, said: str) -> None:
+    (tmp_path / "file").touch()
+    result = run("serve", tmp_path / name)
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+# --- the library -------------------------------------------------------------------------------
+
+
+def test_load_gives_the_one_run_with_its_frames(log: Path) -> None:
+    loaded = stepscope.load(log / "first")
+    assert loaded.name == "first"
+    assert [trace.worker for trace in loaded.workers] == ["a", "b"]
+    steps = [row for row in ROWS if row[1].startswith("ProfilerStep")]
+    assert len(loaded.workers[0].steps) == len(steps)
+    assert list(loaded.workers[0].operators["name"].unique()) == ["aten::mm"]
+
+
+def test_load_does_not_choose_between_runs(log: Path) -> None:
+    with pytest.raises(errors.UsageError, match=r"holds 2 runs \(first, second\)"):
+        stepscope.load(log)
+    assert [run.name for run in stepscope.load_all(log)] == ["first", "second"]
+
+
+def test_load_warns_of_files_it_could_not_read(log: Path) -> None:
+    (log / "second" / "z.1.pt.trace.json").write_text("")
+    with pytest.warns(UserWarning, match="the file is empty"):
+        assert len(stepscope.load(log / "second").workers) == 1
+
+
+def test_load_refuses_where_nothing_can_be_read(tmp_path: Path) -> None:
+    with pytest.raises(errors.UnreadableError, match="no such file"):
+        stepscope.load(tmp_path / "absent")
+    (tmp_path / "z.1.pt.trace.json").write_text("")
+    with pytest.raises(errors.UnreadableError, match="empty"):
+        stepscope.load(str(tmp_path))
+
+
+def test_advice_prints_as_the_command_line_does(log: Path) -> None:
+    loaded = stepscope.load(log / "first")
+    stepscope.advise(loaded)  # imports the module of the same name, which must not hide this
+    advice = stepscope.advise(loaded)
+    assert str(advice) == run("advise", log / "first").stdout
+    assert advice.report.name == "first"
+    assert advice._repr_markdown_() == run("advise", log / "first", "--format", "markdown").stdout
+
+
+def test_the_module_named_as_the_function_can_still_be_imported() -> None:
+    code = "from stepscope.advise import advise, worker_report; import stepscope; "
+    code += "assert stepscope.advise is not advise and callable(stepscope.advise)"
+    subprocess.run([sys.executable, "-c", code], check=True)
