@@ -1,15 +1,37 @@
-/** Words for the step's categories where an answer names them by id alone. */
-const LABELS: Readonly<Record<string, string>> = {
-  kernel: 'Kernels',
-  communication: 'Communication',
-  memcpy: 'Memory copies',
-  memset: 'Memory sets',
-  runtime: 'Runtime calls',
-  dataloader: 'Data loading',
-  cpu: 'CPU operators',
-  other: 'Other',
+/** Words for the step's categories where an answer names them by id alone; the overview brings its own, the same. */
+export interface Words {
+  readonly label: string;
+  readonly help: string;
+}
+
+const WORDS: Readonly<Record<string, Words>> = {
+  kernel: { label: 'Kernel', help: 'A device computes.' },
+  communication: { label: 'Communication', help: 'A collective runs and nothing computes.' },
+  memcpy: { label: 'Memcpy', help: 'A device copies and nothing computes or communicates.' },
+  memset: { label: 'Memset', help: 'A device sets memory and does nothing else.' },
+  runtime: {
+    label: 'Runtime',
+    help: 'The host is in a runtime call (launch, wait) and no device works.',
+  },
+  dataloader: {
+    label: 'DataLoader',
+    help: 'The host waits for the next batch and no device works.',
+  },
+  cpu: {
+    label: 'CPU',
+    help: 'The host runs an operator or a record_function range, and no device works.',
+  },
+  other: {
+    label: 'Other',
+    help: 'None of these: Python, NumPy, or something that was not recorded.',
+  },
 };
 
-export function categoryLabel(id: string): string {
-  return LABELS[id] ?? id.charAt(0).toUpperCase() + id.slice(1).replaceAll(/[-_]/g, ' ');
+export function categoryWords(id: string): Words {
+  return (
+    WORDS[id] ?? {
+      label: id.charAt(0).toUpperCase() + id.slice(1).replaceAll(/[-_]/g, ' '),
+      help: '',
+    }
+  );
 }

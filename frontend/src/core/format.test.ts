@@ -53,14 +53,14 @@ describe('durations', () => {
 
 describe('shares', () => {
   it.each([
-    [0, '0%'],
-    [0.00001, '<0.01%'],
-    [0.000523, '0.05%'],
-    [0.0789, '7.89%'],
-    [0.334, '33.4%'],
-    [0.9999, '>99.9%'],
-    [1, '100%'],
-    [1.25, '125%'],
+    [0, '0 %'],
+    [0.00001, '< 0.01 %'],
+    [0.000523, '0.05 %'],
+    [0.0789, '7.89 %'],
+    [0.334, '33.4 %'],
+    [0.9999, '> 99.9 %'],
+    [1, '100 %'],
+    [1.25, '125 %'],
   ])('%d reads %s', (share, text) => {
     expect(format.share(share)).toBe(text);
   });
@@ -68,7 +68,7 @@ describe('shares', () => {
 
 describe('quantities', () => {
   it('reads each unit', () => {
-    expect(format.quantity(34_084_028_416, 'bytes')).toBe('31.7 GiB');
+    expect(format.quantity(34_084_028_416, 'bytes')).toBe('34.1 GB');
     expect(format.quantity(5.3e9, 'bytes/s')).toBe('5.30 GB/s');
     expect(format.quantity(75_718, 'count')).toBe('75,718');
     expect(format.quantity(7.2, 'count')).toBe('7.20');
@@ -85,6 +85,6 @@ describe('quantities', () => {
 
   it('keeps every digit for the tooltip', () => {
     expect(format.quantityExact(177_612_345, 'ns')).toBe('177,612,345 ns');
-    expect(format.quantityExact(0.334213, 'share')).toBe('33.4213%');
+    expect(format.quantityExact(0.334213, 'share')).toBe('33.4213 %');
   });
 });

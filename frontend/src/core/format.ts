@@ -1,4 +1,7 @@
-/** The only place where numbers become text. Three significant digits to read, every digit to copy. */
+/**
+ * The only place where numbers become text: three significant digits to read, every digit to copy.
+ * `plugin/stepscope/quantities.py` is its twin: sentences from there stand beside figures from here.
+ */
 import type { Unit } from './units';
 
 const NONE = '–';
@@ -18,10 +21,10 @@ const TIME: readonly Scale[] = [
 ];
 const BYTES: readonly Scale[] = [
   { factor: 1, name: 'B' },
-  { factor: 1024, name: 'KiB' },
-  { factor: 1024 ** 2, name: 'MiB' },
-  { factor: 1024 ** 3, name: 'GiB' },
-  { factor: 1024 ** 4, name: 'TiB' },
+  { factor: 1e3, name: 'kB' },
+  { factor: 1e6, name: 'MB' },
+  { factor: 1e9, name: 'GB' },
+  { factor: 1e12, name: 'TB' },
 ];
 const RATE: readonly Scale[] = [
   { factor: 1, name: 'B/s' },
@@ -82,13 +85,13 @@ export const rate = (value: number): string => scaled(value, RATE);
 export const count = (value: number): string =>
   Number.isInteger(value) ? grouped.format(value) : significant(value);
 
-/** A fraction from 0 to 1 as a percentage: `33.4%`. */
+/** A fraction from 0 to 1 as a percentage: `33.4 %`. */
 export function share(value: number): string {
   const percent = value * 100;
-  if (percent !== 0 && Math.abs(percent) < 0.01) return '<0.01%';
-  if (percent >= 99.95 && percent < 100) return '>99.9%';
-  if (percent === 0 || percent === 100) return `${percent}%`;
-  return `${Math.abs(percent) < 1 ? percent.toFixed(2) : significant(percent)}%`;
+  if (percent !== 0 && Math.abs(percent) < 0.01) return '< 0.01 %';
+  if (percent >= 99.95 && percent < 100) return '> 99.9 %';
+  if (percent === 0 || percent === 100) return `${percent} %`;
+  return `${Math.abs(percent) < 1 ? percent.toFixed(2) : significant(percent)} %`;
 }
 
 /** `1 step`, `6 steps`. */
@@ -111,7 +114,7 @@ const SHORT: Record<Unit, (value: number) => string> = {
 const EXACT: Record<Unit, (value: number) => string> = {
   ns: (value) => `${groupedFraction.format(value)} ns`,
   bytes: (value) => `${groupedFraction.format(value)} bytes`,
-  share: (value) => `${groupedFraction.format(value * 100)}%`,
+  share: (value) => `${groupedFraction.format(value * 100)} %`,
   count: (value) => groupedFraction.format(value),
   'bytes/s': (value) => `${groupedFraction.format(value)} bytes/s`,
   text: (value) => groupedFraction.format(value),

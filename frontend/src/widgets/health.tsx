@@ -2,11 +2,16 @@ import type { ReactNode } from 'react';
 import type { HealthItem } from '../api/types.gen';
 import { count } from '../core/format';
 import { SeverityBadge } from './badge';
-import { Code } from './code';
+import { Copy } from './copy';
 import './health.css';
 
 /** One line of code, as against a sentence. */
 const isCode = (remedy: string): boolean => /[()=]/.test(remedy) && !/[.!?]$/.test(remedy.trim());
+
+const sentence = (text: string): string => {
+  const first = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(first) ? first : `${first}.`;
+};
 
 /** What a reader should know of the file itself: damage, too few steps, what was not recorded. */
 export function Health({ items }: { readonly items: readonly HealthItem[] }): ReactNode {
@@ -18,18 +23,17 @@ export function Health({ items }: { readonly items: readonly HealthItem[] }): Re
         {items.map((item) => (
           <li key={item.kind + item.message}>
             <SeverityBadge severity={item.severity} />
-            <div>
-              <p>
-                {item.message}
-                {item.count > 1 && <span className="muted"> ({count(item.count)}×)</span>}
-              </p>
-              {item.remedy !== '' &&
-                (isCode(item.remedy) ? (
-                  <Code code={item.remedy} />
-                ) : (
-                  <p className="muted">{item.remedy}</p>
-                ))}
-            </div>
+            <p>
+              {sentence(item.message)}
+              {item.count > 1 && <span className="muted"> ({count(item.count)}×)</span>}
+              {!isCode(item.remedy) && <span className="muted"> {item.remedy}</span>}
+            </p>
+            {isCode(item.remedy) && (
+              <span className="remedy">
+                <code>{item.remedy}</code>
+                <Copy text={item.remedy} quiet />
+              </span>
+            )}
           </li>
         ))}
       </ul>

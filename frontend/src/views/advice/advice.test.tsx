@@ -81,7 +81,7 @@ describe('savings', () => {
     ]);
     renderInPage(<Advice report={report} recording={here} />, { open: 'none' });
     expect(screen.getByRole('button', { name: /With / }).textContent).toContain(
-      'up to 59.3 ms/step, 59.3%',
+      'up to 59.3 ms/step, 59.3 %',
     );
     expect(screen.getByRole('button', { name: /Without/ }).textContent).toContain('no saving');
     expect(screen.getByRole('button', { name: /Given/ }).textContent).toContain('another finding');
@@ -91,6 +91,7 @@ describe('savings', () => {
 describe('what found nothing', () => {
   it('is folded away, with the line that would record what is missing', () => {
     const report = runReport([
+      outcome({ rule: 'x', title: 'Found' }),
       outcome({ rule: 'p', status: 'passed', title: 'Fine' }),
       outcome({
         rule: 'n',
@@ -118,6 +119,12 @@ describe('what found nothing', () => {
     const outcomes = statuses.map((status, at) => outcome({ rule: `r${at}`, status }));
     renderInPage(<Advice report={runReport(outcomes)} recording={here} />);
     expect(screen.getByRole('heading', { name: new RegExp(words) })).toBeTruthy();
+  });
+
+  it('lies open where it is all there is to read', () => {
+    const report = runReport([outcome({ status: 'not-applicable', reason: 'No shapes.' })]);
+    renderInPage(<Advice report={report} recording={here} />);
+    expect(screen.getByText('Not applicable').closest('details')?.open).toBe(true);
   });
 });
 

@@ -8,7 +8,7 @@ import { Elsewhere } from './elsewhere';
 import { Finding } from './finding';
 import { NothingFound } from './nothing_found';
 import { Failed, NotApplicable, Passed, Suppressed } from './others';
-import { alsoFound, foundElsewhere, type Recording, reportOf, sorted } from './outcomes';
+import { alsoFound, emptiness, foundElsewhere, type Recording, reportOf, sorted } from './outcomes';
 import { Verdict } from './verdict';
 import './advice.css';
 
@@ -64,6 +64,7 @@ export function Advice({ report, recording }: Props): ReactNode {
       </Empty>
     );
   }
+  const isUnsure = outcomes.found.length === 0 && emptiness(outcomes, worker.health) !== 'healthy';
   return (
     <div className="advice">
       <Verdict worker={worker} />
@@ -74,12 +75,12 @@ export function Advice({ report, recording }: Props): ReactNode {
       )}
       <Elsewhere outcomes={foundElsewhere(report.outcomes, recording)} />
       <Failed outcomes={outcomes.failed} />
-      <Health items={worker.health} />
       <div className="others">
         <Passed outcomes={outcomes.passed} />
-        <NotApplicable outcomes={outcomes.notApplicable} />
+        <NotApplicable outcomes={outcomes.notApplicable} isOpen={isUnsure} />
         <Suppressed outcomes={outcomes.suppressed} />
       </div>
+      <Health items={worker.health} />
     </div>
   );
 }

@@ -36,7 +36,7 @@ describe('a finding as Markdown', () => {
 
 \`item-sync\` · critical, high confidence · run \`resnet\`, worker \`worker0\`, span 1
 
-**Saving:** up to 59.3 ms per step (59.3%), likely 44.5–59.3 ms. Reckoned from idle time.
+**Saving:** up to 59.3 ms per step (59.3 %), likely 44.5–59.3 ms. Reckoned from idle time.
 
 The GPU waits.
 

@@ -32,15 +32,17 @@ function Healthy({ outcomes, worker }: Props): ReactNode {
   );
 }
 
-function CannotTell({ outcomes }: Props): ReactNode {
+function CannotTell({ outcomes, worker }: Props): ReactNode {
   const blind = outcomes.notApplicable.length + outcomes.failed.length;
   const made = outcomes.passed.length;
+  const isDamaged = worker.health.some((item) => item.severity === 'critical');
   return (
     <Empty icon="info" title="Nothing was found, but this trace does not tell enough">
       <p>
-        {plural(made, 'check')} passed; {count(blind)} of {count(made + blind)} could not be made,
-        or rest on a damaged file. That is no clean bill. Under “Not applicable” each says which
-        line of code would record what it lacks.
+        {plural(made, 'check')} passed on {numbers(worker)}; {count(blind)} of {count(made + blind)}{' '}
+        could not be made{isDamaged ? ', and the file is damaged' : ''}. That is no clean bill.
+        Below, under “Not applicable”, each says why, and which line of code would record what it
+        lacks.
       </p>
     </Empty>
   );
@@ -51,7 +53,7 @@ function NothingApplicable({ outcomes }: Props): ReactNode {
     <Empty icon="info" title="No check applies to this recording">
       <p>
         None of {plural(outcomes.notApplicable.length, 'check')} finds in this trace what it looks
-        at. Under “Not applicable” each says why, and which line of code would record it.
+        at. Below, under “Not applicable”, each says why, and which line of code would record it.
       </p>
     </Empty>
   );

@@ -6,6 +6,8 @@ import { Icon } from '../../widgets/icon';
 
 interface Props {
   readonly outcomes: readonly Outcome[];
+  /** True where it is what the user should read next. */
+  readonly isOpen?: boolean;
 }
 
 interface FoldProps extends Props {
@@ -14,10 +16,10 @@ interface FoldProps extends Props {
   readonly children: (outcome: Outcome) => ReactNode;
 }
 
-function Fold({ title, note, outcomes, children }: FoldProps): ReactNode {
+function Fold({ title, note, outcomes, isOpen = false, children }: FoldProps): ReactNode {
   if (outcomes.length === 0) return null;
   return (
-    <details className="fold">
+    <details className="fold" open={isOpen}>
       <summary>
         <Icon name="chevron" />
         <span className="fold-title">{title}</span>
@@ -49,9 +51,14 @@ export function Passed({ outcomes }: Props): ReactNode {
 }
 
 /** Checks that this recording gives no ground for, with what would. */
-export function NotApplicable({ outcomes }: Props): ReactNode {
+export function NotApplicable({ outcomes, isOpen = false }: Props): ReactNode {
   return (
-    <Fold title="Not applicable" note="the trace lacks what they look at" outcomes={outcomes}>
+    <Fold
+      title="Not applicable"
+      note="the trace lacks what they look at"
+      outcomes={outcomes}
+      isOpen={isOpen}
+    >
       {(outcome) => (
         <>
           <p>{outcome.reason}</p>

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import type { WorkerReport } from '../../api/types.gen';
 import { StackedBar } from '../../charts/stacked_bar';
-import { categoryLabel } from '../../core/categories';
+import { categoryWords } from '../../core/categories';
 import { count, duration, plural, quantityExact, share } from '../../core/format';
 import { SyntheticBadge } from '../../widgets/badge';
 
@@ -50,8 +50,7 @@ export function Verdict({ worker }: { readonly worker: WorkerReport }): ReactNod
   const { step } = worker;
   const parts = Object.entries(step.breakdown_ns).map(([id, valueNs]) => ({
     id,
-    label: categoryLabel(id),
-    help: '',
+    ...categoryWords(id),
     valueNs,
   }));
   return (

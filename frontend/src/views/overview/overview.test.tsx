@@ -3,6 +3,7 @@ import userEvent from '@testing-library/user-event';
 import { describe, expect, it, vi } from 'vitest';
 import { renderInPage } from '../../../tests/render';
 import type { DeviceReport, Overview } from '../../api/types.gen';
+import { categoryWords } from '../../core/categories';
 import { duration, share } from '../../core/format';
 import fixture from './fixture.json';
 import { OverviewReport } from './overview';
@@ -15,6 +16,12 @@ const [device] = overview.devices;
 if (!device) throw new Error('the fixture has a device');
 
 describe('the overview of a recorded run', () => {
+  it('brings the words for categories that the advice uses too', () => {
+    for (const { id, label, help } of overview.categories) {
+      expect(categoryWords(id)).toEqual({ label, help });
+    }
+  });
+
   it('says the verdict and the mean step by category', () => {
     renderInPage(<OverviewReport overview={overview} />);
     expect(screen.getByText(overview.verdict)).toBeTruthy();
@@ -69,12 +76,12 @@ describe('a device', () => {
     const row = within(card).getByText('Occupancy').parentElement;
     expect(row?.textContent).toContain('not recorded');
     expect(row?.textContent).toContain('hold no occupancy');
-    expect(row?.textContent).not.toContain('0%');
+    expect(row?.textContent).not.toContain('0 %');
   });
 
   it('shows a zero that was measured as zero', () => {
     const row = within(shown({ tensor_core_share: 0 })).getByText('Tensor cores').parentElement;
-    expect(row?.textContent).toContain('0%');
+    expect(row?.textContent).toContain('0 %');
     expect(row?.textContent).not.toContain('not recorded');
   });
 });

@@ -46,6 +46,10 @@ function MeanStep({ overview }: Props): ReactNode {
 }
 
 export function OverviewReport({ overview }: Props): ReactNode {
+  const hasDevices = overview.devices.length > 0;
+  const operators = (
+    <TopList title="Top operators" view="operators" rows={overview.top_operators} />
+  );
   return (
     <div className="overview">
       <p className="overview-verdict">
@@ -59,13 +63,16 @@ export function OverviewReport({ overview }: Props): ReactNode {
         <div className="stack">
           <Devices overview={overview} />
           <Idle overview={overview} />
+          {!hasDevices && operators}
         </div>
       </div>
-      <div className="overview-lists">
-        <TopList title="Top operators" view="operators" rows={overview.top_operators} />
-        <TopList title="Top kernels" view="kernels" rows={overview.top_kernels} />
-        <TopList title="Longest gaps" view={null} rows={overview.longest_gaps} />
-      </div>
+      {hasDevices && (
+        <div className="overview-lists">
+          {operators}
+          <TopList title="Top kernels" view="kernels" rows={overview.top_kernels} />
+          <TopList title="Longest gaps" view={null} rows={overview.longest_gaps} />
+        </div>
+      )}
       <Health items={overview.health} />
       <Environment overview={overview} />
     </div>
