@@ -1,9 +1,9 @@
 """NumPy in the middle of `forward`, then the same work with tensors.
 
 The module picks the cells of a volume above a threshold. With NumPy the threshold comes by
-`.item()`, the volume goes to the host and the indices come back; the profiler shows the label
-"masking" and nothing of what NumPy does in it. `numpy_without_stacks` is the fault again with
-`with_stack=False`: then not even the source line is known.
+`.item()`, the volume goes to the host and the indices come back; no operator of
+torch's tells of NumPy's part in the label "masking", and only the stacks do. `numpy_without_stacks`
+is the fault again with `with_stack=False`: then not even the source line is known.
 """
 
 from collections.abc import Callable
