@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 import tracebuild
 from stepscope import ingest
 from stepscope.ingest import EventColumns
@@ -36,6 +38,11 @@ def trace_of(
     """The trace of `tracebuild` rows, or of a whole document."""
     whole = document or tracebuild.document(rows=rows, metadata=metadata)
     return trace_from_columns(columns_of(json.dumps(whole, default=str)), worker="worker")
+
+
+def rows_of(table: pd.DataFrame) -> list[Any]:
+    """A table's rows, a named tuple each."""
+    return list(table.itertuples(index=False))
 
 
 def trace_at(path: Path) -> Trace:

@@ -189,6 +189,6 @@ def test_the_capped_sum_is_that_of_counting_nanosecond_by_nanosecond(
     level = np.zeros(100)
     for start, duration, value in kernels:
         level[start : start + duration] += value
-    start, duration, value = (np.array(column) for column in zip(*kernels, strict=True))
-    found = capped_sum_ns(start, start + duration, value.astype(float))
+    starts, durations, values = (np.array(column) for column in zip(*kernels, strict=True))
+    found = capped_sum_ns(starts, starts + durations, values.astype(float))
     assert found == pytest.approx(np.minimum(level, 1).sum())

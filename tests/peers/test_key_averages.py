@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from loading import trace_at
+from loading import rows_of, trace_at
 from stepscope.analyses.operator_table import operator_table
 from stepscope.trace import Trace
 
@@ -88,7 +88,7 @@ def _shapes(dims: str | None) -> str:
 def test_calls_self_and_total_are_those_of_key_averages(recording: Recording) -> None:
     ours = {
         (row.name, row.kind, ""): Cost(row.call_count, row.host_total_ns, row.host_self_ns)
-        for row in operator_table(recording.trace).itertuples()
+        for row in rows_of(operator_table(recording.trace))
     }
     assert ours == _theirs(recording.profile.key_averages())
 
@@ -107,7 +107,7 @@ def test_grouped_by_shape_it_is_key_averages_too(recording: Recording) -> None:
     # key_averages sees no shapes within a list of tensors; this table does, so is finer there
     ours: dict[tuple[str, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
     table = operator_table(recording.trace, by="shape")
-    for row in table.itertuples():
+    for row in rows_of(table):
         sums = ours[row.name, row.kind, _shapes(row.input_dims)]
         sums[0] += row.call_count
         sums[1] += row.host_total_ns
@@ -127,6 +127,6 @@ def test_with_stacks_calls_and_totals_of_operators_stay_those_of_key_averages(
     operators = operator_table(recording.trace).query("kind == 'operator'")
     theirs = _theirs(recording.profile.key_averages())
     assert len(operators) > 40
-    for row in operators.itertuples():
+    for row in rows_of(operators):
         cost = theirs[row.name, "operator", ""]
         assert (row.call_count, row.host_total_ns) == (cost.calls, cost.total_ns), row.name

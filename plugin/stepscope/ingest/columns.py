@@ -1,6 +1,7 @@
 """Events as columns: integer codes for text, integer nanoseconds for times, sparse arguments."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
@@ -14,6 +15,10 @@ MISSING = -1
 NO_TIME = np.iinfo(np.int64).min
 """A time or duration that the event does not have."""
 _INT64 = range(-(2**63), 2**63)
+_TIMES_NS = range(-(2**62), 2**62)
+"""146 years before and after 1970, so that a difference of two still fits."""
+_EXACT_FLOATS = range(-(2**53), 2**53 + 1)
+_LARGEST_EXPONENT = 30
 
 
 class NumberText(str):
@@ -36,8 +41,8 @@ class Incident:
 class ArgumentColumn:
     """The values of one argument: `values[i]` belongs to event `rows[i]`; rows ascend.
 
-    `values` is int64 where all are whole numbers, float64 where all are numbers, else int32
-    codes into `texts` (containers and booleans as JSON).
+    `values` is int64 where all are whole numbers, float64 where all are numbers that it can hold,
+    else int32 codes into `texts` (containers and booleans as JSON, numbers as they were written).
     """
 
     rows: NDArray[np.int64]
@@ -85,27 +90,43 @@ def nanoseconds(microseconds: object) -> int:
     if not isinstance(microseconds, str):
         return NO_TIME
     whole, _, fraction = microseconds.partition(".")
-    if len(fraction) <= 3 and fraction.isdecimal() and whole.isdecimal():
+    if len(fraction) <= 3 and fraction.isdecimal() and whole.isdecimal() and len(whole) <= 20:
         return int(whole) * 1000 + int(fraction.ljust(3, "0"))
     return _rounded(microseconds)
 
 
 def _rounded(microseconds: str) -> int:
-    """Read a time that is written in an unusual way: negative, finer than 1 ns, with an exponent."""
+    """Read a time written in an unusual way: negative, finer than 1 ns, with an exponent."""
     try:
-        return int((Decimal(microseconds) * 1000).to_integral_value())
-    except (InvalidOperation, OverflowError, ValueError):
+        exact = Decimal(microseconds)
+    except InvalidOperation:
         return NO_TIME
+    if not exact.is_finite() or exact.adjusted() > _LARGEST_EXPONENT:
+        return NO_TIME
+    return int((exact * 1000).to_integral_value())
 
 
 def _bounded(time_ns: int) -> int:
-    return time_ns if time_ns in _INT64 else NO_TIME
+    return time_ns if time_ns in _TIMES_NS else NO_TIME
+
+
+def readable(text: str) -> str:
+    """Return the text with halves of surrogate pairs replaced: UTF-8 cannot hold them."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
 
 
 def _as_text(value: object) -> str:
     if isinstance(value, str):
-        return str(value)
+        return readable(str(value))
     return json.dumps(value, separators=(",", ":"), default=str)
+
+
+def _fits_float(value: int | NumberText) -> bool:
+    return value in _EXACT_FLOATS if isinstance(value, int) else math.isfinite(float(value))
 
 
 def argument_column(rows: list[int], values: list[Any]) -> ArgumentColumn:
@@ -114,7 +135,7 @@ def argument_column(rows: list[int], values: list[Any]) -> ArgumentColumn:
     at = np.array(rows, dtype=np.int64)
     if kinds == {int} and all(value in _INT64 for value in (min(values), max(values))):
         return ArgumentColumn(rows=at, values=np.array(values, dtype=np.int64), texts=None)
-    if kinds <= {int, NumberText}:
+    if kinds <= {int, NumberText} and all(_fits_float(value) for value in values):
         floats = np.array([float(value) for value in values], dtype=np.float64)
         return ArgumentColumn(rows=at, values=floats, texts=None)
     codes: dict[str, int] = {}
@@ -152,6 +173,8 @@ class ColumnBuilder:
         extra = take("args", None)
         if isinstance(extra, dict):
             event.update(extra)
+        elif extra is not None:
+            event["args"] = extra
         for key, value in event.items():
             if value is None:
                 continue
@@ -166,7 +189,7 @@ class ColumnBuilder:
         starts = np.array([_bounded(value) for value in self.starts_ns], dtype=np.int64)
         durations = np.array([_bounded(value) for value in self.durations_ns], dtype=np.int64)
         text = {key: np.array(column, dtype=np.int32) for key, column in self.texts.items()}
-        strings = tuple(self.codes)
+        strings = tuple(map(readable, self.codes))
         origin = _origin_ns(text, starts, durations, self.codes)
         timed = starts != NO_TIME
         starts[timed] -= origin

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from stepscope.ingest.columns import NumberText
+from stepscope.ingest.columns import NumberText, readable
 
 EVENTS_KEY = "traceEvents"
 BUFFER_CHARACTERS = 8 << 20
@@ -18,13 +18,27 @@ LONGEST_VALUE_CHARACTERS = 64 << 20
 """A value that has not ended by then is damaged: real ones (dumped source code) are far smaller."""
 NEAR_END = 16
 """A literal or number cut by the buffer's end fails at most this far before it."""
+NEAR_MATCH = 64
+"""Longer than what the patterns below look at."""
 SPACE = re.compile(r"\s*")
 SPACE_AND_COMMAS = re.compile(r"[\s,]*")
-NEXT_EVENT = re.compile(r'\{\s*"(?:ph|name|cat|pid|tid|ts|args|id)"\s*:')
-BARE_WORD = re.compile(r"(:\s*)(?:N/A|-?nan|-?inf|undefined)(?=\s*[,}\]])", re.IGNORECASE)
+NEXT_EVENT = re.compile(
+    r'(?<=[\[,}])\s*(?=\{\s*"(?:ph|name|cat|pid|tid|ts|dur|args|id)"\s*:)'
+    r'|(?<=\})\s*(?=\]\s*(?:,\s*"|\}|$))'
+)
+"""Where an event begins (an object after a colon is another's arguments), or their list ends."""
+NEXT_KEY = re.compile(r'\n\s{0,4}(?="[^"\n]+"\s*:)|(?="traceEvents"\s*:\s*\[)')
+"""Where a top-level key stands: at the start of a line, or the one that matters anywhere."""
+BARE_WORD = re.compile(
+    r"([:\[,]\s*)(?:N/A|[-+]?nan|[-+]?inf(?:inity)?|undefined)(?=\s*[,}\]])", re.IGNORECASE
+)
 EMPTY_VALUE = re.compile(r'(":)\s*(?=[,}])')
 TRAILING_COMMA = re.compile(r",(\s*[}\]])")
-BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrtu])|\\u(?![0-9a-fA-F]{4})')
+ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
+
+
+_DAMAGE = (ValueError, RecursionError)
+"""What decoding raises: not JSON; a number of thousands of digits; brackets thousands deep."""
 
 
 class _CutOffError(Exception):
@@ -68,40 +82,66 @@ class Document:
 
     def _object(self) -> Iterator[dict[str, Any]]:
         while (character := self._next_character()) and character != "}":
-            key = self._value() if character == '"' else None
-            if not isinstance(key, str) or self._next_character() != ":":
-                self.is_truncated = self.is_json
-                return
-            self._at += 1
+            key = self._key(character)
+            if key is None:
+                if not self._skipped_to_key():
+                    return
+                continue
             self.is_json = True
             starts_with = self._next_character(over=SPACE)
             if key == EVENTS_KEY and starts_with == "[":
                 self._at += 1
                 self.has_events_key = True
                 yield from self._list()
-            elif starts_with == ",":
+            elif starts_with in {",", "}"}:
                 self.metadata[key] = None  # `"key": ,` (pytorch#172353)
             elif not self._metadata(key):
                 return
+        self.is_json |= character == "}"
         self.is_truncated |= character != "}"
+
+    def _key(self, character: str) -> str | None:
+        """Return the key at the cursor and step behind its colon; None where there is none."""
+        if character != '"':
+            return None
+        try:
+            key = self._value()
+        except (*_DAMAGE, _CutOffError):
+            return None
+        if self._next_character() != ":":
+            return None
+        self._at += 1
+        return readable(str(key))
+
+    def _skipped_to_key(self) -> bool:
+        """Pass over what is no key to the next one; False, and truncated, where there is none."""
+        end = self._found(NEXT_KEY) if self.is_json else None
+        if end is None:
+            self.is_truncated = self.is_json
+            return False
+        self._skip(end - self._at)
+        return True
 
     def _metadata(self, key: str) -> bool:
         try:
             self.metadata[key] = _plain(self._value())
-        except (ValueError, _CutOffError):
-            return self._skip_metadata()
+        except (*_DAMAGE, _CutOffError):
+            return self._salvaged_metadata(key)
         return True
 
-    def _skip_metadata(self) -> bool:
-        """Pass over a damaged top-level value, to the key at the start of a later line."""
-        following = re.compile(r'\n\s{0,4}(?="[^"\n]+"\s*:)')
-        match = following.search(self._text, self._at)
-        self.skipped_count += 1
-        if match is None:
-            self.is_truncated = True
-            return False
-        self.skipped_characters += match.end() - self._at
-        self._at = match.end()
+    def _salvaged_metadata(self, key: str) -> bool:
+        """Repair a top-level value or skip it; go on at the next key, if there is one."""
+        end = self._found(NEXT_KEY)
+        behind = "" if end is None else self._text[end:]
+        self._text = _repaired(":" + self._text[self._at : end])[1:] + behind
+        self._at = 0
+        try:
+            self.metadata[key] = _plain(self._value())
+        except (*_DAMAGE, _CutOffError):
+            self._skip(len(self._text) - len(behind))
+            self.is_truncated |= end is None
+            return end is not None
+        self.repaired_count += 1
         return True
 
     def _list(self) -> Iterator[dict[str, Any]]:
@@ -111,12 +151,8 @@ class Document:
                 return
             try:
                 event = self._value()
-            except _CutOffError:
-                self.is_truncated = True
-                self._at = len(self._text)
-                return
-            except ValueError:
-                event = self._salvaged()
+            except (*_DAMAGE, _CutOffError) as error:
+                event = self._salvaged(is_cut_off=isinstance(error, _CutOffError))
             if isinstance(event, dict):
                 yield event
             elif event is not None:
@@ -126,9 +162,11 @@ class Document:
     def _value(self) -> Any:  # noqa: ANN401 (a JSON value is anything)
         """Return the value at the cursor and step behind it; read more text as it needs."""
         while True:
+            counted = self.not_a_number_count
             try:
                 value, end = self._scan(self._text, self._at)
             except json.JSONDecodeError as error:
+                self.not_a_number_count = counted
                 if not self._is_cut_off(error):
                     raise
                 if self._ended:
@@ -136,6 +174,7 @@ class Document:
                 self._fill()
                 continue
             if end >= len(self._text) - NEAR_END and not self._ended:
+                self.not_a_number_count = counted
                 self._fill()  # a number at the very end may go on in the next piece
                 continue
             self._at = end
@@ -148,23 +187,40 @@ class Document:
         is_open_text = error.msg.startswith("Unterminated string")
         return is_open_text or error.pos >= len(self._text) - NEAR_END
 
-    def _salvaged(self) -> Any:  # noqa: ANN401
+    def _salvaged(self, *, is_cut_off: bool) -> Any:  # noqa: ANN401
         """Repair the event at the cursor, or skip it; either way go to the next one."""
-        following = NEXT_EVENT.search(self._text, self._at + 1)
-        end = following.start() if following else len(self._text)
-        while following is not None and self._text[following.start() - 1] == ":":
-            following = NEXT_EVENT.search(self._text, following.start() + 1)
-            end = following.start() if following else len(self._text)
+        end = self._found(NEXT_EVENT)
         fragment = self._text[self._at : end]
-        self._at = end
+        repaired = _repaired(fragment)
         try:
-            value, _ = self._scan(_repaired(fragment))
-        except json.JSONDecodeError:
-            self.skipped_count += 1
-            self.skipped_characters += len(fragment)
+            value, size = self._scan(repaired)
+        except _DAMAGE:
+            if is_cut_off and end is None:
+                self._at = len(self._text)
+            else:
+                self._skip(len(fragment))
             return None
         self.repaired_count += 1
+        self._at += len(fragment)
+        if rest := repaired[size:].strip(", \t\r\n"):
+            self._text = rest + self._text[self._at :]  # an event with a first key unheard of
+            self._at = 0
         return value
+
+    def _skip(self, characters: int) -> None:
+        self._at += characters
+        self.skipped_count += 1
+        self.skipped_characters += characters
+
+    def _found(self, pattern: re.Pattern[str]) -> int | None:
+        """Return where the next match behind the cursor ends; read on until there is one."""
+        while True:
+            match = pattern.search(self._text, self._at + 1)
+            rest = len(self._text) - (match.end() if match else self._at)
+            # near the buffer's end the match of a longer text may be another one
+            if self._ended or (match and rest > NEAR_MATCH) or rest > LONGEST_VALUE_CHARACTERS:
+                return match.end() if match else None
+            self._fill()
 
     def _next_character(self, over: re.Pattern[str] = SPACE_AND_COMMAS) -> str:
         """Step over what `over` matches; return the character there, or "" at the end."""
@@ -194,18 +250,18 @@ class Document:
 
 def _repaired(fragment: str) -> str:
     """Mend the damages that exporters are known to write (kineto#105, #336, pytorch#172353)."""
-    text = BAD_ESCAPE.sub(r"\\\\", fragment)
+    text = ESCAPE.sub(lambda escape: escape[0] if len(escape[0]) > 1 else r"\\", fragment)
     text = BARE_WORD.sub(r"\1null", text)
     text = EMPTY_VALUE.sub(r"\1 null", text)
     return TRAILING_COMMA.sub(r"\1", text)
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401
-    """Turn numbers kept as text into floats, all the way down."""
-    if isinstance(value, NumberText):
-        return float(value)
+    """Turn numbers kept as text into floats and broken text into whole, all the way down."""
+    if isinstance(value, str):
+        return float(value) if isinstance(value, NumberText) else readable(value)
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {readable(key): _plain(item) for key, item in value.items()}
     return value

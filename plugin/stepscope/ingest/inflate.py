@@ -57,9 +57,11 @@ class Inflater:
         """Inflate one gzip member after another; stop, and say so, where the stream breaks."""
         member = zlib.decompressobj(GZIP_WINDOW)
         while piece:
+            before = member.copy()
             try:
                 text = member.decompress(piece, PIECE_BYTES * 8)
             except zlib.error as error:
+                yield from _before_damage(before, piece)
                 self.damage = f"is damaged ({error})"
                 return
             if text:
@@ -67,10 +69,20 @@ class Inflater:
             piece = member.unconsumed_tail
             if member.eof:
                 piece = member.unused_data.lstrip(b"\0") or self._read()
-                if piece and not piece.startswith(GZIP_MAGIC):
-                    return  # padding or a foreign tail after the last member
+                if not piece.startswith(GZIP_MAGIC):
+                    return  # the end, or padding or a foreign tail after the last member
                 member = zlib.decompressobj(GZIP_WINDOW)
-                if not piece:
-                    return
             piece = piece or self._read()
-        self.damage = "ends in the middle"
+        if rest := member.flush():
+            yield rest
+        if not member.eof:
+            self.damage = "ends in the middle"
+
+
+def _before_damage(member: "zlib._Decompress", piece: bytes) -> Iterator[bytes]:
+    """Yield what can be inflated before the damage: zlib gives nothing of a call that fails."""
+    try:
+        for place in range(len(piece)):
+            yield member.decompress(piece[place : place + 1])
+    except zlib.error:
+        return

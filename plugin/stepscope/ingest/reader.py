@@ -13,7 +13,11 @@ Progress = Callable[[int, int, int], None]
 """Called with bytes read of the file, the file's bytes, and events so far."""
 
 EVENTS_A_REPORT = 20_000
+BROKEN = frozenset({"truncated-gzip", "truncated-json"})
 RECORD_AGAIN = "Record it again, or copy it again from where it was written"
+REACH_ACTIVE_STEPS = "Call profiler.step() in the loop, and let the schedule reach its active steps"
+EXPORT = "Give a file written by torch.profiler (export_chrome_trace)"
+GIVE_A_TRACE = "Give a file written by torch.profiler (.pt.trace.json or .pt.trace.json.gz)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,24 +64,16 @@ def _read(path: str, inflater: Inflater, size: int, progress: Progress | None) -
 def _unusable(
     path: str, size: int, document: Document, incidents: tuple[Incident, ...]
 ) -> UnreadableError:
-    if size == 0:
-        return UnreadableError(path, "the file is empty", RECORD_AGAIN)
-    if document.has_events_key:
-        return UnreadableError(
-            path,
-            "is a trace without a single event" if not incidents else incidents[0].message,
-            "Call profiler.step() in the loop, and let the schedule reach its active steps",
-        )
-    if document.is_json:
-        return UnreadableError(
-            path,
-            "is JSON, but no torch profiler trace: it has no traceEvents",
-            "Give a file written by torch.profiler (export_chrome_trace)",
-        )
-    return UnreadableError(
-        path,
-        "is no trace: it is not JSON",
-        "Give a file written by torch.profiler (.pt.trace.json or .pt.trace.json.gz)",
+    is_broken = any(incident.kind in BROKEN for incident in incidents)
+    complaints = (
+        (size == 0, "the file is empty", RECORD_AGAIN),
+        (is_broken, "the file ends before its first event", RECORD_AGAIN),
+        (document.has_events_key, "is a trace without a single event", REACH_ACTIVE_STEPS),
+        (document.is_json, "is JSON, but no torch profiler trace: it has no traceEvents", EXPORT),
+        (True, "is no trace: it is not JSON", GIVE_A_TRACE),
+    )
+    return next(
+        UnreadableError(path, message, remedy) for applies, message, remedy in complaints if applies
     )
 
 
