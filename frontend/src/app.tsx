@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useEffect, useSyncExternalStore } from 'react';
+import { type ReactNode, useEffect, useRef, useSyncExternalStore } from 'react';
 import { useRuns } from './api/queries';
 import type { Runs } from './api/types.gen';
 import { onReload } from './host/reload';
@@ -39,6 +39,12 @@ export function App(): ReactNode {
   const isVisible = useSyncExternalStore(visibleStore.subscribe, visibleStore.current);
   const client = useQueryClient();
   const runs = useRuns(isVisible);
+  const wasVisible = useRef(isVisible);
+  useEffect(() => {
+    // Polling rested while nobody could see the page: catch up at once.
+    if (isVisible && !wasVisible.current) void client.invalidateQueries({ queryKey: ['runs'] });
+    wasVisible.current = isVisible;
+  }, [client, isVisible]);
   useEffect(() => onReload(() => void client.invalidateQueries()), [client]);
   if (runs.data) {
     return (

@@ -13,6 +13,8 @@ const client = new QueryClient({
     queries: {
       // A recording does not change while it is shown; TensorBoard's reload asks for all of it anew.
       staleTime: 60_000,
+      // A machine without a network still reaches itself: never wait for the browser to be “online”.
+      networkMode: 'always',
       retry: shouldRetry,
       retryDelay: 1500,
       refetchOnWindowFocus: false,

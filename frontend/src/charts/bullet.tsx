@@ -6,7 +6,7 @@ interface Props {
   readonly label: string;
   readonly help: string;
   readonly value: number | null;
-  /** Beside the share: `14.2 GB of 34.1 GB`. */
+  /** In place of the share: `14.2 GB`. */
   readonly text?: string | undefined;
   /** Why there is no value, and what would record it. */
   readonly note?: string | undefined;

@@ -68,7 +68,7 @@ function optionsOf(props: StepColumnsProps): echarts.EChartsCoreOption {
     grid: { left: 56, right: 8, top: 12, bottom: 26 },
     tooltip: {
       trigger: 'axis',
-      axisPointer: { type: 'shadow', shadowStyle: { color: cssVariable('--hover') } },
+      axisPointer: { type: 'shadow', z: -1, shadowStyle: { color: cssVariable('--hover') } },
       backgroundColor: cssVariable('--raised'),
       borderColor: cssVariable('--line'),
       textStyle: { color: cssVariable('--text'), fontSize: 12.5 },

@@ -15,7 +15,9 @@ function regexMatcher(source: string, flags: string): Matcher {
     const expression = new RegExp(source, flags.replaceAll(/[gy]/g, ''));
     return { kind: 'test', test: (text) => expression.test(text.slice(0, LONGEST_TESTED)) };
   } catch (error) {
-    return { kind: 'invalid', message: error instanceof Error ? error.message : String(error) };
+    const words = error instanceof Error ? error.message : String(error);
+    // Browsers begin with “Invalid regular expression: /…/: ”, which the page says already.
+    return { kind: 'invalid', message: words.split(': ').at(-1) ?? words };
   }
 }
 

@@ -57,16 +57,19 @@ describe('inside TensorBoard', () => {
     expect(store.current().view).toBe('kernels');
   });
 
-  it('goes back with Back', () => {
-    const host = hostWindow('#stepscope&p.stepscope.view=advice');
-    const store = storeIn(host);
-    const changed = vi.fn();
-    store.subscribe(changed);
-    store.write({ ...HOME, view: 'kernels' }, 'push');
-    host.back();
-    expect(store.current().view).toBe('advice');
-    expect(changed).toHaveBeenCalledTimes(2);
-  });
+  it.each(['#stepscope', '', '#stepscope&p.stepscope.view=advice'])(
+    'goes back with Back to %s',
+    (start) => {
+      const host = hostWindow(start);
+      const store = storeIn(host);
+      const changed = vi.fn();
+      store.subscribe(changed);
+      store.write({ ...HOME, view: 'kernels' }, 'push');
+      host.back();
+      expect(store.current().view).toBe('advice');
+      expect(changed).toHaveBeenCalledTimes(2);
+    },
+  );
 
   it('says again what it shows when the user comes back to the tab', () => {
     const host = hostWindow('#stepscope');

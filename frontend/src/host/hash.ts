@@ -44,7 +44,8 @@ function within(tensorboard: Host): Target {
 
 /** Keeps the location, writes it into the URL, and hears when Back or the user changes it. */
 export function createHashStore(target: Target): HashStore {
-  let location = target.read() ?? parseHash('');
+  const found = target.read();
+  let location = found ?? parseHash('');
   const listeners = new Set<() => void>();
 
   const put = (mode: 'push' | 'replace'): void => {
@@ -54,14 +55,17 @@ export function createHashStore(target: Target): HashStore {
     else history.replaceState(history.state, '', target.format(location));
   };
 
+  // A bare `#stepscope` says what is shown from the start, so that Back can lead here again.
+  if (found === null) put('replace');
+
   const changedOutside = (): void => {
     if (!target.isShown()) return;
-    const found = target.read();
-    if (found === null) {
+    const next = target.read();
+    if (next === null) {
       put('replace'); // back on our tab with a bare `#stepscope`: say again what is shown
       return;
     }
-    location = found;
+    location = next;
     for (const listener of listeners) listener();
   };
   target.window.addEventListener('popstate', changedOutside);

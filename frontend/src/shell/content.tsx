@@ -103,6 +103,9 @@ function ViewPage({ selection }: { readonly selection: Selection }): ReactNode {
   const { Page } = view;
   return (
     <ErrorBoundary what={view.title} key={`${view.id} ${selection.span.trace}`}>
+      <h1 className="visually-hidden">
+        {view.title} of {selection.run.name}, {selection.worker.name}, span {selection.span.label}
+      </h1>
       <Suspense fallback={<Skeleton />}>
         <Page selection={selection} />
       </Suspense>

@@ -24,7 +24,7 @@ const FIGURES: readonly (readonly [ShareField, string, string])[] = [
 
 function Memory({ device }: { readonly device: DeviceReport }): ReactNode {
   const { memory_peak_bytes: peak, memory_capacity_bytes: capacity, notes } = device;
-  const help = 'The most memory in use at once, of what the device has.';
+  const help = 'The most memory in use at once; the bar is its share of what the device has.';
   const isMeasured = peak !== null && capacity !== null && capacity > 0;
   if (peak !== null && !isMeasured) {
     return (
@@ -42,7 +42,7 @@ function Memory({ device }: { readonly device: DeviceReport }): ReactNode {
       label="Memory peak"
       help={help}
       value={isMeasured ? peak / capacity : null}
-      text={isMeasured ? `${bytes(peak)} of ${bytes(capacity)}` : undefined}
+      text={isMeasured ? bytes(peak) : undefined}
       note={notes.memory_peak_bytes ?? notes.memory_capacity_bytes}
     />
   );
@@ -61,6 +61,7 @@ function Device({
         <h2>{device.name}</h2>
         <p>
           {label} {device.id}
+          {device.memory_capacity_bytes !== null && `, ${bytes(device.memory_capacity_bytes)}`}
         </p>
       </div>
       {FIGURES.map(([field, title, help]) => (

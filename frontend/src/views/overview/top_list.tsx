@@ -12,11 +12,11 @@ interface Props {
   readonly rows: readonly TopRow[];
 }
 
-function Row({ row }: { readonly row: TopRow }): ReactNode {
+function Row({ row, isName }: { readonly row: TopRow; readonly isName: boolean }): ReactNode {
   return (
     <li>
       <Goto to={{ view: row.view, search: row.search }} className="top-row" title={row.name}>
-        <span className="top-name mono">{shortName(row.name)}</span>
+        <span className={isName ? 'top-name mono' : 'top-name'}>{shortName(row.name)}</span>
         <span className="top-detail">{row.detail}</span>
         <span className="top-value" title={quantityExact(row.value, row.unit)}>
           {quantity(row.value, row.unit)}
@@ -45,7 +45,7 @@ export function TopList({ title, view, rows }: Props): ReactNode {
         <ol>
           {rows.map((row, at) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: gaps may share a name; the list is fixed
-            <Row key={at} row={row} />
+            <Row key={at} row={row} isName={view !== null} />
           ))}
         </ol>
       )}

@@ -24,7 +24,8 @@ export function Cell({ column, value, scale, title }: Props): ReactNode {
         <span
           className="share-bar"
           aria-hidden="true"
-          style={{ width: `${scale > 0 ? (value / scale) * 100 : 0}%` }}
+          // The digits stand at the right of the bar, never on it.
+          style={{ width: `calc((100% - 76px) * ${scale > 0 ? value / scale : 0})` }}
         />
       )}
       <span className={value === null ? 'cell-none' : 'cell-text'}>{text}</span>

@@ -4,7 +4,7 @@ import { type CellValue, quantity, quantityExact } from '../../core/format';
 import { isNumeric } from '../../core/units';
 import { Copy } from '../copy';
 import { Drawer } from '../drawer';
-import { cellOf, wholeName } from './rows';
+import { cellOf, WHOLE_NAME, wholeName } from './rows';
 
 interface FieldProps {
   readonly column: Column;
@@ -33,11 +33,11 @@ interface Props {
 
 /** Everything that a row holds, hidden columns too, with every digit. */
 export function RowDrawer({ table, at, close }: Props): ReactNode {
-  const [first, ...others] = table.columns;
+  const [first, ...others] = table.columns.filter((column) => column.key !== WHOLE_NAME);
   if (!first) return null;
   const name = wholeName(table, at);
   return (
-    <Drawer title={`${first.label} details`} close={close}>
+    <Drawer title="Details" close={close}>
       <p className="field-name mono">{name}</p>
       <Copy text={name} label="Copy name" />
       <dl className="fields">

@@ -69,7 +69,7 @@ const NUMBER_PX = 100;
 function widthOf(column: Column, at: number): number {
   if (at === 0) return NAME_PX;
   if (!isNumeric(column.unit)) return TEXT_PX;
-  return Math.max(NUMBER_PX, column.label.length * 7.4 + 38) + (column.unit === 'share' ? 24 : 0);
+  return Math.max(NUMBER_PX, column.label.length * 7.4 + 38) + (column.unit === 'share' ? 44 : 0);
 }
 
 const STEPS: Readonly<Record<string, number>> = {

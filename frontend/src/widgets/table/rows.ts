@@ -13,7 +13,7 @@ export function cellOf(table: Table, column: string, at: number): CellValue {
 }
 
 /** Where the API sends a short name to show and, beside it, the whole one. */
-const WHOLE_NAME = 'full_name';
+export const WHOLE_NAME = 'full_name';
 
 /** A row's name, whole. */
 export function wholeName(table: Table, at: number): string {

@@ -156,7 +156,7 @@ describe('details', () => {
   it('open with a click, hold every value with every digit, and close with Escape', async () => {
     show();
     await userEvent.click(screen.getByText('aten::conv2d'));
-    const drawer = screen.getByRole('complementary', { name: 'name details' });
+    const drawer = screen.getByRole('complementary', { name: 'Details' });
     expect(within(drawer).getByText('90,000 ns')).toBeTruthy();
     expect(within(drawer).getByText('extra')).toBeTruthy();
     await userEvent.keyboard('{Escape}');
