@@ -114,6 +114,10 @@ class Source:
         if column is not None and column.values.dtype == np.int64:
             at, has = _places(column, rows)
             return np.where(has, column.values[at], MISSING)
+        if column is not None and column.texts is not None:
+            at, has = _places(column, rows)
+            parsed = np.array([_as_whole(text) for text in column.texts], dtype=np.int64)
+            return np.where(has, parsed[column.values[at]], MISSING)
         values = self.number(key, rows, *aliases)
         return np.where(np.isnan(values), MISSING, np.nan_to_num(values)).astype(np.int64)
 
@@ -187,6 +191,18 @@ def _places(column: ArgumentColumn, rows: Rows) -> tuple[NDArray[np.int64], NDAr
 
 
 _NUMBER = re.compile(r"^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*$")
+
+
+_WHOLE_NUMBER = re.compile(r"^\s*[-+]?\d{1,19}\s*$", re.ASCII)
+
+
+def _as_whole(text: str) -> int:
+    """Return a whole number without a detour over floats: some exporters write ids as text."""
+    if _WHOLE_NUMBER.match(text):
+        number = int(text)
+        return number if -(2**63) <= number < 2**63 else MISSING
+    value = _as_number(text)
+    return int(value) if abs(value) < 2**63 else MISSING
 
 
 def _as_number(text: str) -> float:
