@@ -1,17 +1,14 @@
 import type { ReactNode } from 'react';
 import type { HealthItem } from '../api/types.gen';
 import { count } from '../core/format';
+import { sentence } from '../core/sentence';
 import { SeverityBadge } from './badge';
 import { Copy } from './copy';
+import { Prose } from './prose';
 import './health.css';
 
 /** One line of code, as against a sentence. */
 const isCode = (remedy: string): boolean => /[()=]/.test(remedy) && !/[.!?]$/.test(remedy.trim());
-
-const sentence = (text: string): string => {
-  const first = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.!?]$/.test(first) ? first : `${first}.`;
-};
 
 /** What a reader should know of the file itself: damage, too few steps, what was not recorded. */
 export function Health({ items }: { readonly items: readonly HealthItem[] }): ReactNode {
@@ -24,9 +21,14 @@ export function Health({ items }: { readonly items: readonly HealthItem[] }): Re
           <li key={item.kind + item.message}>
             <SeverityBadge severity={item.severity} />
             <p>
-              {sentence(item.message)}
+              <Prose text={sentence(item.message)} />
               {item.count > 1 && <span className="muted"> ({count(item.count)}×)</span>}
-              {!isCode(item.remedy) && <span className="muted"> {item.remedy}</span>}
+              {!isCode(item.remedy) && (
+                <span className="muted">
+                  {' '}
+                  <Prose text={item.remedy} />
+                </span>
+              )}
             </p>
             {isCode(item.remedy) && (
               <span className="remedy">

@@ -72,6 +72,13 @@ describe('evidence', () => {
   });
 });
 
+it('sets code in a text as code, and nothing as markup', () => {
+  const report = runReport([outcome({ message: 'Use `non_blocking=True` <b>now</b>.' })]);
+  renderInPage(<Advice report={report} recording={here} />);
+  expect(screen.getByText('non_blocking=True').tagName).toBe('CODE');
+  expect(screen.getByText(/<b>now<\/b>/)).toBeTruthy();
+});
+
 describe('savings', () => {
   it('are said in time and share, and never where there is none', () => {
     const report = runReport([

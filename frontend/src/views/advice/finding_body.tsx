@@ -21,6 +21,7 @@ import { Code } from '../../widgets/code';
 import { Copy } from '../../widgets/copy';
 import { Goto, placeOf } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
+import { Prose } from '../../widgets/prose';
 import { findingMarkdown } from './markdown';
 
 const MOST_EVENTS = 10;
@@ -108,12 +109,16 @@ function FixSection({ fix }: { readonly fix: Fix }): ReactNode {
   return (
     <section className="fix">
       <h4>Fix</h4>
-      <p>{fix.summary}</p>
+      <p>
+        <Prose text={fix.summary} />
+      </p>
       {fix.code !== '' && <Code code={fix.code} language={fix.language} />}
       {fix.verify !== '' && (
         <>
           <h4>How to see that it worked</h4>
-          <p>{fix.verify}</p>
+          <p>
+            <Prose text={fix.verify} />
+          </p>
         </>
       )}
       {fix.caveats.length > 0 && (
@@ -121,7 +126,9 @@ function FixSection({ fix }: { readonly fix: Fix }): ReactNode {
           <h4>Mind</h4>
           <ul>
             {fix.caveats.map((caveat) => (
-              <li key={caveat}>{caveat}</li>
+              <li key={caveat}>
+                <Prose text={caveat} />
+              </li>
             ))}
           </ul>
         </>
@@ -140,7 +147,9 @@ function Reckoning({ claim, step }: ReckoningProps): ReactNode {
   return (
     <section>
       <h4>How the saving was reckoned</h4>
-      <p>{claim.method}</p>
+      <p>
+        <Prose text={claim.method} />
+      </p>
       <p className="muted">
         Alone {duration(claim.gross_ns)} {per}; {durationRange(claim.net_low_ns, claim.net_high_ns)}{' '}
         ({share(claim.net_share)}) once time that other findings also claim has been given to one.
@@ -207,8 +216,12 @@ export function FindingBody({ outcome, run, step, also }: Props): ReactNode {
     <div className="finding-body">
       <div className="finding-columns">
         <div>
-          <p className="finding-message">{outcome.message}</p>
-          <p>{outcome.why}</p>
+          <p className="finding-message">
+            <Prose text={outcome.message} />
+          </p>
+          <p>
+            <Prose text={outcome.why} />
+          </p>
           <EvidenceTable rows={outcome.evidence} />
           {outcome.claim && <Reckoning claim={outcome.claim} step={step} />}
         </div>

@@ -1,19 +1,21 @@
 import type { ReactNode } from 'react';
 import type { Outcome } from '../../api/types.gen';
 import { count } from '../../core/format';
+import { sentence } from '../../core/sentence';
 import { Code } from '../../widgets/code';
 import { Icon } from '../../widgets/icon';
+import { Prose } from '../../widgets/prose';
+import { byLack } from './outcomes';
 
 interface Props {
   readonly outcomes: readonly Outcome[];
-  /** True where it is what the user should read next. */
-  readonly isOpen?: boolean;
 }
 
 interface FoldProps extends Props {
   readonly title: string;
   readonly note: string;
-  readonly children: (outcome: Outcome) => ReactNode;
+  readonly isOpen?: boolean;
+  readonly children: ReactNode;
 }
 
 function Fold({ title, note, outcomes, isOpen = false, children }: FoldProps): ReactNode {
@@ -26,18 +28,26 @@ function Fold({ title, note, outcomes, isOpen = false, children }: FoldProps): R
         <span className="tag">{count(outcomes.length)}</span>
         <span className="fold-note">{note}</span>
       </summary>
-      <ul>
-        {outcomes.map((outcome) => (
-          <li key={outcome.rule}>
-            <div className="other-head">
-              <strong>{outcome.title}</strong>
-              <code className="rule-name">{outcome.rule}</code>
-            </div>
-            {children(outcome)}
-          </li>
-        ))}
-      </ul>
+      <ul>{children}</ul>
     </details>
+  );
+}
+
+function Check({
+  outcome,
+  words,
+}: {
+  readonly outcome: Outcome;
+  readonly words: string;
+}): ReactNode {
+  return (
+    <li className="check">
+      <strong>{outcome.title}</strong>
+      <span className="check-words">
+        <Prose text={sentence(words)} />
+      </span>
+      <code className="rule-name">{outcome.rule}</code>
+    </li>
   );
 }
 
@@ -45,13 +55,20 @@ function Fold({ title, note, outcomes, isOpen = false, children }: FoldProps): R
 export function Passed({ outcomes }: Props): ReactNode {
   return (
     <Fold title="Passed" note="checked, and within bounds" outcomes={outcomes}>
-      {(outcome) => outcome.message !== '' && <p>{outcome.message}</p>}
+      {outcomes.map((outcome) => (
+        <Check key={outcome.rule} outcome={outcome} words={outcome.message} />
+      ))}
     </Fold>
   );
 }
 
-/** Checks that this recording gives no ground for, with what would. */
-export function NotApplicable({ outcomes, isOpen = false }: Props): ReactNode {
+interface NotApplicableProps extends Props {
+  /** True where it is what the user should read next. */
+  readonly isOpen: boolean;
+}
+
+/** Checks that this recording gives no ground for, by what they lack, with what would record it. */
+export function NotApplicable({ outcomes, isOpen }: NotApplicableProps): ReactNode {
   return (
     <Fold
       title="Not applicable"
@@ -59,12 +76,23 @@ export function NotApplicable({ outcomes, isOpen = false }: Props): ReactNode {
       outcomes={outcomes}
       isOpen={isOpen}
     >
-      {(outcome) => (
-        <>
-          <p>{outcome.reason}</p>
-          {outcome.remedy && <Code code={outcome.remedy} />}
-        </>
-      )}
+      {byLack(outcomes).map((lack) => (
+        <li key={lack.reason + lack.remedy} className="lack">
+          <div>
+            <strong>
+              <Prose text={sentence(lack.reason)} />
+            </strong>
+            <ul className="lack-rules">
+              {lack.outcomes.map((outcome) => (
+                <li key={outcome.rule} title={outcome.rule}>
+                  {outcome.title}
+                </li>
+              ))}
+            </ul>
+          </div>
+          {lack.remedy !== '' && <Code code={lack.remedy} />}
+        </li>
+      ))}
     </Fold>
   );
 }
@@ -72,7 +100,9 @@ export function NotApplicable({ outcomes, isOpen = false }: Props): ReactNode {
 export function Suppressed({ outcomes }: Props): ReactNode {
   return (
     <Fold title="Suppressed" note="switched off by you" outcomes={outcomes}>
-      {(outcome) => <p>{outcome.reason}</p>}
+      {outcomes.map((outcome) => (
+        <Check key={outcome.rule} outcome={outcome} words={outcome.reason ?? ''} />
+      ))}
     </Fold>
   );
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { claim, outcome } from '../../../tests/samples';
-import { alsoFound, emptiness, foundElsewhere, sorted } from './outcomes';
+import { alsoFound, byLack, emptiness, foundElsewhere, sorted } from './outcomes';
 
 const here = { worker: 'worker0', span: '1' };
 
@@ -37,6 +37,22 @@ describe('one recording', () => {
     expect(alsoFound(outcomes, 'x', here).map((each) => each.worker)).toEqual(['worker1']);
     expect(foundElsewhere(outcomes, here).map((each) => [each.rule, each.worker])).toEqual([
       ['y', 'worker2'],
+    ]);
+  });
+});
+
+describe('what is not applicable', () => {
+  it('is told once for all checks that lack the same', () => {
+    const lacking = (rule: string, reason: string) =>
+      outcome({ rule, status: 'not-applicable', reason, remedy: null });
+    const lacks = byLack([
+      lacking('a', 'no loader'),
+      lacking('b', 'no device'),
+      lacking('c', 'no device'),
+    ]);
+    expect(lacks.map((lack) => [lack.reason, lack.outcomes.map((each) => each.rule)])).toEqual([
+      ['no device', ['b', 'c']],
+      ['no loader', ['a']],
     ]);
   });
 });

@@ -81,6 +81,27 @@ export function emptiness(outcomes: Sorted, health: readonly HealthItem[]): Empt
   return isDamaged || failed.length > 0 || isBlind ? 'cannot-tell' : 'healthy';
 }
 
+export interface Lack {
+  readonly reason: string;
+  readonly remedy: string;
+  readonly outcomes: readonly Outcome[];
+}
+
+/** Checks that lack the same thing, together: what most of them lack comes first. */
+export function byLack(outcomes: readonly Outcome[]): readonly Lack[] {
+  const lacks = new Map<string, Outcome[]>();
+  for (const outcome of outcomes) {
+    const key = JSON.stringify([outcome.reason ?? '', outcome.remedy ?? '']);
+    lacks.set(key, [...(lacks.get(key) ?? []), outcome]);
+  }
+  return [...lacks]
+    .map(([key, own]) => {
+      const [reason, remedy] = JSON.parse(key) as [string, string];
+      return { reason, remedy, outcomes: own };
+    })
+    .sort((a, b) => b.outcomes.length - a.outcomes.length);
+}
+
 export function reportOf(report: RunReport, recording: Recording): WorkerReport | undefined {
   return report.workers.find(
     (worker) => worker.name === recording.worker && worker.span === recording.span,

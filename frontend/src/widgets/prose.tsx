@@ -1,0 +1,19 @@
+import type { ReactNode } from 'react';
+
+interface Props {
+  readonly text: string;
+}
+
+/** Plain text in which `backticks` set code; nothing else in it means anything. */
+export function Prose({ text }: Props): ReactNode {
+  return text.split(/`([^`\n]+)`/).map((part, at) =>
+    at % 2 === 1 ? (
+      // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a fixed text never move
+      <code key={at} className="inline-code">
+        {part}
+      </code>
+    ) : (
+      part
+    ),
+  );
+}
