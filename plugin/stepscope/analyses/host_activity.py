@@ -11,14 +11,14 @@ NOTHING = "no recorded activity"
 
 @computed
 def main_thread(trace: Trace) -> str:
-    """Return the thread that runs the loop: that of the steps, else the one with most operators."""
+    """Return the thread that runs the loop: that of the steps, else the one with most calls."""
     if len(trace.steps):
         return str(trace.steps["thread"].iloc[0])
-    calls = trace.host_calls
-    if not len(calls):
-        return ""
-    codes = calls["thread"].cat.codes.to_numpy()
-    return str(calls["thread"].cat.categories[int(np.bincount(codes).argmax())])
+    for calls in (trace.host_calls, trace.runtime_calls):
+        if len(calls):
+            codes = calls["thread"].cat.codes.to_numpy()
+            return str(calls["thread"].cat.categories[np.bincount(codes).argmax()])
+    return ""
 
 
 def activity_during(trace: Trace, start_ns: int, end_ns: int) -> str:

@@ -8,7 +8,7 @@ from stepscope.analyses.data_stalls import data_stalls, slowest
 from stepscope.analyses.window import window
 from stepscope.quantities import count, duration, share
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Claim, Finding, Rule
+from stepscope.rules import Claim, Finding, Rule, severity_of
 from stepscope.trace import Trace
 
 ITERATOR = "_SingleProcessDataLoaderIter"
@@ -30,6 +30,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     if exposed < options.least_share:
         return
     yield Finding(
+        severity=severity_of(exposed) or "info",
         message=(
             f"{count(len(stalls.rows), 'batch was', 'batches were')} loaded in the training process "
             f"(num_workers=0): {duration(within.per_step(stalls.exposed_ns))}"

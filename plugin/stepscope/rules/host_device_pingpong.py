@@ -32,8 +32,9 @@ class Options:
     least_bytes: int = 4096
     """Smaller tensors are scalars and flags: `item-sync` answers for those."""
     least_steps: int = 2
+    """Steps that hold a pair: once may be an accident, or a validation."""
     least_pairs: int = 3
-    """Without steps."""
+    """Pairs in all, where they are in one step or there are no steps."""
     shown_count: int = 10
 
 

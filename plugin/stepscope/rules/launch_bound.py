@@ -24,6 +24,7 @@ class Options:
     critical_at: float = 0.30
     """xprof: 3 and 15 % of the step in kernel launches."""
     least_kernels: int = 50
+    """A step: with fewer there is nothing to fuse."""
     python_share: float = 0.30
     """Of the gaps, between operators: then it is Python, not the dispatcher."""
     stacks_per_operator: float = 3.0

@@ -19,6 +19,7 @@ class Options:
     """Busy shares below which to speak."""
 
     warn_below: float = 0.70
+    """Loops that keep their device busy reach 70 to 98 % in public traces."""
     critical_below: float = 0.50
     """torch-tb-profiler and Nsight speak at 50 %; TraceLens at 85 %, xprof at 90 %."""
 

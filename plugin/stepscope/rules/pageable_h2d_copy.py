@@ -27,7 +27,9 @@ class Options:
     least_copy_bytes: int = 64_000
     """Smaller copies are bound by latency, which pinning does not change."""
     least_step_bytes: int = 1_000_000
+    """A step: Nsight Systems lists every pageable copy, which is noise."""
     least_host_share: float = 0.01
+    """Of the window, in the calls: then even fewer bytes are worth pinning."""
     shown_count: int = 10
 
 

@@ -27,6 +27,7 @@ class Options:
     most: int = 8
     """SageMaker's BatchSize rule looks at utilisation alone; the size keeps it from large batches."""
     busy_below: float = 0.70
+    """Of the window: `low-gpu-utilization`'s threshold."""
     dispatch_least: float = 0.10
     """Share of the window lost to dispatch (`launch-bound`'s threshold)."""
     kernel_below_ns: int = 10_000

@@ -1,0 +1,272 @@
+"""Each rule against its own cases, `tests/rules/<name>.yml`, and the laws that all rules keep.
+
+A case is a sentence with a trace (`trace:` rows, `schedule:`, or both; see `tracebuild`) and the
+whole answer: `finds:` every finding, or `not_applicable:` a part of the reason. A finding says
+
+    severity, confidence   as they are shown
+    saves_ns               [gross, least net, most net] a step; left out where nothing is claimed
+    evidence               label: value, for the labels that matter
+    message                the whole sentence; or `says:` parts of it
+    fix_says, fix_omits    parts of the fix's words and code, and what must not be in them
+
+`near: least_share` says that the trace lies close to that option's threshold: the answer must be
+another one when the threshold is moved by a tenth (by one, where it is a small number).
+"""
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import loading
+import tracebuild
+from stepscope import dialects, rules
+from stepscope.advise import outcomes_of
+from stepscope.report import Outcome
+from stepscope.rules import Rule
+from stepscope.trace import Trace
+
+HERE = Path(__file__).parent
+PACKAGE = Path(rules.__path__[0]).parent
+RULES = {rule.id.replace("-", "_"): rule for rule in rules.all_rules()}
+ABOUT_THE_RULE = ("rule", "never_not_applicable", "never_in_2021", "never_on_amd")
+"""Keys of a document that are no cases."""
+NO_THRESHOLDS = ("shown_count",)
+SMALL = 20
+
+
+def documents() -> dict[str, dict[str, Any]]:
+    return {path.stem: yaml.safe_load(path.read_text()) for path in sorted(HERE.glob("*.yml"))}
+
+
+def cases_of(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {name: case for name, case in document.items() if name not in ABOUT_THE_RULE}
+
+
+def cases() -> Iterator[Any]:
+    for stem, document in documents().items():
+        for name, case in cases_of(document).items():
+            yield pytest.param(stem, case, id=f"{stem}: {name}")
+
+
+def trace_of(case: dict[str, Any]) -> Trace:
+    document = tracebuild.document(
+        rows=case.get("trace", ()),
+        schedule=case.get("schedule"),
+        metadata=case.get("metadata"),
+    )
+    return loading.trace_of(document=document)
+
+
+def outcomes(rule: Rule[Any], trace: Trace) -> list[Outcome]:
+    return outcomes_of(trace, [rule])
+
+
+@pytest.mark.parametrize(("stem", "case"), list(cases()))
+def test_a_case_has_the_answer_that_it_states(stem: str, case: dict[str, Any]) -> None:
+    found = outcomes(RULES[stem], trace_of(case))
+    if "not_applicable" in case:
+        [outcome] = found
+        assert outcome.status == "not-applicable", outcome
+        assert case["not_applicable"] in (outcome.reason or "")
+        assert case.get("remedy", "") in (outcome.remedy or "")
+        assert bool(outcome.remedy) == ("remedy" in case)
+        return
+    assert [outcome.status for outcome in found] == (
+        ["found"] * len(case["finds"]) or ["passed"]
+    ), found
+    for outcome, expected in zip(found, case["finds"], strict=False):
+        check_finding(outcome, expected)
+
+
+def check_finding(outcome: Outcome, expected: dict[str, Any]) -> None:
+    known = {"severity", "confidence", "saves_ns", "evidence", "message", "says"}
+    assert expected.keys() <= known | {"fix_says", "fix_omits"}, expected.keys()
+    assert (outcome.severity, outcome.confidence) == (expected["severity"], expected["confidence"])
+    claim = outcome.claim
+    saved = claim and [claim.gross_ns, claim.net_low_ns, claim.net_high_ns]
+    assert saved == expected.get("saves_ns")
+    values = {evidence.label: evidence.value for evidence in outcome.evidence}
+    for label, value in expected.get("evidence", {}).items():
+        assert label in values, (label, values)
+        is_number = isinstance(value, int | float)
+        assert values[label] == (pytest.approx(value, rel=1e-3) if is_number else value), label
+    if "message" in expected:
+        assert outcome.message == expected["message"]
+    for part in expected.get("says", ()):
+        assert part in outcome.message
+    fix = outcome.fix
+    assert fix is not None
+    words = "\n".join((fix.summary, fix.code, fix.verify, *fix.caveats))
+    for part in expected.get("fix_says", ()):
+        assert part in words
+    for part in expected.get("fix_omits", ()):
+        assert part not in words
+
+
+def near_cases() -> Iterator[Any]:
+    for stem, document in documents().items():
+        for name, case in cases_of(document).items():
+            if "near" in case:
+                yield pytest.param(stem, case, id=f"{stem}: {name}")
+
+
+@pytest.mark.parametrize(("stem", "case"), list(near_cases()))
+def test_a_case_near_a_threshold_turns_over_when_it_moves(stem: str, case: dict[str, Any]) -> None:
+    rule, trace = RULES[stem], trace_of(case)
+    answer = answer_of(rule, trace)
+    moved = [
+        answer_of(dataclasses.replace(rule, options=options), trace)
+        for options in moved_options(rule.options, case["near"])
+    ]
+    assert any(each != answer for each in moved)
+
+
+def answer_of(rule: Rule[Any], trace: Trace) -> object:
+    return [
+        (each.status, each.severity, each.confidence, each.claim is None, each.fix, each.message)
+        for each in outcomes(rule, trace)
+    ]
+
+
+def moved_options(options: Any, name: str) -> Iterator[Any]:
+    value = getattr(options, name)
+    for factor in (0.9, 1.1):
+        step = -1 if factor < 1 else 1
+        is_small = isinstance(value, int) and value < SMALL
+        moved = value + step if is_small else type(value)(value * factor)
+        yield dataclasses.replace(options, **{name: moved})
+
+
+# Completeness
+
+
+@pytest.mark.parametrize("stem", sorted(RULES))
+def test_a_rule_has_cases_in_which_it_fires_is_silent_and_does_not_apply(stem: str) -> None:
+    path = HERE / f"{stem}.yml"
+    assert path.exists(), f"rule {stem} has no cases: write tests/rules/{stem}.yml"
+    document = yaml.safe_load(path.read_text())
+    assert document["rule"] == RULES[stem].id
+    found = cases_of(document).values()
+    assert any(case.get("finds") for case in found), "no case in which it fires"
+    assert any(case.get("finds") == [] for case in found), "no case in which it stays silent"
+    declared = "never_not_applicable" in document
+    assert declared != any("not_applicable" in case for case in found)
+    assert any("message" in finding for case in found for finding in case.get("finds") or ()), (
+        "no case that states the whole message"
+    )
+
+
+@pytest.mark.parametrize("stem", sorted(RULES))
+def test_every_threshold_has_a_case_on_each_side(stem: str) -> None:
+    near = cases_of(documents()[stem])
+    for field in dataclasses.fields(RULES[stem].options):
+        if field.name in NO_THRESHOLDS:
+            continue
+        beside = [case for case in near.values() if case.get("near") == field.name]
+        assert len(beside) >= 2, f"{stem}: {field.name} needs a case on each side"
+        answers = {json.dumps([case["finds"]] if "finds" in case else None) for case in beside}
+        assert len(answers) > 1, f"{stem}: {field.name} has the same answer on both sides"
+
+
+@pytest.mark.parametrize("stem", sorted(RULES))
+def test_a_rule_fires_on_todays_format_on_that_of_2021_and_on_amd(stem: str) -> None:
+    document = documents()[stem]
+    firing = [case for case in cases_of(document).values() if case.get("finds")]
+    machines = {machine_of(case) for case in firing}
+    assert machines - {"v100-2021", "mi250"}
+    assert ("v100-2021" in machines) != ("never_in_2021" in document)
+    assert ("mi250" in machines) != ("never_on_amd" in document)
+
+
+def machine_of(case: dict[str, Any]) -> str:
+    schedule = case.get("schedule")
+    return schedule.get("machine", "h100") if isinstance(schedule, dict) else "h100"
+
+
+def test_no_case_is_left_of_a_rule_that_is_gone() -> None:
+    assert set(documents()) == set(RULES)
+
+
+# Laws of all rules
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=sorted(RULES))
+def test_a_rule_says_all_that_its_card_shows(rule: Rule[Any]) -> None:
+    for text in (rule.title, rule.category, rule.why, rule.fix.summary, rule.origin, rule.since):
+        assert text.strip()
+    assert not rule.title.endswith(".")
+    assert rule.why.endswith(".")
+    assert rule.links
+    for link in rule.links:
+        assert link.startswith("https://"), link
+
+
+@pytest.mark.parametrize("stem", sorted(RULES))
+def test_a_rule_is_named_as_its_file(stem: str) -> None:
+    assert (PACKAGE / "rules" / f"{stem}.py").exists()
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", RULES[stem].id)
+
+
+@pytest.mark.parametrize("stem", sorted(RULES))
+def test_options_are_frozen_defaulted_and_explained(stem: str) -> None:
+    options = RULES[stem].options
+    assert dataclasses.is_dataclass(options)
+    assert type(options).__doc__
+    fields = dataclasses.fields(options)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(options, fields[0].name, 0)
+    text = (PACKAGE / "rules" / f"{stem}.py").read_text()
+    for field in fields:
+        assert isinstance(field.default, int | float)
+        if field.name not in NO_THRESHOLDS:
+            explained = rf'^    {field.name}: \w+ = [\d._]+\n    """'
+            assert re.search(explained, text, re.MULTILINE), f"{stem}: {field.name} has no words"
+
+
+def test_priorities_put_special_causes_before_general_ones() -> None:
+    by_priority = sorted(rules.all_rules(), key=lambda rule: rule.priority)
+    order = [rule.id for rule in by_priority]
+    assert len({rule.priority for rule in by_priority}) == len(by_priority)
+    for special, general in (
+        ("dataloader-no-workers", "dataloader-bound"),
+        ("pageable-h2d-copy", "exposed-h2d-copy"),
+        ("host-device-pingpong", "blocking-d2h-copy"),
+        ("item-sync", "launch-bound"),
+        ("gpu-idle-gap", "launch-bound"),
+    ):
+        assert order.index(special) < order.index(general)
+    assert [rule.id for rule in by_priority if rule.is_symptom] == order[-2:]
+
+
+MARKUP = re.compile(r"</?[a-zA-Z][^>]*>|&[a-z]+;|</")
+
+
+@pytest.mark.parametrize(("stem", "case"), list(cases()))
+def test_a_finding_is_words_and_numbers_never_markup(stem: str, case: dict[str, Any]) -> None:
+    for outcome in outcomes(RULES[stem], trace_of(case)):
+        evidence = [text for each in outcome.evidence for text in (each.label, str(each.value))]
+        for text in (outcome.title, outcome.message, outcome.why, outcome.reason or "", *evidence):
+            assert not MARKUP.search(text), text
+        if outcome.status == "found":
+            assert outcome.message.endswith(".")
+            assert "  " not in outcome.message
+            assert outcome.fix is not None
+            assert outcome.fix.verify, "a finding says how to see that its fix worked"
+
+
+def test_only_the_dialects_name_a_vendor() -> None:
+    vendors = {each.name for each in dialects.all_dialects().values()} - {"cpu", "generic"}
+    words = "|".join(sorted(vendors | {"nvidia", "amd"}))
+    named = re.compile(
+        rf"dialect\.name\b|dialect\.vendor\s*[=!]=|[=!]=\s*[\"'](?:{words})[\"']", re.IGNORECASE
+    )
+    for folder in ("rules", "analyses"):
+        for path in (PACKAGE / folder).glob("*.py"):
+            hits = [line for line in path.read_text().splitlines() if named.search(line)]
+            assert not hits, f"{path.name}: {hits}"
