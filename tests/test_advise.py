@@ -1,0 +1,337 @@
+"""The engine: outcomes, their order, and savings that never count a nanosecond twice."""
+
+import dataclasses
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loading import trace_of
+from stepscope import intervals, rules
+from stepscope.advise import advise, outcomes_of
+from stepscope.analyses.window import window
+from stepscope.errors import MissingDataError
+from stepscope.intervals import Intervals
+from stepscope.report import Confidence, Fix, Outcome, Severity
+from stepscope.rules import Claim, Finding, Rule, severity_of
+from stepscope.trace import Run, Trace
+
+STEP_US = 1000
+STEP_COUNT = 3
+WINDOW_NS = STEP_COUNT * STEP_US * 1000
+
+
+def steps(count: int = STEP_COUNT) -> Trace:
+    """Steps of 1,000 us, nothing else: claims are what the fake rules say."""
+    return trace_of(
+        [["user_annotation", f"ProfilerStep#{n}", n * STEP_US, STEP_US] for n in range(count)]
+    )
+
+
+TRACE = steps()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """None."""
+
+
+def rule(name: str, *findings: Finding, priority: int = 50, is_symptom: bool = False) -> Rule[Any]:
+    def check(_trace: Trace, _options: Options) -> Iterable[Finding]:
+        return findings
+
+    return Rule(
+        id=name,
+        title=name,
+        category="fake",
+        why="Because.",
+        fix=Fix(summary="Do it."),
+        options=Options(),
+        check=check,
+        priority=priority,
+        is_symptom=is_symptom,
+    )
+
+
+def raising(name: str, error: Exception) -> Rule[Any]:
+    def check(_trace: Trace, _options: Options) -> Iterator[Finding]:
+        yield Finding(message="before it broke", severity="critical")
+        raise error
+
+    return dataclasses.replace(rule(name), check=check)
+
+
+def times(*spans: tuple[int, int]) -> Intervals:
+    array = np.array(spans, dtype=np.int64).reshape(-1, 2)
+    return intervals.union(array[:, 0], array[:, 1])
+
+
+def claiming(*spans: tuple[int, int], **options: Any) -> Finding:
+    severity: Severity | None = options.pop("severity", "info")
+    return Finding(
+        message="claims",
+        severity=severity,
+        claim=Claim(intervals=times(*spans), method="As measured.", **options),
+    )
+
+
+def by_rule(outcomes: Iterable[Outcome]) -> dict[str, Outcome]:
+    return {outcome.rule: outcome for outcome in outcomes}
+
+
+# Statuses
+
+
+def test_a_rule_that_raises_is_one_failed_outcome_and_hides_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    broken = raising("broken", ZeroDivisionError("division by zero"))
+    sound = rule("sound", claiming((0, 500)))
+    with caplog.at_level(logging.ERROR):
+        report = advise(Run(name="run", workers=(TRACE,)), [broken, sound])
+    assert [(each.rule, each.status) for each in report.outcomes] == [
+        ("sound", "found"),
+        ("broken", "failed"),
+    ]
+    failed = by_rule(report.outcomes)["broken"]
+    assert failed.reason == "ZeroDivisionError('division by zero')"
+    assert (failed.severity, failed.claim, failed.message) == (None, None, "")
+    assert "rule broken failed" in caplog.text
+    assert "division by zero" in caplog.text, "the traceback is in the log"
+    assert report.workers[0].verdict
+
+
+def test_missing_data_is_not_applicable_with_reason_and_remedy() -> None:
+    missing = raising("missing", MissingDataError("no shapes", "record_shapes=True"))
+    [outcome] = outcomes_of(TRACE, [missing])
+    assert outcome.status == "not-applicable"
+    assert (outcome.reason, outcome.remedy) == ("no shapes", "record_shapes=True")
+    [bare] = outcomes_of(TRACE, [raising("missing", MissingDataError("no shapes"))])
+    assert (bare.reason, bare.remedy) == ("no shapes", None)
+
+
+def test_no_finding_is_passed_and_several_are_several() -> None:
+    assert [each.status for each in outcomes_of(TRACE, [rule("quiet")])] == ["passed"]
+    two = outcomes_of(TRACE, [rule("loud", claiming((0, 9)), claiming((9, 18)))])
+    assert [each.status for each in two] == ["found", "found"]
+
+
+def test_an_outcome_carries_the_rules_words_and_a_findings_own_fix_goes_before() -> None:
+    own = Finding(message="m", severity="info", fix=Fix(summary="Do this instead."))
+    [general] = outcomes_of(TRACE, [rule("a", claiming((0, 9)))])
+    [special] = outcomes_of(TRACE, [rule("a", own)])
+    assert general.fix == Fix(summary="Do it.")
+    assert special.fix == Fix(summary="Do this instead.")
+    assert (general.title, general.category, general.why) == ("a", "fake", "Because.")
+
+
+# Severity and confidence
+
+
+@pytest.mark.parametrize(
+    ("share", "severity"),
+    [
+        (0.0, None),
+        (0.0099, None),
+        (0.01, "info"),
+        (0.0499, "info"),
+        (0.05, "warning"),
+        (0.1999, "warning"),
+        (0.2, "critical"),
+        (1.0, "critical"),
+    ],
+)
+def test_severity_is_the_recoverable_share(share: float, severity: Severity | None) -> None:
+    assert severity_of(share) == severity
+    found = outcomes_of(TRACE, [rule("a", claiming((0, round(share * WINDOW_NS)), severity=None))])
+    assert [each.severity for each in found] == [severity], "hidden below the lowest: passed"
+
+
+def test_time_outside_the_window_makes_nothing_serious() -> None:
+    beyond = claiming((-10 * WINDOW_NS, 0), (WINDOW_NS, 9 * WINDOW_NS), severity=None)
+    assert [each.status for each in outcomes_of(TRACE, [rule("a", beyond)])] == ["passed"]
+
+
+@pytest.mark.parametrize("given_severity", ["critical", None])
+def test_low_confidence_is_never_critical(given_severity: Severity | None) -> None:
+    doubtful = dataclasses.replace(
+        claiming((0, WINDOW_NS), severity=given_severity), confidence="low"
+    )
+    [outcome] = outcomes_of(TRACE, [rule("a", doubtful)])
+    assert (outcome.severity, outcome.confidence) == ("warning", "low")
+
+
+@pytest.mark.parametrize(
+    ("count", "own", "shown"),
+    [
+        (0, "high", "medium"),
+        (1, "high", "medium"),
+        (2, "high", "medium"),
+        (2, "medium", "medium"),
+        (2, "low", "low"),
+        (3, "high", "high"),
+        (3, "low", "low"),
+    ],
+)
+def test_confidence_is_high_from_three_steps_on(
+    count: int, own: Confidence, shown: Confidence
+) -> None:
+    trace = steps(count) if count else trace_of([["cpu_op", "aten::mm", 0, 10]])
+    finding = Finding(message="m", severity="info", confidence=own)
+    assert [each.confidence for each in outcomes_of(trace, [rule("a", finding)])] == [shown]
+
+
+# Order
+
+
+def test_outcomes_are_ordered_causes_first() -> None:
+    span = STEP_US * 1000
+    chosen = [
+        rule("z-symptom", Finding(message="m", severity="critical"), is_symptom=True),
+        rule("a-quiet"),
+        raising("a-missing", MissingDataError("none")),
+        raising("b-broken", ValueError("no")),
+        rule("covered", claiming((0, span), severity="critical"), priority=60),
+        rule("small", claiming((span, span + 10), severity="warning"), priority=10),
+        rule("large", claiming((0, span), severity="warning"), priority=10),
+        rule("note", Finding(message="m", severity="info")),
+        rule("worst", claiming((2 * span, 2 * span + 5), severity="critical")),
+    ]
+    report = advise(Run(name="run", workers=(TRACE,)), chosen)
+    assert [outcome.rule for outcome in report.outcomes] == [
+        "worst",
+        "large",
+        "small",
+        "note",
+        "covered",
+        "z-symptom",
+        "b-broken",
+        "a-quiet",
+        "a-missing",
+    ]
+
+
+def test_every_worker_has_its_outcomes_and_its_report() -> None:
+    first, second = (dataclasses.replace(TRACE, worker=name) for name in ("rank0", "rank1"))
+    report = advise(Run(name="run", workers=(first, second)), [rule("a", claiming((0, 9)))])
+    assert [each.worker for each in report.outcomes] == ["rank0", "rank1"]
+    assert [each.name for each in report.workers] == ["rank0", "rank1"]
+    assert advise(Run(name="none"), [rule("a")]).outcomes == ()
+
+
+def test_all_rules_run_by_default() -> None:
+    report = advise(Run(name="run", workers=(TRACE,)))
+    assert {outcome.rule for outcome in report.outcomes} == {r.id for r in rules.all_rules()}
+
+
+# The resolver
+
+
+def test_a_nanosecond_goes_to_the_special_cause_and_the_general_one_says_so() -> None:
+    special = rule("special", claiming((0, 600)), priority=10)
+    apart = rule("apart", claiming((2000, 2300)), priority=20)
+    general = rule("general", claiming((300, 1200)), priority=30)
+    found = by_rule(outcomes_of(TRACE, [general, special, apart]))
+    claims = {name: each.claim for name, each in found.items() if each.claim}
+    assert claims["special"].gross_ns == 200, "per step: 600 of 3"
+    assert claims["special"].method == "As measured."
+    assert claims["general"].gross_ns == 300
+    assert (claims["general"].net_low_ns, claims["general"].net_high_ns) == (150, 200)
+    assert claims["general"].method == "As measured. 100 ns of it is counted under special."
+
+
+def test_the_sure_part_alone_is_won_at_least() -> None:
+    finding = claiming((0, 900), low=1.0, low_intervals=times((0, 300)))
+    [outcome] = outcomes_of(TRACE, [rule("a", finding)])
+    assert outcome.claim is not None
+    assert (outcome.claim.net_low_ns, outcome.claim.net_high_ns) == (100, 300)
+
+
+def test_without_steps_figures_are_of_the_window() -> None:
+    trace = trace_of([["cpu_op", "aten::mm", 0, 10]])
+    [outcome] = outcomes_of(trace, [rule("a", claiming((0, 4000), low=0.5))])
+    assert outcome.claim is not None
+    assert (outcome.claim.gross_ns, outcome.claim.net_low_ns) == (4000, 2000)
+    assert outcome.claim.net_share == pytest.approx(0.4)
+
+
+SPAN = st.tuples(st.integers(-WINDOW_NS // 10, WINDOW_NS), st.integers(0, WINDOW_NS // 2)).map(
+    lambda pair: (pair[0], pair[0] + pair[1])
+)
+SHARE = st.floats(0, 1, allow_nan=False)
+
+
+@st.composite
+def fakes(draw: st.DrawFn) -> list[Rule[Any]]:
+    """Rules that claim whatever, some the same as others, with any shares and priorities."""
+    found = []
+    for number in range(draw(st.integers(1, 6))):
+        spans = draw(st.lists(SPAN, max_size=4))
+        part = draw(st.none() | st.lists(SPAN, max_size=2).map(lambda s: times(*s)))
+        finding = claiming(*spans, low=draw(SHARE), high=draw(SHARE), low_intervals=part)
+        found.append(rule(f"rule-{number}", finding, priority=draw(st.integers(0, 3))))
+    return found
+
+
+def claims_of(chosen: list[Rule[Any]]) -> dict[str, Any]:
+    return {each.rule: each.claim for each in outcomes_of(TRACE, chosen) if each.claim}
+
+
+@given(fakes())
+def test_savings_sum_to_no_more_than_the_window(chosen: list[Rule[Any]]) -> None:
+    claims = claims_of(chosen)
+    rounding = len(claims)
+    assert sum(claim.net_high_ns for claim in claims.values()) <= STEP_US * 1000 + rounding
+    assert sum(claim.net_share for claim in claims.values()) <= 1 + 1e-9
+    for claim in claims.values():
+        assert 0 <= claim.net_low_ns <= claim.net_high_ns <= claim.gross_ns
+
+
+@given(fakes())
+def test_each_nanosecond_is_given_once(chosen: list[Rule[Any]]) -> None:
+    """With shares of 1 the nets are exactly the union of all claims, within the window."""
+    findings = [(each, f) for each in chosen for f in each.check(TRACE, each.options)]
+    sets = [f.claim.intervals for _, f in findings if f.claim]
+    whole = [
+        rule(each.id, claiming(*(tuple(span) for span in spans.tolist())), priority=each.priority)
+        for (each, _), spans in zip(findings, sets, strict=True)
+    ]
+    outcomes = outcomes_of(TRACE, whole)
+    claimed = intervals.merged(*sets)
+    inside = intervals.clip(claimed, 0, WINDOW_NS)
+    shares = sum(each.claim.net_share for each in outcomes if each.claim)
+    assert shares * WINDOW_NS == pytest.approx(intervals.duration_ns(inside), abs=1)
+
+
+@given(fakes(), st.lists(SPAN, max_size=4))
+def test_a_rule_of_later_priority_changes_no_other_net(
+    chosen: list[Rule[Any]], spans: list[tuple[int, int]]
+) -> None:
+    before = claims_of(chosen)
+    after = claims_of([rule("later", claiming(*spans), priority=99), *chosen])
+    assert {name: claim for name, claim in after.items() if name != "later"} == before
+
+
+@given(fakes(), st.randoms(use_true_random=False))
+def test_the_order_in_which_rules_run_does_not_matter(chosen: list[Rule[Any]], random: Any) -> None:
+    shuffled = list(chosen)
+    random.shuffle(shuffled)
+    assert claims_of(shuffled) == claims_of(chosen)
+
+
+@given(st.integers(-(10**6), 10**6), fakes())
+def test_moving_the_clock_changes_nothing(shift_us: int, chosen: list[Rule[Any]]) -> None:
+    """Times are from the trace's first event, so a shifted file is the same file."""
+    shifted = trace_of(
+        [
+            ["user_annotation", f"ProfilerStep#{n}", 10**7 + shift_us + n * STEP_US, STEP_US]
+            for n in range(STEP_COUNT)
+        ]
+    )
+    assert window(shifted) == window(TRACE)
+    assert {e.rule: e.claim for e in outcomes_of(shifted, chosen) if e.claim} == claims_of(chosen)
