@@ -1,4 +1,4 @@
-"""Real traces of many machines and eras: all are read, and every figure adds up to the nanosecond."""
+"""Real traces of many machines and eras: all are read, and every figure adds up exactly."""
 
 import inspect
 from collections.abc import Callable, Iterator

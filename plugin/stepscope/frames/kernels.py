@@ -14,7 +14,7 @@ SCHEMA: Schema = (
     Column("registers_per_thread", "float64", "count", "NaN where not recorded."),
     Column("shared_memory_bytes", "float64", "bytes", "Static and dynamic, a block."),
     Column("blocks_per_sm", "float64", "count", "Blocks over multiprocessors (kineto); NaN: none."),
-    Column("occupancy_share", "float64", "share", "kineto's `est. achieved occupancy %` / 100."),
+    Column("occupancy_share", "float64", "share", "Kineto's `est. achieved occupancy %` / 100."),
     Column("graph", "int64", "id", "The CUDA graph it was replayed from, -1 outside graphs."),
 )
 

@@ -1,5 +1,6 @@
 """What torch's allocators gave and took back, with `profile_memory`."""
 
+import numpy as np
 import pandas as pd
 
 from stepscope.dialects import MEMORY_DEVICES, Kind
@@ -13,7 +14,7 @@ SCHEMA: Schema = (
     Column("bytes", "int64", "bytes", "Allocated; negative where freed."),
     Column("address", "int64", "id", "Where; -1 in traces of torch 1.8."),
     Column("device_type", "category", "text", "`CPU`, `CUDA`, `HIP`, … (c10::DeviceType)."),
-    Column("device_type_code", "int64", "id", "c10::DeviceType's number."),
+    Column("device_type_code", "int64", "id", "The number in c10::DeviceType."),
     Column("device", "int64", "id", "The device's number as the allocator has it; -1 on the CPU."),
     Column(
         "allocated_bytes", "float64", "bytes", "Total allocated after it; NaN before torch 1.10."
@@ -26,7 +27,8 @@ def build(source: Source) -> pd.DataFrame:
     """Return one row an allocation or release, in `SCHEMA` columns, in time's order."""
     rows = source.rows(Kind.MEMORY)
     device_type = source.whole("Device Type", rows)
-    names = [MEMORY_DEVICES.get(int(code), f"type {code}") for code in device_type]
+    codes, place = np.unique(device_type, return_inverse=True)
+    names = [MEMORY_DEVICES.get(int(code), f"type {code}") for code in codes]
     return pd.DataFrame(
         {
             "event": rows,
@@ -34,7 +36,9 @@ def build(source: Source) -> pd.DataFrame:
             "thread": source.thread(rows),
             "bytes": source.whole("Bytes", rows),
             "address": source.whole("Addr", rows),
-            "device_type": pd.Categorical(names),
+            "device_type": pd.Categorical.from_codes(
+                place, categories=pd.Index(names, dtype=object)
+            ),
             "device_type_code": device_type,
             "device": source.whole("Device Id", rows),
             "allocated_bytes": source.number("Total Allocated", rows),

@@ -86,13 +86,11 @@ class Source:
         if column is None:
             return _categorical(np.full(len(rows), MISSING, dtype=np.int32), ())
         at, has = _places(column, rows)
-        if column.texts is None:
-            texts = [
-                str(column.values[i]) if there else None for i, there in zip(at, has, strict=True)
-            ]
-            return pd.Categorical(texts)
-        codes = np.where(has, column.values[at], MISSING)
-        return _categorical(codes, column.texts)
+        texts, codes = column.texts, column.values
+        if texts is None:
+            distinct, codes = np.unique(column.values, return_inverse=True)
+            texts = tuple(str(value) for value in distinct.tolist())
+        return _categorical(np.where(has, codes[at], MISSING), texts)
 
     def number(self, key: str, rows: Rows, *aliases: str) -> NDArray[np.float64]:
         """Return an argument as float64, NaN where an event has none or it is no number."""

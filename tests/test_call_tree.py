@@ -1,0 +1,107 @@
+"""Nesting against slow, obvious versions, and against torch's own tree-building."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from stepscope import call_tree
+
+# (thread, start, duration): short ranges, so that calls nest, touch, cross and are equal
+CALLS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 15), st.integers(0, 10)), max_size=14)
+Calls = list[tuple[int, int, int]]
+
+
+def _columns(calls: Calls) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    thread, start, duration = np.array(calls, dtype=np.int64).reshape(-1, 3).T
+    return thread, start, duration
+
+
+def _order(calls: Calls) -> list[int]:
+    return sorted(range(len(calls)), key=lambda row: (*calls[row][:2], -calls[row][2], row))
+
+
+def _contains(outer: tuple[int, int, int], inner: tuple[int, int, int]) -> bool:
+    end, inner_end = outer[1] + outer[2], inner[1] + inner[2]
+    return outer[0] == inner[0] and outer[1] <= inner[1] < end and inner_end <= end
+
+
+def _slow_parents(calls: Calls) -> list[int]:
+    """Each call's parent: follow the last call and its parents until one contains the call."""
+    parents = [-1] * len(calls)
+    last = {0: -1, 1: -1}
+    for row in _order(calls):
+        thread = calls[row][0]
+        candidate = last[thread]
+        while candidate >= 0 and not _contains(calls[candidate], calls[row]):
+            candidate = parents[candidate]
+        parents[row] = candidate
+        last[thread] = row
+    return parents
+
+
+@given(CALLS)
+def test_nest_is_the_slow_version(calls: Calls) -> None:
+    nesting = call_tree.nest(*_columns(calls))
+    parents = _slow_parents(calls)
+    assert nesting.parent.tolist() == parents
+    for row, parent in enumerate(parents):
+        depth = nesting.depth[row]
+        assert depth == (0 if parent < 0 else nesting.depth[parent] + 1)
+        children = [calls[child][2] for child, above in enumerate(parents) if above == row]
+        assert nesting.self_ns[row] == max(0, calls[row][2] - sum(children))
+
+
+@given(CALLS)
+def test_a_parent_contains_its_children_wholly(calls: Calls) -> None:
+    for row, parent in enumerate(call_tree.nest(*_columns(calls)).parent):
+        assert parent < 0 or _contains(calls[parent], calls[row])
+
+
+@given(CALLS)
+def test_nest_is_torchs_tree(calls: Calls) -> None:
+    profiler_util = pytest.importorskip("torch.autograd.profiler_util")
+    events = profiler_util.EventList(
+        profiler_util.FunctionEvent(
+            id=row, name=str(row), thread=thread, start_us=start, end_us=start + duration
+        )
+        for row, (thread, start, duration) in enumerate(calls)
+    )
+    events._populate_cpu_children()  # noqa: SLF001 (the tree behind key_averages)
+    theirs: list[Any] = [event.cpu_parent.id if event.cpu_parent else -1 for event in events]
+    assert call_tree.nest(*_columns(calls)).parent.tolist() == theirs
+
+
+def _slow_enclosing(outer: Calls, inner: Calls) -> list[int]:
+    """The call that began last of those that were running when the inner one began."""
+    found = []
+    for thread, start, _ in inner:
+        running = [
+            (begin, -duration, row)
+            for row, (where, begin, duration) in enumerate(outer)
+            if where == thread and begin <= start < begin + duration
+        ]
+        found.append(max(running)[2] if running else -1)
+    return found
+
+
+@given(CALLS, CALLS)
+def test_enclosing_is_the_slow_version(outer: Calls, inner: Calls) -> None:
+    def spans(
+        calls: Calls,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        thread, start, duration = _columns(calls)
+        return thread, start, start + duration
+
+    assert call_tree.enclosing(spans(outer), spans(inner)).tolist() == _slow_enclosing(outer, inner)
+
+
+def test_stacks_thousands_deep_are_no_recursion() -> None:
+    depth = 50_000
+    start = np.arange(depth, dtype=np.int64)
+    nesting = call_tree.nest(np.zeros(depth, dtype=np.int64), start, 2 * (depth - start))
+    assert nesting.depth.tolist() == list(range(depth))
+    assert nesting.self_ns.sum() == 2 * depth

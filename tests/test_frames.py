@@ -1,0 +1,323 @@
+"""Frames: every column is as its schema says, of every era's words, and nothing is lost."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from loading import columns_of, trace_of
+from stepscope.dialects import Kind
+from stepscope.frames import (
+    Schema,
+    copies,
+    device_events,
+    host_calls,
+    kernels,
+    memory_events,
+    python_calls,
+    runtime_calls,
+    steps,
+)
+from stepscope.trace import Trace, trace_from_columns
+
+US = 1000
+FRAMES: dict[str, Schema] = {
+    "host_calls": host_calls.SCHEMA,
+    "runtime_calls": runtime_calls.SCHEMA,
+    "device_events": device_events.SCHEMA,
+    "kernels": kernels.SCHEMA,
+    "copies": copies.SCHEMA,
+    "memory": memory_events.SCHEMA,
+    "python_calls": python_calls.SCHEMA,
+    "steps": steps.SCHEMA,
+}
+UNITS = {"", "ns", "bytes", "share", "count", "id", "text"}
+MODERN: list[list[Any]] = [
+    ["user_annotation", "ProfilerStep#3", 0, 100],
+    ["python_function", "train.py(7): step", 1, 90, {"Python id": 1, "Python parent id": None}],
+    ["python_function", "nn.Module: Linear_0", 2, 80, {"Python id": 2, "Python parent id": 1}],
+    [
+        "cpu_op",
+        "aten::addmm",
+        5,
+        50,
+        {
+            "Input Dims": [[2, 3], [3, 4]],
+            "Input type": ["float", "float"],
+            "Concrete Inputs": ["", "1"],
+            "Sequence number": 12,
+        },
+    ],
+    ["cpu_op", "aten::copy_", 10, 20],
+    ["cuda_runtime", "cudaLaunchKernel", 12, 3, {"correlation": 9}],
+    ["cuda_driver", "cuLaunchKernelEx", 13, 1, {"correlation": 10}],
+    ["gpu_user_annotation", "ProfilerStep#3", 20, 70],
+    [
+        "kernel",
+        "gemm",
+        30,
+        10,
+        {
+            "correlation": 9,
+            "grid": [4, 1, 1],
+            "block": [128, 1, 1],
+            "registers per thread": 40,
+            "shared memory": 1024,
+            "blocks per SM": 0.25,
+            "est. achieved occupancy %": 12,
+            "graph id": 5,
+        },
+    ],
+    ["kernel", "ncclDevKernel_AllReduce", 40, 5, {"blocks per SM": -3.0}],
+    ["gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 50, 5, {"bytes": 4096}],
+    ["gpu_memset", "Memset (Device)", 60, 5, {"bytes": 64}],
+    [
+        "cpu_instant_event",
+        "[memory]",
+        15,
+        None,
+        {
+            "Bytes": -512,
+            "Addr": 2**47,
+            "Device Type": 1,
+            "Device Id": 0,
+            "Total Allocated": 7,
+            "Total Reserved": 9,
+        },
+    ],
+    ["ac2g", "ac2g", 12, None, {"ph": "s", "id": 9}],
+    ["overhead", "Activity Buffer Request", 70, 5],
+]
+OLD: list[list[Any]] = [
+    ["Operator", "ProfilerStep#3", 0, 100],
+    ["Operator", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, 3],
+    ["Operator", "aten::addmm", 5, 50, {"Input dims": [[2, 3]], "Call stack": "a.py(3): f"}],
+    ["Runtime", "cudaLaunchKernel", 12, 3, {"correlation": 9}],
+    ["Kernel", "gemm", 30, 10, {"correlation": 9}],
+    ["Memcpy", "Memcpy DtoH (Device -> Pageable)", 50, 5],
+    ["Memset", "Memset (Device)", 60, 5],
+    ["Kernel", "never filled in", 0, 0, {"ph": "X"}],
+]
+EMPTY: list[list[Any]] = [["Trace", "PyTorch Profiler (0)", 0, 10]]
+
+
+def _old() -> Trace:
+    start = 1_623_143_089_861_000
+    rows = [[row[0], row[1], row[2] + start * bool(row[3]), *row[3:]] for row in OLD]
+    return trace_of(rows)
+
+
+TRACES = {"modern": lambda: trace_of(MODERN), "old": _old, "empty": lambda: trace_of(EMPTY)}
+
+
+@pytest.mark.parametrize("era", TRACES)
+@pytest.mark.parametrize("name", FRAMES)
+def test_every_column_is_there_with_its_type(name: str, era: str) -> None:
+    frame = getattr(TRACES[era](), name)
+    schema = FRAMES[name]
+    assert list(frame.columns) == [column.name for column in schema]
+    assert {c: str(t) for c, t in frame.dtypes.items()} == {c.name: c.dtype for c in schema}
+    assert list(frame.index) == list(range(len(frame)))
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_every_column_has_a_meaning_and_a_unit(name: str) -> None:
+    for column in FRAMES[name]:
+        assert column.meaning[0].isupper() or column.meaning[0] in "`'", column
+        assert column.meaning.endswith("."), column
+        assert column.unit in UNITS, column
+        for ending in ("ns", "bytes", "share"):
+            if column.name.endswith(f"_{ending}") or column.name == ending:
+                assert column.unit == ending, column
+    assert len({column.name for column in FRAMES[name]}) == len(FRAMES[name])
+
+
+def test_texts_are_objects_whatever_pandas_there_is() -> None:
+    # so that code that reads categories is the same for pandas 2 and 3
+    for name, schema in FRAMES.items():
+        frame = getattr(trace_of(MODERN), name)
+        for column in schema:
+            if column.dtype == "category" and len(frame[column.name].cat.categories):
+                assert frame[column.name].cat.categories.dtype == object, (name, column.name)
+
+
+def _row(frame: pd.DataFrame, name: str) -> dict[str, Any]:
+    (row,) = frame[frame["name"] == name].to_dict("records")
+    return {str(key): value for key, value in row.items()}
+
+
+def test_host_calls_nest_and_keep_their_arguments() -> None:
+    calls = trace_of(MODERN).host_calls
+    assert list(calls["name"]) == ["ProfilerStep#3", "aten::addmm", "aten::copy_"]
+    assert list(calls["parent"]) == [-1, 0, 1]
+    assert list(calls["depth"]) == [0, 1, 2]
+    assert list(calls["self_ns"]) == [50 * US, 30 * US, 20 * US]
+    addmm = _row(calls, "aten::addmm")
+    assert (addmm["input_dims"], addmm["input_types"]) == ("[[2,3],[3,4]]", '["float","float"]')
+    assert (addmm["concrete_inputs"], addmm["sequence_number"]) == ('["","1"]', 12)
+    copy = _row(calls, "aten::copy_")
+    assert pd.isna(copy["input_dims"])
+    assert copy["sequence_number"] == -1
+
+
+def test_kernels_keep_how_they_were_launched() -> None:
+    gemm = _row(trace_of(MODERN).kernels, "gemm")
+    assert (gemm["grid"], gemm["block"]) == ("[4,1,1]", "[128,1,1]")
+    assert (gemm["registers_per_thread"], gemm["shared_memory_bytes"]) == (40, 1024)
+    assert (gemm["blocks_per_sm"], gemm["occupancy_share"]) == (0.25, 0.12)
+    assert (gemm["device"], gemm["stream"], gemm["correlation"], gemm["graph"]) == (0, 7, 9, 5)
+    nccl = _row(trace_of(MODERN).kernels, "ncclDevKernel_AllReduce")
+    assert nccl["is_collective"]
+    assert nccl["graph"] == nccl["correlation"] == -1
+    assert np.isnan(nccl["blocks_per_sm"])  # a negative number is an exporter's overflow
+
+
+def test_device_events_hold_every_kind_and_no_mirror_of_an_annotation() -> None:
+    events = trace_of(MODERN).device_events
+    assert [Kind(kind).name for kind in events["kind"]] == [
+        "KERNEL",
+        "KERNEL",
+        "COPY",
+        "MEMORY_SET",
+    ]
+    assert len(trace_of(MODERN).steps) == 1
+
+
+def test_runtime_calls_are_of_runtime_and_driver() -> None:
+    calls = trace_of(MODERN).runtime_calls
+    assert list(calls["name"]) == ["cudaLaunchKernel", "cuLaunchKernelEx"]
+    assert list(calls["correlation"]) == [9, 10]
+
+
+def test_memory_events_are_exact() -> None:
+    (event,) = trace_of(MODERN).memory.to_dict("records")
+    assert (event["bytes"], event["address"]) == (-512, 2**47)
+    assert (event["device_type"], event["device"]) == ("CUDA", 0)
+    assert (event["allocated_bytes"], event["reserved_bytes"]) == (7, 9)
+
+
+def test_old_words_give_the_same_frames() -> None:
+    old = _old()
+    assert list(old.operators["name"]) == ["aten::addmm"]
+    assert list(old.operators["input_dims"]) == ["[[2,3]]"]
+    assert list(old.operators["call_stack"]) == ["a.py(3): f"]
+    assert len(old.annotations) == 2
+    assert list(old.kernels["name"]) == ["gemm"]  # the one of time 0 and duration 0 was never run
+    assert list(old.copies["direction"]) == ["DtoH"]
+    assert list(old.copies["is_pageable"]) == [True]
+    assert list(old.steps["number"]) == [3]
+    assert old.steps["start_ns"][0] == 0
+
+
+def test_a_category_means_the_same_thread_in_every_frame() -> None:
+    trace = trace_of(
+        [
+            ["cpu_op", "a", 0, 5, {"tid": 3}],
+            ["cpu_op", "b", 0, 5, {"tid": 4}],
+            ["cuda_runtime", "c", 0, 5, {"tid": 4}],
+        ]
+    )
+    code = trace.runtime_calls["thread"].cat.codes[0]
+    names = trace.host_calls["name"][trace.host_calls["thread"].cat.codes == code]
+    assert list(names) == ["b"]
+    assert str(trace.runtime_calls["thread"][0]).endswith("/4")
+
+
+@pytest.mark.parametrize(
+    ("name", "direction", "pageable"),
+    [
+        ("Memcpy HtoD (Pageable -> Device)", "HtoD", True),
+        ("Memcpy DtoH (Device -> Pinned)", "DtoH", False),
+        ("Memcpy DtoD (Device -> Device)", "DtoD", False),
+        ("Memcpy PtoP (Device -> Device)", "PtoP", False),
+        ("CopyHostToDevice", "HtoD", False),
+        ("CopyDeviceToHost", "DtoH", False),
+        ("something else", "other", False),
+    ],
+)
+def test_copies_tell_their_direction(name: str, direction: str, pageable: bool) -> None:  # noqa: FBT001
+    copies_ = trace_of([["gpu_memcpy", name, 0, 5]]).copies
+    assert (list(copies_["direction"]), list(copies_["is_pageable"])) == ([direction], [pageable])
+
+
+@pytest.mark.parametrize(
+    ("names", "numbers"),
+    [
+        (["ProfilerStep#5", "ProfilerStep#6"], [5, 6]),
+        (["ProfilerStep #5"], [5]),
+        (["ProfilerStep#warm up", "ProfilerStep#x"], [0, 1]),
+        (["ProfilerStep#5", "ProfilerStep#5"], [5]),
+        (["Step#5"], []),
+    ],
+)
+def test_steps_are_numbered(names: list[str], numbers: list[int]) -> None:
+    rows = [["user_annotation", name, 10 * place, 5] for place, name in enumerate(names)]
+    assert list(trace_of([*rows, ["cpu_op", "a", 0, 1]]).steps["number"]) == numbers
+
+
+def _from_events(*events: dict[str, Any]) -> Trace:
+    return trace_from_columns(columns_of(json.dumps(list(events))), worker="w")
+
+
+def test_ids_written_as_text_are_exact() -> None:
+    big = 2**60 + 1
+    host = {"ph": "X", "cat": "cuda_runtime", "name": "aLaunch", "ts": 1, "dur": 1}
+    trace = _from_events(
+        host | {"args": {"correlation": str(big)}},
+        host | {"args": {"correlation": "none"}},
+        host | {"args": {"correlation": "7.0"}},
+        host | {"args": {"correlation": "9" * 30}},
+        host,
+    )
+    assert list(trace.runtime_calls["correlation"]) == [big, -1, 7, -1, -1]
+
+
+def test_rows_are_in_the_order_they_began_and_keep_their_place() -> None:
+    trace = trace_of([["cpu_op", name, start, 1] for name, start in (("c", 9), ("a", 1), ("b", 5))])
+    assert list(trace.host_calls["name"]) == ["a", "b", "c"]
+    assert list(trace.host_calls["event"]) == [1, 2, 0]
+    assert list(trace.host_calls["start_ns"]) == [0, 4 * US, 8 * US]
+
+
+def test_events_without_names_threads_or_durations_do_no_harm() -> None:
+    trace = _from_events(
+        {"ph": "X", "cat": "cpu_op", "ts": 1, "dur": 1},
+        {"ph": "X", "cat": "cpu_op", "name": None, "pid": None, "tid": None, "ts": 2, "dur": 1},
+        {"ph": "X", "cat": None, "name": "a", "ts": 2, "dur": 1},
+        {"ph": "X", "cat": "cpu_op", "name": "no duration", "ts": 2},
+        {"ph": "X", "cat": "cpu_op", "name": "no start", "dur": 2},
+        {"ph": "X", "cat": "cpu_op", "name": "negative", "ts": 5, "dur": -3},
+        {"cat": "cpu_op", "name": "a", "ts": 5, "dur": 1},
+    )
+    calls = trace.host_calls
+    assert [None if pd.isna(name) else name for name in calls["name"]] == [
+        None,
+        None,
+        "negative",
+        "a",
+    ]
+    assert list(calls["duration_ns"]) == [US, US, 0, US]
+
+
+def test_times_far_apart_do_not_overflow() -> None:
+    trace = _from_events(
+        {"ph": "X", "cat": "cpu_op", "name": "a", "ts": -(2**52), "dur": 1},
+        {"ph": "X", "cat": "cpu_op", "name": "b", "ts": 2**52, "dur": 1},
+    )
+    assert list(trace.host_calls["name"]) == ["a", "b"]
+    assert (trace.host_calls["end_ns"] > trace.host_calls["start_ns"]).all()
+
+
+def test_an_argument_that_is_a_number_can_be_read_as_text() -> None:
+    trace = trace_of(
+        [
+            ["kernel", "a", 0, 1, {"grid": 5}],
+            ["kernel", "b", 2, 1],
+            ["kernel", "c", 3, 1, {"grid": 4}],
+        ]
+    )
+    grids = trace.kernels["grid"]
+    assert [None if pd.isna(grid) else grid for grid in grids] == ["5", None, "4"]
+    assert grids.cat.categories.dtype == object
