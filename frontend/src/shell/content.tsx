@@ -1,5 +1,6 @@
 import { type ReactNode, Suspense } from 'react';
 import type { Problem, Runs } from '../api/types.gen';
+import { sentence } from '../core/sentence';
 import { useNavigation } from '../state/navigation';
 import type { Selected, Selection } from '../state/selection';
 import { views } from '../views';
@@ -69,8 +70,8 @@ function Unreadable({
           <p>
             <code>{problem.path}</code>
           </p>
-          <p>{problem.message}</p>
-          <p>{problem.remedy}</p>
+          <p>{sentence(problem.message)}</p>
+          <p>{sentence(problem.remedy)}</p>
         </>
       )}
     </Empty>

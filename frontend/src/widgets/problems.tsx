@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import type { Problem } from '../api/types.gen';
 import { plural } from '../core/format';
+import { sentence } from '../core/sentence';
 import { Icon } from './icon';
 import './problems.css';
 
@@ -24,8 +25,8 @@ export function Problems({ problems }: { readonly problems: readonly Problem[] }
         {problems.map((problem) => (
           <li key={problem.path + problem.message}>
             <code>{problem.path}</code>
-            <span>{problem.message}</span>
-            {problem.remedy !== '' && <span className="muted">{problem.remedy}</span>}
+            <span>{sentence(problem.message)}</span>
+            {problem.remedy !== '' && <span className="muted">{sentence(problem.remedy)}</span>}
           </li>
         ))}
       </ul>

@@ -42,7 +42,10 @@ function Check({
 }): ReactNode {
   return (
     <li className="check">
-      <strong>{outcome.title}</strong>
+      <span className={`check-title check-${outcome.status}`}>
+        {outcome.status === 'passed' && <Icon name="passed" size={14} />}
+        {outcome.title}
+      </span>
       <span className="check-words">
         <Prose text={sentence(words)} />
       </span>
@@ -54,7 +57,7 @@ function Check({
 /** Checks that found nothing wrong. */
 export function Passed({ outcomes }: Props): ReactNode {
   return (
-    <Fold title="Passed" note="checked, and within bounds" outcomes={outcomes}>
+    <Fold title="Passed" note="looked for, and not found" outcomes={outcomes}>
       {outcomes.map((outcome) => (
         <Check key={outcome.rule} outcome={outcome} words={outcome.message} />
       ))}
