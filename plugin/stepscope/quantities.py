@@ -10,13 +10,11 @@ _BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 def significant(value: float) -> str:
     """Return a number with three significant digits and no exponent: `0.0123`, `59.3`, `1,204`."""
     size = abs(value)
-    if size >= 100:
-        return f"{value:,.0f}"
-    if size >= 10:
-        return f"{value:.1f}"
-    if size >= 1 or size == 0:
-        return f"{value:.2f}" if size else "0"
-    return f"{value:.3g}" if size >= 1e-4 else "< 0.0001"
+    if not size:
+        return "0"
+    if size < 1e-4:
+        return "< 0.0001"
+    return f"{value:,.0f}" if size >= 99.95 else f"{value:#.3g}"
 
 
 def duration(time_ns: float) -> str:

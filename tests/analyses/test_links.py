@@ -1,0 +1,106 @@
+"""Launch and owner of device work: by correlation, then by containment; never by External id."""
+
+from typing import Any
+
+import numpy as np
+
+from loading import trace_of
+from stepscope.analyses.links import links, matched
+from stepscope.trace import Trace
+
+
+def launch(start: int, correlation: int, **more: Any) -> list[Any]:
+    return ["cuda_runtime", "cudaLaunchKernel", start, 5, {"correlation": correlation, **more}]
+
+
+def kernel(start: int, correlation: int, **more: Any) -> list[Any]:
+    return ["kernel", "gemm", start, 10, {"correlation": correlation, **more}]
+
+
+def owners(trace: Trace) -> list[str]:
+    """The operator's name of every device event, "" where none is known."""
+    names = [*trace.host_calls["name"].astype(str), ""]
+    return [names[row] for row in links(trace).owner_of_device_event]
+
+
+def test_the_innermost_operator_around_the_launch_owns_the_kernel() -> None:
+    trace = trace_of(
+        [
+            ["cpu_op", "aten::linear", 0, 100],
+            ["cpu_op", "aten::addmm", 10, 50],
+            launch(20, 1),
+            launch(80, 2),
+            kernel(200, 1),
+            kernel(210, 2),
+        ]
+    )
+    assert owners(trace) == ["aten::addmm", "aten::linear"]
+    assert links(trace).call_of_device_event.tolist() == [0, 1]
+
+
+def test_an_external_id_that_lies_is_not_believed() -> None:
+    """In many traces it repeats the correlation, or names an operator that is long over."""
+    trace = trace_of(
+        [
+            ["cpu_op", "aten::relu", 0, 10, {"External id": 7}],
+            ["cpu_op", "aten::mm", 20, 30, {"External id": 8}],
+            launch(25, 7, **{"External id": 7}),
+            kernel(100, 7, **{"External id": 7}),
+        ]
+    )
+    assert owners(trace) == ["aten::mm"]
+
+
+def test_an_annotation_is_no_owner() -> None:
+    trace = trace_of([["user_annotation", "forward", 0, 100], launch(20, 1), kernel(50, 1)])
+    assert owners(trace) == [""]
+    around = [["cpu_op", "aten::mm", 0, 200], ["user_annotation", "inner", 10, 100]]
+    assert owners(trace_of([*around, launch(20, 1), kernel(50, 1)])) == ["aten::mm"]
+
+
+def test_an_operator_of_another_thread_is_no_owner() -> None:
+    trace = trace_of(
+        [
+            ["cpu_op", "aten::mm", 0, 100, {"tid": 1}],
+            ["cuda_runtime", "cudaLaunchKernel", 20, 5, {"correlation": 1, "tid": 2}],
+            kernel(50, 1),
+        ]
+    )
+    assert owners(trace) == [""]
+
+
+def test_the_driver_launches_too() -> None:
+    trace = trace_of(
+        [
+            ["cpu_op", "triton_poi_fused", 0, 100],
+            ["cuda_driver", "cuLaunchKernelEx", 20, 5, {"correlation": 1}],
+            kernel(50, 1),
+        ]
+    )
+    assert owners(trace) == ["triton_poi_fused"]
+
+
+def test_work_without_a_recorded_launch_has_neither() -> None:
+    trace = trace_of([["cpu_op", "aten::mm", 0, 100], launch(20, 1), kernel(50, 99)])
+    assert links(trace).call_of_device_event.tolist() == [-1]
+    assert links(trace).owner_of_device_event.tolist() == [-1]
+    without = trace_of([["cpu_op", "aten::mm", 0, 100], ["kernel", "gemm", 50, 10]])
+    assert links(without).call_of_device_event.tolist() == [-1]
+
+
+def test_one_launch_of_a_graph_brings_all_its_kernels() -> None:
+    graph = ["cuda_runtime", "cudaGraphLaunch", 20, 5, {"correlation": 3}]
+    rows = [["cpu_op", "replay", 0, 100], graph, *(kernel(50 + 20 * n, 3) for n in range(3))]
+    assert owners(trace_of(rows)) == ["replay"] * 3
+
+
+def test_a_launch_that_ends_just_behind_its_operator_still_belongs_to_it() -> None:
+    """The two clocks of host and runtime differ by some hundred nanoseconds."""
+    trace = trace_of([["cpu_op", "aten::mm", 0, 24], launch(20, 1), kernel(50, 1)])
+    assert owners(trace) == ["aten::mm"]
+
+
+def test_matched_finds_the_first_row_and_no_missing_key() -> None:
+    keys = np.array([5, 3, 5, -1])
+    assert matched(np.array([5, 3, 4, -1]), keys).tolist() == [0, 1, -1, -1]
+    assert matched(np.array([5]), np.array([], dtype=np.int64)).tolist() == [-1]

@@ -1,0 +1,58 @@
+"""The window: steps, else the device, else operators, else whatever there is."""
+
+from typing import Any
+
+import pytest
+
+from loading import trace_of
+from stepscope.analyses.window import Window, window
+
+STEP = ["user_annotation", "ProfilerStep#1", 100, 50]
+NEXT = ["user_annotation", "ProfilerStep#2", 160, 40]
+KERNEL = ["kernel", "gemm", 120, 100]
+EARLY_KERNEL = ["kernel", "gemm", 20, 10]
+OPERATOR = ["cpu_op", "aten::mm", 10, 300]
+ANNOTATION = ["user_annotation", "epoch", 5, 500]
+FRAME = ["python_function", "train.py(1): main", 1, 900]
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected_us"),
+    [
+        ([STEP, NEXT, OPERATOR], (100, 200, 200, 2)),
+        ([STEP, NEXT, KERNEL], (100, 200, 220, 2)),
+        ([STEP, EARLY_KERNEL], (100, 150, 150, 1)),
+        ([KERNEL, EARLY_KERNEL, OPERATOR], (20, 220, 220, 0)),
+        ([OPERATOR, ANNOTATION, FRAME], (10, 310, 310, 0)),
+        ([ANNOTATION, FRAME], (5, 505, 505, 0)),
+        ([FRAME], (1, 901, 901, 0)),
+    ],
+    ids=["steps", "work goes on", "work before", "device", "operators", "annotations", "frames"],
+)
+def test_the_window_is_of_the_best_that_there_is(
+    rows: list[Any], expected_us: tuple[int, int, int, int]
+) -> None:
+    first = ["overhead", "Buffer Flush", 1, 1]  # times are from the first event
+    found = window(trace_of([first, *rows]))
+    *times_us, count = expected_us
+    start, end, device_end = ((time - 1) * 1000 for time in times_us)
+    assert found == Window(start_ns=start, end_ns=end, device_end_ns=device_end, step_count=count)
+
+
+def test_an_empty_trace_has_an_empty_window() -> None:
+    found = window(trace_of([]))
+    assert (found.duration_ns, found.device_duration_ns, found.has_steps) == (0, 0, False)
+
+
+def test_figures_are_per_step_where_there_are_steps() -> None:
+    two = window(trace_of([STEP, NEXT]))
+    none = window(trace_of([OPERATOR]))
+    assert (two.per_step(101), none.per_step(101)) == (50, 101)
+    assert (two.has_steps, none.has_steps) == (True, False)
+
+
+def test_the_devices_copies_of_steps_and_empty_steps_do_not_count() -> None:
+    mirror = ["gpu_user_annotation", "ProfilerStep#1", 300, 500]
+    empty = ["user_annotation", "ProfilerStep#0", 90, 0]
+    found = window(trace_of([empty, STEP, mirror]))
+    assert (found.duration_ns, found.step_count) == (50_000, 1)

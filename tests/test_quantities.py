@@ -1,0 +1,83 @@
+"""Numbers as words."""
+
+import pytest
+
+from stepscope.quantities import count, duration, share, significant, size
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "text"),
+    [
+        (0, "0 ns"),
+        (1, "1 ns"),
+        (999, "999 ns"),
+        (1000, "1.00 µs"),
+        (59_261_833, "59.3 ms"),
+        (999_400, "999 µs"),
+        (999_900, "1.00 ms"),
+        (999_999_999, "1.00 s"),
+        (12_900_000_000, "12.9 s"),
+        (1_234_000_000_000, "1,234 s"),
+        (-1500, "-1.50 µs"),
+    ],
+)
+def test_a_duration_has_three_digits_and_its_unit(time_ns: float, text: str) -> None:
+    assert duration(time_ns) == text
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (4096, "4.10 kB"),
+        (19_267_584, "19.3 MB"),
+        (999_900_000, "1.00 GB"),
+        (85_018_279_936, "85.0 GB"),
+        (2e12, "2.00 TB"),
+    ],
+)
+def test_an_amount_is_in_powers_of_ten(amount: float, text: str) -> None:
+    assert size(amount) == text
+
+
+@pytest.mark.parametrize(
+    ("fraction", "text"),
+    [
+        (0, "0.0 %"),
+        (0.0005, "< 0.1 %"),
+        (0.001, "0.1 %"),
+        (0.339, "33.9 %"),
+        (1, "100.0 %"),
+    ],
+)
+def test_a_share_is_in_percent_and_never_hides_what_is_there(fraction: float, text: str) -> None:
+    assert share(fraction) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0 copies"), (1, "1 copy"), (2, "2 copies"), (1462, "1,462 copies")],
+)
+def test_a_count_agrees_with_its_noun(number: int, text: str) -> None:
+    assert count(number, "copy", "copies") == text
+    assert count(2, "step") == "2 steps"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (0.0123, "0.0123"),
+        (0.00001, "< 0.0001"),
+        (0.5, "0.500"),
+        (0.9999, "1.00"),
+        (9.996, "10.0"),
+        (99.96, "100"),
+        (1, "1.00"),
+        (59.26, "59.3"),
+        (1204.4, "1,204"),
+    ],
+)
+def test_three_significant_digits_without_an_exponent(value: float, text: str) -> None:
+    assert significant(value) == text
