@@ -1,0 +1,251 @@
+"""The page in real Chromium, inside real TensorBoard and stand-alone."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, expect
+
+from browser import servers
+from browser.servers import Server
+from browser.visits import PATIENCE_MS, VIEWS, Visit, visit
+from stepscope.api.messages import Overview, RunState, Span, Table, Worker
+from stepscope.report import RunReport
+
+pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+
+
+def spans_of(run: RunState) -> Iterator[tuple[Worker, Span]]:
+    for worker in run.workers:
+        for span in worker.spans:
+            yield worker, span
+
+
+def see_advice(seen: Visit, run: RunState) -> None:
+    report = seen.server.get(f"runs/{run.id}/advice", RunReport)
+    for worker, span in spans_of(run):
+        seen.go("advice", run=run.id, worker=worker.name, span=span.label)
+        [said] = [each for each in report.workers if each.trace == span.trace]
+        expect(seen.main.locator(".verdict-words")).to_contain_text(
+            said.verdict, timeout=PATIENCE_MS
+        )
+        for outcome in report.outcomes:
+            if outcome.status == "found" and outcome.worker == worker.name:
+                expect(seen.main.get_by_text(outcome.title).first).to_be_visible()
+        seen.settled()
+
+
+def see_overview(seen: Visit, run: RunState, worker: Worker, span: Span) -> None:
+    overview = seen.server.get(f"traces/{span.trace}/overview", Overview)
+    seen.go("overview", run=run.id, worker=worker.name, span=span.label)
+    expect(seen.main.locator(".overview-verdict")).to_contain_text(
+        overview.verdict, timeout=PATIENCE_MS
+    )
+    seen.settled()
+
+
+def see_table(seen: Visit, run: RunState, worker: Worker, span: Span, view: str) -> None:
+    table = seen.server.get(f"traces/{span.trace}/{view}", Table)
+    seen.go(view, run=run.id, worker=worker.name, span=span.label)
+    if table.row_count:
+        grid = seen.main.get_by_role("table").or_(seen.main.get_by_role("grid")).first
+        expect(grid).to_have_attribute(
+            "aria-rowcount", str(table.row_count + 1), timeout=PATIENCE_MS
+        )
+        expect(grid.locator("tbody tr[data-at='0'] td").first).not_to_be_empty()
+    else:
+        expect(seen.main).to_contain_text(table.empty, timeout=PATIENCE_MS)
+    seen.settled()
+
+
+def see_every_view(seen: Visit, run: RunState) -> None:
+    see_advice(seen, run)
+    for worker, span in spans_of(run):
+        see_overview(seen, run, worker, span)
+        see_table(seen, run, worker, span, "operators")
+        see_table(seen, run, worker, span, "kernels")
+
+
+def test_every_view_of_every_sample_renders_in_tensorboard(in_tensorboard: Visit) -> None:
+    runs = in_tensorboard.server.runs().runs
+    assert len(runs) >= 10
+    assert {run.state for run in runs} == {"ready"}
+    in_tensorboard.open()
+    for run in runs:
+        see_every_view(in_tensorboard, run)
+    in_tensorboard.assert_clean()
+
+
+def test_every_view_of_real_traces_renders_stand_alone(
+    context: BrowserContext, shared_traces: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "log"
+    for path in sorted(shared_traces.rglob("*.json.gz")):
+        place = folder / "_".join(path.relative_to(shared_traces).parts)
+        place.mkdir(parents=True)
+        (place / "w.1.pt.trace.json.gz").symlink_to(path)
+    with servers.stand_alone(tmp_path / "server.log", folder) as server:
+        seen = visit(context, server)
+        seen.open()
+        for run in server.runs().runs:
+            assert run.state == "ready", run.name
+            see_every_view(seen, run)
+        seen.assert_clean()
+
+
+@pytest.mark.parametrize("prefix", ["", "/team/boards"])
+@pytest.mark.parametrize("mode", ["false", "auto"])
+def test_every_way_of_loading_shows_the_views(
+    context: BrowserContext, few_samples: Path, tmp_path: Path, mode: str, prefix: str
+) -> None:
+    flags = ("--logdir", str(few_samples), f"--load_fast={mode}")
+    with servers.tensorboard(tmp_path / "log", *flags, prefix=prefix) as server:
+        seen = visit(context, server)
+        runs = server.runs().runs
+        seen.open()
+        for run in runs[:2]:
+            see_every_view(seen, run)
+        seen.assert_clean()
+
+
+def test_the_page_works_below_an_experiments_path(
+    context: BrowserContext, all_samples_server: Server
+) -> None:
+    """TensorBoard strips `/experiment/<id>`; all that we ask for is relative, so it stays."""
+    ours = "experiment/abc/data/plugin/stepscope/index.html"
+    server = replace(all_samples_server, page=f"{all_samples_server.page}{ours}")
+    seen = visit(context, server)
+    seen.open(seen.fragment("overview", run=server.runs().runs[0].id))
+    expect(seen.main.locator(".overview-verdict")).to_be_visible(timeout=PATIENCE_MS)
+    assert "/experiment/abc/" in seen.page.url
+    seen.assert_clean()
+
+
+def test_several_log_directories_are_one_list(
+    context: BrowserContext, few_samples: Path, tmp_path: Path
+) -> None:
+    first, second = (few_samples / name for name in ("synthetic_dataloader", "masking"))
+    specification = f"device:{first},host:{second}"
+    with servers.tensorboard(tmp_path / "log", "--logdir_spec", specification) as server:
+        seen = visit(context, server)
+        runs = server.runs().runs
+        assert {run.name.split("/")[0] for run in runs} == {"device", "host"}
+        seen.open()
+        see_every_view(seen, runs[0])
+        seen.assert_clean()
+
+
+def test_the_tab_is_there_beside_the_old_plugins(in_tensorboard: Visit) -> None:
+    in_tensorboard.server.runs()
+    in_tensorboard.page.goto(f"{in_tensorboard.server.page}#timeseries")
+    tab = in_tensorboard.page.get_by_role("tab", name=re.compile("^stepscope$", re.IGNORECASE))
+    tab.click(timeout=PATIENCE_MS)
+    expect(in_tensorboard.main.locator(".verdict-words")).to_be_visible(timeout=PATIENCE_MS)
+    assert "pytorch_profiler" in in_tensorboard.page.content().lower()
+    in_tensorboard.assert_clean()
+
+
+@pytest.mark.parametrize("where", ["in_tensorboard", "alone"])
+def test_a_link_holds_over_reload_and_back(request: pytest.FixtureRequest, where: str) -> None:
+    seen: Visit = request.getfixturevalue(where)
+    run = next(run for run in seen.server.runs().runs if "synthetic_item_sync" in run.name)
+    seen.open(seen.fragment("kernels", run=run.id))
+    grid = seen.main.get_by_role("table").first
+    expect(grid).to_be_visible(timeout=PATIENCE_MS)
+    address = seen.page.url
+    seen.page.reload()
+    expect(seen.main.get_by_role("table").first).to_be_visible(timeout=PATIENCE_MS)
+    assert seen.page.url == address
+    seen.frame.get_by_role("link", name="Overview").first.click()
+    expect(seen.main.locator(".overview-verdict")).to_be_visible(timeout=PATIENCE_MS)
+    assert "view=overview" in seen.page.url
+    seen.page.go_back()
+    expect(seen.main.get_by_role("table").first).to_be_visible(timeout=PATIENCE_MS)
+    assert seen.page.url == address
+    seen.assert_clean()
+
+
+def test_it_follows_tensorboards_dark_mode(in_tensorboard: Visit) -> None:
+    in_tensorboard.open()
+    root = in_tensorboard.frame.locator("html")
+    expect(root).to_have_attribute("data-theme", "light")
+    light = background_of(in_tensorboard)
+    choose_theme(in_tensorboard, "Dark")
+    expect(root).to_have_attribute("data-theme", "dark")
+    assert background_of(in_tensorboard) != light
+    choose_theme(in_tensorboard, "Light")
+    expect(root).to_have_attribute("data-theme", "light")
+    in_tensorboard.assert_clean()
+
+
+def test_it_follows_the_systems_dark_mode_stand_alone(alone: Visit) -> None:
+    alone.page.emulate_media(color_scheme="dark")
+    alone.open()
+    expect(alone.frame.locator("html")).to_have_attribute("data-theme", "dark")
+    alone.assert_clean()
+
+
+def choose_theme(seen: Visit, name: str) -> None:
+    seen.page.get_by_role("button", name=re.compile("dark theme", re.IGNORECASE)).click()
+    seen.page.get_by_role("menuitem", name=name).click()
+
+
+def background_of(seen: Visit) -> str:
+    colour = seen.frame.evaluate("() => getComputedStyle(document.body).backgroundColor")
+    return str(colour)
+
+
+def test_an_empty_folder_says_what_was_looked_for(context: BrowserContext, tmp_path: Path) -> None:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    with servers.tensorboard(tmp_path / "log", "--logdir", str(folder)) as server:
+        seen = visit(context, server)
+        seen.open()
+        expect(seen.main).to_contain_text("pt.trace.json", timeout=PATIENCE_MS)
+        expect(seen.main).to_contain_text("tensorboard_trace_handler")
+        seen.assert_clean()
+
+
+def test_a_damaged_file_is_told_and_the_others_are_shown(
+    context: BrowserContext, few_samples: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "log"
+    folder.mkdir()
+    (folder / "good").symlink_to(few_samples / "synthetic_item_sync" / "fault")
+    for name, content in (("empty", b""), ("text", b"no trace")):
+        (folder / name).mkdir()
+        (folder / name / "w.1.pt.trace.json").write_bytes(content)
+    with servers.stand_alone(tmp_path / "server.log", folder) as server:
+        seen = visit(context, server)
+        runs = {run.name: run for run in server.runs().runs}
+        seen.open()
+        see_every_view(seen, runs["good"])
+        expect(seen.frame.locator(".problems")).to_contain_text("2")
+        for view in VIEWS:
+            seen.go(view, run=runs["empty"].id)
+            expect(seen.main.get_by_role("alert")).to_contain_text("the file is empty")
+        seen.assert_clean()
+
+
+def test_a_new_run_appears_without_a_restart(
+    context: BrowserContext, few_samples: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "log"
+    folder.mkdir()
+    with servers.stand_alone(tmp_path / "server.log", folder) as server:
+        seen = visit(context, server)
+        seen.open()
+        expect(seen.main).to_contain_text("pt.trace.json", timeout=PATIENCE_MS)
+        (folder / "new").symlink_to(few_samples / "synthetic_item_sync" / "fault")
+        expect(seen.main.locator(".verdict-words")).to_be_visible(timeout=PATIENCE_MS)
+        seen.assert_clean()
+
+
+def test_no_server_stays_silent_about_a_page_that_is_not_there(alone: Visit) -> None:
+    """The watch itself works: what must not happen is written down when it does."""
+    alone.open()
+    alone.frame.evaluate("() => fetch('http://stepscope.invalid/').catch(() => null)")
+    alone.frame.evaluate("() => fetch('api/nope')")
+    assert len(alone.faults) >= 2

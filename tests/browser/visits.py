@@ -1,0 +1,124 @@
+"""A browser page that keeps book of everything that must not happen."""
+
+import re
+from dataclasses import dataclass, field
+from urllib.parse import quote, urlsplit
+
+from playwright.sync_api import (
+    BrowserContext,
+    ConsoleMessage,
+    Frame,
+    Locator,
+    Page,
+    Request,
+    Route,
+    expect,
+)
+
+from browser.servers import Server
+
+VIEWS = ("advice", "overview", "operators", "kernels")
+OURS = re.compile(r"/data/plugin/stepscope/index\.html")
+LOCAL = frozenset({"localhost", "127.0.0.1"})
+HARMLESS_SCHEMES = frozenset({"data", "blob", "about"})
+TENSORBOARDS_OWN = re.compile(r"/font-roboto/")
+"""Under --path_prefix TensorBoard asks for its own fonts without the prefix."""
+PATIENCE_MS = 30_000
+WATCH_POLICY = """
+document.addEventListener('securitypolicyviolation', (event) =>
+  console.error(`CSP: ${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`));
+"""
+
+
+@dataclass
+class Visit:
+    """One page on one server."""
+
+    server: Server
+    page: Page
+    faults: list[str] = field(default_factory=list)
+
+    @property
+    def frame(self) -> Frame:
+        """Our document: a frame inside TensorBoard, else the page itself."""
+        if not self.in_tensorboard:
+            return self.page.main_frame
+        frame = next((each for each in self.page.frames if OURS.search(each.url)), None)
+        if frame is None:
+            self.page.wait_for_event(
+                "framenavigated", lambda each: bool(OURS.search(each.url)), timeout=PATIENCE_MS
+            )
+            return self.frame
+        return frame
+
+    @property
+    def main(self) -> Locator:
+        """The view's place in our document."""
+        return self.frame.locator("main#main")
+
+    def fragment(self, view: str, **state: str) -> str:
+        """Return the hash that leads to a view."""
+        inside = "p.stepscope." if self.in_tensorboard else ""
+        pairs = {"view": view, **state}.items()
+        ours = "&".join(f"{inside}{key}={quote(value, safe='')}" for key, value in pairs)
+        return f"#stepscope&{ours}" if inside else f"#{ours}"
+
+    @property
+    def in_tensorboard(self) -> bool:
+        """Whether we are a frame in TensorBoard's page."""
+        return self.server.page.endswith("/")
+
+    def open(self, fragment: str = "") -> None:
+        """Load the page anew."""
+        start = fragment or ("#stepscope" if self.in_tensorboard else "")
+        self.page.goto("about:blank")
+        self.page.goto(f"{self.server.page}{start}")
+        expect(self.frame.locator("#root > *").first).to_be_visible(timeout=PATIENCE_MS)
+
+    def go(self, view: str, **state: str) -> None:
+        """Follow a link, as a user does who types it into the address bar."""
+        self.page.evaluate(
+            "(hash) => { window.location.hash = hash; }", self.fragment(view, **state)
+        )
+
+    def settled(self) -> None:
+        """Wait until nothing is loading, and see that nothing failed."""
+        expect(self.main.get_by_role("status", name="Loading")).to_have_count(
+            0, timeout=PATIENCE_MS
+        )
+        expect(self.main.locator(".empty-bad")).to_have_count(0)
+
+    def assert_clean(self) -> None:
+        """Nothing happened that must not, in the browser or in the server's log."""
+        assert not self.faults, "\n".join(self.faults)
+        assert not self.server.complaints(), "\n".join(self.server.complaints())
+
+
+def visit(context: BrowserContext, server: Server) -> Visit:
+    """Return a watched page. Requests to other machines are refused, and written down."""
+    context.add_init_script(WATCH_POLICY)
+    found = Visit(server=server, page=context.new_page())
+
+    def local_only(route: Route) -> None:
+        address = urlsplit(route.request.url)
+        if address.hostname in LOCAL or address.scheme in HARMLESS_SCHEMES:
+            route.continue_()
+        else:
+            found.faults.append(f"request to another machine: {route.request.url}")
+            route.abort()
+
+    def told(message: ConsoleMessage) -> None:
+        address = str(message.location.get("url"))
+        if message.type == "error" and not TENSORBOARDS_OWN.search(address):
+            found.faults.append(f"console: {message.text} ({address})")
+
+    def failed(request: Request) -> None:
+        # A page that is left, or an answer no longer wanted, ends its requests.
+        if request.failure != "net::ERR_ABORTED":
+            found.faults.append(f"failed: {request.url} {request.failure}")
+
+    context.route("**/*", local_only)
+    found.page.on("console", told)
+    found.page.on("pageerror", lambda error: found.faults.append(f"page error: {error}"))
+    found.page.on("requestfailed", failed)
+    return found
