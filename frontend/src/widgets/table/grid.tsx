@@ -107,6 +107,9 @@ export function Grid(props: Props): ReactNode {
     [table],
   );
   const current = Math.min(active, Math.max(0, rows.length - 1));
+  // Scrolled out of sight, the current row is not there to take the focus: the first in sight is.
+  const isInSight = items.some((item) => item.index === current);
+  const reachable = isInSight ? current : items[0]?.index;
 
   useEffect(() => {
     if (!moved.current) return;
@@ -156,7 +159,8 @@ export function Grid(props: Props): ReactNode {
                 data-at={item.index}
                 aria-rowindex={item.index + 2}
                 aria-selected={at === selected}
-                tabIndex={item.index === current ? 0 : -1}
+                tabIndex={item.index === reachable ? 0 : -1}
+                onFocus={() => setActive(item.index)}
                 style={{ height: ROW_PX }}
                 onClick={() => {
                   setActive(item.index);

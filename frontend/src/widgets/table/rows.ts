@@ -37,10 +37,13 @@ export function matchingRows(table: Table, matcher: Matcher): RowIndex[] {
   );
 }
 
+/** Made once: a collator of one's own for each comparison costs ten times as much. */
+const NAMES = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
+
 /** Ascending order of two recorded values; what is not recorded comes last either way. */
 export function compareCells(a: CellValue, b: CellValue): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
-  return String(a).localeCompare(String(b), 'en', { numeric: true, sensitivity: 'base' });
+  return NAMES.compare(String(a), String(b));
 }
 
 /** What a full bar of a share column stands for: the largest part of a whole, else all of one. */
