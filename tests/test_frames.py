@@ -1,6 +1,7 @@
 """Frames: every column is as its schema says, of every era's words, and nothing is lost."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,11 @@ def _old() -> Trace:
     return trace_of(rows)
 
 
-TRACES = {"modern": lambda: trace_of(MODERN), "old": _old, "empty": lambda: trace_of(EMPTY)}
+TRACES: dict[str, Callable[[], Trace]] = {
+    "modern": lambda: trace_of(MODERN),
+    "old": _old,
+    "empty": lambda: trace_of(EMPTY),
+}
 
 
 @pytest.mark.parametrize("era", TRACES)

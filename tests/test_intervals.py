@@ -23,7 +23,7 @@ def _bits(pairs: Pairs) -> set[int]:
 
 
 def _bits_of(times: Intervals) -> set[int]:
-    """The set's bits, once it is seen to be sorted, disjoint, not touching and of full intervals."""
+    """The set's bits, once it is seen to be sorted, disjoint, not touching, and none empty."""
     assert times.dtype == np.int64
     assert times.shape[1:] == (2,)
     borders = times.ravel()

@@ -1,7 +1,7 @@
 """Real traces of many machines and eras: all are read, and every figure adds up exactly."""
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module", params=shared_trace_names() or [""])
-def trace(request: pytest.FixtureRequest) -> Iterator[Trace]:
+def trace(request: pytest.FixtureRequest) -> Trace:
     """One real trace after the other; each is read once."""
     if not request.param:
         pytest.skip("the collection of real traces is not beside this clone (../shared/traces)")
@@ -36,7 +36,7 @@ def trace(request: pytest.FixtureRequest) -> Iterator[Trace]:
 
 def _analyses() -> dict[str, Callable[[Trace], Any]]:
     """Every function of a trace that an analysis module makes public."""
-    found = {}
+    found: dict[str, Callable[[Trace], Any]] = {}
     for module in iter_modules(analyses.__path__):
         for name, function in vars(import_module(f"stepscope.analyses.{module.name}")).items():
             is_own = getattr(function, "__module__", "") == f"stepscope.analyses.{module.name}"

@@ -18,7 +18,8 @@ DIALECT = Dialect(
         r"h884|s884|h1688|s1688|hmma|i8816|16816|dgrad_1x1_stride_2x2|first_layer_wgrad_kernel"
         r"|conv1x1|conv2d_c1_k1|direct_group|xmma_implicit_gemm|xmma_sparse_conv"
         r"|xmma_warp_specialized_implicit_gemm|xmma_gemm|xmma_sparse_gemm|c1688"
-        r"|nvjet|tensorop|sm90_xmma|sm100_xmma|cutlass3x_sm(?:90|100)|_wgmma|_tcgen05|gmma"
+        r"|nvjet|[tT]ensor[oO]p|_tensor\d+x\d+x\d+|sm90_xmma|sm100_xmma|cutlass3x_sm(?:90|100)"
+        r"|_wgmma|_tcgen05|gmma|^bmm_\w+_sm1\d\d|fmhaSm\d+"
         r"|flash_(?:fwd|bwd)|fmha_cutlass|fmhaKernel|cudnn_generated_fort_native_sdpa"
     ),
     matrix_unit="Tensor Core",

@@ -14,7 +14,11 @@ DIALECT = Dialect(
     ),
     allocator_call=re.compile(r"^hip(?:Ext)?(?:Malloc|Free|HostAlloc|HostMalloc|HostFree)\b"),
     # hipBLASLt and Tensile name the MFMA tile (MI16x16x16x1), composable kernel and MIOpen xdlops
-    matrix_unit_kernel=re.compile(r"^Cijk_.*_MI\d+x\d+|xdlops|mfma|_wmma", re.IGNORECASE),
+    # or gtcx; AOTriton's attention and Triton's mixed matmul are made of MFMA
+    matrix_unit_kernel=re.compile(
+        r"^Cijk_.*_MI\d+x\d+|xdlops|mfma|_wmma|^igemm_\w+_gtcx|^attn_fwd|^bwd_kernel_d|_matmul_ogs_",
+        re.IGNORECASE,
+    ),
     matrix_unit="Matrix Core",
     memory_device_types=frozenset({1, 6}),
 )
