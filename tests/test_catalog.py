@@ -1,7 +1,9 @@
 """What the catalog knows of each file, and when."""
 
+import gc
 import os
 import threading
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 
 from logs import EVENT_COUNT, write_run, write_trace
 from stepscope import discover
+from stepscope.api.answers import prepare
 from stepscope.catalog import (
     Catalog,
     DaemonThreads,
@@ -200,6 +203,21 @@ def test_beyond_the_bound_the_run_asked_for_least_lately_is_dropped_and_read_aga
     assert asked.facts is not None, "what was learned of it is kept"
     later.run()
     assert {run for run, state in states(catalog).items() if state == Dropped()} == {"a"}
+
+
+def test_what_is_dropped_is_freed(tmp_path: Path) -> None:
+    for run in ("a", "b"):
+        write_run(tmp_path / run)
+    seen: list[weakref.ref[Trace]] = []
+
+    def prepare_and_note(trace: Trace) -> None:
+        prepare(trace)
+        seen.append(weakref.ref(trace))
+
+    catalog, later = catalog_of(tmp_path, kept_events=1, prepare=prepare_and_note)
+    read_all(catalog, later)
+    gc.collect()
+    assert [trace() is None for trace in seen] == [False, True]
 
 
 def test_a_run_beyond_the_bound_by_itself_is_kept_whole(tmp_path: Path) -> None:

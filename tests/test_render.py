@@ -135,6 +135,14 @@ def test_text_has_the_verdict_first_then_findings_then_the_rest() -> None:
     )
 
 
+def test_a_reason_that_many_rules_give_is_told_once() -> None:
+    other = msgspec.structs.replace(NOT_APPLICABLE, rule="launch-bound")
+    report = Report((RunReport("run", (WORKER,), (NOT_APPLICABLE, other)),))
+    for render in (text.render, markdown.render):
+        assert render(report).count("no shapes were recorded") == 1
+    assert "tiny-batch-size, launch-bound: no shapes" in one_line(text.render(report))
+
+
 @pytest.mark.parametrize("render", [text.render, markdown.render])
 def test_numbers_have_their_units(render: Callable[[Report], str]) -> None:
     rendered = one_line(render(REPORT))

@@ -102,5 +102,8 @@ def _rest(advice: WorkerAdvice) -> Iterator[str]:
         if not outcomes:
             continue
         yield from (f"<details><summary>{label} ({len(outcomes)})</summary>", "")
-        yield from (f"- {_code(each.rule)}: {_text(words.reason(each))}" for each in outcomes)
+        for reason in words.reasons(outcomes):
+            names = ", ".join(map(_code, reason.rules))
+            remedy = f" To record it: {_code(reason.remedy)}" if reason.remedy else ""
+            yield f"- {names}: {_text(reason.text)}{remedy}"
         yield from ("", "</details>", "")

@@ -120,17 +120,17 @@ def _evidence(outcome: Outcome) -> RenderableType:
 def _fix(fix: Fix) -> Iterator[RenderableType]:
     yield _indented(Text.assemble(("Fix: ", "bold"), words.plain(fix.summary)))
     if fix.code:
-        yield _code(fix)
+        yield _code(fix.code, fix.language)
     if fix.verify:
         yield _indented(Text.assemble(("Check: ", "bold"), words.plain(fix.verify)))
     for caveat in fix.caveats:
         yield _indented(Text.assemble(("Mind: ", "bold"), words.plain(caveat)))
 
 
-def _code(fix: Fix) -> RenderableType:
+def _code(code: str, language: str) -> RenderableType:
     """Return the code with its lines as they are, whatever the width."""
-    shifted = indent(words.plain(fix.code.strip("\n")), " " * 2 * INDENT)
-    coloured = Syntax("", fix.language or "text", theme="ansi_dark").highlight(shifted)
+    shifted = indent(words.plain(code.strip("\n")), " " * 2 * INDENT)
+    coloured = Syntax("", language or "text", theme="ansi_dark").highlight(shifted)
     coloured.rstrip()
     coloured.no_wrap, coloured.overflow = True, "ignore"
     return Group(coloured)  # bare, `print` would join it to a new text that wraps
@@ -143,5 +143,7 @@ def _rest(advice: WorkerAdvice) -> Iterator[RenderableType]:
         outcomes = advice.of(status)
         if outcomes:
             yield Text(f"{label} ({len(outcomes)}):", style="bold")
-        for outcome in outcomes:
-            yield _indented(Text(f"{outcome.rule}: {words.reason(outcome)}"))
+        for reason in words.reasons(outcomes):
+            yield _indented(Text(f"{', '.join(reason.rules)}: {reason.text}"))
+            if reason.remedy:
+                yield _code(reason.remedy, "python")

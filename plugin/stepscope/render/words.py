@@ -127,9 +127,24 @@ def event(reference: EventReference) -> str:
     )
 
 
-def reason(outcome: Outcome) -> str:
-    """Say why a rule has no answer, and what would give it one."""
-    return _sentences(outcome.reason or "", outcome.remedy or "")
+@dataclass(frozen=True, kw_only=True)
+class Reason:
+    """Why some rules have no answer, and the line of code that would give them one."""
+
+    rules: tuple[str, ...]
+    text: str
+    remedy: str
+
+
+def reasons(outcomes: Iterable[Outcome]) -> tuple[Reason, ...]:
+    """Return each reason once, with all rules that give it."""
+    rules: dict[tuple[str, str], list[str]] = {}
+    for outcome in outcomes:
+        rules.setdefault((outcome.reason or "", outcome.remedy or ""), []).append(outcome.rule)
+    return tuple(
+        Reason(rules=tuple(names), text=_sentences(text), remedy=plain(remedy))
+        for (text, remedy), names in rules.items()
+    )
 
 
 def rules(outcomes: Iterable[Outcome]) -> str:
