@@ -20,7 +20,7 @@ def op(name: str, start: int, dims: object, **more: Any) -> list[Any]:
 
 def size_of(*rows: list[Any]) -> tuple[int, bool] | None:
     found = batch_size(trace_of([step(0), *rows]))
-    return found and (found.size, found.is_certain)
+    return (found.size, found.is_certain) if found else None
 
 
 @pytest.mark.parametrize(
