@@ -351,6 +351,26 @@ def test_empty_top_level_values_are_null() -> None:
     assert (columns.metadata, columns.incidents) == ({"a": None, "b": None}, ())
 
 
+def test_a_file_full_of_damage_is_read_in_time_of_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    # json walks through all text before an error to count its lines: not the whole file each time
+    walked = []
+    scan = json.JSONDecoder.raw_decode
+
+    def counted(self: json.JSONDecoder, text: str, at: int = 0) -> Any:
+        try:
+            return scan(self, text, at)
+        except json.JSONDecodeError as error:
+            walked.append(error.pos)
+            raise
+
+    monkeypatch.setattr(json.JSONDecoder, "raw_decode", counted)
+    event = json.dumps(EVENT | {"args": {"x": "y" * 100}}).replace("aten::mm", r"\q")
+    columns = columns_of("[" + ",".join([event] * 5_000) + "]")
+    assert _incidents(columns) == {"repaired-events": 5_000}
+    assert max(walked[1:]) < 3 * documents.DAMAGED_BUFFER_CHARACTERS
+    assert sum(walked) < 5_000 * documents.DAMAGED_BUFFER_CHARACTERS
+
+
 def test_control_characters_in_names_are_kept() -> None:
     columns = columns_of(_around('{"ph":"X","name":"a\x01\t\nb"}'))
     assert _names(columns) == ["before", "a\x01\t\nb", "after"]
@@ -460,7 +480,8 @@ def test_a_wrong_checksum_loses_nothing() -> None:
         (b'{"traceEvents": {"a": 1}}', "no traceEvents"),
         (b'{"traceEvents": []}', "without a single event"),
         (b"[]", "without a single event"),
-        (b"[1, 2]", "without a single event"),
+        (b"[1, 2]", "not one of its events"),
+        (b'[{"ph": "X", "name": "a" b"}]', "not one of its events"),
         (b'{"traceEvents": [{"ph": "X"', "ends before its first event"),
         (b'{"schemaVersion": 1, "devi', "ends before its first event"),
         (gzip.compress(DOCUMENT.encode())[:20], "ends before its first event"),

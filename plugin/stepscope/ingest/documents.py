@@ -5,15 +5,18 @@ events. An event that is no valid JSON is repaired where its damage is a known o
 and counted; reading goes on at the next event.
 """
 
+import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from stepscope.ingest.columns import NumberText, readable
 
 EVENTS_KEY = "traceEvents"
 BUFFER_CHARACTERS = 8 << 20
+DAMAGED_BUFFER_CHARACTERS = 1 << 15
+"""Each error costs a walk through the buffer (json counts the lines for its message)."""
 LONGEST_VALUE_CHARACTERS = 64 << 20
 """A value that has not ended by then is damaged: real ones (dumped source code) are far smaller."""
 NEAR_END = 16
@@ -53,6 +56,7 @@ class Document:
         self._text = ""
         self._at = 0
         self._ended = False
+        self._buffer_characters = BUFFER_CHARACTERS
         self.metadata: dict[str, Any] = {}
         self.has_events_key = False
         self.is_json = False
@@ -131,6 +135,7 @@ class Document:
 
     def _salvaged_metadata(self, key: str) -> bool:
         """Repair a top-level value or skip it; go on at the next key, if there is one."""
+        self._expect_damage()
         end = self._found(NEXT_KEY)
         behind = "" if end is None else self._text[end:]
         self._text = _repaired(":" + self._text[self._at : end])[1:] + behind
@@ -189,6 +194,7 @@ class Document:
 
     def _salvaged(self, *, is_cut_off: bool) -> Any:  # noqa: ANN401
         """Repair the event at the cursor, or skip it; either way go to the next one."""
+        self._expect_damage()
         end = self._found(NEXT_EVENT)
         fragment = self._text[self._at : end]
         repaired = _repaired(fragment)
@@ -233,11 +239,22 @@ class Document:
                 return ""
             self._fill()
 
+    def _expect_damage(self) -> None:
+        """Go on with a small buffer: where one event is damaged, many may be."""
+        size = DAMAGED_BUFFER_CHARACTERS
+        if self._buffer_characters <= size:
+            return
+        self._buffer_characters = size
+        rest = self._text[self._at + size :]
+        self._text, self._at = self._text[self._at : self._at + size], 0
+        self._ended = self._ended and not rest
+        self._pieces = _in_slices(itertools.chain((rest,), self._pieces), size)
+
     def _fill(self) -> None:
         """Drop what is behind the cursor and read on, at least one buffer."""
         parts = [self._text[self._at :]]
         size = 0
-        while size < BUFFER_CHARACTERS:
+        while size < max(self._buffer_characters, len(parts[0])):
             piece = next(self._pieces, None)
             if piece is None:
                 self._ended = True
@@ -246,6 +263,12 @@ class Document:
             size += len(piece)
         self._text = "".join(parts)
         self._at = 0
+
+
+def _in_slices(pieces: Iterable[str], size: int) -> Iterator[str]:
+    for piece in pieces:
+        for start in range(0, len(piece), size):
+            yield piece[start : start + size]
 
 
 def _repaired(fragment: str) -> str:

@@ -68,6 +68,7 @@ def _unusable(
     complaints = (
         (size == 0, "the file is empty", RECORD_AGAIN),
         (is_broken, "the file ends before its first event", RECORD_AGAIN),
+        (document.skipped_count > 0, "not one of its events is valid JSON", RECORD_AGAIN),
         (document.has_events_key, "is a trace without a single event", REACH_ACTIVE_STEPS),
         (document.is_json, "is JSON, but no torch profiler trace: it has no traceEvents", EXPORT),
         (True, "is no trace: it is not JSON", GIVE_A_TRACE),
