@@ -1,0 +1,95 @@
+"""What fetching batches costs, and what cost most inside."""
+
+from typing import Any
+
+import pytest
+
+from loading import trace_of
+from stepscope.analyses.data_loading import data_loading
+from stepscope.analyses.data_stalls import data_stalls, slowest
+from stepscope.errors import MissingDataError
+
+US = 1000
+SINGLE = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+MULTI = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+STEP = ["user_annotation", "ProfilerStep#1", 0, 1000]
+
+
+def load(start: int, duration: int, name: str = SINGLE, **more: Any) -> list[Any]:
+    return ["user_annotation", name, start, duration, more]
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        (SINGLE, (1, 1, 0)),
+        (MULTI, (1, 0, 1)),
+        ("enumerate(DataPipe)#ShufflerIterDataPipe", (1, 0, 0)),
+        ("[pl][profile]run_training_epoch.train_dataloader_next", (1, 0, 0)),
+        ("enumerate(something)#else", (0, 0, 0)),
+        ("my enumerate(DataLoader)#x", (0, 0, 0)),
+    ],
+)
+def test_these_ranges_are_calls_for_a_batch(name: str, counts: tuple[int, int, int]) -> None:
+    found = data_loading(trace_of([STEP, load(10, 100, name)]))
+    assert (found.call_count, found.single_process_count, found.multi_process_count) == counts
+
+
+@pytest.mark.parametrize("category", ["user_annotation", "Operator", "cpu_op"])
+def test_they_are_known_in_every_format(category: str) -> None:
+    found = data_loading(trace_of([STEP, [category, SINGLE, 10, 100]]))
+    assert found.call_count == 1
+
+
+def test_what_a_device_hides_is_not_exposed() -> None:
+    trace = trace_of([STEP, load(100, 100), ["kernel", "gemm", 50, 80]])
+    stalls = data_stalls(trace)
+    assert stalls.exposed.tolist() == [[130 * US, 200 * US]]
+    assert (stalls.exposed_ns, stalls.total_ns) == (70 * US, 100 * US)
+
+
+def test_any_devices_work_hides_it() -> None:
+    rows = [["kernel", "gemm", 100, 50], ["kernel", "gemm", 150, 50, {"device": 1}]]
+    assert data_stalls(trace_of([STEP, load(100, 100), *rows])).exposed_ns == 0
+
+
+def test_without_a_device_all_of_it_is_exposed_and_threads_count_once() -> None:
+    trace = trace_of([STEP, load(100, 100), load(150, 100, tid=7)])
+    assert data_stalls(trace).exposed.tolist() == [[100 * US, 250 * US]]
+
+
+def test_only_the_steps_count_and_only_the_iterator_that_is_asked_for() -> None:
+    trace = trace_of([STEP, load(-500, 100), load(950, 100), load(100, 10, MULTI), load(1100, 10)])
+    single = data_stalls(trace, "_SingleProcess")
+    assert single.exposed.tolist() == [[1450 * US, 1500 * US]], "cut where the steps end"
+    assert (len(single.rows), single.iterators) == (1, ("_SingleProcessDataLoaderIter",))
+    assert data_stalls(trace).iterators == (
+        "_MultiProcessingDataLoaderIter",
+        "_SingleProcessDataLoaderIter",
+    )
+
+
+def test_a_trace_without_such_calls_cannot_tell() -> None:
+    with pytest.raises(MissingDataError, match="no DataLoader call") as caught:
+        data_stalls(trace_of([STEP]))
+    assert "DataLoader" in caught.value.remedy
+
+
+def test_the_slowest_call_comes_first_with_what_cost_most_in_it() -> None:
+    trace = trace_of(
+        [
+            STEP,
+            load(100, 100),
+            ["cpu_op", "aten::stack", 110, 60],
+            ["cpu_op", "aten::empty", 180, 10],
+            load(300, 200),
+            load(600, 50),
+            ["python_function", "data.py(8): __getitem__", 605, 40],
+        ]
+    )
+    found = slowest(trace, data_stalls(trace))
+    assert [(each.duration_ns, each.detail) for each in found] == [
+        (200 * US, ""),
+        (100 * US, "60.0 % of it in aten::stack"),
+        (50 * US, "data.py(8): __getitem__"),
+    ]

@@ -1,0 +1,91 @@
+"""The sentence above all advice, whole."""
+
+from typing import Any
+
+import pytest
+
+import tracebuild
+from loading import trace_of
+from stepscope.analyses.verdict import verdict
+
+LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+
+
+def said(*rows: list[Any]) -> str:
+    return verdict(trace_of(list(rows)))
+
+
+def steps(*durations_us: int) -> list[list[Any]]:
+    start, found = 0, []
+    for number, duration in enumerate(durations_us):
+        found.append(["user_annotation", f"ProfilerStep#{number}", start, duration])
+        start += duration
+    return found
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (
+            [*steps(1000), ["kernel", "gemm", 0, 400], ["user_annotation", LOADER, 400, 600]],
+            "Step 1.00 ms (one step). The GPU is busy 40.0 %. Beside computing, most goes to waiting"
+            " for data: 600 µs, 60.0 %.",
+        ),
+        (
+            [*steps(1000, 2000), ["cpu_op", "aten::mm", 0, 2990]],
+            "Step 1.50 ms (± 33.3 %, 2 steps). Nearly all of it is operators on the CPU.",
+        ),
+        (
+            [*steps(1000), ["kernel", "gemm", 0, 950], ["gpu_memcpy", "Memcpy HtoD", 950, 50]],
+            "Step 1.00 ms (one step). The GPU is busy 100.0 %; it is the limit. Beside computing,"
+            " most goes to copies that nothing hides: 50.0 µs, 5.0 %.",
+        ),
+        (
+            [["kernel", "gemm", 0, 300], ["kernel", "ncclDevKernel_AllReduce", 300, 700]],
+            "No steps are marked; the recording is 1.00 ms long. The GPU is busy 100.0 %; it is the"
+            " limit. Beside computing, most goes to communication that nothing hides: 700 µs,"
+            " 70.0 %.",
+        ),
+        (
+            [*steps(1000), ["cpu_op", "aten::mm", 0, 100]],
+            "Step 1.00 ms (one step). Beside operators on the CPU, most goes to host code that is no"
+            " torch operator: 900 µs, 90.0 %.",
+        ),
+        (
+            [["overhead", "Buffer Flush", 5, 1]],
+            "The recording holds nothing that takes time.",
+        ),
+    ],
+    ids=["loading", "cpu", "copies", "no steps", "python", "nothing"],
+)
+def test_the_sentence(rows: list[list[Any]], sentence: str) -> None:
+    said_of = [list(row) for row in rows]
+    for row in said_of:
+        if row[0] in ("kernel", "gpu_memcpy"):  # a vendor's call makes the device a GPU
+            row.append({"correlation": 1})
+    has_device = any(row[0] == "kernel" for row in said_of)
+    call = [["cuda_runtime", "cudaLaunchKernel", 0, 1, {"correlation": 99}]] if has_device else []
+    assert said(*said_of, *call) == sentence
+
+
+def test_a_device_is_called_what_its_users_call_it() -> None:
+    unknown = said(*steps(1000), ["kernel", "gemm", 0, 400])
+    assert "The device is busy 40.0 %." in unknown
+
+
+def test_a_simulated_training_is_summed_up() -> None:
+    """next() 3,000 us, then 13 us to a kernel of 7,000 us at whose end the step ends."""
+    schedule = [
+        {
+            "steps": 3,
+            "body": [
+                {"dataloader": 0, "us": 3000},
+                {"op": "aten::mm", "body": [{"kernel": "gemm", "us": 7000}]},
+                {"sync": "device", "us": 0},
+            ],
+        }
+    ]
+    assert verdict(trace_of(document=tracebuild.document(schedule=schedule))) == (
+        "Step 10.0 ms (± 0.0 %, 3 steps). The GPU is busy 69.9 %. Beside computing, most goes to"
+        " waiting for data: 3.00 ms, 30.0 %."
+    )
