@@ -82,6 +82,9 @@ def _running(command: list[str], log: Path) -> Iterator[None]:
             stdout=output,
             stderr=subprocess.STDOUT,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            # torch-tb-profiler takes `name:path` of --logdir_spec for a path below the working
+            # folder, and reads every trace that it finds there.
+            cwd=log.parent,
         ) as process,
     ):
         try:
