@@ -76,7 +76,8 @@ def covered_ns(
     times: Intervals, start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return, for each query interval, how much of it the set covers."""
-    return np.maximum(_covered_before(times, end_ns) - _covered_before(times, start_ns), 0)
+    covered = _covered_before(times, end_ns) - _covered_before(times, start_ns)
+    return np.asarray(np.maximum(covered, 0))
 
 
 def _covered_before(times: Intervals, at_ns: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ def main_thread(trace: Trace) -> str:
     for calls in (trace.host_calls, trace.runtime_calls):
         if len(calls):
             codes = calls["thread"].cat.codes.to_numpy()
-            return str(calls["thread"].cat.categories[np.bincount(codes).argmax()])
+            return str(calls["thread"].cat.categories[int(np.bincount(codes).argmax())])
     return ""
 
 

@@ -103,7 +103,7 @@ def _refilled_ns(trace: Trace, end_ns: NDArray[np.int64]) -> NDArray[np.int64]:
     found = place < len(made)
     until = np.where(found, np.append(made, 0)[np.minimum(place, len(made))], end_ns)
     ends = np.append(np.sort(trace.steps["end_ns"].to_numpy()), np.iinfo(np.int64).max)
-    return np.minimum(until, ends[np.searchsorted(ends, end_ns, side="left")])
+    return np.asarray(np.minimum(until, ends[np.searchsorted(ends, end_ns, side="left")]))
 
 
 def longest(trace: Trace, cost: SyncCost, count: int) -> NDArray[np.int64]:
