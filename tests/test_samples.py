@@ -1,5 +1,6 @@
-"""Advice on whole recordings: the sample logs' faults and fixes, and real traces beside the clone."""
+"""Advice on whole recordings: the faults and fixes of the sample logs, and real traces."""
 
+import logging
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,8 @@ from stepscope.advise import advise
 from stepscope.analyses.step_breakdown import step_breakdown
 from stepscope.report import Outcome, RunReport
 from stepscope.trace import Run
+
+log = logging.getLogger(__name__)
 
 SAMPLES = ROOT / "sample_logs"
 SERIOUS = ("critical", "warning")
@@ -129,17 +132,19 @@ def test_the_tiny_batch_is_named_and_its_fix_is_not() -> None:
     assert promised < 1 - after / before
 
 
-# What was predicted, and what came of it
+# What was predicted, and what came of it (the table: pytest -k predicted -o log_cli=1 -o log_level=INFO)
 
 
-def predicted_and_realised(before: RunReport, after: RunReport) -> tuple[int, int, int]:
+def predicted_and_realised(
+    scenario: str, fault: str = "fault", fix: str = "fix"
+) -> tuple[int, int, int]:
+    before, after = only(f"{scenario}/{fault}"), only(f"{scenario}/{fix}")
     claims = [outcome.claim for outcome in found(before) if outcome.claim]
     low = sum(claim.net_low_ns for claim in claims)
     high = sum(claim.net_high_ns for claim in claims)
     realised = before.workers[0].step.mean_ns - after.workers[0].step.mean_ns
-    print(
-        f"\npredicted {low / 1e6:.2f} to {high / 1e6:.2f} ms a step, realised {realised / 1e6:.2f}"
-    )
+    figures = (low / 1e6, high / 1e6, realised / 1e6)
+    log.info("%s: predicted %.2f to %.2f ms a step, realised %.2f", scenario, *figures)
     return low, high, realised
 
 
@@ -164,17 +169,13 @@ ABOVE_PINGPONG = (
     ],
 )
 def test_what_a_fix_wins_lies_in_the_predicted_range(scenario: str) -> None:
-    low, high, realised = predicted_and_realised(
-        only(f"synthetic_{scenario}/fault"), only(f"synthetic_{scenario}/fix")
-    )
+    low, high, realised = predicted_and_realised(f"synthetic_{scenario}")
     assert low <= realised <= 1.01 * high  # the two runs' jitter differs
 
 
 @pytest.mark.parametrize("scenario", sorted(FAULTS.keys() - {"tiny_batch"}))
 def test_what_is_promised_at_least_is_won(scenario: str) -> None:
-    low, _, realised = predicted_and_realised(
-        only(f"synthetic_{scenario}/fault"), only(f"synthetic_{scenario}/fix")
-    )
+    low, _, realised = predicted_and_realised(f"synthetic_{scenario}")
     assert low <= realised
 
 
@@ -186,9 +187,7 @@ def test_what_is_promised_at_least_is_won(scenario: str) -> None:
     ),
 )
 def test_workers_win_what_was_predicted_on_a_cpu_too() -> None:
-    low, high, realised = predicted_and_realised(
-        only("dataloader/no_workers"), only("dataloader/two_workers")
-    )
+    low, high, realised = predicted_and_realised("dataloader", "no_workers", "two_workers")
     assert low <= realised <= high
 
 
@@ -216,8 +215,8 @@ QWEN, QWEN_AMD = (
 SGLANG = "tracelens/inference/sglang_decode/sglang_Qwen3-8B_decode.json.gz"
 VLLM = "tracelens/inference/vllm_decode_full/graph_execution.json.gz"
 
-# Trace, rule, answer, and where it is known a figure: (label, value, within). The figures come from an
-# independent prototype of these rules; where ours differ, a note says why.
+# Trace, rule, answer, and where it is known a figure: (label, value, within). The figures come from
+# an independent prototype of these rules; where ours differ, a note says why.
 Stated = tuple[str, str, str, tuple[str, float, float] | None]
 STATED: list[Stated] = [
     (B200, "low-gpu-utilization", "critical", ("GPU 0 busy", 0.14, 0.005)),

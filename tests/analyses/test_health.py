@@ -29,8 +29,10 @@ def works(linked: int, orphans: int = 0, early: int = 0) -> list[list[Any]]:
         launch = start - 5 if number < linked else start + 5
         rows.append(["cuda_runtime", "cudaLaunchKernel", launch, 2, {"correlation": number}])
         rows.append(["kernel", "gemm", start, 3, {"correlation": number}])
-    for number in range(orphans):
-        rows.append(["kernel", "gemm", 5000 + 10 * number, 3, {"correlation": 10_000 + number}])
+    rows += [
+        ["kernel", "gemm", 5000 + 10 * number, 3, {"correlation": 10_000 + number}]
+        for number in range(orphans)
+    ]
     return rows
 
 

@@ -128,8 +128,8 @@ def test_a_blocked_host_loses_nothing_while_the_device_works() -> None:
 
 
 def test_refilling_ends_with_the_second_launch_and_with_the_step() -> None:
-    """Behind the wait 8 us to the first kernel (1 us), then 100 us on the host, 8 us to the second."""
-    body = [
+    """Behind the wait 8 us to a kernel of 1 us, then 100 us on the host and 8 to the second."""
+    body: list[dict[str, Any]] = [
         {"op": "aten::mm", "us": 0, "body": [{"kernel": "gemm", "us": 1000}]},
         {"sync": "stream", "us": 0},
         {"op": "aten::add", "us": 0, "body": [{"kernel": "add", "us": 1}]},

@@ -49,7 +49,9 @@ def _busy(trace: Trace) -> str:
     if device is None or within.device_duration_ns <= 0:
         return ""
     busy = intervals.duration_ns(device.busy) / within.device_duration_ns
-    limit = "; it is the limit" if busy >= MOSTLY_BUSY else ""
+    # a device that copies or waits for others is busy, but no limit
+    computing = intervals.duration_ns(device.computation) / within.device_duration_ns
+    limit = "; it is the limit" if computing >= MOSTLY_BUSY else ""
     return f"The {trace.dialect.device} is busy {share(busy)}{limit}."
 
 
