@@ -92,17 +92,19 @@ def test_a_rule_that_raises_is_one_failed_outcome_and_hides_nothing(
 ) -> None:
     broken = raising("broken", ZeroDivisionError("division by zero"))
     sound = rule("sound", claiming((0, 500)))
-    with caplog.at_level(logging.ERROR):
+    with caplog.at_level(logging.WARNING):
         report = advise(Run(name="run", workers=(TRACE,)), [broken, sound])
     assert [(each.rule, each.status) for each in report.outcomes] == [
         ("sound", "found"),
         ("broken", "failed"),
     ]
     failed = by_rule(report.outcomes)["broken"]
-    assert failed.reason == "ZeroDivisionError('division by zero')"
+    assert failed.reason is not None
+    assert failed.reason.startswith("ZeroDivisionError: division by zero at ")
     assert (failed.severity, failed.claim, failed.message) == (None, None, "")
     assert "rule broken failed" in caplog.text
-    assert "division by zero" in caplog.text, "the traceback is in the log"
+    assert "division by zero" in caplog.text
+    assert "Traceback" not in caplog.text
     assert report.workers[0].verdict
 
 

@@ -148,7 +148,7 @@ def test_a_bad_file_is_unreadable_and_the_others_are_not(tmp_path: Path) -> None
     ("error", "said"),
     [
         (MemoryError(), "needs more memory than there is"),
-        (ZeroDivisionError("by zero"), "stepscope failed on it (ZeroDivisionError: by zero)"),
+        (ZeroDivisionError("by zero"), "stepscope failed on it (ZeroDivisionError: by zero at "),
     ],
 )
 def test_a_failure_is_told_and_ends_nothing(tmp_path: Path, error: Exception, said: str) -> None:
@@ -162,7 +162,7 @@ def test_a_failure_is_told_and_ends_nothing(tmp_path: Path, error: Exception, sa
     read_all(catalog, later)
     first, second = (entry.state for entry in catalog.entries())
     assert isinstance(first, Unreadable)
-    assert first.problem.message == said
+    assert first.problem.message.startswith(said)
     assert isinstance(second, Ready)
 
 

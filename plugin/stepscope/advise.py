@@ -20,7 +20,7 @@ from stepscope.analyses.idle_ledger import idle_ledger
 from stepscope.analyses.step_breakdown import step_breakdown, whole_parts
 from stepscope.analyses.verdict import verdict
 from stepscope.analyses.window import Window, window
-from stepscope.errors import MissingDataError
+from stepscope.errors import MissingDataError, in_one_line
 from stepscope.intervals import Intervals
 from stepscope.quantities import duration
 from stepscope.report import (
@@ -108,8 +108,9 @@ def outcomes_of(trace: Trace, rules: Sequence[Rule[Any]]) -> list[Outcome]:
                 )
             )
         except Exception as error:  # a rule's bug must not hide the other rules' findings
-            log.exception("rule %s failed on %s", rule.id, trace.path or trace.worker)
-            outcomes.append(_outcome(trace, rule, "failed", reason=repr(error)))
+            where = trace.path or trace.worker
+            log.warning("rule %s failed on %s: %s", rule.id, where, in_one_line(error))
+            outcomes.append(_outcome(trace, rule, "failed", reason=in_one_line(error)))
         else:
             found += [_Found(rule=rule, finding=finding) for finding in findings]
             if not findings:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from stepscope import discover, storage
 from stepscope.config import Settings
 from stepscope.discover import TraceFile
-from stepscope.errors import NotFoundError, StepscopeError, UnreadableError
+from stepscope.errors import NotFoundError, StepscopeError, UnreadableError, in_one_line
 from stepscope.report import Problem
 from stepscope.storage import FileStamp
 
@@ -241,8 +241,8 @@ class Catalog:
         while True:
             try:
                 self.scan()
-            except Exception:  # the next look may go better, and a dead thread finds nothing
-                log.exception("looking through the log directories failed")
+            except Exception as error:  # the next look may go better; a dead thread finds nothing
+                log.warning("looking for traces failed: %s", in_one_line(error))
                 self._scanned_at = monotonic()
             self._look_again.wait(timeout=self._settings.rescan_seconds)
             self._look_again.clear()
@@ -313,7 +313,7 @@ class Catalog:
         except UnreadableError as error:
             return Unreadable(problem=Problem(error.path, error.message, error.remedy))
         except Exception as error:  # one file must not end the reading of the others
-            log.exception("reading %s failed", entry.file.path)
+            log.warning("reading %s failed: %s", entry.file.path, in_one_line(error))
             return Unreadable(problem=_unexpected(entry.file.path, error))
         return Ready(trace=trace)
 
@@ -379,6 +379,6 @@ def _unexpected(path: str, error: Exception) -> Problem:
     elif isinstance(error, StepscopeError):
         message, remedy = str(error), "Record it again"
     else:
-        message = f"stepscope failed on it ({type(error).__name__}: {error})"
+        message = f"stepscope failed on it ({in_one_line(error)})"
         remedy = "This is a bug in stepscope: please report it with this line"
     return Problem(path=path, message=message, remedy=remedy)

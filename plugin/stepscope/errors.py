@@ -7,8 +7,11 @@ StepscopeError
 ├── UsageError           the caller asked for something that does not exist
 └── NotFoundError        no run, recording or table of that name
 ```
-Messages are for users: what, where, what to do.
+Messages are for users: what, where, what to do. `in_one_line` tells of errors that nobody foresaw.
 """
+
+from pathlib import PurePath
+from traceback import extract_tb
 
 
 class StepscopeError(Exception):
@@ -44,3 +47,10 @@ class UsageError(StepscopeError):
 
 class NotFoundError(StepscopeError):
     """No run, recording or table has that name."""
+
+
+def in_one_line(error: BaseException) -> str:
+    """Return what an unforeseen error is and where it was raised, for a log: no traceback."""
+    frames = extract_tb(error.__traceback__)
+    where = f" at {PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}: {error}{where}"

@@ -7,7 +7,7 @@ from werkzeug.exceptions import HTTPException
 
 from stepscope.api.encoding import encoded
 from stepscope.api.messages import ApiError
-from stepscope.errors import MissingDataError, NotFoundError, StepscopeError
+from stepscope.errors import MissingDataError, NotFoundError, StepscopeError, in_one_line
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ def _told(error: Exception) -> tuple[int, ApiError]:
     if isinstance(error, HTTPException) and error.code:
         name = error.name.lower().replace(" ", "-")
         return error.code, ApiError(name, error.description or error.name)
-    log.error("a request failed: %s", flask.request.path, exc_info=error)
+    log.error("a request failed: %s: %s", flask.request.path, in_one_line(error))
     message = f"stepscope failed on this ({type(error).__name__})"
     return 500, ApiError("failed", message, "The server's log says where; please report it.")
 
