@@ -132,7 +132,7 @@ def test_the_tiny_batch_is_named_and_its_fix_is_not() -> None:
     assert promised < 1 - after / before
 
 
-# What was predicted, and what came of it (the table: pytest -k predicted -o log_cli=1 -o log_level=INFO)
+# What was predicted, and what came of it: `pytest -k predicted -o log_cli=1 -o log_level=INFO`
 
 
 def predicted_and_realised(

@@ -83,6 +83,18 @@ def test_a_wait_that_ended_early_emptied_nothing() -> None:
     assert causes_us(trace_of(rows)) == {"dispatch": 50}
 
 
+@pytest.mark.parametrize(("end", "cause"), [(105, "post-sync"), (104, "dispatch")])
+def test_a_wait_may_end_five_microseconds_early_by_the_two_clocks(end: int, cause: str) -> None:
+    rows = [
+        ["cuda_runtime", "cudaLaunchKernel", 0, 5, {"correlation": 1}],
+        ["kernel", "a", 10, 100, {"correlation": 1}],
+        ["cuda_runtime", "cudaStreamSynchronize", 20, end - 20],
+        ["cuda_runtime", "cudaLaunchKernel", 150, 5, {"correlation": 2}],
+        ["kernel", "b", 160, 10, {"correlation": 2}],
+    ]
+    assert causes_us(trace_of(rows)) == {cause: 50}
+
+
 def test_work_that_was_launched_but_did_not_start_is_queued() -> None:
     rows = [
         ["cuda_runtime", "cudaLaunchKernel", 0, 5, {"correlation": 1}],
