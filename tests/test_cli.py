@@ -328,14 +328,7 @@ def test_load_refuses_where_nothing_can_be_read(tmp_path: Path) -> None:
 
 def test_advice_prints_as_the_command_line_does(log: Path) -> None:
     loaded = stepscope.load(log / "first")
-    stepscope.advise(loaded)  # imports the module of the same name, which must not hide this
     advice = stepscope.advise(loaded)
     assert str(advice) == run("advise", log / "first").stdout
     assert advice.report.name == "first"
     assert advice._repr_markdown_() == run("advise", log / "first", "--format", "markdown").stdout
-
-
-def test_the_module_named_as_the_function_can_still_be_imported() -> None:
-    code = "from stepscope.advise import advise, worker_report; import stepscope; "
-    code += "assert stepscope.advise is not advise and callable(stepscope.advise)"
-    subprocess.run([sys.executable, "-c", code], check=True)

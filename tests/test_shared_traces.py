@@ -12,7 +12,7 @@ import pytest
 
 from loading import SHARED_TRACES, shared_trace_names, trace_at
 from stepscope import analyses, intervals
-from stepscope.advise import advise, worker_report
+from stepscope.advice import advise, worker_report
 from stepscope.analyses.device_activity import device_activity
 from stepscope.analyses.idle_ledger import idle_ledger
 from stepscope.analyses.links import links

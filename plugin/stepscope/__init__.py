@@ -9,9 +9,7 @@ print(stepscope.advise(run))           # the same advice as `stepscope advise lo
 Nothing heavy is imported until one of these is called.
 """
 
-import sys
 from os import PathLike
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from stepscope._version import __version__
@@ -53,17 +51,3 @@ def advise(run: "Run") -> "Advice":
     from stepscope import library
 
     return library.advise(run)
-
-
-class _Package(ModuleType):
-    """Keeps `stepscope.advise` the function, though a module below has the same name.
-
-    Python sets a module as an attribute of its package when it is first imported.
-    """
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name == "advise" and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -6,7 +6,7 @@ from os import PathLike, fspath
 
 from stepscope import discover
 from stepscope._version import __version__
-from stepscope.advise import advise as advise_run
+from stepscope.advice import advise as advise_run
 from stepscope.errors import UsageError
 from stepscope.read import read_runs
 from stepscope.render import markdown, text

@@ -26,7 +26,7 @@ import yaml
 import loading
 import tracebuild
 from stepscope import dialects, rules
-from stepscope.advise import outcomes_of
+from stepscope.advice import outcomes_of
 from stepscope.report import Outcome
 from stepscope.rules import Rule
 from stepscope.trace import Trace

@@ -29,6 +29,8 @@ class DataStalls:
     """While no device was busy; without a device, all of it."""
     iterators: tuple[str, ...]
     """The iterator classes, most calls first."""
+    has_device: bool
+    """Whether a device did the computing. Without one, loading and computing share the cores."""
 
     @property
     def exposed_ns(self) -> int:
@@ -60,6 +62,7 @@ def data_stalls(trace: Trace, containing: str = "") -> DataStalls:
         rows=loading.rows[chosen],
         total_ns=intervals.duration_ns(times),
         exposed=intervals.difference(times, all_busy(trace)),
+        has_device=bool(len(trace.device_events)),
         iterators=tuple(name for name, _ in Counter(names[chosen].map(_iterator)).most_common()),
     )
 

@@ -29,7 +29,7 @@ class Links:
 
 
 def matched(wanted: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return, for each wanted key, the first row that has it, else -1; no row has a negative key."""
+    """Return, for each wanted key, the first row that has it, else -1; negative keys match none."""
     if not len(keys):
         return np.full(len(wanted), NONE, dtype=np.int64)
     order = np.argsort(keys, kind="stable")

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from stepscope.advise import advise
+from stepscope.advice import advise
 from stepscope.api.messages import Overview, Table
 from stepscope.api.overview import overview
 from stepscope.api.tables import kernels_table, operators_table

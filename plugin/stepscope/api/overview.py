@@ -3,7 +3,7 @@
 import numpy as np
 
 from stepscope import intervals, quantities
-from stepscope.advise import idle_per_step, worker_report
+from stepscope.advice import idle_per_step, worker_report
 from stepscope.analyses.device_activity import main_device
 from stepscope.analyses.idle_ledger import CAUSES, Ledger, idle_ledger
 from stepscope.analyses.links import links

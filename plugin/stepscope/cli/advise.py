@@ -101,7 +101,7 @@ def _is_coloured() -> bool:
 def _report(paths: Sequence[str], choice: Choice) -> "Report":
     """Read, advise, and keep what was asked for."""
     from stepscope._version import __version__
-    from stepscope.advise import advise as advise_run
+    from stepscope.advice import advise as advise_run
     from stepscope.read import read_runs
     from stepscope.report import Problem, Report
 

@@ -51,9 +51,9 @@ class Source:
     def rows(self, *kinds: Kind) -> Rows:
         """Return the events of these kinds that have a time, in the order they began."""
         wanted = np.isin(self.kinds, [int(kind) for kind in kinds])
-        timed = wanted & (self.columns.start_ns != NO_TIME) & ~self.is_lost
+        timed = wanted & (self.columns.start_ns != NO_TIME)
         if not INSTANT_KINDS.intersection(kinds):
-            timed &= self.columns.duration_ns != NO_TIME
+            timed &= (self.columns.duration_ns != NO_TIME) & ~self.is_lost
         rows = np.flatnonzero(timed)
         return rows[np.argsort(self.columns.start_ns[rows], kind="stable")]
 

@@ -2,7 +2,7 @@
 
 A rule is a pure function of a trace. It yields `Finding`s, which are fields and never markup, or
 raises `MissingDataError` with the line of code that would record what it lacks. It claims time as
-intervals; `stepscope.advise` gives every nanosecond to one claim only.
+intervals; `stepscope.advice` gives every nanosecond to one claim only.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,6 +20,9 @@ OptionsT = TypeVar("OptionsT")
 CALIBRATED_LOW = 0.75
 """Realised over exposed time in torch-tb-profiler's own natural experiment (0 against 4 DataLoader
 workers): 0.84 and 0.77 of what was predicted."""
+CALIBRATED_LOW_WITHOUT_DEVICE = 0.4
+"""The same on a CPU alone, where workers take cores from computing: 0.46 to 0.56 with two workers
+on two cores (`sample_logs/dataloader`)."""
 CRITICAL_SHARE = 0.20
 WARNING_SHARE = 0.05
 INFO_SHARE = 0.01

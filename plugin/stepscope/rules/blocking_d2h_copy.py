@@ -85,7 +85,8 @@ def _message(trace: Trace, cost: SyncCost, *, costs: bool) -> str:
         )
     if not costs and cost.working_share > 0.5:
         text += (
-            f" The host is blocked for {duration(within.per_step(cost.blocked_ns))} {each}, but the "
+            f" The host is blocked for {duration(within.per_step(cost.blocked_ns))} {each}, but "
+            "the "
             "device works meanwhile: "
         )
         text += (

@@ -7,7 +7,13 @@ from stepscope.analyses.data_stalls import DataStalls, data_stalls, slowest
 from stepscope.analyses.window import window
 from stepscope.quantities import count, duration, share
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Claim, Finding, Rule
+from stepscope.rules import (
+    CALIBRATED_LOW,
+    CALIBRATED_LOW_WITHOUT_DEVICE,
+    Claim,
+    Finding,
+    Rule,
+)
 from stepscope.trace import Trace
 
 
@@ -27,6 +33,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     if exposed < options.least_share:
         return
     yield Finding(
+        confidence="high" if stalls.has_device else "medium",
         message=(
             f"Waiting for data takes {duration(within.per_step(stalls.exposed_ns))}"
             f"{' of each step' if within.has_steps else ''} ({share(exposed)}) in which nothing "
@@ -46,11 +53,19 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
             ),
         ),
         events=slowest(trace, stalls),
-        claim=Claim(
-            intervals=stalls.exposed,
-            method="All loading time in which no device was busy; faster loading wins 75 to 100 %.",
-        ),
+        claim=_claim(stalls),
         fix=_fix(stalls),
+    )
+
+
+def _claim(stalls: DataStalls) -> Claim:
+    if stalls.has_device:
+        method = "All loading time in which no device was busy; faster loading wins 75 to 100 %."
+        return Claim(intervals=stalls.exposed, low=CALIBRATED_LOW, method=method)
+    return Claim(
+        intervals=stalls.exposed,
+        low=CALIBRATED_LOW_WITHOUT_DEVICE,
+        method="All loading time; on a CPU alone loading and computing share the cores.",
     )
 
 
@@ -58,7 +73,7 @@ def _fix(stalls: DataStalls) -> Fix:
     verify = "DataLoader's share of the step in Overview falls below 5 %."
     if any("_MultiProcessing" in name for name in stalls.iterators):
         return Fix(
-            summary="The workers do not keep up: use more of them, let them prefetch, do less a sample.",
+            summary="The workers do not keep up: use more, let them prefetch, do less a sample.",
             code=(
                 "loader = DataLoader(dataset, batch_size=..., num_workers=2 * workers,\n"
                 "                    prefetch_factor=4, persistent_workers=True, pin_memory=True)"
@@ -69,7 +84,10 @@ def _fix(stalls: DataStalls) -> Fix:
     if any("_SingleProcess" in name for name in stalls.iterators):
         return Fix(
             summary="Load in worker processes: see dataloader-no-workers.",
-            code="loader = DataLoader(dataset, batch_size=..., num_workers=4, persistent_workers=True)",
+            code=(
+                "loader = DataLoader(dataset, batch_size=...,\n"
+                "                    num_workers=4, persistent_workers=True)"
+            ),
             verify=verify,
         )
     return Fix(

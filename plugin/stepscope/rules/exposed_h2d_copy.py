@@ -39,7 +39,8 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         return
     yield Finding(
         message=(
-            f"{count(len(copies.rows), 'copy', 'copies')} to the device ({size(copies.total_bytes)}) "
+            f"{count(len(copies.rows), 'copy', 'copies')} to the device "
+            f"({size(copies.total_bytes)}) "
             f"take {duration(within.per_step(exposed_ns))}"
             f"{' a step' if within.has_steps else ''} ({share(lost)}) in which nothing computes."
         ),
@@ -72,7 +73,7 @@ RULE = Rule(
     id="exposed-h2d-copy",
     title="Copies to the GPU are not overlapped with computing",
     category="transfer",
-    why="A copy and kernels can run at once, on different streams, but here the kernels wait for it.",
+    why="A copy and kernels can run at once, on different streams; here the kernels wait for it.",
     fix=Fix(
         summary="Copy the next batch on a stream of its own while this one is computed.",
         code=(

@@ -62,7 +62,8 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         confidence="low" if doubtful else "high",
         message=(
             f"{count(len(stalls.held_ns), 'stall')} of {trace.dialect.device} {device.device} "
-            f"{'costs' if len(stalls.held_ns) == 1 else 'cost'} {duration(within.per_step(total_ns))}"
+            f"{'costs' if len(stalls.held_ns) == 1 else 'cost'} "
+            f"{duration(within.per_step(total_ns))}"
             f"{' a step' if within.has_steps else ''} "
             f"({share(total_ns / max(1, within.duration_ns))}). "
             f"{_host_was(events[0], waits=waits)}"

@@ -72,8 +72,9 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         confidence=_confidence(trace, pairs),
         severity=None if lost_ns >= 0.01 * within.duration_ns else "info",
         message=(
-            f"A tensor of {size(moved / len(pairs.out))}{' (mean)' if len(pairs.out) > 1 else ''} goes "
-            f"to the host and comes straight back, {count(len(pairs.out), 'time')} in all; meanwhile "
+            f"A tensor of {size(moved / len(pairs.out))}{' (mean)' if len(pairs.out) > 1 else ''} "
+            f"goes to the host and comes straight back, {count(len(pairs.out), 'time')} in all; "
+            "meanwhile "
             f"the device stands still for {duration(within.per_step(lost_ns))}"
             f"{' a step' if within.has_steps else ''} "
             f"({share(lost_ns / max(1, within.duration_ns))})."
@@ -163,13 +164,14 @@ def _function(line: str) -> str:
 
 
 def _references(trace: Trace, pairs: _Pairs, shown: int) -> Iterator[EventReference]:
+    devices = trace.device_events["device"].to_numpy()
     for out, back in list(zip(pairs.out.tolist(), pairs.back.tolist(), strict=True))[:shown]:
         line = references.line_of_host_call(trace, int(pairs.to_host.owner[out]))
         start = int(pairs.to_host.call_start_ns[out])
         end = int(pairs.to_device.end_ns[back])
         yield EventReference(
             name=f"{size(float(pairs.to_host.bytes[out]))} out and back",
-            track=f"{trace.dialect.device} {int(trace.device_events['device'].iloc[pairs.to_host.rows[out]])}",
+            track=f"{trace.dialect.device} {int(devices[pairs.to_host.rows[out]])}",
             start_ns=start,
             duration_ns=end - start,
             detail=line,
@@ -181,13 +183,13 @@ RULE = Rule(
     title="A tensor goes to the CPU and comes straight back",
     category="transfer",
     why=(
-        "The host must wait for the device to finish, copy, compute on one or a few cores, and copy "
+        "The host must wait for the device to finish, copy, compute on a few cores, and copy "
         "back, while the device stands still."
     ),
     fix=Fix(
         summary="Keep it on the device: torch has the operation.",
         code=(
-            "# instead of: index = np.argwhere(mask.cpu().numpy()); index = torch.from_numpy(index).cuda()\n"
+            "# instead of: index = torch.from_numpy(np.argwhere(mask.cpu().numpy())).cuda()\n"
             "index = torch.nonzero(mask)\n"
             "# and torch.where, torch.scatter, torch.unique, torch.sort, … instead of NumPy's"
         ),

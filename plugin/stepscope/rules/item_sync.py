@@ -85,7 +85,8 @@ def _message(trace: Trace, cost: SyncCost, *, costs: bool) -> str:
         )
     if not costs and cost.working_share > 0.5:
         text += (
-            f" The host is blocked for {duration(within.per_step(cost.blocked_ns))} {each}, but the "
+            f" The host is blocked for {duration(within.per_step(cost.blocked_ns))} {each}, but "
+            "the "
             "device works meanwhile: reading less would save little now."
         )
     if any(str(name) == SCALER for name in trace.host_calls["name"].cat.categories):
@@ -118,7 +119,7 @@ RULE = Rule(
     title="Reading a value (.item(), if tensor:) drains the GPU",
     category="synchronization",
     why=(
-        "The host waits until the device has computed the value; by then nothing is queued, and the "
+        "The host waits until the device has computed the value; by then nothing is queued, the "
         "device stands still until the host has launched again."
     ),
     fix=Fix(

@@ -49,7 +49,8 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         severity="critical" if lost >= options.critical_at else "warning",
         confidence="medium" if is_distorted else "high",
         message=(
-            f"{trace.dialect.device} {device.device} waits {duration(within.per_step(cost.idle_ns))}"
+            f"{trace.dialect.device} {device.device} waits "
+            f"{duration(within.per_step(cost.idle_ns))}"
             f"{' a step' if within.has_steps else ''} ({share(lost)}) for the next of "
             f"{within.per_step(cost.kernel_count):,} kernels, in gaps of under 1 ms"
             f"{_split(trace, cost)}."
@@ -58,7 +59,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         claim=Claim(
             intervals=cost.idle,
             low=0.5,
-            method="All idle time in gaps of under 1 ms; CUDA graphs remove nearly all, compile half.",
+            method="All idle time in gaps of under 1 ms; graphs remove nearly all, compile half.",
         ),
         fix=_fix(cost, options, is_distorted=is_distorted),
     )

@@ -37,7 +37,8 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report copies from pageable memory that are large, or keep the host busy."""
     device = requirements.main(trace)
     if not trace.dialect.tells_pageable:
-        msg = f"{trace.dialect.vendor or 'this vendor'}'s traces do not tell pageable memory from pinned"
+        vendor = trace.dialect.vendor or "this vendor"
+        msg = f"{vendor}'s traces do not tell pageable memory from pinned"
         raise MissingDataError(msg)
     copies = copies_to_device(trace, device, least_bytes=options.least_copy_bytes)
     copies = copies.chosen(copies.is_pageable & ~_only_at_first(trace, copies))
@@ -83,8 +84,8 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
             low=0.5,
             low_intervals=exposed,
             method=(
-                "Copy time that nothing hides and idle time while the host stages; a pinned copy still "
-                "has to be made, so half of the exposed copy at least."
+                "Copy time that nothing hides, idle time while the host stages; pinned copies have "
+                "still to be made, so half of the exposed copy at least."
             ),
         ),
     )
@@ -133,7 +134,7 @@ RULE = Rule(
             "for batch in loader:\n"
             '    batch = batch.to("cuda", non_blocking=True)'
         ),
-        verify="The copies read `Memcpy HtoD (Pinned -> Device)` in the Operators and Kernels views.",
+        verify="Recorded again, the copies are named `Memcpy HtoD (Pinned -> Device)`.",
         caveats=("Do not pin in the loop (t.pin_memory().to(...)): that may be twice as slow.",),
     ),
     options=Options(),

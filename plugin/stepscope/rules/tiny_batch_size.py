@@ -25,7 +25,7 @@ class Options:
     """When a batch is tiny."""
 
     most: int = 8
-    """SageMaker's BatchSize rule looks at utilisation alone; the size keeps it from large batches."""
+    """SageMaker's BatchSize rule looks at utilisation alone; the size spares large batches."""
     busy_below: float = 0.70
     """Of the window: `low-gpu-utilization`'s threshold."""
     dispatch_least: float = 0.10
@@ -153,7 +153,7 @@ def _evidence(trace: Trace, batch: BatchSize, signs: _Signs) -> Iterator[Evidenc
 def _fix(batch: BatchSize) -> Fix:
     return Fix(
         summary="Give each step more samples; the launches then cost the same for more work.",
-        code=f"loader = DataLoader(dataset, batch_size={4 * max(1, batch.size)})  # was {batch.size}",
+        code=f"loader = DataLoader(dataset, batch_size={4 * batch.size or 4})  # was {batch.size}",
         verify="Samples a second rise; the step gets longer by less than the batch grew.",
         caveats=(
             "A larger batch changes training: scale the learning rate, and watch convergence.",
@@ -177,5 +177,5 @@ RULE = Rule(
     check=check,
     priority=85,
     links=("https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
-    origin="SageMaker Debugger BatchSize; torch-tb-profiler low utilization; TraceLens short kernels",
+    origin="SageMaker Debugger BatchSize; torch-tb-profiler; TraceLens short kernels",
 )

@@ -41,9 +41,7 @@ RULE = Rule(
     id="weak-step-coverage",
     title="Too few steps were recorded",
     category="profiling",
-    why=(
-        "Only steps tell what an iteration costs and how much it varies; the first ones still warm up."
-    ),
+    why=("Only steps tell what an iteration costs and how much it varies; the first ones warm up."),
     fix=Fix(
         summary="Record at least three steps behind a warm-up, and say where each ends.",
         code=(
