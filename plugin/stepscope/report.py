@@ -89,6 +89,8 @@ class Outcome(msgspec.Struct, frozen=True):
     status: Status
     worker: str
     span: str
+    trace: str = ""
+    """Opaque id of the recording: `WorkerReport.trace` of the one that this is about."""
     severity: Severity | None = None
     confidence: Confidence | None = None
     claim: ClaimReport | None = None
