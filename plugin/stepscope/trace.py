@@ -1,5 +1,6 @@
 """`Trace` is one worker's recording; `Run` is all recordings of a folder."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
@@ -23,6 +24,8 @@ from stepscope.frames.source import Source, source
 from stepscope.ingest import EventColumns
 
 T = TypeVar("T")
+WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}")
+"""Any of these fits 64 bits."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -57,12 +60,7 @@ class Trace:
     def rank(self) -> int | None:
         """The worker's place in the process group (`distributedInfo.rank`), if recorded."""
         info = self.metadata.get("distributedInfo")
-        rank = info.get("rank") if isinstance(info, Mapping) else None
-        return (
-            int(rank)
-            if isinstance(rank, int) or (isinstance(rank, str) and rank.isdigit())
-            else None
-        )
+        return whole_number(info.get("rank")) if isinstance(info, Mapping) else None
 
     @property
     def is_synthetic(self) -> bool:
@@ -131,6 +129,14 @@ class Run:
 
     name: str
     workers: tuple[Trace, ...] = field(default=())
+
+
+def whole_number(value: object) -> int | None:
+    """Return a whole number of a file's header, written as number or text; None where it is none.
+
+    What 64 bits do not hold counts as none: nothing that is numbered so has such a number.
+    """
+    return int(text) if WHOLE_NUMBER.fullmatch(text := str(value)) else None
 
 
 def trace_from_columns(

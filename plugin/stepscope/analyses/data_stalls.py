@@ -89,8 +89,8 @@ def _heaviest_inside(trace: Trace, row: int) -> str:
         trace, str(call["thread"]), int(call["start_ns"]), int(call["end_ns"])
     )
     children = np.flatnonzero(calls["parent"].to_numpy() == row)
-    if frame or not len(children):
-        return frame
     inside = calls.iloc[children].groupby("name", observed=True)["duration_ns"].sum()
+    if frame or inside.empty:  # children without a name are in no group
+        return frame
     spent = share(int(inside.max()) / max(1, int(call["duration_ns"])))
     return f"{spent} of it in {inside.idxmax()}"

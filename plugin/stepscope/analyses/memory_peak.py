@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from stepscope.trace import Trace, computed
+from stepscope.trace import Trace, computed, whole_number
+
+MOST_BYTES = 2**63
+"""A figure beyond it is damage, no memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +48,7 @@ def memory_peak(trace: Trace) -> dict[int, MemoryPeak]:
 
 
 def _most(values: np.ndarray[Any, Any]) -> int | None:
-    known = values[~np.isnan(values)]
+    known = values[np.abs(values) < MOST_BYTES]  # NaN is not
     return int(known.max()) if len(known) else None
 
 
@@ -55,9 +58,10 @@ def device_properties(trace: Trace) -> dict[int, Mapping[str, Any]]:
     if not isinstance(listed, list):
         return {}
     return {
-        int(entry.get("id", place)): entry
+        number: entry
         for place, entry in enumerate(listed)
-        if isinstance(entry, Mapping) and str(entry.get("id", place)).lstrip("-").isdigit()
+        if isinstance(entry, Mapping)
+        and (number := whole_number(entry.get("id", place))) is not None
     }
 
 
@@ -66,5 +70,6 @@ def _capacities(trace: Trace) -> dict[int, int]:
     return {
         number: int(entry["totalGlobalMem"])
         for number, entry in properties.items()
-        if isinstance(entry.get("totalGlobalMem"), int | float) and entry["totalGlobalMem"] > 0
+        if isinstance(entry.get("totalGlobalMem"), int | float)
+        and 0 < entry["totalGlobalMem"] < MOST_BYTES
     }

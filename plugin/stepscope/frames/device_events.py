@@ -9,6 +9,8 @@ from stepscope.dialects import Kind
 from stepscope.frames import TIMING, Column, Schema
 from stepscope.frames.source import Rows, Source
 
+MOST_DIGITS = 18
+"""What any int64 holds; no device, stream or process has a longer number."""
 SCHEMA: Schema = (
     *TIMING,
     Column("kind", "int8", "", "`dialects.Kind`: KERNEL, COPY or MEMORY_SET."),
@@ -25,12 +27,11 @@ def build(source: Source) -> pd.DataFrame:
     timing = source.timing(rows)
     names = timing["name"]
     pattern = source.dialect.collective
-    collective = np.array(
-        [bool(pattern.search(str(name))) for name in names.categories], dtype=bool
+    collective = np.array(  # the False is what code -1, no name, picks
+        [*(bool(pattern.search(str(name))) for name in names.categories), False], dtype=bool
     )
     kind = source.kinds[rows]
     is_kernel = kind == int(Kind.KERNEL)
-    named = collective[names.codes] if len(collective) else np.zeros(len(rows), dtype=bool)
     return pd.DataFrame(
         {
             **timing,
@@ -38,7 +39,7 @@ def build(source: Source) -> pd.DataFrame:
             "device": _device(source, rows),
             "stream": _stream(source, rows),
             "correlation": source.whole("correlation", rows),
-            "is_collective": named & is_kernel,
+            "is_collective": collective[names.codes] & is_kernel,
         }
     )
 
@@ -59,5 +60,12 @@ def _digits(
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     texts = source.text(codes)
     found = [re.search(r"\d+", str(text)) for text in texts.categories]
-    numbers = np.array([int(match[0]) if match else -1 for match in found] + [-1], dtype=np.int64)
+    numbers = np.array(
+        [*(_fitting(match[0]) if match else -1 for match in found), -1], dtype=np.int64
+    )
     return np.asarray(numbers[texts.codes])
+
+
+def _fitting(digits: str) -> int:
+    """Return the number, -1 where 64 bits do not hold it."""
+    return int(digits) if len(digits) <= MOST_DIGITS else -1

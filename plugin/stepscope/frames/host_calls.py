@@ -3,6 +3,7 @@
 `frames.operators` and `frames.annotations` are its two halves.
 """
 
+import numpy as np
 import pandas as pd
 
 from stepscope import call_tree
@@ -42,8 +43,8 @@ def build(source: Source) -> pd.DataFrame:
     """Return one row an operator or annotation, in `SCHEMA` columns, in the order they began."""
     rows = source.rows(Kind.OPERATOR, Kind.ANNOTATION)
     names = source.text(source.columns.name[rows])
-    hidden = names.categories.isin(list(HIDDEN_NAMES))
-    rows = rows[~hidden[names.codes]] if len(hidden) else rows
+    hidden = np.append(names.categories.isin(list(HIDDEN_NAMES)), False)  # code -1: no name
+    rows = rows[~hidden[names.codes]]
     timing = source.timing(rows)
     thread = source.thread(rows)
     nesting = call_tree.nest(

@@ -1,6 +1,7 @@
 """What frames are built from: the events of one file with their kinds, threads and arguments."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -46,7 +47,7 @@ class Source:
             f"{strings[pid] if pid >= 0 else ''}/{strings[tid] if tid < len(strings) else ''}"
             for pid, tid in ((int(k) >> 32, int(k) & 0xFFFFFFFF) for k in distinct)
         ]
-        return index.astype(np.int64), tuple(names)
+        return index.astype(np.int64), _told_apart(names)
 
     def rows(self, *kinds: Kind) -> Rows:
         """Return the events of these kinds that have a time, in the order they began."""
@@ -117,7 +118,8 @@ class Source:
             parsed = np.array([_as_whole(text) for text in column.texts], dtype=np.int64)
             return np.where(has, parsed[column.values[at]], MISSING)
         values = self.number(key, rows, *aliases)
-        return np.where(np.isnan(values), MISSING, np.nan_to_num(values)).astype(np.int64)
+        fits = np.abs(values) < 2.0**63
+        return np.where(fits, values, MISSING).astype(np.int64)
 
     def has(self, key: str, *aliases: str) -> bool:
         """Tell whether any event has this argument."""
@@ -174,6 +176,21 @@ def _signs(columns: EventColumns, kinds: NDArray[np.int8]) -> list[str]:
     return signs + [f"metadata/{key}" for key in columns.metadata]
 
 
+def _told_apart(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names, with a number behind one that another thread has: `a/b` + `c`, `a` + `b/c`.
+
+    A category must be unique, and two threads must not become one.
+    """
+    taken: dict[str, None] = {}
+    for name in names:
+        unique, number = name, 1
+        while unique in taken:
+            number += 1
+            unique = f"{name} ({number})"
+        taken[unique] = None
+    return tuple(taken)
+
+
 def _categorical(codes: NDArray[Any], texts: tuple[str, ...]) -> pd.Categorical:
     used, index = np.unique(codes, return_inverse=True)
     present = used[used >= 0]
@@ -204,4 +221,5 @@ def _as_whole(text: str) -> int:
 
 
 def _as_number(text: str) -> float:
-    return float(text) if _NUMBER.match(text) else float("nan")
+    number = float(text) if _NUMBER.match(text) else float("nan")
+    return number if np.isfinite(number) else float("nan")  # "1e400" is beyond what a float holds

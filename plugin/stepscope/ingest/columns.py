@@ -148,6 +148,9 @@ class ColumnBuilder:
     """Takes events one at a time; `finish` gives the columns."""
 
     codes: dict[str, int] = field(default_factory=dict)
+    """By text as the file has it, so that a text is made readable once."""
+    strings: dict[str, int] = field(default_factory=dict)
+    """The same by readable text: two broken texts may become the same."""
     texts: dict[str, list[int]] = field(
         default_factory=lambda: {key: [] for key in ("ph", "cat", "name", "pid", "tid", "id")}
     )
@@ -160,7 +163,11 @@ class ColumnBuilder:
         if value is None:
             return MISSING
         text = value if type(value) is str else _as_text(value)
-        return self.codes.setdefault(text, len(self.codes))
+        code = self.codes.get(text)
+        if code is None:
+            code = self.strings.setdefault(readable(text), len(self.strings))
+            self.codes[text] = code
+        return code
 
     def add(self, event: dict[str, Any]) -> None:
         """Append one event; fields that have no column of their own are kept as arguments."""
@@ -189,8 +196,8 @@ class ColumnBuilder:
         starts = np.array([_bounded(value) for value in self.starts_ns], dtype=np.int64)
         durations = np.array([_bounded(value) for value in self.durations_ns], dtype=np.int64)
         text = {key: np.array(column, dtype=np.int32) for key, column in self.texts.items()}
-        strings = tuple(map(readable, self.codes))
-        origin = _origin_ns(text, starts, durations, self.codes)
+        strings = tuple(self.strings)
+        origin = _origin_ns(text, starts, durations, self.strings)
         timed = starts != NO_TIME
         starts[timed] -= origin
         return EventColumns(
