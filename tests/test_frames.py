@@ -252,14 +252,21 @@ def test_copies_tell_their_direction(name: str, direction: str, pageable: bool) 
     [
         (["ProfilerStep#5", "ProfilerStep#6"], [5, 6]),
         (["ProfilerStep #5"], [5]),
-        (["ProfilerStep#warm up", "ProfilerStep#x"], [0, 1]),
-        (["ProfilerStep#5", "ProfilerStep#5"], [5]),
+        (["ProfilerStep#warm up", "ProfilerStep#x", "ProfilerStep#0"], [-1, -2, 0]),
+        (["ProfilerStep#5", "ProfilerStep#5"], [5, 5]),
+        (["ProfilerStep#99999999999999999999"], [-1]),
         (["Step#5"], []),
     ],
 )
 def test_steps_are_numbered(names: list[str], numbers: list[int]) -> None:
     rows = [["user_annotation", name, 10 * place, 5] for place, name in enumerate(names)]
     assert list(trace_of([*rows, ["cpu_op", "a", 0, 1]]).steps["number"]) == numbers
+
+
+def test_a_step_is_copied_not_repeated_where_it_overlaps_its_like() -> None:
+    rows = [["user_annotation", "ProfilerStep#5", start, 10] for start in (0, 1, 20)]
+    steps_ = trace_of([*rows, ["cpu_op", "a", 0, 1]]).steps
+    assert list(steps_["start_ns"]) == [0, 20_000]
 
 
 def _from_events(*events: dict[str, Any]) -> Trace:

@@ -144,7 +144,7 @@ def _confidence(trace: Trace, finding: Finding) -> Confidence:
 
 
 def _share(within: Window, total_ns: float) -> float:
-    return min(1.0, total_ns / within.duration_ns) if within.duration_ns > 0 else 0.0
+    return min(1.0, total_ns / within.reference_ns)
 
 
 def _outcome(

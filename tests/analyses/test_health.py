@@ -76,7 +76,7 @@ def test_two_in_a_hundred_without_a_launch_are_told(orphans: int, *, is_told: bo
     if is_told:
         item = found["launch-not-recorded"]
         assert (item.count, item.severity) == (2, "warning")
-        assert item.message.startswith("of 100 device events have no recorded launch")
+        assert item.message.startswith("2 of 100 device events have no recorded launch")
 
 
 @pytest.mark.parametrize(("early", "is_told"), [(1, False), (2, True)])

@@ -53,6 +53,15 @@ def test_a_host_that_is_late_by_a_millisecond_is_a_stall() -> None:
     assert gap_of([{"host": 1095}]) == {"host-stall": 1000}
 
 
+def test_a_wait_is_blamed_for_a_long_gap_only_as_long_as_it_waited() -> None:
+    # it waits from 25 us on until the kernel ends at 108, and then the host does something else
+    wait = [{"host": 20}, {"sync": "device", "us": 0}]
+    short, long = gap_of([*wait, {"host": 900}]), gap_of([*wait, {"host": 5000}])
+    assert set(short) == {"post-sync"}
+    assert long["post-sync"] < 110
+    assert long["host-stall"] > 4800
+
+
 def test_waiting_for_data_owns_its_part_of_a_gap() -> None:
     # next() lasts from 5 to 205 us, of which 97 in the gap; 8 us of launching behind it
     assert gap_of([{"dataloader": 0, "us": 200}]) == {"dataloader": 97, "dispatch": 8}

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from loading import trace_of
+from stepscope.analyses.step_breakdown import step_breakdown
 from stepscope.analyses.window import Window, window
 
 STEP = ["user_annotation", "ProfilerStep#1", 100, 50]
@@ -56,3 +57,32 @@ def test_the_devices_copies_of_steps_and_empty_steps_do_not_count() -> None:
     empty = ["user_annotation", "ProfilerStep#0", 90, 0]
     found = window(trace_of([empty, STEP, mirror]))
     assert (found.duration_ns, found.step_count) == (50_000, 1)
+
+
+def launched(step: int, *kernels: tuple[int, int]) -> list[list[Any]]:
+    """A step of 100 us at 100 us a number, and kernels that it launches: start and duration."""
+    rows: list[list[Any]] = [["user_annotation", f"ProfilerStep#{step}", 100 * step, 100]]
+    for place, (start, duration) in enumerate(kernels):
+        link = {"correlation": 10 * step + place + 1}
+        rows.append(["cuda_runtime", "cudaLaunchKernel", 100 * step + 5 + place, 1, link])
+        rows.append(["kernel", "gemm", start, duration, link])
+    return rows
+
+
+def test_a_last_step_that_was_cut_is_outside_as_it_is_in_the_breakdown() -> None:
+    rows = [
+        *launched(0, (20, 30), (60, 30)),
+        *launched(1, (120, 30), (160, 50)),
+        *launched(2, (250, 40)),
+    ]
+    trace = trace_of(rows)
+    found, broken = window(trace), step_breakdown(trace)
+    assert (found.end_ns, found.device_end_ns, found.step_count) == (200_000, 210_000, 2)
+    assert broken.step_count == len(broken.duration_ns) == 2
+
+
+def test_shares_are_of_the_device_where_the_host_runs_a_step_ahead() -> None:
+    near = window(trace_of([*launched(0, (20, 50)), *launched(1, (120, 179))]))
+    ahead = window(trace_of([*launched(0, (20, 50)), *launched(1, (120, 281))]))
+    assert near.reference_ns == near.duration_ns == 200_000
+    assert ahead.reference_ns == ahead.device_duration_ns == 401_000

@@ -30,6 +30,8 @@ class Dispatch:
     """Of the idle time, while the host was in a launch call."""
     between_share: float
     """Of the idle time, while the host was in no operator: Python."""
+    has_operators: bool
+    """Whether operators were recorded, so that the shares mean what they say."""
     has_graphs: bool
     """Whether most kernels come with a graph's launch already."""
 
@@ -59,6 +61,7 @@ def dispatch(trace: Trace, device: DeviceActivity) -> Dispatch:
         inside_share=inside_ns / total_ns,
         launch_share=launch_ns / total_ns,
         between_share=between_ns / total_ns,
+        has_operators=bool(len(trace.operators)),
         has_graphs=_graph_share(trace, device.rows[is_kernel]) >= GRAPHS_DOMINATE,
     )
 

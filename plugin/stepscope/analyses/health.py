@@ -9,6 +9,7 @@ from stepscope.analyses.links import links
 from stepscope.analyses.window import window
 from stepscope.dialects import Kind
 from stepscope.frames.source import DEVICE_KINDS
+from stepscope.ingest import Incident
 from stepscope.report import HealthItem
 from stepscope.trace import Trace, computed
 
@@ -32,9 +33,13 @@ def _incidents(trace: Trace) -> Iterator[HealthItem]:
             kind=incident.kind,
             severity="warning",
             count=incident.count,
-            message=incident.message,
+            message=_counted(incident),
             remedy=incident.remedy,
         )
+
+
+def _counted(incident: Incident) -> str:
+    return f"{incident.count:,} {incident.message}" if incident.count > 1 else incident.message
 
 
 def _lost(trace: Trace) -> Iterator[HealthItem]:
@@ -45,7 +50,7 @@ def _lost(trace: Trace) -> Iterator[HealthItem]:
             kind="empty-records",
             severity="info",
             count=count,
-            message="device events have neither start nor duration and are left out",
+            message=f"{count:,} device events have neither start nor duration and are left out",
         )
 
 
@@ -58,8 +63,8 @@ def _orphans(trace: Trace) -> Iterator[HealthItem]:
             severity="warning",
             count=missing,
             message=(
-                f"of {len(launch)} device events have no recorded launch: no operator can be named "
-                "for them, and gaps before them have no cause"
+                f"{missing:,} of {len(launch):,} device events have no recorded launch: no "
+                "operator can be named for them, and gaps before them have no cause"
             ),
             remedy="Record one more warm-up step: schedule(wait=1, warmup=2, active=3)",
         )
@@ -67,11 +72,15 @@ def _orphans(trace: Trace) -> Iterator[HealthItem]:
 
 def _clocks(trace: Trace) -> Iterator[HealthItem]:
     if early_share(trace) > EARLY_SHARE:
+        early = int(_is_early(trace).sum())
         yield HealthItem(
             kind="clocks-disagree",
             severity="warning",
-            count=int(_is_early(trace).sum()),
-            message="device events begin before the host launched them: idle causes are in doubt",
+            count=early,
+            message=(
+                f"{early:,} device events begin before the host launched them: idle causes are in "
+                "doubt"
+            ),
         )
 
 

@@ -22,31 +22,41 @@ def main_thread(trace: Trace) -> str:
 
 
 def activity_during(trace: Trace, start_ns: int, end_ns: int) -> str:
-    """Name what the main thread did for most of a time.
+    """Name what the host did for most of a time: the main thread, else any other.
 
     The user's Python frame that fills it, else the operator or `record_function` range that covers
     most of it, with the runtime call in it, else that nothing was recorded.
     """
-    thread = main_thread(trace)
-    frame = references.longest_frame_within(trace, thread, start_ns, end_ns)
-    place = frame or _covering(trace, trace.host_calls, thread, (start_ns, end_ns))
-    call = call_during(trace, start_ns, end_ns)
+    during = (start_ns, end_ns)
+    main = main_thread(trace)
+    frame = references.longest_frame_within(trace, main, start_ns, end_ns)
+    place = frame or _covering(trace, trace.host_calls, during, main)
+    call = _covering(trace, trace.runtime_calls, during, main)
+    if not place and not call:  # the backward pass runs on threads of its own
+        place = _covering(trace, trace.host_calls, during)
+        call = _covering(trace, trace.runtime_calls, during)
     if call and place:
         return f"{call}, called from {place}"
     return call or place or NOTHING
 
 
 def call_during(trace: Trace, start_ns: int, end_ns: int) -> str:
-    """Name the runtime call in which the main thread was for most of a time, or ""."""
-    return _covering(trace, trace.runtime_calls, main_thread(trace), (start_ns, end_ns))
+    """Name the runtime call in which the host was for most of a time, or ""."""
+    during = (start_ns, end_ns)
+    calls = trace.runtime_calls
+    return _covering(trace, calls, during, main_thread(trace)) or _covering(trace, calls, during)
 
 
-def _covering(trace: Trace, calls: pd.DataFrame, thread: str, during_ns: tuple[int, int]) -> str:
-    """Return the innermost call that covers most of a time, or ""."""
+def _covering(
+    trace: Trace, calls: pd.DataFrame, during_ns: tuple[int, int], thread: str = ""
+) -> str:
+    """Return the innermost call, on one thread or on any, that covers most of a time, or ""."""
     start_ns, end_ns = during_ns
     begin, stop = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
     covered = np.minimum(stop, end_ns) - np.maximum(begin, start_ns)
-    fits = (2 * covered >= end_ns - start_ns) & (calls["thread"] == thread).to_numpy()
+    fits = 2 * covered >= end_ns - start_ns
+    if thread:
+        fits &= (calls["thread"] == thread).to_numpy()
     fits &= ~calls["event"].isin(trace.steps["event"]).to_numpy()
     rows = np.flatnonzero(fits)
     if not len(rows):

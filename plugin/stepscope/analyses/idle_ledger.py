@@ -34,7 +34,7 @@ STALL_NS = 1_000_000
 """Dispatch of one operator takes some 10 µs; CUDA graphs and compile help below, not above."""
 SYNC_SLACK_NS = 5_000
 """A wait may end this long before the gap begins, by the two clocks' difference."""
-_LATE, _QUEUED, _SYNC, _MISSING, _TAIL = range(5)
+_LATE, _QUEUED, _MISSING, _TAIL = range(4)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,19 +67,21 @@ def _ledger(trace: Trace, activity: DeviceActivity) -> Ledger:
     within = window(trace)
     gaps = intervals.complement(activity.busy, within.start_ns, within.device_end_ns)
     next_event = _next_events(trace, activity, gaps)
-    sync = _emptying_syncs(trace, gaps)
+    sync = np.where(next_event >= 0, _emptying_syncs(trace, gaps), -1)  # a tail has no successor
     waiting = intervals.intersection(gaps, data_loading(trace).times)
     rest = intervals.difference(gaps, waiting)
     allocating = intervals.intersection(rest, allocator_times(trace))
     rest = intervals.difference(rest, allocating)
+    emptied = _emptied_times(trace, gaps, sync)
+    behind_sync = intervals.intersection(rest, emptied)
+    rest = intervals.difference(rest, emptied)
     gap_of = np.searchsorted(gaps[:, 0], rest[:, 0], side="right") - 1
-    state = _gap_states(trace, gaps, next_event, sync)
+    of_gap = _gap_states(trace, gaps, next_event)[gap_of]
     is_stall = (gaps[:, 1] - gaps[:, 0] >= STALL_NS)[gap_of]
-    of_gap = state[gap_of]
     times = {
         "dataloader": waiting,
         "alloc": allocating,
-        "post-sync": rest[of_gap == _SYNC],
+        "post-sync": behind_sync,
         "dispatch": rest[(of_gap == _LATE) & ~is_stall],
         "host-stall": rest[(of_gap == _LATE) & is_stall],
         "queued": rest[of_gap == _QUEUED],
@@ -121,16 +123,28 @@ def _emptying_syncs(trace: Trace, gaps: Intervals) -> NDArray[np.int64]:
     return found
 
 
-def _gap_states(
-    trace: Trace, gaps: Intervals, next_event: NDArray[np.int64], sync: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return what kept each gap from ending."""
+def _emptied_times(trace: Trace, gaps: Intervals, sync: NDArray[np.int64]) -> Intervals:
+    """Return the part of the gaps that a wait is to blame for.
+
+    Without it the host would have been earlier by the time that it waited, and no more. In a gap of
+    less than `STALL_NS` all is charged to the wait; in a longer one the rest is the host's own.
+    """
+    syncs = synchronizations(trace)
+    emptied = np.flatnonzero(sync >= 0)
+    start, end = gaps[emptied, 0], gaps[emptied, 1]
+    waited = (syncs.end_ns - syncs.start_ns)[sync[emptied]]
+    return intervals.union(
+        start, np.where(end - start < STALL_NS, end, np.minimum(end, start + waited))
+    )
+
+
+def _gap_states(trace: Trace, gaps: Intervals, next_event: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return what kept each gap from ending, waits apart."""
     calls = trace.runtime_calls
     call = np.append(links(trace).call_of_device_event, -1)[next_event]
     launch_end_ns = np.append(calls["end_ns"].to_numpy(), 0)[call]
     # launched, or still being launched, after the gap began: the host was late
     state = np.where(launch_end_ns > gaps[:, 0], _LATE, _QUEUED)
     state[call < 0] = _MISSING
-    state[sync >= 0] = _SYNC
     state[next_event < 0] = _TAIL
     return state

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope import intervals
+from stepscope.analyses.complete_steps import complete_steps
 from stepscope.analyses.data_loading import data_loading
-from stepscope.analyses.links import links
 from stepscope.analyses.window import window
 from stepscope.dialects import Kind
 from stepscope.intervals import Intervals
@@ -30,9 +30,6 @@ CATEGORIES: dict[str, tuple[str, str]] = {
     "other": ("Other", "None of these: Python, NumPy, or something that was not recorded."),
 }
 """Category id to label and meaning, in order of precedence."""
-LAST_STEP_IS_CUT_BELOW = 0.8
-"""torch-tb-profiler: a last step with less than this share of the previous one's device events was
-not recorded to its end."""
 HOST_COLLECTIVE = re.compile(r"^gloo:")
 
 
@@ -100,7 +97,7 @@ def step_breakdown(trace: Trace) -> StepBreakdown:
         start_ns=starts,
         duration_ns=ends - starts,
         parts_ns=parts,
-        step_count=window(trace).step_count and len(starts),
+        step_count=window(trace).step_count,
     )
 
 
@@ -136,51 +133,23 @@ Steps = tuple[NDArray[np.int64], NDArray[np.int64], tuple[int, ...], tuple[str, 
 
 
 def _steps(trace: Trace) -> Steps:
-    steps = trace.steps
-    if not len(steps):
+    complete = complete_steps(trace)
+    if not len(complete):
         whole = window(trace)
         start, end = np.array([whole.start_ns]), np.array([whole.device_end_ns])
         return start, end, (0,), ("whole recording",)
-    start, end = steps["start_ns"].to_numpy().copy(), steps["end_ns"].to_numpy().copy()
+    steps = complete.steps
+    start, end = steps["start_ns"].to_numpy().copy(), complete.work_end_ns
+    if complete.has_device_work:
+        start, end = _extended(start, end)
     numbers = tuple(int(number) for number in steps["number"])
-    names = tuple(str(name) for name in steps["name"])
-    last_work, work_count = _device_work(trace, start, end)
-    if work_count.any():
-        start, end = _extended(start, end, last_work)
-        kept = _complete_count(work_count)
-        return start[:kept], end[:kept], numbers[:kept], names[:kept]
-    return start, np.maximum(end, start), numbers, names
-
-
-def _device_work(
-    trace: Trace, start: NDArray[np.int64], end: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return, for each step, when the work launched in it ended, and how many events that was."""
-    calls, device = trace.runtime_calls, trace.device_events
-    launch = links(trace).call_of_device_event
-    linked = np.flatnonzero(launch >= 0)
-    call_start = calls["start_ns"].to_numpy()[launch[linked]]
-    call_end = calls["end_ns"].to_numpy()[launch[linked]]
-    step = np.searchsorted(start, call_start, side="right") - 1
-    inside = (step >= 0) & (call_end <= end[np.maximum(step, 0)])
-    step, linked = step[inside], linked[inside]
-    last = np.full(len(start), np.iinfo(np.int64).min)
-    np.maximum.at(last, step, device["end_ns"].to_numpy()[linked])
-    return last, np.bincount(step, minlength=len(start))
+    return start, np.maximum(end, start), numbers, tuple(str(name) for name in steps["name"])
 
 
 def _extended(
-    start: NDArray[np.int64], end: NDArray[np.int64], last_work: NDArray[np.int64]
+    start: NDArray[np.int64], end: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Let each step end with its device work, and begin when the one before has ended."""
-    until = np.maximum.accumulate(np.maximum(end, last_work))
+    """Let each step begin when the one before has ended, its device work included."""
+    until = np.maximum.accumulate(end)
     begin = np.maximum(start, np.concatenate(([start[0]], until[:-1])))
     return begin, np.maximum(until, begin)
-
-
-def _complete_count(work_count: NDArray[np.int64]) -> int:
-    """Return how many steps to keep: without trailing ones whose device work was not recorded."""
-    last = int(np.flatnonzero(work_count)[-1])
-    if last > 0 and work_count[last] < LAST_STEP_IS_CUT_BELOW * work_count[last - 1]:
-        return last
-    return last + 1

@@ -60,7 +60,8 @@ def synchronizations(trace: Trace) -> Synchronizations:
     calls = trace.runtime_calls
     within = window(trace)
     start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
-    inside = (start >= within.start_ns) & (end <= within.end_ns)
+    # Without steps the window ends with the device, and who waits for it returns later.
+    inside = (start >= within.start_ns) & ((end <= within.end_ns) | (not within.has_steps))
     rows = np.flatnonzero(_is_blocking(trace) & inside)
     owner = links(trace).owner_of_call[rows]
     return Synchronizations(

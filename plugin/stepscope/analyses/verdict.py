@@ -65,7 +65,9 @@ def _most(trace: Trace) -> str:
     if sum(losses.values()) < WORTH_NAMING * steps.mean_ns:
         return f"Nearly all of it is {doing}."
     worst = max(losses, key=lambda name: losses[name])
+    is_untold = worst == "other" and not len(trace.host_calls)
+    words = "time in which the host was not recorded" if is_untold else WORDS[worst]
     return (
-        f"Beside {doing}, most goes to {WORDS[worst]}: "
+        f"Beside {doing}, most goes to {words}: "
         f"{duration(losses[worst])}, {share(losses[worst] / steps.mean_ns)}."
     )

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from stepscope.analyses.complete_steps import complete_steps
 from stepscope.trace import Trace, computed
 
 
@@ -27,6 +28,16 @@ class Window:
         return self.end_ns - self.start_ns
 
     @property
+    def reference_ns(self) -> int:
+        """What shares are of: the host's part, or the device's where the host ran ahead of it.
+
+        A tail of device work longer than a step means that the device, not the host, is what a
+        step waits for. At least 1.
+        """
+        is_ahead = self.device_end_ns - self.end_ns > self.per_step(self.duration_ns)
+        return max(1, self.device_duration_ns if is_ahead else self.duration_ns)
+
+    @property
     def device_duration_ns(self) -> int:
         """How long it is with the device's last work."""
         return self.device_end_ns - self.start_ns
@@ -38,21 +49,23 @@ class Window:
 
 @computed
 def window(trace: Trace) -> Window:
-    """Return the window: first step's start to last step's end.
+    """Return the window: first step's start to the end of the last that was recorded whole.
 
     Without steps it is the device's first to last event, as Nsight's `gpu_gaps` has it; without
     a device the operators' extent; else the extent of everything.
     """
     device = trace.device_events
-    steps = trace.steps
     last_device_ns = int(device["end_ns"].max()) if len(device) else 0
-    for frame in (steps, device, trace.operators, trace.host_calls, trace.python_calls):
+    complete = complete_steps(trace)
+    if len(complete) < len(trace.steps):  # what the cut step launched is not ours
+        last_device_ns = int(complete.work_end_ns.max())
+    for frame in (complete.steps, device, trace.operators, trace.host_calls, trace.python_calls):
         if len(frame):
             end_ns = int(frame["end_ns"].max())
             return Window(
                 start_ns=int(frame["start_ns"].min()),
                 end_ns=end_ns,
                 device_end_ns=max(end_ns, last_device_ns),
-                step_count=len(steps),
+                step_count=len(complete),
             )
     return Window(start_ns=0, end_ns=0, device_end_ns=0, step_count=0)

@@ -9,26 +9,29 @@ from stepscope.frames import Column, Schema
 
 SCHEMA: Schema = (
     Column("event", "int64", "id", "The annotation's place in the file."),
-    Column(
-        "number", "int64", "id", "N in `ProfilerStep#N`; the place in order where N is no number."
-    ),
+    Column("number", "int64", "id", "N in `ProfilerStep#N`; below 0 where N is no number."),
     Column("name", "category", "text", "The annotation's name."),
     Column("start_ns", "int64", "ns", "When the host began it."),
     Column("duration_ns", "int64", "ns", "How long the host took."),
     Column("end_ns", "int64", "ns", "`start_ns + duration_ns`."),
     Column("thread", "category", "text", "The host thread, as `pid/tid`."),
 )
-STEP_NAME = re.compile(r"^ProfilerStep\s*#\s*(\d*)")
+STEP_NAME = re.compile(r"^ProfilerStep\s*#\s*(\d{1,18}(?!\d))?")
 
 
 def build(host_calls: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a step, in `SCHEMA` columns, by time; a step of no duration is none."""
+    """Return one row a step, in `SCHEMA` columns, by time; a step of no duration is none.
+
+    A step that begins while one of the same number runs is its copy, not another.
+    """
     names = host_calls["name"].cat
     is_step = np.array([bool(STEP_NAME.match(str(name))) for name in names.categories] + [False])
     wanted = is_step[names.codes.to_numpy()] & (host_calls["duration_ns"].to_numpy() > 0)
     found = host_calls.loc[wanted, ["event", "name", "start_ns", "duration_ns", "end_ns", "thread"]]
     matches = [STEP_NAME.match(str(name)) for name in found["name"]]
-    numbers = [int(m[1]) if m and m[1] else place for place, m in enumerate(matches)]
+    numbers = [int(m[1]) if m and m[1] else -1 - place for place, m in enumerate(matches)]
     steps = found.assign(number=np.array(numbers, dtype=np.int64))
-    steps = steps.sort_values("start_ns", kind="stable").drop_duplicates("number")
-    return steps[[column.name for column in SCHEMA]].reset_index(drop=True)
+    steps = steps.sort_values("start_ns", kind="stable")
+    running_until = steps.groupby("number")["end_ns"].transform(lambda ends: ends.cummax().shift())
+    is_copy = steps["start_ns"] < running_until.fillna(-np.inf)
+    return steps.loc[~is_copy, [column.name for column in SCHEMA]].reset_index(drop=True)

@@ -69,6 +69,8 @@ def _finding(number: int, outcome: Outcome, per: str) -> Iterator[str]:
     sureness = words.CONFIDENCE[outcome.confidence] if outcome.confidence else ""
     facts = [f"**{saving}**" if saving else "", sureness, _code(outcome.rule)]
     yield from (" · ".join(fact for fact in facts if fact), "", _text(outcome.message), "")
+    if outcome.claim and outcome.claim.method:
+        yield from (f"Reckoned: {_text(outcome.claim.method)}", "")
     if outcome.evidence:
         yield from ("| evidence | value |", "|---|---:|")
         for fact in outcome.evidence:

@@ -74,9 +74,8 @@ def _worker(advice: WorkerAdvice) -> Iterator[RenderableType]:
 
 
 def _health(item: HealthItem) -> Text:
-    count = f"{item.count:,} " if item.count > 1 else ""
     remedy = f". {item.remedy}" if item.remedy else ""
-    text = words.plain(f"{count}{item.message}{remedy}")
+    text = words.plain(f"{item.message}{remedy}")
     return Text.assemble(("The recording: ", STYLES[item.severity]), text)
 
 
@@ -101,6 +100,8 @@ def _measured(outcome: Outcome, per: str) -> Iterator[RenderableType]:
     if line:
         yield Text(line[0].upper() + line[1:] + ".", style="green" if saving else "")
     yield Text(words.plain(outcome.message))
+    if outcome.claim and outcome.claim.method:
+        yield Text(f"Reckoned: {words.plain(outcome.claim.method)}", style="dim")
     if outcome.evidence:
         yield _evidence(outcome)
     for reference in outcome.events[: words.EVENTS_SHOWN]:

@@ -33,7 +33,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     cost = sync_cost(trace, "d2h")
     within = window(trace)
     idle_ns = intervals.duration_ns(cost.idle)
-    lost = idle_ns / max(1, within.duration_ns)
+    lost = idle_ns / within.reference_ns
     a_step = cost.count / max(1, within.step_count)
     if not cost.count or (lost < options.least_idle_share and a_step < options.least_a_step):
         return
@@ -63,7 +63,7 @@ def _link() -> Link:
 
 
 def _severity(trace: Trace, cost: SyncCost) -> Severity:
-    found = severity_of(intervals.duration_ns(cost.refill) / max(1, window(trace).duration_ns))
+    found = severity_of(intervals.duration_ns(cost.refill) / window(trace).reference_ns)
     return "critical" if found == "critical" else "warning"
 
 
@@ -81,7 +81,7 @@ def _message(trace: Trace, cost: SyncCost, *, costs: bool) -> str:
         text += (
             "behind that the device stands still for "
             f"{duration(within.per_step(idle_ns))} {each} "
-            f"({share(idle_ns / max(1, within.duration_ns))})."
+            f"({share(idle_ns / within.reference_ns)})."
         )
     if not costs and cost.working_share > 0.5:
         text += (

@@ -29,7 +29,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report loading that no device hides."""
     stalls = data_stalls(trace)
     within = window(trace)
-    exposed = stalls.exposed_ns / max(1, within.duration_ns)
+    exposed = stalls.exposed_ns / within.reference_ns
     if exposed < options.least_share:
         return
     yield Finding(

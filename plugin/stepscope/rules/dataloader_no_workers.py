@@ -33,7 +33,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report loading by a DataLoader with `num_workers=0` that no device hides."""
     stalls = data_stalls(trace, ITERATOR)
     within = window(trace)
-    exposed = stalls.exposed_ns / max(1, within.duration_ns)
+    exposed = stalls.exposed_ns / within.reference_ns
     if exposed < options.least_share:
         return
     yield Finding(

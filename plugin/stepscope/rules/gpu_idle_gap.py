@@ -65,7 +65,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
             f"{'costs' if len(stalls.held_ns) == 1 else 'cost'} "
             f"{duration(within.per_step(total_ns))}"
             f"{' a step' if within.has_steps else ''} "
-            f"({share(total_ns / max(1, within.duration_ns))}). "
+            f"({share(total_ns / within.reference_ns)}). "
             f"{_host_was(events[0], waits=waits)}"
         ),
         evidence=(

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
@@ -70,14 +71,14 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     events = tuple(_references(trace, pairs, options.shown_count))
     yield Finding(
         confidence=_confidence(trace, pairs),
-        severity=None if lost_ns >= 0.01 * within.duration_ns else "info",
+        severity=None if lost_ns >= 0.01 * within.reference_ns else "info",
         message=(
             f"A tensor of {size(moved / len(pairs.out))}{' (mean)' if len(pairs.out) > 1 else ''} "
             f"goes to the host and comes straight back, {count(len(pairs.out), 'time')} in all; "
             "meanwhile "
             f"the device stands still for {duration(within.per_step(lost_ns))}"
             f"{' a step' if within.has_steps else ''} "
-            f"({share(lost_ns / max(1, within.duration_ns))})."
+            f"({share(lost_ns / within.reference_ns)})."
         ),
         evidence=(
             Evidence(label="Round trips", value=len(pairs.out), unit="count"),
@@ -105,18 +106,21 @@ def _pairs(trace: Trace, device: DeviceActivity, options: Options) -> _Pairs:
     to_host = copies_to_host(trace, device, options.least_bytes)
     to_device = copies_to_device(trace, device, options.least_bytes)
     step_out = _step_of(trace, to_host.call_start_ns).tolist()
-    step_back = _step_of(trace, to_device.call_start_ns)
-    used: set[int] = set()
+    step_back = _step_of(trace, to_device.call_start_ns).tolist()
+    alike: dict[tuple[int, float], deque[int]] = {}
+    for place, (step, amount) in enumerate(zip(step_back, to_device.bytes.tolist(), strict=True)):
+        alike.setdefault((step, amount), deque()).append(place)
+    start_back = to_device.start_ns.tolist()
     out, back = [], []
     for place, (step, amount, end) in enumerate(
         zip(step_out, to_host.bytes.tolist(), to_host.end_ns.tolist(), strict=True)
     ):
-        fits = (to_device.bytes == amount) & (to_device.start_ns >= end) & (step_back == step)
-        free = [i for i in np.flatnonzero(fits).tolist() if i not in used][:1]
-        if free:
-            used.add(free[0])
+        later = alike.get((step, amount), deque())
+        while later and start_back[later[0]] < end:
+            later.popleft()  # too early for this copy, and so for all that follow
+        if later:
             out.append(place)
-            back.append(free[0])
+            back.append(later.popleft())
     return _Pairs(
         to_host=to_host,
         to_device=to_device,

@@ -14,6 +14,8 @@ from stepscope.rules import Claim, Finding, Rule, severity_of
 from stepscope.trace import Trace
 
 SCALER = "aten::_amp_foreach_non_finite_check_and_unscale_"
+SCALER_READS = 1
+"""GradScaler looks once a step whether a gradient overflowed: it cannot without waiting."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,11 +36,12 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     cost = sync_cost(trace, "item")
     within = window(trace)
     idle_ns = intervals.duration_ns(cost.idle)
-    lost = idle_ns / max(1, within.duration_ns)
+    lost = idle_ns / within.reference_ns
     a_step = cost.count / max(1, within.step_count)
     if not cost.count or (lost < options.least_idle_share and a_step < options.least_a_step):
         return
-    costs = lost >= options.least_idle_share
+    by_design = _has_scaler(trace) and a_step <= SCALER_READS
+    costs = lost >= options.least_idle_share and not by_design
     yield Finding(
         severity=_severity(trace, cost) if costs else "info",
         message=_message(trace, cost, costs=costs),
@@ -64,7 +67,7 @@ def _link() -> Link:
 
 
 def _severity(trace: Trace, cost: SyncCost) -> Severity:
-    found = severity_of(intervals.duration_ns(cost.refill) / max(1, window(trace).duration_ns))
+    found = severity_of(intervals.duration_ns(cost.refill) / window(trace).reference_ns)
     return "critical" if found == "critical" else "warning"
 
 
@@ -81,7 +84,7 @@ def _message(trace: Trace, cost: SyncCost, *, costs: bool) -> str:
     else:
         text += (
             f"behind that it stands still for {duration(within.per_step(idle_ns))} {each} "
-            f"({share(idle_ns / max(1, within.duration_ns))})."
+            f"({share(idle_ns / within.reference_ns)})."
         )
     if not costs and cost.working_share > 0.5:
         text += (
@@ -89,9 +92,13 @@ def _message(trace: Trace, cost: SyncCost, *, costs: bool) -> str:
             "the "
             "device works meanwhile: reading less would save little now."
         )
-    if any(str(name) == SCALER for name in trace.host_calls["name"].cat.categories):
+    if _has_scaler(trace):
         text += " GradScaler reads one value a step by design."
     return text
+
+
+def _has_scaler(trace: Trace) -> bool:
+    return any(str(name) == SCALER for name in trace.host_calls["name"].cat.categories)
 
 
 def _claim(cost: SyncCost) -> Claim:

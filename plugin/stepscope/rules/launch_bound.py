@@ -8,7 +8,6 @@ from stepscope.analyses import requirements
 from stepscope.analyses.device_activity import DeviceActivity
 from stepscope.analyses.dispatch import Dispatch, dispatch
 from stepscope.analyses.window import window
-from stepscope.errors import MissingDataError
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, Fix, Link
 from stepscope.rules import Claim, Finding, Rule
@@ -38,11 +37,9 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     requirements.linked_launches(trace)
     within = window(trace)
     cost = dispatch(trace, device)
-    if within.per_step(cost.kernel_count) < options.least_kernels:
-        msg = f"fewer than {options.least_kernels} kernels a step: nothing to fuse"
-        raise MissingDataError(msg)
     lost = cost.idle_ns / max(1, within.device_duration_ns)
-    if lost < options.warn_at:
+    is_pattern = within.per_step(cost.kernel_count) >= options.least_kernels
+    if lost < options.warn_at or not is_pattern:
         return
     is_distorted = _is_distorted(trace, options)
     yield Finding(
@@ -114,7 +111,7 @@ def _fix(cost: Dispatch, options: Options, *, is_distorted: bool) -> Fix:
     else:
         summary = "Replay the step's launches as one CUDA graph, or fuse them."
         code = 'model = torch.compile(model, mode="reduce-overhead")'
-    if cost.between_share >= options.python_share:
+    if cost.between_share >= options.python_share and cost.has_operators:
         caveats.append(
             "Much of it is Python between operators: move it out of the loop; drop per-layer hooks."
         )

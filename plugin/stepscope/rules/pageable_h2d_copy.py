@@ -43,7 +43,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     copies = copies_to_device(trace, device, least_bytes=options.least_copy_bytes)
     copies = copies.chosen(copies.is_pageable & ~_only_at_first(trace, copies))
     within = window(trace)
-    host_share = copies.host_ns / max(1, within.duration_ns)
+    host_share = copies.host_ns / within.reference_ns
     is_large = within.per_step(copies.total_bytes) >= options.least_step_bytes
     if not len(copies.rows) or not (is_large or host_share >= options.least_host_share):
         return
@@ -51,7 +51,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     claimed = intervals.merged(exposed, stalled)
     claimed_ns = intervals.duration_ns(claimed)
     yield Finding(
-        severity=severity_of(claimed_ns / max(1, within.duration_ns)) or "info",
+        severity=severity_of(claimed_ns / within.reference_ns) or "info",
         message=(
             f"{count(len(copies.rows), 'copy comes', 'copies come')} from pageable memory: "
             f"{size(copies.total_bytes)} at {size(copies.bytes_per_second)}/s; the host spends "
