@@ -55,7 +55,7 @@ def test_a_host_that_is_late_by_a_millisecond_is_a_stall() -> None:
 
 def test_a_wait_is_blamed_for_a_long_gap_only_as_long_as_it_waited() -> None:
     # it waits from 25 us on until the kernel ends at 108, and then the host does something else
-    wait = [{"host": 20}, {"sync": "device", "us": 0}]
+    wait: list[dict[str, Any]] = [{"host": 20}, {"sync": "device", "us": 0}]
     short, long = gap_of([*wait, {"host": 900}]), gap_of([*wait, {"host": 5000}])
     assert set(short) == {"post-sync"}
     assert long["post-sync"] < 110
