@@ -99,7 +99,7 @@ describe('runs', () => {
     answers['runs/done/advice'] = runReport([]);
     const { store } = renderInPage(<App />, { run: 'gone' });
     expect(await screen.findByRole('heading', { name: 'There is no such run' })).toBeTruthy();
-    await userEvent.click(screen.getByRole('link', { name: 'Show the first run' }));
+    await userEvent.click(screen.getByRole('link', { name: 'Show the latest run' }));
     expect(store.current().run).toBeNull();
   });
 

@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useEffect, useRef, useSyncExternalStore } from 'react';
+import { type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { useRuns } from './api/queries';
 import type { Runs } from './api/types.gen';
 import { onReload } from './host/reload';
@@ -15,8 +15,12 @@ import { Problems } from './widgets/problems';
 
 function Frame({ runs }: { readonly runs: Runs }): ReactNode {
   const { location } = useNavigation();
-  const selected = select(runs, location);
+  const [held, hold] = useState<string | null>(null);
+  const selected = select(runs, location, held);
   const selection = selected.kind === 'selected' ? selected.selection : null;
+  const shownUnnamed = location.run === null ? (selection?.run.id ?? null) : held;
+  // Not before the first look is over: until then the latest run may not have been found.
+  if (shownUnnamed !== held && !runs.scanning) hold(shownUnnamed);
   useEffect(() => {
     document.title = selection ? `${selection.run.name} – stepscope` : 'stepscope';
   }, [selection]);

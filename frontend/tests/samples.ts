@@ -9,6 +9,7 @@ export function outcome(patch: Partial<Outcome>): Outcome {
     status: 'found',
     worker: 'worker0',
     span: '1',
+    trace: 't1',
     severity: null,
     confidence: null,
     claim: null,

@@ -163,6 +163,7 @@ category: string
 status: ("failed" | "found" | "not-applicable" | "passed" | "suppressed")
 worker: string
 span: string
+trace: string
 severity: (("critical" | "info" | "warning") | null)
 confidence: (("high" | "low" | "medium") | null)
 claim: (ClaimReport | null)

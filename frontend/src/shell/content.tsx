@@ -1,5 +1,6 @@
 import { type ReactNode, Suspense } from 'react';
-import type { Problem, Runs } from '../api/types.gen';
+import { useAdvice } from '../api/queries';
+import type { Problem, RunState, Runs } from '../api/types.gen';
 import { sentence } from '../core/sentence';
 import { useNavigation } from '../state/navigation';
 import type { Selected, Selection } from '../state/selection';
@@ -50,7 +51,7 @@ function UnknownRun({ name }: { readonly name: string }): ReactNode {
         be from another one.
       </p>
       <Goto to={{ run: null, worker: null, span: null }} className="button">
-        Show the first run
+        Show the latest run
       </Goto>
     </Empty>
   );
@@ -78,11 +79,17 @@ function Unreadable({
   );
 }
 
+/** Asking for the advice has the server read this run before all others. */
+function ReadingNext({ run }: { readonly run: RunState }): ReactNode {
+  useAdvice(run);
+  return <Reading run={run} />;
+}
+
 /** What stands in for the view while its files are not there. */
 function obstacle(view: View, { run, span }: Selection): ReactNode | null {
   const state = view.needs === 'run' ? run.state : span.state;
   if (state === 'ready') return null;
-  if (state !== 'unreadable') return <Reading run={run} />;
+  if (state !== 'unreadable') return <ReadingNext run={run} />;
   const name = view.needs === 'run' ? run.name : span.file;
   return <Unreadable problem={span.problem} name={name} />;
 }

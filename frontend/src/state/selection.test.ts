@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { RunState, Runs, Span } from '../api/types.gen';
 import { HOME } from './location';
 import { select } from './selection';
@@ -62,4 +62,34 @@ it('shows the nearest where worker or span are gone, but never another run', () 
 
 it('has nothing to show in an empty folder', () => {
   expect(select(runs(), { ...HOME, run: 'x' }).kind).toBe('empty');
+});
+
+describe('the latest run', () => {
+  const timed = (name: string, state: State, time: string): RunState =>
+    run(name, state, { w: [{ ...span(name, state), file: `w.${time}.pt.trace.json.gz` }] });
+  const three = [
+    timed('old', 'ready', '1700000001000000000'),
+    timed('new', 'queued', '1700000003000000000'),
+    timed('broken', 'unreadable', '1700000009000000000'),
+    run('untimed', 'ready', { w: [span('1', 'ready')] }),
+  ];
+  const shown = (held: string | null, ...all: RunState[]): string | null => {
+    const selected = select(runs(...all), HOME, held);
+    return selected.kind === 'selected' ? selected.selection.run.name : null;
+  };
+
+  it('is shown where the link names none, unless it cannot be read', () => {
+    expect(shown(null, ...three)).toBe('new');
+  });
+
+  it('does not push aside the run that is being looked at', () => {
+    const newer = timed('newer', 'ready', '1700000005000000000');
+    expect(shown('id-new', newer, ...three)).toBe('new');
+    expect(shown('id-broken', newer, ...three)).toBe('newer');
+    expect(shown('id-gone', newer, ...three)).toBe('newer');
+  });
+
+  it('is the first where all are broken', () => {
+    expect(shown(null, timed('a', 'unreadable', '1'), timed('b', 'unreadable', '2'))).toBe('a');
+  });
 });

@@ -1,5 +1,6 @@
-/** Which run, worker and span the page shows: what the URL names, else the first that can be shown. */
+/** Which run, worker and span the page shows: what the URL names, else the latest that can be shown. */
 import type { RunState, Runs, Span, Worker } from '../api/types.gen';
+import { recordedAt } from '../core/recorded';
 import type { PageLocation } from './location';
 
 export interface Selection {
@@ -22,8 +23,28 @@ function mostReady<T extends { state: keyof typeof ORDER }>(items: readonly T[])
   );
 }
 
-function runOf(runs: readonly RunState[], named: string | null): RunState | undefined {
-  if (named === null) return mostReady(runs);
+const latestOf = (run: RunState): string =>
+  run.workers
+    .flatMap((worker) => worker.spans)
+    .reduce((latest, { file }) => (recordedAt(file) > latest ? recordedAt(file) : latest), '');
+
+/** The run that was just made: the latest by its files' names; of equals the first that is ready. */
+function latestRun(runs: readonly RunState[]): RunState | undefined {
+  const readable = runs.filter((run) => run.state !== 'unreadable');
+  const times = new Map(readable.map((run) => [run, latestOf(run)]));
+  const latest = [...times.values()].reduce((a, b) => (a > b ? a : b), '');
+  return mostReady(readable.filter((run) => times.get(run) === latest)) ?? runs[0];
+}
+
+function runOf(
+  runs: readonly RunState[],
+  named: string | null,
+  held: string | null,
+): RunState | undefined {
+  if (named === null) {
+    const kept = runs.find((run) => run.id === held && run.state !== 'unreadable');
+    return kept ?? latestRun(runs);
+  }
   return runs.find((run) => run.id === named) ?? runs.find((run) => run.name === named);
 }
 
@@ -38,8 +59,9 @@ function spanOf(worker: Worker, named: string | null): Span | undefined {
   return worker.spans.find((span) => span.label === named) ?? mostReady(worker.spans);
 }
 
-export function select(runs: Runs, location: PageLocation): Selected {
-  const run = runOf(runs.runs, location.run);
+/** `held` is the run that a location without one has shown so far: a newer run takes nobody's page away. */
+export function select(runs: Runs, location: PageLocation, held: string | null = null): Selected {
+  const run = runOf(runs.runs, location.run, held);
   if (!run)
     return location.run && runs.runs.length > 0
       ? { kind: 'unknown-run', name: location.run }

@@ -10,20 +10,20 @@ import fixture from './fixture.json';
 const report = fixture as unknown as RunReport;
 const [worker] = report.workers;
 if (!worker) throw new Error('the fixture has a worker');
-const recording = { worker: worker.name, span: worker.span };
+const recording = { trace: worker.trace, name: worker.name };
 const found = report.outcomes.filter(
-  (each) =>
-    each.status === 'found' && each.worker === recording.worker && each.span === recording.span,
+  (each) => each.status === 'found' && each.trace === worker.trace,
 );
-const here = { worker: 'worker0', span: '1' };
+const here = { trace: 't1', name: 'worker0, span 1' };
 
 describe('the advice of a recorded run', () => {
   it('says the verdict, every finding, and opens the first', () => {
-    renderInPage(<Advice report={report} recording={recording} />);
+    renderInPage(<Advice report={report} {...recording} />);
     expect(screen.getByText(worker.verdict)).toBeTruthy();
     expect(found.length).toBeGreaterThan(0);
     for (const finding of found) {
-      expect(screen.getByRole('button', { name: new RegExp(finding.title) })).toBeTruthy();
+      const name = new RegExp(`^(Critical|Warning|Info|Seen too) ?${finding.title}`);
+      expect(screen.getByRole('button', { name })).toBeTruthy();
     }
     expect(screen.getAllByRole('button', { expanded: true })).toHaveLength(1);
   });
@@ -31,7 +31,7 @@ describe('the advice of a recorded run', () => {
   it('shows message, evidence and fix of the open finding', () => {
     const finding = found.find((each) => each.fix && each.evidence.length > 0);
     if (!finding) throw new Error('the fixture has a finding with a fix and evidence');
-    renderInPage(<Advice report={report} recording={recording} />, { open: finding.rule });
+    renderInPage(<Advice report={report} {...recording} />, { open: finding.rule });
     expect(screen.getByText(finding.message)).toBeTruthy();
     for (const row of finding.evidence) {
       expect(screen.getByRole('rowheader', { name: row.label })).toBeTruthy();
@@ -40,7 +40,7 @@ describe('the advice of a recorded run', () => {
   });
 
   it('keeps what is open in the URL', async () => {
-    const { store } = renderInPage(<Advice report={report} recording={recording} />, {
+    const { store } = renderInPage(<Advice report={report} {...recording} />, {
       open: 'none',
     });
     expect(screen.queryByRole('button', { expanded: true })).toBeNull();
@@ -55,7 +55,7 @@ describe('evidence', () => {
     const link = { view: 'kernels' as const, search: 'gemm', group: 'launch', step: 3 };
     const evidence = [{ label: 'Kernel', value: 'gemm', unit: 'code' as const, link }];
     const report = runReport([outcome({ evidence })]);
-    const { store } = renderInPage(<Advice report={report} recording={here} />);
+    const { store } = renderInPage(<Advice report={report} {...here} />);
     await userEvent.click(screen.getByRole('link', { name: 'kernels' }));
     expect(store.current()).toMatchObject({
       view: 'kernels',
@@ -66,15 +66,15 @@ describe('evidence', () => {
   });
 
   it('says where else the same was found', () => {
-    const report = runReport([outcome({}), outcome({ worker: 'worker1', span: '2' })]);
-    renderInPage(<Advice report={report} recording={here} />);
+    const report = runReport([outcome({}), outcome({ worker: 'worker1', span: '2', trace: 't2' })]);
+    renderInPage(<Advice report={report} {...here} />);
     expect(screen.getByText(/Also found on/).textContent).toContain('worker1 span 2');
   });
 });
 
 it('sets code in a text as code, and nothing as markup', () => {
   const report = runReport([outcome({ message: 'Use `non_blocking=True` <b>now</b>.' })]);
-  renderInPage(<Advice report={report} recording={here} />);
+  renderInPage(<Advice report={report} {...here} />);
   expect(screen.getByText('non_blocking=True').tagName).toBe('CODE');
   expect(screen.getByText(/<b>now<\/b>/)).toBeTruthy();
 });
@@ -84,14 +84,27 @@ describe('savings', () => {
     const report = runReport([
       outcome({ rule: 'a', title: 'With', claim: claim(59_300_000) }),
       outcome({ rule: 'b', title: 'Without' }),
-      outcome({ rule: 'c', title: 'Given away', claim: claim(0) }),
     ]);
-    renderInPage(<Advice report={report} recording={here} />, { open: 'none' });
+    renderInPage(<Advice report={report} {...here} />, { open: 'none' });
     expect(screen.getByRole('button', { name: /With / }).textContent).toContain(
       'up to 59.3 ms/step, 59.3 %',
     );
     expect(screen.getByRole('button', { name: /Without/ }).textContent).toContain('no saving');
-    expect(screen.getByRole('button', { name: /Given/ }).textContent).toContain('another finding');
+  });
+
+  it('stand once: a finding that others count is told apart, with the one that counts it', () => {
+    const given = { ...claim(0), gross_ns: 2e6, method: '2.00 ms of it is counted under a.' };
+    const report = runReport([
+      outcome({ rule: 'a', title: 'Owner', claim: claim(5e6), severity: 'warning' }),
+      outcome({ rule: 'c', title: 'Given away', claim: given, severity: 'critical' }),
+    ]);
+    renderInPage(<Advice report={report} {...here} />, { open: 'none' });
+    const first = screen.getByRole('region', { name: 'What to fix first' });
+    expect(within(first).getAllByRole('button')).toHaveLength(1);
+    const group = screen.getByRole('region', { name: 'Seen too, counted above' });
+    const covered = within(group).getByRole('button', { name: /Given away/ });
+    expect(covered.textContent).toContain('its 2.00 ms are counted under “Owner”');
+    expect(covered.textContent).not.toMatch(/up to|Critical/);
   });
 });
 
@@ -109,7 +122,7 @@ describe('what found nothing', () => {
       }),
       outcome({ rule: 'f', status: 'failed', title: 'Broken', reason: 'KeyError' }),
     ]);
-    renderInPage(<Advice report={report} recording={here} />);
+    renderInPage(<Advice report={report} {...here} />);
     const blind = screen.getByText('Not applicable').closest('details');
     expect(blind?.open).toBe(false);
     expect(blind?.textContent).toContain('No shapes.');
@@ -120,28 +133,48 @@ describe('what found nothing', () => {
 
   it.each([
     [['passed', 'passed'], 'Nothing to fix was found'],
-    [['passed', 'not-applicable', 'not-applicable'], 'does not tell enough'],
+    [['passed', 'not-applicable', 'not-applicable'], 'of the CPU alone'],
+    [['passed', 'failed', 'not-applicable'], 'does not tell enough'],
     [['not-applicable'], 'No check applies'],
   ] as const)('is called what it is: %s', (statuses, words) => {
     const outcomes = statuses.map((status, at) => outcome({ rule: `r${at}`, status }));
-    renderInPage(<Advice report={runReport(outcomes)} recording={here} />);
+    renderInPage(<Advice report={runReport(outcomes)} {...here} />);
     expect(screen.getByRole('heading', { name: new RegExp(words) })).toBeTruthy();
   });
 
   it('lies open where it is all there is to read', () => {
     const report = runReport([outcome({ status: 'not-applicable', reason: 'No shapes.' })]);
-    renderInPage(<Advice report={report} recording={here} />);
+    renderInPage(<Advice report={report} {...here} />);
     expect(screen.getByText('Not applicable').closest('details')?.open).toBe(true);
   });
 });
 
-it('marks a trace that nobody recorded', () => {
-  const report = runReport([outcome({ status: 'passed' })], { synthetic: true });
-  renderInPage(<Advice report={report} recording={here} />);
-  expect(screen.getByText(/written by stepscope’s synthesiser/)).toBeTruthy();
+it('of a CPU alone says what was checked, what to look at, and how to record a device', async () => {
+  const remedy = 'torch.profiler.profile(activities=[ProfilerActivity.CUDA])';
+  const blind = { status: 'not-applicable', reason: 'No device.', remedy } as const;
+  const report = runReport(
+    [
+      outcome({ rule: 'p', status: 'passed', title: 'Few steps' }),
+      outcome({ rule: 'n', ...blind }),
+      outcome({ rule: 'm', ...blind }),
+    ],
+    { step: { ...worker.step, mean_ns: 1e8, breakdown_ns: { other: 2e7, cpu: 8e7, kernel: 0 } } },
+  );
+  const { store } = renderInPage(<Advice report={report} {...here} />);
+  const card = screen.getByRole('heading', { name: /of the CPU alone/ }).closest('section');
+  if (!card) throw new Error('the heading stands in a section');
+  expect(card.textContent).toContain('1 check could be made and found nothing (Few steps).');
+  expect(card.textContent).toContain(remedy);
+  const parts = within(card).getAllByRole('listitem');
+  expect(parts.map((part) => part.textContent)).toEqual([
+    expect.stringMatching(/^CPU80.0 ms 80.0 %/),
+    expect.stringMatching(/^Other20.0 ms 20.0 %/),
+  ]);
+  await userEvent.click(within(card).getByRole('link', { name: 'Top operators' }));
+  expect(store.current().view).toBe('operators');
 });
 
 it('says so where the chosen recording has no advice', () => {
-  renderInPage(<Advice report={runReport([])} recording={{ worker: 'gone', span: '1' }} />);
+  renderInPage(<Advice report={runReport([])} trace="t9" name="gone, span 1" />);
   expect(screen.getByRole('heading', { name: /No advice on gone/ })).toBeTruthy();
 });

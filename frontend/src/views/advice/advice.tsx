@@ -8,55 +8,80 @@ import { Elsewhere } from './elsewhere';
 import { Finding } from './finding';
 import { NothingFound } from './nothing_found';
 import { Failed, NotApplicable, Passed, Suppressed } from './others';
-import { alsoFound, emptiness, foundElsewhere, type Recording, reportOf, sorted } from './outcomes';
+import {
+  alsoFound,
+  emptiness,
+  foundElsewhere,
+  reportOf,
+  type Sorted,
+  sorted,
+  takersOf,
+} from './outcomes';
 import { Verdict } from './verdict';
 import './advice.css';
 
 interface Props {
   readonly report: RunReport;
-  readonly recording: Recording;
+  /** Which of the run's recordings the page shows. */
+  readonly trace: string;
+  /** What the page calls it. */
+  readonly name: string;
 }
 
-interface FindingsProps extends Props {
-  readonly found: readonly Outcome[];
+interface FindingsProps {
+  readonly report: RunReport;
+  readonly outcomes: Sorted;
   readonly worker: WorkerReport;
 }
 
-function Findings({ report, recording, found, worker }: FindingsProps): ReactNode {
+function Findings({ report, outcomes, worker }: FindingsProps): ReactNode {
   const { location, go } = useNavigation();
+  const { found, covered } = outcomes;
   const open = location.open ?? found[0]?.rule ?? null;
+  const finding = (outcome: Outcome): ReactNode => (
+    <Finding
+      key={outcome.rule}
+      outcome={outcome}
+      run={report.name}
+      step={worker.step}
+      also={alsoFound(report.outcomes, outcome.rule, worker.trace)}
+      takers={takersOf(outcome, found)}
+      isOpen={outcome.rule === open}
+      onToggle={(isOpen) => go({ open: isOpen ? outcome.rule : 'none' }, 'replace')}
+    />
+  );
   return (
-    <section aria-labelledby="fix-first">
-      <div className="section-head">
-        <h2 id="fix-first">What to fix first</h2>
-        <p>
-          Savings are upper bounds. Time that several findings could save is counted in one of them.
-        </p>
-      </div>
-      <ol className="findings">
-        {found.map((outcome) => (
-          <Finding
-            key={outcome.rule}
-            outcome={outcome}
-            run={report.name}
-            step={worker.step}
-            also={alsoFound(report.outcomes, outcome.rule, recording)}
-            isOpen={outcome.rule === open}
-            onToggle={(isOpen) => go({ open: isOpen ? outcome.rule : 'none' }, 'replace')}
-          />
-        ))}
-      </ol>
-    </section>
+    <>
+      <section aria-labelledby="fix-first">
+        <div className="section-head">
+          <h2 id="fix-first">What to fix first</h2>
+          <p>
+            Savings are upper bounds. Time that several findings could save is counted in one of
+            them.
+          </p>
+        </div>
+        <ol className="findings">{found.map(finding)}</ol>
+      </section>
+      {covered.length > 0 && (
+        <section aria-labelledby="seen-too">
+          <div className="section-head minor">
+            <h2 id="seen-too">Seen too, counted above</h2>
+            <p>The same time, seen from another side: not a further saving.</p>
+          </div>
+          <ul className="findings">{covered.map(finding)}</ul>
+        </section>
+      )}
+    </>
   );
 }
 
 /** The advice on one recording of a run. */
-export function Advice({ report, recording }: Props): ReactNode {
-  const worker = reportOf(report, recording);
-  const outcomes = sorted(report.outcomes, recording);
+export function Advice({ report, trace, name }: Props): ReactNode {
+  const worker = reportOf(report, trace);
+  const outcomes = sorted(report.outcomes, trace);
   if (!worker) {
     return (
-      <Empty icon="info" title={`No advice on ${recording.worker}, span ${recording.span}`}>
+      <Empty icon="info" title={`No advice on ${name}`}>
         <p>
           This recording could not be read, or is still being read. The run has{' '}
           {plural(report.workers.length, 'other recording')}: choose one above.
@@ -64,16 +89,18 @@ export function Advice({ report, recording }: Props): ReactNode {
       </Empty>
     );
   }
-  const isUnsure = outcomes.found.length === 0 && emptiness(outcomes, worker.health) !== 'healthy';
+  const hasFound = outcomes.found.length + outcomes.covered.length > 0;
+  const isUnsure =
+    !hasFound && ['cannot-tell', 'nothing-applicable'].includes(emptiness(outcomes, worker));
   return (
     <div className="advice">
       <Verdict worker={worker} />
-      {outcomes.found.length > 0 ? (
-        <Findings report={report} recording={recording} found={outcomes.found} worker={worker} />
+      {hasFound ? (
+        <Findings report={report} outcomes={outcomes} worker={worker} />
       ) : (
         <NothingFound outcomes={outcomes} worker={worker} />
       )}
-      <Elsewhere outcomes={foundElsewhere(report.outcomes, recording)} />
+      <Elsewhere outcomes={foundElsewhere(report.outcomes, trace)} />
       <Failed outcomes={outcomes.failed} />
       <div className="others">
         <Passed outcomes={outcomes.passed} />

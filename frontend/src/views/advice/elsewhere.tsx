@@ -20,7 +20,9 @@ export function Elsewhere({ outcomes }: { readonly outcomes: readonly Outcome[] 
               <span className="muted">
                 {outcome.worker} span {outcome.span}
               </span>
-              {outcome.claim && <span>up to {duration(outcome.claim.net_high_ns)}</span>}
+              {outcome.claim && outcome.claim.net_high_ns > 0 && (
+                <span>up to {duration(outcome.claim.net_high_ns)}</span>
+              )}
               <Icon name="arrow" size={14} />
             </Goto>
           </li>

@@ -4,6 +4,7 @@ import { duration, durationRange, plural, share } from '../../core/format';
 import { SeverityBadge } from '../../widgets/badge';
 import { Icon } from '../../widgets/icon';
 import { FindingBody } from './finding_body';
+import { isCovered } from './outcomes';
 
 interface Props {
   readonly outcome: Outcome;
@@ -11,15 +12,30 @@ interface Props {
   readonly step: StepReport;
   /** The same finding in other recordings. */
   readonly also: readonly Outcome[];
+  /** The findings that count this one's time already. */
+  readonly takers?: readonly Outcome[];
   readonly isOpen: boolean;
   readonly onToggle: (isOpen: boolean) => void;
 }
 
-function Saving({ outcome, step }: Pick<Props, 'outcome' | 'step'>): ReactNode {
+function Covered({ grossNs, takers }: { grossNs: number; takers: readonly Outcome[] }): ReactNode {
+  const where = takers.map((taker) => `“${taker.title}”`).join(' and ') || 'the findings above';
+  return (
+    <span className="saving saving-none">
+      its {duration(grossNs)} are counted under {where}
+    </span>
+  );
+}
+
+function Saving({
+  outcome,
+  step,
+  takers = [],
+}: Pick<Props, 'outcome' | 'step' | 'takers'>): ReactNode {
   const { claim } = outcome;
-  if (!claim) return <span className="saving saving-none">no saving of its own</span>;
-  if (claim.net_high_ns === 0) {
-    return <span className="saving saving-none">its time is counted in another finding</span>;
+  if (isCovered(outcome)) return <Covered grossNs={claim?.gross_ns ?? 0} takers={takers} />;
+  if (!claim || claim.net_high_ns === 0) {
+    return <span className="saving saving-none">no saving of its own</span>;
   }
   const wide = Math.min(1, claim.net_share) * 100;
   const low = (claim.net_low_ns / claim.net_high_ns) * wide;
@@ -42,11 +58,13 @@ function Saving({ outcome, step }: Pick<Props, 'outcome' | 'step'>): ReactNode {
 
 /** One finding: closed, what and how much; open, why, proof and fix. */
 export function Finding(props: Props): ReactNode {
-  const { outcome, step, also, isOpen, onToggle } = props;
+  const { outcome, step, also, takers, isOpen, onToggle } = props;
   const id = useId();
   const facts = outcome.evidence.length + outcome.events.length;
   return (
-    <li className={`finding finding-${outcome.severity ?? 'info'}`}>
+    <li
+      className={`finding finding-${isCovered(outcome) ? 'covered' : (outcome.severity ?? 'info')}`}
+    >
       <h3>
         <button
           type="button"
@@ -55,7 +73,11 @@ export function Finding(props: Props): ReactNode {
           aria-controls={id}
           onClick={() => onToggle(!isOpen)}
         >
-          <SeverityBadge severity={outcome.severity ?? 'info'} />
+          {isCovered(outcome) ? (
+            <span className="muted">Seen too</span>
+          ) : (
+            <SeverityBadge severity={outcome.severity ?? 'info'} />
+          )}
           <span className="finding-title">
             {outcome.title}
             {!isOpen && <span className="finding-glimpse">{outcome.message}</span>}
@@ -65,7 +87,7 @@ export function Finding(props: Props): ReactNode {
             <span>{plural(facts, 'piece of evidence', 'pieces of evidence')}</span>
             {also.length > 0 && <span>also in {plural(also.length, 'other recording')}</span>}
           </span>
-          <Saving outcome={outcome} step={step} />
+          <Saving outcome={outcome} step={step} takers={takers} />
           <span className="finding-chevron">
             <Icon name="chevron" size={18} />
           </span>

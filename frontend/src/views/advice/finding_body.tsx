@@ -23,6 +23,7 @@ import { Goto, placeOf } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 import { Prose } from '../../widgets/prose';
 import { findingMarkdown } from './markdown';
+import { isCovered } from './outcomes';
 
 const MOST_EVENTS = 10;
 const MOST_PLACES = 6;
@@ -151,8 +152,9 @@ function Reckoning({ claim, step }: ReckoningProps): ReactNode {
         <Prose text={claim.method} />
       </p>
       <p className="muted">
-        Alone {duration(claim.gross_ns)} {per}; {durationRange(claim.net_low_ns, claim.net_high_ns)}{' '}
-        ({share(claim.net_share)}) once time that other findings also claim has been given to one.
+        {claim.net_high_ns === 0
+          ? `Alone ${duration(claim.gross_ns)} ${per}, none of which is counted a second time.`
+          : `Alone ${duration(claim.gross_ns)} ${per}; ${durationRange(claim.net_low_ns, claim.net_high_ns)} (${share(claim.net_share)}) once time that other findings also claim has been given to one.`}
       </p>
     </section>
   );
@@ -164,12 +166,12 @@ function AlsoFound({ also }: { readonly also: readonly Outcome[] }): ReactNode {
     <p className="also">
       Also found on{' '}
       {also.slice(0, MOST_PLACES).map((outcome, at) => (
-        <span key={`${outcome.worker} ${outcome.span}`}>
+        <span key={outcome.trace}>
           {at > 0 && ', '}
           <Goto to={{ worker: outcome.worker, span: outcome.span, open: outcome.rule }}>
             {outcome.worker} span {outcome.span}
           </Goto>
-          {outcome.claim && ` (${share(outcome.claim.net_share)})`}
+          {outcome.claim && !isCovered(outcome) && ` (${share(outcome.claim.net_share)})`}
         </span>
       ))}
       {also.length > MOST_PLACES && ` and ${also.length - MOST_PLACES} more`}.

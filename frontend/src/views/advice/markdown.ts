@@ -27,6 +27,8 @@ function fenced(code: string, language: string): string {
 
 export function savingText(claim: ClaimReport, perStep: boolean): string {
   const per = perStep ? ' per step' : ' in all';
+  if (claim.net_high_ns === 0)
+    return `${duration(claim.gross_ns)}${per}, counted in other findings`;
   return `up to ${duration(claim.net_high_ns)}${per} (${share(claim.net_share)}), likely ${durationRange(claim.net_low_ns, claim.net_high_ns)}`;
 }
 

@@ -3,6 +3,7 @@ import type { WorkerReport } from '../../api/types.gen';
 import { count, duration, plural, share } from '../../core/format';
 import { Empty } from '../../widgets/empty';
 import { Goto } from '../../widgets/goto';
+import { CpuAlone } from './cpu_alone';
 import { emptiness, type Sorted } from './outcomes';
 
 interface Props {
@@ -61,7 +62,8 @@ function NothingApplicable({ outcomes }: Props): ReactNode {
 
 /** Nothing was found: healthy, unknowable, or nothing to look at. These are not the same. */
 export function NothingFound(props: Props): ReactNode {
-  const kind = emptiness(props.outcomes, props.worker.health);
+  const kind = emptiness(props.outcomes, props.worker);
   if (kind === 'healthy') return <Healthy {...props} />;
+  if (kind === 'cpu-alone') return <CpuAlone {...props} />;
   return kind === 'cannot-tell' ? <CannotTell {...props} /> : <NothingApplicable {...props} />;
 }

@@ -1,29 +1,44 @@
 import { describe, expect, it } from 'vitest';
 import { claim, outcome } from '../../../tests/samples';
-import { alsoFound, byLack, emptiness, foundElsewhere, sorted } from './outcomes';
+import type { HealthItem, RunReport } from '../../api/types.gen';
+import fixture from './fixture.json';
+import { alsoFound, byLack, emptiness, foundElsewhere, sorted, takersOf } from './outcomes';
 
-const here = { worker: 'worker0', span: '1' };
+const report = fixture as unknown as RunReport;
+const here = 't1';
 
 describe('the order of findings', () => {
-  it('is severity, then what is left to save, then claims before none', () => {
-    const outcomes = [
-      outcome({ rule: 'c', severity: 'info', claim: claim(9e7) }),
-      outcome({ rule: 'b', severity: 'warning', claim: claim(1e6) }),
-      outcome({ rule: 'symptom', severity: 'warning' }),
-      outcome({ rule: 'a', severity: 'warning', claim: claim(5e6) }),
-      outcome({ rule: 'first', severity: 'critical', claim: claim(2e6) }),
-    ];
-    const rules = sorted(outcomes, here).found.map((each) => each.rule);
-    expect(rules).toEqual(['first', 'a', 'b', 'symptom', 'c']);
+  const method = 'Reckoned. 2.00 ms of it is counted under first, second.';
+  const covered = outcome({ rule: 'c', claim: { ...claim(0), gross_ns: 2e6, method } });
+  const outcomes = [
+    outcome({ rule: 'second', severity: 'info', claim: claim(9e7) }),
+    covered,
+    outcome({ rule: 'first', severity: 'critical', claim: claim(2e6) }),
+    outcome({ rule: 'symptom', severity: 'warning' }),
+  ];
+
+  it('is the server’s, and what others count already is apart', () => {
+    const own = sorted(outcomes, here);
+    expect(own.found.map((each) => each.rule)).toEqual(['second', 'first', 'symptom']);
+    expect(own.covered).toEqual([covered]);
+  });
+
+  it('names the findings that count a covered one', () => {
+    expect(takersOf(covered, sorted(outcomes, here).found).map((each) => each.rule)).toEqual([
+      'second',
+      'first',
+    ]);
+    expect(takersOf(outcome({ claim: claim(0) }), outcomes)).toEqual([]);
   });
 });
 
 describe('one recording', () => {
   const outcomes = [
     outcome({ rule: 'x' }),
-    outcome({ rule: 'x', worker: 'worker1', span: '2' }),
-    outcome({ rule: 'y', worker: 'worker1', severity: 'info' }),
-    outcome({ rule: 'y', worker: 'worker2', severity: 'critical' }),
+    outcome({ rule: 'x', worker: 'worker1', span: '2', trace: 't2' }),
+    // As an older report names them: by the same worker and span, yet another recording.
+    outcome({ rule: 'y', trace: 't3', severity: 'critical' }),
+    outcome({ rule: 'y', worker: 'worker1', trace: 't2', severity: 'info' }),
     outcome({ rule: 'p', status: 'passed' }),
   ];
 
@@ -35,8 +50,8 @@ describe('one recording', () => {
 
   it('knows where else the same was found, and what only elsewhere, the worst of each', () => {
     expect(alsoFound(outcomes, 'x', here).map((each) => each.worker)).toEqual(['worker1']);
-    expect(foundElsewhere(outcomes, here).map((each) => [each.rule, each.worker])).toEqual([
-      ['y', 'worker2'],
+    expect(foundElsewhere(outcomes, here).map((each) => [each.rule, each.trace])).toEqual([
+      ['y', 't3'],
     ]);
   });
 });
@@ -58,26 +73,43 @@ describe('what is not applicable', () => {
 });
 
 describe('nothing found', () => {
+  const damaged: HealthItem = {
+    kind: 'truncated',
+    severity: 'critical',
+    count: 1,
+    message: '',
+    remedy: '',
+  };
   const said = (...statuses: ('passed' | 'not-applicable' | 'failed')[]) =>
     sorted(
       statuses.map((status, at) => outcome({ rule: `r${at}`, status })),
       here,
     );
 
+  const device = (health: HealthItem[] = []) => ({
+    devices: report.workers[0]?.devices ?? [],
+    health,
+  });
+
+  it('is told as such of a CPU alone, unless the file is damaged', () => {
+    const outcomes = said('passed', 'not-applicable', 'not-applicable');
+    expect(emptiness(outcomes, { devices: [], health: [] })).toBe('cpu-alone');
+    expect(emptiness(outcomes, { devices: [], health: [damaged] })).toBe('cannot-tell');
+  });
+
   it('is healthy where most checks could be made', () => {
-    expect(emptiness(said('passed', 'passed', 'not-applicable'), [])).toBe('healthy');
+    expect(emptiness(said('passed', 'passed', 'not-applicable'), device())).toBe('healthy');
   });
 
   it('is no clean bill where most could not, one broke, or the file is damaged', () => {
-    expect(emptiness(said('passed', 'not-applicable', 'not-applicable'), [])).toBe('cannot-tell');
-    expect(emptiness(said('passed', 'passed', 'failed'), [])).toBe('cannot-tell');
-    const damage = [
-      { kind: 'truncated', severity: 'critical' as const, count: 1, message: '', remedy: '' },
-    ];
-    expect(emptiness(said('passed', 'passed'), damage)).toBe('cannot-tell');
+    expect(emptiness(said('passed', 'not-applicable', 'not-applicable'), device())).toBe(
+      'cannot-tell',
+    );
+    expect(emptiness(said('passed', 'passed', 'failed'), device())).toBe('cannot-tell');
+    expect(emptiness(said('passed', 'passed'), device([damaged]))).toBe('cannot-tell');
   });
 
   it('is nothing to look at where no check applies', () => {
-    expect(emptiness(said('not-applicable'), [])).toBe('nothing-applicable');
+    expect(emptiness(said('not-applicable'), device())).toBe('nothing-applicable');
   });
 });

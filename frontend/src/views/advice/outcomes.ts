@@ -1,42 +1,30 @@
 /** The outcomes of a run, sorted into what the page says of one recording. Pure. */
-import type { HealthItem, Outcome, RunReport, WorkerReport } from '../../api/types.gen';
-
-export interface Recording {
-  readonly worker: string;
-  readonly span: string;
-}
+import type { Outcome, RunReport, WorkerReport } from '../../api/types.gen';
 
 export interface Sorted {
+  /** What to fix, in the order in which the server ranks it. */
   readonly found: readonly Outcome[];
+  /** Findings all of whose time another finding already counts. */
+  readonly covered: readonly Outcome[];
   readonly passed: readonly Outcome[];
   readonly notApplicable: readonly Outcome[];
   readonly failed: readonly Outcome[];
   readonly suppressed: readonly Outcome[];
 }
 
-const SEVERITY = { critical: 0, warning: 1, info: 2 } as const;
+/** True where other findings count all the time that this one claims: the same problem, seen twice. */
+export const isCovered = ({ claim }: Outcome): boolean =>
+  claim !== null && claim.gross_ns > 0 && claim.net_high_ns === 0;
 
-const rankOf = (outcome: Outcome): number => (outcome.severity ? SEVERITY[outcome.severity] : 3);
-
-/** Severity first, then what is left to save; what claims nothing comes after what does. */
-function byWorth(a: Outcome, b: Outcome): number {
-  return (
-    rankOf(a) - rankOf(b) ||
-    (b.claim?.net_high_ns ?? -1) - (a.claim?.net_high_ns ?? -1) ||
-    a.title.localeCompare(b.title)
-  );
-}
-
-const isOf = (outcome: Outcome, { worker, span }: Recording): boolean =>
-  outcome.worker === worker && outcome.span === span;
-
-/** What every rule said of one recording. */
-export function sorted(outcomes: readonly Outcome[], recording: Recording): Sorted {
-  const own = outcomes.filter((outcome) => isOf(outcome, recording));
+/** What every rule said of one recording, in the server's order. */
+export function sorted(outcomes: readonly Outcome[], trace: string): Sorted {
+  const own = outcomes.filter((outcome) => outcome.trace === trace);
   const of = (status: Outcome['status']): Outcome[] =>
     own.filter((outcome) => outcome.status === status);
+  const found = of('found');
   return {
-    found: of('found').sort(byWorth),
+    found: found.filter((outcome) => !isCovered(outcome)),
+    covered: found.filter(isCovered),
     passed: of('passed'),
     notApplicable: of('not-applicable'),
     failed: of('failed'),
@@ -48,37 +36,42 @@ export function sorted(outcomes: readonly Outcome[], recording: Recording): Sort
 export function alsoFound(
   outcomes: readonly Outcome[],
   rule: string,
-  recording: Recording,
+  trace: string,
 ): readonly Outcome[] {
   return outcomes.filter(
-    (outcome) => outcome.rule === rule && outcome.status === 'found' && !isOf(outcome, recording),
+    (outcome) => outcome.rule === rule && outcome.status === 'found' && outcome.trace !== trace,
   );
 }
 
-/** Findings of rules that found nothing in this recording, the worst of each rule. */
-export function foundElsewhere(
-  outcomes: readonly Outcome[],
-  recording: Recording,
-): readonly Outcome[] {
-  const here = new Set(sorted(outcomes, recording).found.map((outcome) => outcome.rule));
-  const worst = new Map<string, Outcome>();
-  for (const outcome of outcomes) {
-    if (outcome.status !== 'found' || here.has(outcome.rule)) continue;
-    const before = worst.get(outcome.rule);
-    if (!before || byWorth(outcome, before) < 0) worst.set(outcome.rule, outcome);
-  }
-  return [...worst.values()].sort(byWorth);
+/** Findings of rules that found nothing in this recording, of each rule the first: the worst. */
+export function foundElsewhere(outcomes: readonly Outcome[], trace: string): readonly Outcome[] {
+  const found = outcomes.filter((outcome) => outcome.status === 'found');
+  const seen = new Set(found.filter((each) => each.trace === trace).map((each) => each.rule));
+  return found.filter(({ rule }) => !seen.has(rule) && seen.add(rule));
 }
 
-export type Emptiness = 'healthy' | 'cannot-tell' | 'nothing-applicable';
+/** `… 22.9 ms of it is counted under item-sync, launch-bound.`: how a claim's method ends. */
+const TAKERS = /\bis counted under ([a-z0-9-]+(?:, [a-z0-9-]+)*)\.$/;
+
+/** The findings that count a covered one's time. */
+export function takersOf(outcome: Outcome, found: readonly Outcome[]): readonly Outcome[] {
+  const rules = TAKERS.exec(outcome.claim?.method ?? '')?.[1]?.split(', ') ?? [];
+  return found.filter((each) => rules.includes(each.rule));
+}
+
+export type Emptiness = 'healthy' | 'cpu-alone' | 'cannot-tell' | 'nothing-applicable';
+
+type Recorded = Pick<WorkerReport, 'devices' | 'health'>;
 
 /** What it means that nothing was found: an honest word needs checks that could be made. */
-export function emptiness(outcomes: Sorted, health: readonly HealthItem[]): Emptiness {
+export function emptiness(outcomes: Sorted, { devices, health }: Recorded): Emptiness {
   const { passed, notApplicable, failed } = outcomes;
   if (passed.length === 0 && failed.length === 0) return 'nothing-applicable';
-  const isDamaged = health.some((item) => item.severity === 'critical');
-  const isBlind = passed.length < notApplicable.length + failed.length;
-  return isDamaged || failed.length > 0 || isBlind ? 'cannot-tell' : 'healthy';
+  if (failed.length > 0 || health.some((item) => item.severity === 'critical')) {
+    return 'cannot-tell';
+  }
+  if (passed.length >= notApplicable.length) return 'healthy';
+  return devices.length === 0 ? 'cpu-alone' : 'cannot-tell';
 }
 
 export interface Lack {
@@ -102,8 +95,6 @@ export function byLack(outcomes: readonly Outcome[]): readonly Lack[] {
     .sort((a, b) => b.outcomes.length - a.outcomes.length);
 }
 
-export function reportOf(report: RunReport, recording: Recording): WorkerReport | undefined {
-  return report.workers.find(
-    (worker) => worker.name === recording.worker && worker.span === recording.span,
-  );
+export function reportOf(report: RunReport, trace: string): WorkerReport | undefined {
+  return report.workers.find((worker) => worker.trace === trace);
 }

@@ -11,7 +11,7 @@ export default function Page({ selection }: PageProps): ReactNode {
     <div className="page">
       <Loaded query={useAdvice(run)} what="The advice">
         {(report) => (
-          <Advice report={report} recording={{ worker: worker.name, span: span.label }} />
+          <Advice report={report} trace={span.trace} name={`${worker.name}, span ${span.label}`} />
         )}
       </Loaded>
     </div>

@@ -3,7 +3,6 @@ import type { WorkerReport } from '../../api/types.gen';
 import { StackedBar } from '../../charts/stacked_bar';
 import { categoryWords } from '../../core/categories';
 import { count, duration, plural, quantityExact, share } from '../../core/format';
-import { SyntheticBadge } from '../../widgets/badge';
 
 function Facts({ worker }: { readonly worker: WorkerReport }): ReactNode {
   const { step, devices, events } = worker;
@@ -56,9 +55,7 @@ export function Verdict({ worker }: { readonly worker: WorkerReport }): ReactNod
   return (
     <section className="card verdict" aria-label="Verdict">
       <div className="verdict-head">
-        <p className="verdict-words">
-          {worker.verdict} {worker.synthetic && <SyntheticBadge />}
-        </p>
+        <p className="verdict-words">{worker.verdict}</p>
         <Facts worker={worker} />
       </div>
       <StackedBar

@@ -2,7 +2,6 @@ import type { ReactNode } from 'react';
 import type { Overview } from '../../api/types.gen';
 import { type Part, StackedBar } from '../../charts/stacked_bar';
 import { duration, plural } from '../../core/format';
-import { SyntheticBadge } from '../../widgets/badge';
 import { Health } from '../../widgets/health';
 import { Devices } from './devices';
 import { Environment } from './environment';
@@ -52,9 +51,7 @@ export function OverviewReport({ overview }: Props): ReactNode {
   );
   return (
     <div className="overview">
-      <p className="overview-verdict">
-        {overview.verdict} {overview.synthetic && <SyntheticBadge />}
-      </p>
+      <p className="overview-verdict">{overview.verdict}</p>
       <div className="overview-main">
         <div className="stack">
           <MeanStep overview={overview} />

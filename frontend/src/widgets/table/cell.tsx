@@ -21,12 +21,9 @@ export function Cell({ column, value, scale, title }: Props): ReactNode {
   return (
     <td className={kind} title={title ?? quantityExact(value, column.unit)}>
       {isShare && (
-        <span
-          className="share-bar"
-          aria-hidden="true"
-          // The digits stand at the right of the bar, never on it.
-          style={{ width: `calc((100% - 76px) * ${scale > 0 ? value / scale : 0})` }}
-        />
+        <span className="share-bar" aria-hidden="true">
+          <span style={{ width: `${scale > 0 ? Math.min(1, value / scale) * 100 : 0}%` }} />
+        </span>
       )}
       <span className={value === null ? 'cell-none' : 'cell-text'}>{text}</span>
     </td>
