@@ -1,6 +1,5 @@
 import { type ReactNode, Suspense } from 'react';
-import { useAdvice } from '../api/queries';
-import type { Problem, RunState, Runs } from '../api/types.gen';
+import type { Problem, Runs } from '../api/types.gen';
 import { sentence } from '../core/sentence';
 import { useNavigation } from '../state/navigation';
 import type { Selected, Selection } from '../state/selection';
@@ -79,17 +78,11 @@ function Unreadable({
   );
 }
 
-/** Asking for the advice has the server read this run before all others. */
-function ReadingNext({ run }: { readonly run: RunState }): ReactNode {
-  useAdvice(run);
-  return <Reading run={run} />;
-}
-
 /** What stands in for the view while its files are not there. */
 function obstacle(view: View, { run, span }: Selection): ReactNode | null {
   const state = view.needs === 'run' ? run.state : span.state;
   if (state === 'ready') return null;
-  if (state !== 'unreadable') return <ReadingNext run={run} />;
+  if (state !== 'unreadable') return <Reading run={run} />;
   const name = view.needs === 'run' ? run.name : span.file;
   return <Unreadable problem={span.problem} name={name} />;
 }

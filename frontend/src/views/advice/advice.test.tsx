@@ -163,7 +163,9 @@ it('of a CPU alone says what was checked, what to look at, and how to record a d
   const { store } = renderInPage(<Advice report={report} {...here} />);
   const card = screen.getByRole('heading', { name: /of the CPU alone/ }).closest('section');
   if (!card) throw new Error('the heading stands in a section');
-  expect(card.textContent).toContain('1 check could be made and found nothing (Few steps).');
+  expect(card.textContent).toContain(
+    '1 check could be made and found nothing wrong: looked for “Few steps”.',
+  );
   expect(card.textContent).toContain(remedy);
   const parts = within(card).getAllByRole('listitem');
   expect(parts.map((part) => part.textContent)).toEqual([

@@ -53,13 +53,13 @@ export function CpuAlone({ outcomes, worker }: Props): ReactNode {
   const { passed, notApplicable } = outcomes;
   const remedies = byLack(notApplicable).map((lack) => lack.remedy);
   const recordDevice = remedies.find((remedy) => remedy.includes('ProfilerActivity'));
-  const titles = passed.map((outcome) => outcome.title).join('; ');
+  const titles = passed.map((outcome) => `“${outcome.title}”`).join(', ');
   return (
     <Empty icon="info" title="This recording is of the CPU alone">
       <p>
-        {plural(passed.length, 'check')} could be made and found nothing ({titles}).{' '}
-        {plural(notApplicable.length, 'other')} found nothing to look at, most because no GPU or
-        other device was recorded: that no fault is named here does not mean that there is none.
+        {plural(passed.length, 'check')} could be made and found nothing wrong: looked for {titles}.{' '}
+        {plural(notApplicable.length, 'other check')} had nothing to look at, most of them because
+        no GPU or other device was recorded. So this is no clean bill.
       </p>
       <div className="next">
         <section>

@@ -61,15 +61,15 @@ function Head({ shown, sort, onSort }: HeadProps): ReactNode {
   );
 }
 
-const NAME_PX = 320;
+const NAME_PX = 260;
 const TEXT_PX = 180;
-const NUMBER_PX = 100;
+const NUMBER_PX = 84;
 
 /** Room by unit. A name has at least its own, and takes what is left. */
 function widthOf(column: Column, at: number): number {
   if (at === 0) return NAME_PX;
   if (!isNumeric(column.unit)) return TEXT_PX;
-  return Math.max(NUMBER_PX, column.label.length * 7.4 + 38) + (column.unit === 'share' ? 44 : 0);
+  return Math.max(NUMBER_PX, column.label.length * 7.2 + 36) + (column.unit === 'share' ? 36 : 0);
 }
 
 const STEPS: Readonly<Record<string, number>> = {
