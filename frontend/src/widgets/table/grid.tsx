@@ -61,15 +61,15 @@ function Head({ shown, sort, onSort }: HeadProps): ReactNode {
   );
 }
 
-const NAME_PX = 260;
+const NAME_PX = 230;
 const TEXT_PX = 180;
-const NUMBER_PX = 84;
+const NUMBER_PX = 80;
 
 /** Room by unit. A name has at least its own, and takes what is left. */
 function widthOf(column: Column, at: number): number {
   if (at === 0) return NAME_PX;
   if (!isNumeric(column.unit)) return TEXT_PX;
-  return Math.max(NUMBER_PX, column.label.length * 7.2 + 36) + (column.unit === 'share' ? 36 : 0);
+  return Math.max(NUMBER_PX, column.label.length * 6.8 + 34) + (column.unit === 'share' ? 28 : 0);
 }
 
 const STEPS: Readonly<Record<string, number>> = {
