@@ -12,10 +12,12 @@ import flask.testing
 import msgspec
 import pytest
 
+import stepscope
 from logs import write_run, write_trace
 from stepscope import discover
-from stepscope.api import hosts
-from stepscope.api.answers import Answers
+from stepscope.advice import advise
+from stepscope.api import hosts, listing
+from stepscope.api.answers import Answers, prepare
 from stepscope.api.app import create_app
 from stepscope.api.encoding import CONTENT_POLICY
 from stepscope.api.messages import Overview, Runs, Table, schemas
@@ -88,7 +90,7 @@ def test_the_list_says_what_was_found_and_how_far_reading_has_come(
     }
     bad = runs.runs[0].workers[0].spans[0]
     assert bad.problem is not None
-    assert bad.problem.message == "the file is empty"
+    assert bad.problem.message == "The file is empty."
     assert [worker.name for worker in runs.runs[1].workers] == ["a", "b"]
 
 
@@ -106,14 +108,52 @@ def test_the_first_look_at_the_list_begins_the_reading(log: Path) -> None:
 
 
 def test_advice_is_a_run_report_of_all_files_that_can_be_read(
-    client: flask.testing.FlaskClient,
+    client: flask.testing.FlaskClient, log: Path
 ) -> None:
     for run, workers in (("good", ["a", "b"]), ("half", ["worker0"])):
-        response = client.get(f"/api/runs/{discover.run_identifier(run)}/advice")
+        response = client.get(f"/api/runs/{discover.run_identifier(str(log / run))}/advice")
         report = msgspec.json.decode(response.data, type=RunReport)
         assert report.name == run
         assert [worker.name for worker in report.workers] == workers
         assert not [outcome for outcome in report.outcomes if outcome.status == "failed"]
+
+
+def test_runs_of_one_name_are_two(tmp_path: Path) -> None:
+    write_run(tmp_path / "log", "outer")
+    write_run(tmp_path / "log" / "log", "inner")
+    client = client_of(tmp_path / "log")
+    runs = runs_of(client).runs
+    assert [run.name for run in runs] == [str(tmp_path / "log"), str(tmp_path / "log" / "log")]
+    for run, worker in zip(runs, ("outer", "inner"), strict=True):
+        report = msgspec.json.decode(client.get(f"/api/runs/{run.id}/advice").data, type=RunReport)
+        assert (report.name, [each.name for each in report.workers]) == (run.name, [worker])
+
+
+def test_advice_of_a_run_beyond_the_bound_is_of_all_its_files(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", "a", "b", "c")
+    catalog = Catalog(
+        [LogDirectory(path=str(tmp_path))],
+        settings=Settings(kept_events=1),
+        executor=AtOnce(),
+        prepare=prepare,
+    )
+    catalog.scan()
+    client = create_app(catalog).test_client()
+    [run] = runs_of(client).runs
+    advice = client.get(f"/api/runs/{run.id}/advice")
+    report = msgspec.json.decode(advice.data, type=RunReport)
+    assert [worker.name for worker in report.workers] == ["a", "b", "c"]
+    assert runs_of(client).runs == (run,), "nothing is read again for it"
+    assert report == advise(stepscope.load(tmp_path))
+
+
+def test_a_synthetic_run_is_told_as_such_once_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "run" / "w.1.pt.trace.json"
+    write_trace(path, stepscope={"synthetic": True})
+    catalog = catalog_of(tmp_path)
+    assert not listing.runs(catalog).runs[0].synthetic
+    catalog.start_reading()
+    assert listing.runs(catalog).runs[0].synthetic
 
 
 def test_the_overview_adds_up_and_its_short_lists_are_the_tables_own(
@@ -160,15 +200,16 @@ def test_tables_come_in_every_grouping_that_they_name(
         ("/api/nope", 404, "not-found"),
         ("/assets/../app.py", 404, "not-found"),
         ("/%2e%2e/__init__.py", 404, "not-found"),
+        pytest.param(f"/{'a' * 5000}.js", 404, "not-found", id="a name too long for a file"),
     ],
 )
 def test_refusals_are_json(
-    client: flask.testing.FlaskClient, path: str, status: int, code: str
+    client: flask.testing.FlaskClient, log: Path, path: str, status: int, code: str
 ) -> None:
     names = {
         "good": trace_of(client, "good"),
         "bad": trace_of(client, "bad"),
-        "bad_run": discover.run_identifier("bad"),
+        "bad_run": discover.run_identifier(str(log / "bad")),
     }
     response = client.get(path.format(**names))
     assert response.status_code == status

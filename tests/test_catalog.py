@@ -25,6 +25,7 @@ from stepscope.catalog import (
 )
 from stepscope.config import Settings, settings
 from stepscope.errors import NotFoundError, UsageError
+from stepscope.report import RunReport
 from stepscope.trace import Trace
 
 
@@ -45,7 +46,9 @@ class Later:
 
 
 def catalog_of(
-    *folders: Path, kept_events: int = 10**9, prepare: Callable[[Trace], None] | None = None
+    *folders: Path,
+    kept_events: int = 10**9,
+    prepare: Callable[[Trace], RunReport | None] | None = None,
 ) -> tuple[Catalog, Later]:
     later = Later()
     directories = [LogDirectory(path=str(folder)) for folder in folders]
@@ -106,7 +109,7 @@ def test_new_files_are_seen_and_changed_ones_read_again(tmp_path: Path) -> None:
     later.run()
     first, second = (entry.state for entry in catalog.entries())
     assert isinstance(first, Unreadable)
-    assert first.problem.message == "the file is empty"
+    assert first.problem.message == "The file is empty."
     assert isinstance(second, Ready)
 
 
@@ -147,8 +150,11 @@ def test_a_bad_file_is_unreadable_and_the_others_are_not(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (MemoryError(), "needs more memory than there is"),
-        (ZeroDivisionError("by zero"), "stepscope failed on it (ZeroDivisionError: by zero at "),
+        (MemoryError(), "This needs more memory than there is."),
+        (
+            ZeroDivisionError("by zero"),
+            "stepscope failed on this file (ZeroDivisionError: by zero at ",
+        ),
     ],
 )
 def test_a_failure_is_told_and_ends_nothing(tmp_path: Path, error: Exception, said: str) -> None:
@@ -182,7 +188,7 @@ def test_what_is_asked_for_is_read_first(tmp_path: Path) -> None:
         write_run(tmp_path / run)
     catalog, later = catalog_of(tmp_path)
     catalog.scan()
-    catalog.run(discover.run_identifier("b"))
+    catalog.run(discover.run_identifier(str(tmp_path / "b")))
     later.run(1)
     assert {run for run, state in states(catalog).items() if isinstance(state, Ready)} == {"b"}
 
@@ -194,11 +200,13 @@ def test_beyond_the_bound_the_run_asked_for_least_lately_is_dropped_and_read_aga
         write_run(tmp_path / run)
     catalog, later = catalog_of(tmp_path, kept_events=2 * EVENT_COUNT)
     catalog.scan()
-    catalog.run(discover.run_identifier("a"))
-    catalog.run(discover.run_identifier("b"))
+    catalog.run(discover.run_identifier(str(tmp_path / "a")))
+    catalog.run(discover.run_identifier(str(tmp_path / "b")))
     later.run()
     assert {run for run, state in states(catalog).items() if state == Dropped()} == {"c"}
-    [asked] = catalog.run(discover.run_identifier("c"))
+    [found] = catalog.run(discover.run_identifier(str(tmp_path / "c")))
+    assert found.state == Dropped()
+    asked = catalog.recording(found.file.id)
     assert asked.state == Queued()
     assert asked.facts is not None, "what was learned of it is kept"
     later.run()
@@ -220,11 +228,27 @@ def test_what_is_dropped_is_freed(tmp_path: Path) -> None:
     assert [trace() is None for trace in seen] == [False, True]
 
 
-def test_a_run_beyond_the_bound_by_itself_is_kept_whole(tmp_path: Path) -> None:
-    write_run(tmp_path / "run", "a", "b")
-    catalog, later = catalog_of(tmp_path, kept_events=1)
+def test_a_run_beyond_the_bound_by_itself_keeps_what_was_asked_for_last(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", "a", "b", "c")
+    catalog, later = catalog_of(tmp_path, kept_events=1, prepare=prepare)
     read_all(catalog, later)
-    assert all(isinstance(entry.state, Ready) for entry in catalog.entries())
+    assert [type(entry.state) for entry in catalog.entries()] == [Ready, Dropped, Dropped]
+    second = catalog.entries()[1].file.id
+    assert catalog.recording(second).state == Queued()
+    later.run()
+    assert [type(entry.state) for entry in catalog.entries()] == [Dropped, Ready, Dropped]
+
+
+def test_the_advice_of_what_was_dropped_is_kept_and_nothing_is_read_for_it(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", "a", "b")
+    catalog, later = catalog_of(tmp_path, kept_events=1, prepare=prepare)
+    read_all(catalog, later)
+    entries = catalog.run(discover.run_identifier(str(tmp_path / "run")))
+    assert [type(entry.state) for entry in entries] == [Ready, Dropped]
+    advice = [entry.facts.advice for entry in entries if entry.facts]
+    names = [[worker.name for worker in each.workers] for each in advice if each]
+    assert names == [["a"], ["b"]]
+    assert not later.jobs
 
 
 def test_several_directories_give_their_runs_their_names(tmp_path: Path) -> None:
@@ -239,9 +263,9 @@ def test_several_directories_give_their_runs_their_names(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("absent", "there is no such folder"),
-        ("file", "is a file, not a folder"),
-        ("s3://bucket/log", "is a remote address"),
+        ("absent", "There is no such folder."),
+        ("file", "This is a file, not a folder."),
+        ("s3://bucket/log", "This is a remote address."),
     ],
 )
 def test_a_directory_that_cannot_be_used_is_a_problem(tmp_path: Path, path: str, said: str) -> None:

@@ -18,11 +18,15 @@ from click.testing import CliRunner, Result
 
 import stepscope
 from logs import ROWS, write_run, write_trace
-from stepscope import errors
+from stepscope import errors, ingest
 from stepscope.api.messages import Runs
 from stepscope.cli import cli
+from stepscope.ingest import EventColumns
+from stepscope.ingest.reader import Progress
+from stepscope.render import words
 from stepscope.report import Report, json_schema
 from stepscope.rules import all_rules
+from stepscope.trace import Trace
 
 
 def run(*arguments: str | Path) -> Result:
@@ -79,6 +83,82 @@ def test_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:
     assert [run.name for run in report.runs] == [str(before), str(after)]
 
 
+def test_two_files_of_one_worker_named_singly_keep_their_own_advice(tmp_path: Path) -> None:
+    later = write_trace(tmp_path / "run" / "w.20.pt.trace.json")
+    first = write_trace(tmp_path / "run" / "w.3.pt.trace.json", ROWS[:4])
+    [found] = report_of(run("advise", later, first, "--format", "json")).runs
+    assert [(each.span, each.step.count) for each in found.workers] == [("1", 1), ("2", 4)]
+    assert len({each.trace for each in found.workers}) == 2
+    for advice in words.by_worker(found):
+        assert [each.rule for each in advice.outcomes].count("item-sync") == 1
+    assert report_of(run("advise", later.parent, first, "--format", "json")).runs == (found,)
+
+
+def test_a_recording_that_cannot_be_analysed_costs_only_itself(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(trace: Trace) -> str:
+        if trace.worker != "b":
+            return "fine"
+        msg = "a bug"
+        raise ZeroDivisionError(msg)
+
+    monkeypatch.setattr("stepscope.advice.verdict", fail)
+    result = run("advise", log, "--format", "json")
+    assert result.exit_code == 0
+    report = report_of(result)
+    assert [[worker.name for worker in each.workers] for each in report.runs] == [
+        ["a"],
+        ["worker0"],
+    ]
+    [problem] = report.problems
+    assert "b.1700000000000" in problem.path
+    assert problem.message.startswith("stepscope failed on this file (ZeroDivisionError: a bug at ")
+    assert "report it" in problem.remedy
+    assert result.stderr.count("\n") == 1
+    only = run("advise", log, "--worker", "b", "--format", "json")
+    assert only.exit_code == 2
+    assert report_of(only).runs == ()
+    traced = run("--traceback", "advise", log)
+    assert "Traceback" in traced.stderr
+    with pytest.warns(UserWarning, match="a bug"):
+        assert len(stepscope.advise(stepscope.load(log / "first")).report.workers) == 1
+
+
+def test_a_failure_while_reading_costs_only_its_file(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = ingest.read
+
+    def fail(path: str, progress: Progress | None = None) -> EventColumns:
+        if Path(path).name.startswith("a."):
+            raise MemoryError
+        return real(path, progress)
+
+    monkeypatch.setattr("stepscope.ingest.read", fail)
+    report = report_of(run("advise", log, "--format", "json"))
+    assert [len(each.workers) for each in report.runs] == [1, 1]
+    assert [problem.message for problem in report.problems] == [
+        "This needs more memory than there is."
+    ]
+
+
+def test_a_path_that_cannot_be_looked_at_costs_only_itself(log: Path) -> None:
+    os.mkfifo(log / "first" / "pipe.1.pt.trace.json")
+    result = run("advise", log, "n" * 300, "--format", "json")
+    assert result.exit_code == 0
+    report = report_of(result)
+    assert [len(each.workers) for each in report.runs] == [2, 1]
+    assert {problem.message for problem in report.problems} == {
+        "This cannot be opened: File name too long.",
+        "This cannot be read: it is a pipe, a socket or a device, not a file.",
+    }
+    assert run("serve", "n" * 300).stderr == (
+        f"stepscope: {'n' * 300}: This cannot be opened: File name too long. "
+        "Give the folder that holds the traces.\n"
+    )
+
+
 def test_only_the_wanted_worker_is_read(log: Path) -> None:
     report = report_of(run("advise", log, "--worker", "b", "--format", "json"))
     assert [[worker.name for worker in run.workers] for run in report.runs] == [["b"]]
@@ -102,7 +182,7 @@ def test_a_bad_file_is_told_and_the_others_go_on(log: Path) -> None:
     bad.write_text("")
     result = run("advise", log, "--format", "json")
     assert result.exit_code == 0
-    assert result.stderr.startswith(f"stepscope: {bad}: the file is empty. ")
+    assert result.stderr.startswith(f"stepscope: {bad}: The file is empty. ")
     assert result.stderr.count("\n") == 1
     report = report_of(result)
     assert [problem.path for problem in report.problems] == [str(bad)]
@@ -112,12 +192,12 @@ def test_a_bad_file_is_told_and_the_others_go_on(log: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("absent.json", None, "there is no such file or folder"),
-        ("empty.json", b"", "the file is empty"),
-        ("text.json", b"hello", "is no trace: it is not JSON"),
-        ("other.json", b'{"a": 1}', "is JSON, but no torch profiler trace"),
+        ("absent.json", None, "There is no such file or folder."),
+        ("empty.json", b"", "The file is empty."),
+        ("text.json", b"hello", "This is not a trace: it is not JSON."),
+        ("other.json", b'{"a": 1}', "This is not a trace: it is JSON without traceEvents."),
         ("noise.json.gz", b"\x1f\x8b\x08\x00garbage", ""),
-        ("none.json", b'{"traceEvents": []}', "is a trace without a single event"),
+        ("none.json", b'{"traceEvents": []}', "This is a trace without a single event."),
     ],
 )
 def test_nothing_readable_is_one_line_and_status_2(
@@ -285,7 +365,8 @@ def test_a_port_in_use_is_one_clear_line(log: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("absent", "there is no such folder"), ("file", "is a file")]
+    ("name", "said"),
+    [("absent", "There is no such folder."), ("file", "This is a file, not a folder.")],
 )
 def test_serve_wants_a_folder(tmp_path: Path, name: str, said: str) -> None:
     (tmp_path / "file").touch()
@@ -314,7 +395,7 @@ def test_load_does_not_choose_between_runs(log: Path) -> None:
 
 def test_load_warns_of_files_it_could_not_read(log: Path) -> None:
     (log / "second" / "z.1.pt.trace.json").write_text("")
-    with pytest.warns(UserWarning, match="the file is empty"):
+    with pytest.warns(UserWarning, match="The file is empty"):
         assert len(stepscope.load(log / "second").workers) == 1
 
 

@@ -1,11 +1,14 @@
 """Finding recordings by their names, without opening one."""
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
-from stepscope import discover
+from stepscope import discover, storage
 from stepscope.errors import UnreadableError
+from stepscope.read import read_trace
 
 
 def _touch(root: Path, *names: str) -> None:
@@ -107,6 +110,76 @@ def test_a_path_may_be_one_file_of_any_name(tmp_path: Path) -> None:
     assert (usual.run, usual.worker) == ("job", "w_1")
 
 
+def test_files_named_singly_are_numbered_by_the_time_in_their_names(tmp_path: Path) -> None:
+    names = ["w.20.pt.trace.json", "v.1.pt.trace.json", "w.3.pt.trace.json", "w.json"]
+    _touch(tmp_path / "run", *names)
+    _touch(tmp_path / "other", "w.7.pt.trace.json")
+    given = [tmp_path / "run" / name for name in names] + [tmp_path / "other" / "w.7.pt.trace.json"]
+    files = discover.arranged(file for path in given for file in discover.at(str(path)))
+    assert [(file.run, file.worker, file.span, Path(file.path).name) for file in files] == [
+        ("run", "w", "1", "w.json"),
+        ("run", "w", "2", "w.3.pt.trace.json"),
+        ("run", "w", "3", "w.20.pt.trace.json"),
+        ("run", "v", "1", "v.1.pt.trace.json"),
+        ("other", "w", "1", "w.7.pt.trace.json"),
+    ]
+    assert len({file.id for file in files}) == len(given)
+
+
+def test_runs_of_one_name_are_told_apart_by_their_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    trace = "w.1.pt.trace.json"
+    _touch(tmp_path / "log", trace, f"log/{trace}", f"log/log/{trace}", f"m/{trace}")
+    files = discover.in_folder("log")
+    assert [file.run for file in files] == ["log", "log/log", "log/log/log", "m"]
+    assert len({file.run_id for file in files}) == 4
+
+
+def test_a_pipe_is_found_but_never_opened(tmp_path: Path) -> None:
+    path = tmp_path / "w.1.pt.trace.json"
+    os.mkfifo(path)
+    with pytest.raises(OSError, match="it is a pipe, a socket or a device, not a file"):
+        storage.stamp(str(path))
+    with pytest.raises(UnreadableError, match="This cannot be read: it is a pipe"):
+        read_trace(discover.at(str(path))[0])
+
+
+def test_a_path_that_cannot_be_looked_at_is_refused(tmp_path: Path) -> None:
+    for name in ("n" * 300, "zero\0byte"):
+        with pytest.raises(UnreadableError, match="This cannot be opened: ") as caught:
+            discover.at(str(tmp_path / name))
+        assert caught.value.remedy
+    assert not storage.is_folder(str(tmp_path / ("n" * 300)))
+
+
+def test_a_folder_that_may_not_be_entered_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, **_: object) -> os.stat_result:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "stat", refuse)  # the tests may run as root, who may enter all
+    with pytest.raises(UnreadableError, match="This cannot be opened: Permission denied"):
+        discover.at(str(tmp_path))
+
+
+def test_a_folder_that_goes_while_it_is_walked_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _touch(tmp_path, "a/w.1.pt.trace.json", "b/w.1.pt.trace.json", "c/w.1.pt.trace.json")
+    real = Path.stat
+
+    def stat(path: Path, **options: bool) -> os.stat_result:
+        if path.name == "b":
+            raise FileNotFoundError(errno.ENOENT, "gone", str(path))
+        return real(path, **options)
+
+    monkeypatch.setattr(Path, "stat", stat)
+    assert [run for run, *_ in _found(tmp_path)] == ["a", "c"]
+
+
 def test_a_path_may_be_a_run_or_a_log_folder(tmp_path: Path) -> None:
     _touch(tmp_path, "log/a/w.1.pt.trace.json")
     assert [file.run for file in discover.at(str(tmp_path / "log"))] == ["a"]
@@ -114,8 +187,17 @@ def test_a_path_may_be_a_run_or_a_log_folder(tmp_path: Path) -> None:
 
 
 def test_nothing_there_says_what_was_looked_for_and_how_to_record(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableError, match="no such file or folder"):
+    with pytest.raises(UnreadableError, match="There is no such file or folder"):
         discover.at(str(tmp_path / "missing"))
     with pytest.raises(UnreadableError, match=r"looked for .*\.pt\.trace\.json") as caught:
         discover.at(str(tmp_path))
     assert "tensorboard_trace_handler" in caught.value.remedy
+    assert "any other name" not in caught.value.remedy
+
+
+@pytest.mark.parametrize("name", ["trace.json", "deep/rank0.json.gz"])
+def test_a_folder_of_other_names_says_that_they_can_be_given(tmp_path: Path, name: str) -> None:
+    _touch(tmp_path, name)
+    with pytest.raises(UnreadableError, match="any other name can be given") as caught:
+        discover.at(str(tmp_path))
+    assert str(tmp_path / name) in caught.value.remedy

@@ -440,7 +440,7 @@ def test_gzip_cut_anywhere_gives_what_can_be_inflated() -> None:
         try:
             columns = columns_of(packed[:size])
         except UnreadableError as error:
-            assert not error.message.startswith("is no trace") or size < 2  # noqa: PT017
+            assert not error.message.startswith("This is not a trace") or size < 2  # noqa: PT017
             continue
         assert "truncated-gzip" in _incidents(columns)
         assert _names(columns) == [f"op {n}" for n in range(len(columns))]
@@ -469,22 +469,22 @@ def test_a_wrong_checksum_loses_nothing() -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"", "the file is empty"),
+        (b"", "The file is empty."),
         (b"   \n", "it is not JSON"),
         (b"hello", "it is not JSON"),
         (b"\x00\x01\x02", "it is not JSON"),
         (b"<html></html>", "it is not JSON"),
-        (gzip.compress(b"hello"), "it is not JSON"),
-        (b"{}", "no traceEvents"),
-        (b'{"nodes": [1], "version": 2}', "no traceEvents"),
-        (b'{"traceEvents": {"a": 1}}', "no traceEvents"),
+        (gzip.compress(b"hello", mtime=0), "it is not JSON"),
+        (b"{}", "JSON without traceEvents"),
+        (b'{"nodes": [1], "version": 2}', "JSON without traceEvents"),
+        (b'{"traceEvents": {"a": 1}}', "JSON without traceEvents"),
         (b'{"traceEvents": []}', "without a single event"),
         (b"[]", "without a single event"),
-        (b"[1, 2]", "not one of its events"),
-        (b'[{"ph": "X", "name": "a" b"}]', "not one of its events"),
+        (b"[1, 2]", "Not one of its events"),
+        (b'[{"ph": "X", "name": "a" b"}]', "Not one of its events"),
         (b'{"traceEvents": [{"ph": "X"', "ends before its first event"),
         (b'{"schemaVersion": 1, "devi', "ends before its first event"),
-        (gzip.compress(DOCUMENT.encode())[:20], "ends before its first event"),
+        (gzip.compress(DOCUMENT.encode(), mtime=0)[:20], "ends before its first event"),
     ],
 )
 def test_what_is_no_trace_says_so(content: bytes, says: str) -> None:
@@ -505,6 +505,15 @@ def test_a_file_that_inflates_beyond_the_limit_is_refused(tmp_path: Path) -> Non
     path.write_bytes(gzip.compress(json.dumps([EVENT] * 50_000).encode()))
     with pytest.raises(UnreadableError, match="GiB of JSON"):
         ingest.read(str(path), limits=Limits(inflated_bytes=1 << 20))
+
+
+def test_a_file_of_too_many_events_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "many.json"
+    path.write_text(json.dumps([{}] * 101))
+    with pytest.raises(UnreadableError, match="This holds more than 100 events") as caught:
+        ingest.read(str(path), limits=Limits(events=100))
+    assert caught.value.remedy
+    assert len(ingest.read(str(path), limits=Limits(events=101))) == 101
 
 
 def test_progress_comes_while_reading(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ FOUND = Outcome(
     status="found",
     worker="worker0",
     span="1",
+    trace="id",
     severity="critical",
     confidence="high",
     claim=ClaimReport(
@@ -54,7 +55,7 @@ FOUND = Outcome(
     events=(EventReference("next", "thread 7", 350_000_000, 73_400_000, "most of it in aten::to"),),
     fix=Fix("Load in workers.", CODE, "python", "It takes less than 1 %.", ("Needs CPU cores.",)),
 )
-PASSED = Outcome("item-sync", "…", "sync", "passed", "worker0", "1")
+PASSED = Outcome("item-sync", "…", "sync", "passed", "worker0", "1", "id")
 NOT_APPLICABLE = Outcome(
     "tiny-batch-size",
     "…",
@@ -62,10 +63,13 @@ NOT_APPLICABLE = Outcome(
     "not-applicable",
     "worker0",
     "1",
+    "id",
     reason="no shapes were recorded",
     remedy="profile(record_shapes=True)",
 )
-FAILED = Outcome("launch-bound", "…", "host", "failed", "worker0", "1", reason="KeyError('x')")
+FAILED = Outcome(
+    "launch-bound", "…", "host", "failed", "worker0", "1", "id", reason="KeyError('x')"
+)
 WORKER = WorkerReport(
     trace="id",
     name="worker0",
@@ -210,9 +214,10 @@ def test_a_finding_without_a_claim_promises_nothing() -> None:
 
 
 def test_each_recording_has_its_own_outcomes() -> None:
-    other = msgspec.structs.replace(WORKER, span="2")
+    """Also where two files were given the same worker and span."""
+    other = msgspec.structs.replace(WORKER, trace="other", rank=4)
     rendered = text.render(Report((RunReport("run", (WORKER, other), OUTCOMES),)))
-    first, second = rendered.split("span 2")
+    first, second = rendered.split("rank 4")
     assert "dataloader-no-workers" in first
     assert "dataloader-no-workers" not in second
 

@@ -20,7 +20,7 @@ from stepscope.analyses.idle_ledger import idle_ledger
 from stepscope.analyses.step_breakdown import step_breakdown, whole_parts
 from stepscope.analyses.verdict import verdict
 from stepscope.analyses.window import Window, window
-from stepscope.errors import MissingDataError, in_one_line
+from stepscope.errors import MissingDataError, UnreadableError, in_one_line, unforeseen
 from stepscope.intervals import Intervals
 from stepscope.quantities import duration
 from stepscope.report import (
@@ -52,12 +52,39 @@ class _Found:
 def advise(run: Run, rules: Sequence[Rule[Any]] | None = None) -> RunReport:
     """Run the rules (all of them by default) over every recording of a run."""
     chosen = all_rules() if rules is None else tuple(rules)
-    outcomes = [outcome for trace in run.workers for outcome in outcomes_of(trace, chosen)]
+    return merged(run.name, [_advice(trace, chosen) for trace in run.workers], chosen)
+
+
+def advise_each(run: Run) -> tuple[RunReport, tuple[UnreadableError, ...]]:
+    """Do the same, but let a recording on which an analysis fails cost only itself."""
+    reports: list[RunReport] = []
+    problems: list[UnreadableError] = []
+    chosen = all_rules()
+    for trace in run.workers:
+        try:
+            reports.append(_advice(trace, chosen))
+        except Exception as error:  # analyses run here, on whatever the file holds
+            problems.append(unforeseen(trace.path or trace.worker, error))
+    return merged(run.name, reports, chosen), tuple(problems)
+
+
+def merged(
+    name: str, reports: Iterable[RunReport], rules: Sequence[Rule[Any]] | None = None
+) -> RunReport:
+    """Return the reports of a run's recordings, made one by one, as the run's."""
+    chosen = all_rules() if rules is None else rules
+    reports = tuple(reports)
+    outcomes = (outcome for report in reports for outcome in report.outcomes)
     return RunReport(
-        name=run.name,
-        workers=tuple(worker_report(trace) for trace in run.workers),
+        name=name,
+        workers=tuple(worker for report in reports for worker in report.workers),
         outcomes=tuple(sorted(outcomes, key=lambda outcome: _order(outcome, chosen))),
     )
+
+
+def _advice(trace: Trace, rules: Sequence[Rule[Any]]) -> RunReport:
+    outcomes = tuple(outcomes_of(trace, rules))
+    return RunReport(name=trace.worker, workers=(worker_report(trace),), outcomes=outcomes)
 
 
 def worker_report(trace: Trace) -> WorkerReport:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Protocol
 from stepscope import discover, storage
 from stepscope.config import Settings
 from stepscope.discover import TraceFile
-from stepscope.errors import NotFoundError, StepscopeError, UnreadableError, in_one_line
-from stepscope.report import Problem
+from stepscope.errors import NotFoundError, UnreadableError, in_one_line, unforeseen
+from stepscope.report import Problem, RunReport
 from stepscope.storage import FileStamp
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ class Facts:
     rank: int | None
     is_synthetic: bool
     events: int
+    advice: RunReport | None = None
+    """What was said of it: small beside the trace, and what a run's page asks of every file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +124,7 @@ class DaemonThreads:
 
 
 def _no_preparation(trace: "Trace") -> None:
-    """Nothing is worked out ahead of the first question."""
+    """Nothing is worked out ahead of the first question, and no advice is kept."""
 
 
 class Catalog:
@@ -134,9 +136,12 @@ class Catalog:
         *,
         settings: Settings,
         executor: Executor | None = None,
-        prepare: Callable[["Trace"], None] = _no_preparation,
+        prepare: Callable[["Trace"], RunReport | None] = _no_preparation,
     ) -> None:
-        """`prepare` does work ahead of questions: after a file is read, before it is `Ready`."""
+        """`prepare` does work ahead of questions: after a file is read, before it is `Ready`.
+
+        It returns the file's advice, which is kept when the trace is dropped.
+        """
         self.directories = tuple(directories)
         self._settings = settings
         self._executor: Executor = executor or DaemonThreads(settings.reader_count)
@@ -205,35 +210,29 @@ class Catalog:
     def run(self, identity: str) -> tuple[Entry, ...]:
         """Return what is known of a run's files now; they go before all others from here on.
 
+        What was dropped of them stays so, since a run may be larger than the bound: what is asked
+        of a whole run is its advice, and that is kept.
+
         Raises:
             NotFoundError: no run has that id.
         """
         with self._lock:
-            own = [
-                entry
-                for entry in self._entries.values()
-                if discover.run_identifier(entry.file.run) == identity
-            ]
+            own = [entry for entry in self._entries.values() if entry.file.run_id == identity]
             if not own:
                 msg = f"no run has the id {identity!r}: it may have been moved or deleted"
                 raise NotFoundError(msg)
-            for entry in own:
-                self._want(entry)
-            return tuple(self._entries[entry.file.id] for entry in own)
+            self._asked_for[identity] = monotonic()
+            self.start_reading()
+            return tuple(own)
 
     def scan(self) -> None:
         """Look through the directories once: new files are queued, changed ones read again."""
-        found: list[tuple[TraceFile, FileStamp]] = []
+        files: list[TraceFile] = []
         problems: list[Problem] = []
         for directory in self.directories:
-            try:
-                found += _stamped(discover.in_folder(directory.path, directory.name))
-            except OSError as error:  # a folder went while it was listed; what was known stays
-                log.warning("looking through %s failed: %s", directory.path, error)
-                self._scanned_at = monotonic()
-                return
+            files += discover.in_folder(directory.path, directory.name)
             problems += _absent(directory.path)
-        self._adopt(found)
+        self._adopt(_stamped(discover.arranged(files)))
         self._problems = tuple(problems)
         self._scanned_at = monotonic()
 
@@ -265,14 +264,16 @@ class Catalog:
             self._executor.submit(self._read_next)
 
     def _want(self, entry: Entry) -> None:
-        self._asked_for[entry.file.run] = monotonic()
+        self._asked_for[entry.file.run_id] = self._asked_for[entry.file.id] = monotonic()
         if isinstance(entry.state, Dropped):
             self._entries[entry.file.id] = replace(entry, state=Queued())
             self._executor.submit(self._read_next)
         self.start_reading()
 
-    def _last_asked_for(self, entry: Entry) -> float:
-        return self._asked_for.get(entry.file.run, 0.0)
+    def _last_asked_for(self, entry: Entry) -> tuple[float, float]:
+        """Return when its run was asked for, and when it was itself."""
+        asked_for = self._asked_for.get
+        return asked_for(entry.file.run_id, 0.0), asked_for(entry.file.id, 0.0)
 
     def _take_next(self) -> Entry | None:
         with self._lock:
@@ -288,13 +289,12 @@ class Catalog:
         entry = self._take_next()
         if entry is None:
             return
-        state = self._read(entry)
-        facts = _facts(state.trace) if isinstance(state, Ready) else entry.facts
+        state, facts = self._read(entry)
         self._put(entry, state, facts)
         if isinstance(state, Ready):
             self._drop_beyond_bound()
 
-    def _read(self, entry: Entry) -> State:
+    def _read(self, entry: Entry) -> tuple[State, Facts | None]:
         # Imported here because it brings pandas, which TensorBoard's start should not wait for.
         from stepscope.read import read_trace
 
@@ -309,13 +309,14 @@ class Catalog:
                 phase="analysing", bytes_done=size, bytes_total=size, events=len(trace)
             )
             self._put(entry, analysing, entry.facts)
-            self._prepare(trace)
-        except UnreadableError as error:
-            return Unreadable(problem=Problem(error.path, error.message, error.remedy))
+            facts = _facts(trace, self._prepare(trace))
         except Exception as error:  # one file must not end the reading of the others
-            log.warning("reading %s failed: %s", entry.file.path, in_one_line(error))
-            return Unreadable(problem=_unexpected(entry.file.path, error))
-        return Ready(trace=trace)
+            if not isinstance(error, UnreadableError):
+                log.warning("reading %s failed: %s", entry.file.path, in_one_line(error))
+            problem = unforeseen(entry.file.path, error)
+            told = Problem(path=problem.path, message=problem.message, remedy=problem.remedy)
+            return Unreadable(problem=told), entry.facts
+        return Ready(trace=trace), facts
 
     def _put(self, entry: Entry, state: State, facts: Facts | None) -> None:
         """Replace what is known of a file, unless it has gone, or changed, in the meantime."""
@@ -325,21 +326,21 @@ class Catalog:
                 self._entries[entry.file.id] = replace(now, state=state, facts=facts)
 
     def _drop_beyond_bound(self) -> None:
-        """Let go of whole runs, those asked for least lately first, but never the latest."""
+        """Let go of recordings, those asked for least lately first, but never the latest.
+
+        First of other runs, then of the latest run itself: a run of many ranks is bounded, too.
+        """
         with self._lock:
             kept = [entry for entry in self._entries.values() if isinstance(entry.state, Ready)]
             events = sum(entry.facts.events for entry in kept if entry.facts)
-            # Among runs that nobody asked for, the later in the list goes first.
+            # Among those that nobody asked for, the later in the list goes first.
             kept.reverse()
             kept.sort(key=self._last_asked_for)
-            runs = list(dict.fromkeys(entry.file.run for entry in kept))
-            for run in runs[:-1]:
+            for entry in kept[:-1]:
                 if events <= self._settings.kept_events:
                     return
-                for entry in kept:
-                    if entry.file.run == run and entry.facts:
-                        events -= entry.facts.events
-                        self._entries[entry.file.id] = replace(entry, state=Dropped())
+                events -= entry.facts.events if entry.facts else 0
+                self._entries[entry.file.id] = replace(entry, state=Dropped())
 
 
 def _stamped(files: Iterable[TraceFile]) -> list[tuple[TraceFile, FileStamp]]:
@@ -359,26 +360,25 @@ def _is_stale(entry: Entry, stamp: FileStamp) -> bool:
 
 def _absent(path: str) -> list[Problem]:
     if "://" in path:
-        message, remedy = "is a remote address", "Copy the traces into a folder on this machine"
-    elif not storage.exists(path):
-        message, remedy = "there is no such folder", "Check the path; it is looked for again"
-    elif not storage.is_folder(path):
-        message, remedy = "is a file, not a folder", "Give the folder that holds it"
-    else:
+        message, remedy = (
+            "This is a remote address.",
+            "Copy the traces to a folder on this machine.",
+        )
+    elif storage.is_folder(path):
         return []
+    elif _is_there(path):
+        message, remedy = "This is a file, not a folder.", "Give the folder that holds it."
+    else:
+        message, remedy = "There is no such folder.", "Check the path; it is looked for again."
     return [Problem(path=path, message=message, remedy=remedy)]
 
 
-def _facts(trace: "Trace") -> Facts:
-    return Facts(rank=trace.rank, is_synthetic=trace.is_synthetic, events=len(trace))
+def _is_there(path: str) -> bool:
+    try:
+        return storage.exists(path)
+    except OSError:
+        return False
 
 
-def _unexpected(path: str, error: Exception) -> Problem:
-    if isinstance(error, MemoryError):
-        message, remedy = "needs more memory than there is", "Record fewer steps"
-    elif isinstance(error, StepscopeError):
-        message, remedy = str(error), "Record it again"
-    else:
-        message = f"stepscope failed on it ({in_one_line(error)})"
-        remedy = "This is a bug in stepscope: please report it with this line"
-    return Problem(path=path, message=message, remedy=remedy)
+def _facts(trace: "Trace", advice: RunReport | None) -> Facts:
+    return Facts(rank=trace.rank, is_synthetic=trace.is_synthetic, events=len(trace), advice=advice)

@@ -7,8 +7,9 @@ is the worker; the files of one worker, by time, are its spans 1, 2, ….
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from stepscope import storage
@@ -16,6 +17,7 @@ from stepscope.errors import UnreadableError
 
 TRACE_NAME = re.compile(r"^(?P<worker>.*?)(?:\.(?P<time>\d+))?\.pt\.trace\.json(?:\.gz)?$")
 LOOKED_FOR = "files named <worker>.<time>.pt.trace.json or <worker>.<time>.pt.trace.json.gz"
+OTHER_NAMES = (".json", ".json.gz")
 HOW_TO_RECORD = (
     "Record one with torch.profiler.profile("
     'on_trace_ready=torch.profiler.tensorboard_trace_handler("log/run")).'
@@ -33,30 +35,54 @@ class TraceFile:
     worker: str
     span: str
 
+    @property
+    def folder(self) -> str:
+        """The folder that it lies in: its run."""
+        return str(PurePath(self.path).parent)
+
+    @property
+    def run_id(self) -> str:
+        """The opaque id under which the API knows its run."""
+        return run_identifier(self.folder)
+
 
 def _identifier(path: str) -> str:
     return hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 
-def run_identifier(run: str) -> str:
-    """Return the opaque id under which the API knows a run."""
-    return _identifier(f"run:{run}")
+def run_identifier(folder: str) -> str:
+    """Return the opaque id under which the API knows a folder's run."""
+    return _identifier(f"run:{folder}")
 
 
-def _spans(run: str, folder: str, names: Iterable[str]) -> list[TraceFile]:
-    matches = [(match, name) for name in names if (match := TRACE_NAME.match(name))]
-    workers: dict[str, list[tuple[int, str]]] = {}
-    for match, name in matches:
-        time = int(match["time"] or 0)
-        workers.setdefault(match["worker"] or "worker", []).append((time, name))
-    found: list[TraceFile] = []
-    for worker in sorted(workers):
-        for number, (_, name) in enumerate(sorted(workers[worker]), start=1):
-            path = str(PurePath(folder, name))
-            found.append(
-                TraceFile(id=_identifier(path), path=path, run=run, worker=worker, span=str(number))
-            )
-    return found
+def arranged(files: Iterable[TraceFile]) -> list[TraceFile]:
+    """Return recordings, wherever they were found, as runs: by worker and time, told apart.
+
+    A worker's spans are numbered by the times in its files' names. Runs whose names are the same
+    are named by their folders.
+    """
+    names = _names(files := list(files))
+    workers: dict[tuple[str, str], list[TraceFile]] = {}
+    for file in files:
+        workers.setdefault((file.folder, file.worker), []).append(file)
+    return [
+        replace(file, run=names[folder], span=str(number))
+        for (folder, _), own in workers.items()
+        for number, file in enumerate(sorted(own, key=_time_and_name), start=1)
+    ]
+
+
+def _time_and_name(file: TraceFile) -> tuple[int, str]:
+    match = TRACE_NAME.match(name := PurePath(file.path).name)
+    return int((match and match["time"]) or 0), name
+
+
+def _names(files: Iterable[TraceFile]) -> dict[str, str]:
+    """Return each folder's run name; a folder's path may be the name of another run, too."""
+    names = {file.folder: file.run for file in files}
+    while shared := {name for name, count in Counter(names.values()).items() if count > 1}:
+        names = {folder: folder if name in shared else name for folder, name in names.items()}
+    return names
 
 
 def _run_name(root: str, folder: str) -> str:
@@ -72,24 +98,48 @@ def in_folder(root: str, prefix: str = "") -> list[TraceFile]:
     found: list[TraceFile] = []
     for folder, names in storage.walk(root):
         run = _run_name(root, folder)
-        found += _spans(f"{prefix}/{run}" if prefix else run, folder, names)
-    return found
+        own = (_named(folder, name, f"{prefix}/{run}" if prefix else run) for name in names)
+        found += sorted(filter(None, own), key=lambda file: file.worker)
+    return arranged(found)
+
+
+def _named(folder: str, name: str, run: str) -> TraceFile | None:
+    """Return a file whose name says that it is a trace."""
+    match = TRACE_NAME.match(name)
+    path = str(PurePath(folder, name))
+    return match and TraceFile(
+        id=_identifier(path), path=path, run=run, worker=match["worker"] or "worker", span="1"
+    )
 
 
 def at(path: str) -> list[TraceFile]:
     """Return the recordings at a path: a log directory, a run's folder, or one trace file.
 
     Raises:
-        UnreadableError: nothing is there, or a folder holds no trace.
+        UnreadableError: nothing is there, it may not be looked at, or a folder holds no trace.
     """
-    if not storage.exists(path):
-        raise UnreadableError(path, "there is no such file or folder", "Check the path")
+    try:
+        if not storage.exists(path):
+            raise UnreadableError(path, "There is no such file or folder.", "Check the path.")
+    except (OSError, ValueError) as error:  # a name too long, a zero byte, a folder that is closed
+        message = f"This cannot be opened: {getattr(error, 'strerror', None) or error}."
+        raise UnreadableError(path, message, "Check the path and its permissions.") from error
     if not storage.is_folder(path):
         return [_single(path)]
-    found = in_folder(str(PurePath(path)))
-    if not found:
-        raise UnreadableError(path, f"no trace here: looked for {LOOKED_FOR}", HOW_TO_RECORD)
-    return found
+    if found := in_folder(str(PurePath(path))):
+        return found
+    remedy = HOW_TO_RECORD
+    if other := _other_json(path):
+        remedy = (
+            f"A trace of any other name can be given by its own path, such as {other}. {remedy}"
+        )
+    raise UnreadableError(path, f"There is no trace here: looked for {LOOKED_FOR}.", remedy)
+
+
+def _other_json(root: str) -> str:
+    """Return the first file that might be a trace, though it is not named so."""
+    named = (str(PurePath(folder, name)) for folder, names in storage.walk(root) for name in names)
+    return next((path for path in named if path.endswith(OTHER_NAMES)), "")
 
 
 def _single(path: str) -> TraceFile:

@@ -19,10 +19,10 @@ class StepscopeError(Exception):
 
 
 class UnreadableError(StepscopeError):
-    """A file or folder cannot be used."""
+    """A file or folder cannot be used; `message` and `remedy` are sentences without the path."""
 
     def __init__(self, path: str, message: str, remedy: str) -> None:
-        super().__init__(f"{path}: {message}. {remedy}")
+        super().__init__(f"{path}: {message} {remedy}".rstrip())
         self.path = path
         self.message = message
         self.remedy = remedy
@@ -54,3 +54,17 @@ def in_one_line(error: BaseException) -> str:
     frames = extract_tb(error.__traceback__)
     where = f" at {PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}: {error}{where}"
+
+
+def unforeseen(path: str, error: Exception) -> UnreadableError:
+    """Return any error as the problem of one file, so that it costs that file alone."""
+    if isinstance(error, UnreadableError):
+        return error
+    if isinstance(error, MemoryError):
+        message, remedy = "This needs more memory than there is.", "Record fewer steps."
+    else:
+        message = f"stepscope failed on this file ({in_one_line(error)})."
+        remedy = "This is a bug in stepscope: please report it with this line."
+    problem = UnreadableError(path, message, remedy)
+    problem.__cause__ = error
+    return problem

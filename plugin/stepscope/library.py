@@ -1,13 +1,14 @@
 """What `stepscope.load` and `stepscope.advise` give to a script or a notebook."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 
 from stepscope import discover
 from stepscope._version import __version__
-from stepscope.advice import advise as advise_run
-from stepscope.errors import UsageError
+from stepscope.advice import advise_each
+from stepscope.errors import UnreadableError, UsageError
 from stepscope.read import read_runs
 from stepscope.render import markdown, text
 from stepscope.report import Report, RunReport
@@ -38,10 +39,7 @@ def load_all(path: str | PathLike[str]) -> tuple[Run, ...]:
         UnreadableError: nothing below the path can be read.
     """
     reading = read_runs(discover.at(fspath(path)))
-    if not reading.runs:
-        raise reading.problems[0]
-    for problem in reading.problems:
-        warnings.warn(str(problem), stacklevel=3)
+    _tell(reading.problems, is_any_left=bool(reading.runs))
     return reading.runs
 
 
@@ -64,5 +62,19 @@ def load(path: str | PathLike[str]) -> Run:
 
 
 def advise(run: Run) -> Advice:
-    """Return what every rule says of a run."""
-    return Advice(advise_run(run))
+    """Return what every rule says of a run; a recording that cannot be analysed is a warning.
+
+    Raises:
+        UnreadableError: no recording of the run can be analysed.
+    """
+    report, problems = advise_each(run)
+    _tell(problems, is_any_left=bool(report.workers))
+    return Advice(report)
+
+
+def _tell(problems: Sequence[UnreadableError], *, is_any_left: bool) -> None:
+    """Warn the caller's caller of each problem, or raise where there is nothing else."""
+    if problems and not is_any_left:
+        raise problems[0]
+    for problem in problems:
+        warnings.warn(str(problem), stacklevel=3)

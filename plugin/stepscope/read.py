@@ -1,13 +1,11 @@
 """Trace files to `Trace`s and `Run`s."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import PurePath
 
 from stepscope import ingest
 from stepscope.discover import TraceFile
-from stepscope.errors import UnreadableError
+from stepscope.errors import UnreadableError, unforeseen
 from stepscope.ingest.reader import Progress
 from stepscope.trace import Run, Trace, trace_from_columns
 
@@ -38,25 +36,20 @@ def read_trace(file: TraceFile, progress: Progress | None = None) -> Trace:
 def read_runs(files: Iterable[TraceFile], progress: FileProgress = lambda _: None) -> Reading:
     """Read every file; one that cannot be read is a problem, and the others go on.
 
-    The files of one folder are a run; runs of one name are told apart by their folders.
+    The files of one folder are a run; `discover.arranged` has told the runs' names apart.
     """
-    traces: dict[PurePath, list[Trace]] = {}
-    names: dict[PurePath, str] = {}
+    traces: dict[str, list[Trace]] = {}
+    names: dict[str, str] = {}
     problems: list[UnreadableError] = []
     for file in files:
-        folder = PurePath(file.path).parent
         try:
             trace = read_trace(file, progress(file))
-        except UnreadableError as problem:
-            problems.append(problem)
+        except Exception as error:  # whatever is wrong with one file, the others go on
+            problems.append(unforeseen(file.path, error))
         else:
-            traces.setdefault(folder, []).append(trace)
-            names[folder] = file.run
-    shared = {name for name, count in Counter(names.values()).items() if count > 1}
+            traces.setdefault(file.folder, []).append(trace)
+            names[file.folder] = file.run
     return Reading(
-        runs=tuple(
-            Run(name=str(folder) if names[folder] in shared else names[folder], workers=tuple(own))
-            for folder, own in traces.items()
-        ),
+        runs=tuple(Run(name=names[folder], workers=tuple(own)) for folder, own in traces.items()),
         problems=tuple(problems),
     )

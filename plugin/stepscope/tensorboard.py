@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
     from stepscope.catalog import Catalog, LogDirectory
+    from stepscope.report import RunReport
     from stepscope.trace import Trace
 
 NAME = "stepscope"
@@ -82,10 +83,10 @@ class _Late:
         return self._app(environ, start_response)
 
 
-def _prepare(trace: "Trace") -> None:
+def _prepare(trace: "Trace") -> "RunReport":
     from stepscope.api.answers import prepare
 
-    prepare(trace)
+    return prepare(trace)
 
 
 def mounted(app: "WSGIApplication") -> "WSGIApplication":

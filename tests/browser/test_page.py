@@ -226,7 +226,7 @@ def test_a_damaged_file_is_told_and_the_others_are_shown(
         for view in VIEWS:
             seen.go(view, run=runs["empty"].id)
             expect(seen.main.get_by_role("alert")).to_contain_text(
-                "the file is empty", ignore_case=True
+                "The file is empty", ignore_case=True
             )
         seen.assert_clean()
 

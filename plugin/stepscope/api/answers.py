@@ -11,16 +11,16 @@ from stepscope.report import RunReport
 from stepscope.trace import Run, Trace
 
 
+def prepare(trace: Trace) -> RunReport:
+    """Work out what every visit asks first: the advice, which is kept when the trace is not."""
+    return advise(Run(name="", workers=(trace,)))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Answers:
     """Where the answers come from."""
 
-    advice: Callable[[Run], RunReport] = advise
+    advice: Callable[[Trace], RunReport] = prepare
     overview: Callable[[Trace], Overview] = overview
     operators: Callable[[Trace, str], Table] = operators_table
     kernels: Callable[[Trace, str], Table] = kernels_table
-
-
-def prepare(trace: Trace) -> None:
-    """Work out what every visit asks first, before the trace counts as read."""
-    advise(Run(name="", workers=(trace,)))

@@ -20,17 +20,18 @@ def runs(catalog: Catalog) -> Runs:
         scanning=is_scanning,
         loading=bool(states & {"queued", "reading"}),
         runs=tuple(
-            _run(name, tuple(own)) for name, own in groupby(entries, lambda entry: entry.file.run)
+            _run(identity, tuple(own))
+            for identity, own in groupby(entries, lambda entry: entry.file.run_id)
         ),
         problems=catalog.problems,
         looked_for=discover.LOOKED_FOR,
     )
 
 
-def _run(name: str, entries: tuple[Entry, ...]) -> RunState:
+def _run(identity: str, entries: tuple[Entry, ...]) -> RunState:
     return RunState(
-        id=discover.run_identifier(name),
-        name=name,
+        id=identity,
+        name=entries[0].file.run,
         synthetic=any(entry.facts.is_synthetic for entry in entries if entry.facts),
         state=_together({_state(entry) for entry in entries}),
         workers=tuple(

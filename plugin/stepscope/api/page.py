@@ -54,9 +54,12 @@ def _content(path: str, modified_ns: int) -> bytes:  # noqa: ARG001 (part of the
 
 def _stored(static: Path, name: str) -> bytes | None:
     found = safe_join(str(static), name)
-    if found is None or not Path(found).is_file():
+    try:
+        if found is None or not Path(found).is_file():
+            return None
+        return _content(found, Path(found).stat().st_mtime_ns)
+    except OSError:  # a name too long for any file, or a file that may not be read
         return None
-    return _content(found, Path(found).stat().st_mtime_ns)
 
 
 def file(static: Path, name: str) -> flask.Response:

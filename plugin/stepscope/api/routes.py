@@ -6,11 +6,12 @@ import flask
 import msgspec
 
 from stepscope._version import __version__
+from stepscope.advice import merged
 from stepscope.api import encoding, listing, messages, refusals
 from stepscope.api.answers import Answers
 from stepscope.catalog import Catalog, Entry, Ready, Unreadable
-from stepscope.report import SCHEMA_VERSION, Problem, json_schema
-from stepscope.trace import Run, Trace
+from stepscope.report import SCHEMA_VERSION, Problem, RunReport, json_schema
+from stepscope.trace import Trace
 
 DEFAULT_GROUP = "name"
 
@@ -32,9 +33,9 @@ def register(app: flask.Flask, catalog: Catalog, answers: Answers) -> None:
     @api.get("/runs/<run>/advice")
     def advice(run: str) -> flask.Response:
         entries = catalog.run(run)
-        traces = _ready_of(entries)
+        known = _known_of(entries)
         name = entries[0].file.run
-        return _kept(entries, lambda: answers.advice(Run(name=name, workers=traces)))
+        return _kept(entries, lambda: merged(name, [_advice(entry, answers) for entry in known]))
 
     @api.get("/traces/<trace>/overview")
     def overview(trace: str) -> flask.Response:
@@ -72,11 +73,23 @@ def _ready(entry: Entry) -> Trace:
     raise refusals.still_loading(entry.file.worker)
 
 
-def _ready_of(entries: tuple[Entry, ...]) -> tuple[Trace, ...]:
+def _advice(entry: Entry, answers: Answers) -> RunReport:
+    """Return what was said when the file was read, whether its trace is kept or not."""
+    if entry.facts is not None and entry.facts.advice is not None:
+        return entry.facts.advice
+    return answers.advice(_ready(entry))
+
+
+def _known_of(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
     """Return what of a run can be answered for now: files still being read come in later."""
-    traces = tuple(entry.state.trace for entry in entries if isinstance(entry.state, Ready))
-    if traces:
-        return traces
+    known = tuple(
+        entry
+        for entry in entries
+        if isinstance(entry.state, Ready)
+        or (entry.facts and entry.facts.advice and not isinstance(entry.state, Unreadable))
+    )
+    if known:
+        return known
     problems = [entry.state.problem for entry in entries if isinstance(entry.state, Unreadable)]
     if len(problems) == len(entries):
         raise _unusable(problems[0])

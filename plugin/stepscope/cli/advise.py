@@ -101,22 +101,34 @@ def _is_coloured() -> bool:
 def _report(paths: Sequence[str], choice: Choice) -> "Report":
     """Read, advise, and keep what was asked for."""
     from stepscope._version import __version__
-    from stepscope.advice import advise as advise_run
+    from stepscope.advice import advise_each
     from stepscope.read import read_runs
     from stepscope.report import Problem, Report
 
     files, problems = _files(paths)
     with _progress() as progress:
         reading = read_runs(_of_workers(files, choice.workers), progress)
-        runs = tuple(_narrowed(advise_run(run), choice.min_severity) for run in reading.runs)
+        advised = [advise_each(run) for run in reading.runs]
+    problems += (*reading.problems, *(error for _, failed in advised for error in failed))
+    _show_tracebacks(problems)
     return Report(
-        runs=runs,
+        runs=tuple(_narrowed(run, choice.min_severity) for run, _ in advised if run.workers),
         problems=tuple(
             Problem(path=error.path, message=error.message, remedy=error.remedy)
-            for error in (*problems, *reading.problems)
+            for error in problems
         ),
         version=__version__,
     )
+
+
+def _show_tracebacks(problems: "Sequence[UnreadableError]") -> None:
+    """With `--traceback`, show where a failure that nobody foresaw came from."""
+    import traceback
+
+    if click.get_current_context().find_root().params["traceback"]:
+        for error in problems:
+            if error.__cause__ is not None:
+                traceback.print_exception(error.__cause__)
 
 
 def _files(paths: Sequence[str]) -> "tuple[list[TraceFile], list[UnreadableError]]":
@@ -124,13 +136,15 @@ def _files(paths: Sequence[str]) -> "tuple[list[TraceFile], list[UnreadableError
     from stepscope.errors import UnreadableError
 
     files: dict[str, TraceFile] = {}
+    """By real path: a file that several paths lead to counts once."""
     problems: list[UnreadableError] = []
     for path in paths:
         try:
-            files.update({str(Path(file.path).resolve()): file for file in discover.at(path)})
+            for file in discover.at(path):
+                files.setdefault(str(Path(file.path).resolve()), file)
         except UnreadableError as problem:
             problems.append(problem)
-    return list(files.values()), problems
+    return discover.arranged(files.values()), problems
 
 
 def _of_workers(files: "list[TraceFile]", workers: Sequence[str]) -> "list[TraceFile]":

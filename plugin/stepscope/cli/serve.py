@@ -91,9 +91,20 @@ def _directories(logdirs: tuple[str, ...]) -> "list[LogDirectory]":
 
     for path in logdirs:
         if not storage.is_folder(path):
-            what = "is a file" if storage.exists(path) else "there is no such folder"
-            raise UnreadableError(path, what, "Give the folder that holds the traces")
+            raise UnreadableError(
+                path, _why_no_folder(path), "Give the folder that holds the traces."
+            )
     return [LogDirectory(path=path, name=path if len(logdirs) > 1 else "") for path in logdirs]
+
+
+def _why_no_folder(path: str) -> str:
+    from stepscope import storage
+
+    try:
+        is_there = storage.exists(path)
+    except OSError as error:
+        return f"This cannot be opened: {error.strerror}."
+    return "This is a file, not a folder." if is_there else "There is no such folder."
 
 
 def _listening(host: str, port: int | None) -> socket.socket:

@@ -14,10 +14,13 @@ Progress = Callable[[int, int, int], None]
 
 EVENTS_A_REPORT = 20_000
 BROKEN = frozenset({"truncated-gzip", "truncated-json"})
-RECORD_AGAIN = "Record it again, or copy it again from where it was written"
-REACH_ACTIVE_STEPS = "Call profiler.step() in the loop, and let the schedule reach its active steps"
-EXPORT = "Give a file written by torch.profiler (export_chrome_trace)"
-GIVE_A_TRACE = "Give a file written by torch.profiler (.pt.trace.json or .pt.trace.json.gz)"
+RECORD_AGAIN = "Record it again, or copy it again from where it was written."
+RECORD_LESS = "Record fewer steps, or without with_stack."
+REACH_ACTIVE_STEPS = (
+    "Call profiler.step() in the loop, and let the schedule reach its active steps."
+)
+EXPORT = "Give a file written by torch.profiler (export_chrome_trace)."
+GIVE_A_TRACE = "Give a file written by torch.profiler (.pt.trace.json or .pt.trace.json.gz)."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +29,8 @@ class Limits:
 
     inflated_bytes: int = 16 * 2**30
     """A trace of 16 GiB of JSON is far beyond what fits in memory as Python objects."""
+    events: int = 50_000_000
+    """At about 500 bytes each, 25 GB; small events reach it long before the bytes do."""
 
 
 def read(path: str, progress: Progress | None = None, limits: Limits = Limits()) -> EventColumns:
@@ -39,22 +44,29 @@ def read(path: str, progress: Progress | None = None, limits: Limits = Limits())
     try:
         size = storage.stamp(path).size_bytes
         with storage.open_binary(path) as stream:
-            return _read(path, Inflater(stream, limits.inflated_bytes), size, progress)
+            inflater = Inflater(stream, limits.inflated_bytes)
+            columns = _read(path, inflater, size, limits, progress)
     except OSError as error:
-        message = error.strerror or str(error)
-        raise UnreadableError(path, f"cannot be read: {message}", "Check the file") from error
+        message = f"This cannot be read: {error.strerror or error}."
+        raise UnreadableError(path, message, "Check the file.") from error
+    return columns
 
 
-def _read(path: str, inflater: Inflater, size: int, progress: Progress | None) -> EventColumns:
+def _read(
+    path: str, inflater: Inflater, size: int, limits: Limits, progress: Progress | None
+) -> EventColumns:
     document = Document(inflater.texts())
     builder = ColumnBuilder()
     for count, event in enumerate(document.events(), start=1):
+        if count > limits.events:
+            message = f"This holds more than {limits.events:,} events."
+            raise UnreadableError(path, message, RECORD_LESS)
         builder.add(event)
         if progress and count % EVENTS_A_REPORT == 0:
             progress(inflater.bytes_read, size, count)
     if inflater.over_limit:
-        message = f"holds more than {inflater.limit_bytes / 2**30:.0f} GiB of JSON"
-        raise UnreadableError(path, message, "Record fewer steps, or without with_stack")
+        message = f"This holds more than {inflater.limit_bytes / 2**30:.0f} GiB of JSON."
+        raise UnreadableError(path, message, RECORD_LESS)
     incidents = tuple(_incidents(inflater, document))
     if not builder.starts_ns:
         raise _unusable(path, size, document, incidents)
@@ -66,12 +78,12 @@ def _unusable(
 ) -> UnreadableError:
     is_broken = any(incident.kind in BROKEN for incident in incidents)
     complaints = (
-        (size == 0, "the file is empty", RECORD_AGAIN),
-        (is_broken, "the file ends before its first event", RECORD_AGAIN),
-        (document.skipped_count > 0, "not one of its events is valid JSON", RECORD_AGAIN),
-        (document.has_events_key, "is a trace without a single event", REACH_ACTIVE_STEPS),
-        (document.is_json, "is JSON, but no torch profiler trace: it has no traceEvents", EXPORT),
-        (True, "is no trace: it is not JSON", GIVE_A_TRACE),
+        (size == 0, "The file is empty.", RECORD_AGAIN),
+        (is_broken, "The file ends before its first event.", RECORD_AGAIN),
+        (document.skipped_count > 0, "Not one of its events is valid JSON.", RECORD_AGAIN),
+        (document.has_events_key, "This is a trace without a single event.", REACH_ACTIVE_STEPS),
+        (document.is_json, "This is not a trace: it is JSON without traceEvents.", EXPORT),
+        (True, "This is not a trace: it is not JSON.", GIVE_A_TRACE),
     )
     return next(
         UnreadableError(path, message, remedy) for applies, message, remedy in complaints if applies

@@ -65,7 +65,7 @@ def by_worker(run: RunReport) -> tuple[WorkerAdvice, ...]:
             outcomes=tuple(
                 outcome
                 for outcome in run.outcomes
-                if (outcome.worker, outcome.span) == (worker.name, worker.span)
+                if outcome.trace == worker.trace
             ),
         )
         for worker in run.workers
