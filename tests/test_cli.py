@@ -145,6 +145,8 @@ def test_a_failure_while_reading_costs_only_its_file(
 
 def test_a_path_that_cannot_be_looked_at_costs_only_itself(log: Path) -> None:
     os.mkfifo(log / "first" / "pipe.1.pt.trace.json")
+    loop = log / "first" / "loop.1.pt.trace.json"
+    loop.symlink_to(loop)
     result = run("advise", log, "n" * 300, "--format", "json")
     assert result.exit_code == 0
     report = report_of(result)
@@ -152,6 +154,7 @@ def test_a_path_that_cannot_be_looked_at_costs_only_itself(log: Path) -> None:
     assert {problem.message for problem in report.problems} == {
         "This cannot be opened: File name too long.",
         "This cannot be read: it is a pipe, a socket or a device, not a file.",
+        "This cannot be read: Too many levels of symbolic links.",
     }
     assert run("serve", "n" * 300).stderr == (
         f"stepscope: {'n' * 300}: This cannot be opened: File name too long. "

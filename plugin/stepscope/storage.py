@@ -81,6 +81,11 @@ def exists(path: str) -> bool:
     return True
 
 
+def real_path(path: str) -> str:
+    """Return the path without links; a link that leads to itself stays as it is."""
+    return os.path.realpath(path)
+
+
 def read_text(path: str) -> str:
     """Return a text file's content."""
     return Path(path).read_text(encoding="utf-8")

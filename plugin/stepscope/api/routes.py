@@ -103,7 +103,7 @@ def _unusable(problem: Problem) -> refusals.RefusalError:
 def _kept(entries: tuple[Entry, ...], answer: Callable[[], msgspec.Struct]) -> flask.Response:
     """Answer anew only where the client does not hold what these files say already."""
     files = [
-        (entry.file.id, entry.file.span, entry.stamp, type(entry.state).__name__)
+        (entry.file.id, entry.file.run, entry.file.span, entry.stamp, type(entry.state).__name__)
         for entry in entries
     ]
     question = (flask.request.path, flask.request.query_string)

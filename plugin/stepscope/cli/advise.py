@@ -132,7 +132,7 @@ def _show_tracebacks(problems: "Sequence[UnreadableError]") -> None:
 
 
 def _files(paths: Sequence[str]) -> "tuple[list[TraceFile], list[UnreadableError]]":
-    from stepscope import discover
+    from stepscope import discover, storage
     from stepscope.errors import UnreadableError
 
     files: dict[str, TraceFile] = {}
@@ -141,7 +141,7 @@ def _files(paths: Sequence[str]) -> "tuple[list[TraceFile], list[UnreadableError
     for path in paths:
         try:
             for file in discover.at(path):
-                files.setdefault(str(Path(file.path).resolve()), file)
+                files.setdefault(storage.real_path(file.path), file)
         except UnreadableError as problem:
             problems.append(problem)
     return discover.arranged(files.values()), problems
