@@ -64,12 +64,17 @@ function Head({ shown, sort, onSort }: HeadProps): ReactNode {
 const NAME_PX = 230;
 const TEXT_PX = 180;
 const NUMBER_PX = 80;
+/** Digits and the bar beside them. */
+const SHARE_PX = 120;
+/** A longer label is cut; its tooltip is not. */
+const MOST_PX = 190;
 
 /** Room by unit. A name has at least its own, and takes what is left. */
 function widthOf(column: Column, at: number): number {
   if (at === 0) return NAME_PX;
   if (!isNumeric(column.unit)) return TEXT_PX;
-  return Math.max(NUMBER_PX, column.label.length * 6.8 + 34) + (column.unit === 'share' ? 28 : 0);
+  const least = column.unit === 'share' ? SHARE_PX : NUMBER_PX;
+  return Math.min(MOST_PX, Math.max(least, column.label.length * 6.8 + 34));
 }
 
 const STEPS: Readonly<Record<string, number>> = {
