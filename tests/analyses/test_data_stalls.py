@@ -84,12 +84,14 @@ def test_the_slowest_call_comes_first_with_what_cost_most_in_it() -> None:
             ["cpu_op", "aten::empty", 180, 10],
             load(300, 200),
             load(600, 50),
-            ["python_function", "data.py(8): __getitem__", 605, 40],
+            ["python_function", "data.py(8): __getitem__", 605, 20],
+            ["python_function", "data.py(9): decode", 606, 4],
+            ["python_function", "data.py(8): __getitem__", 625, 20],
         ]
     )
     found = slowest(trace, data_stalls(trace))
     assert [(each.duration_ns, each.detail) for each in found] == [
         (200 * US, ""),
         (100 * US, "60.0 % of it in aten::stack"),
-        (50 * US, "data.py(8): __getitem__"),
+        (50 * US, "80.0 % of it in data.py(8): __getitem__"),
     ]

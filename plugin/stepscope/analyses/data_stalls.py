@@ -17,6 +17,9 @@ from stepscope.quantities import share
 from stepscope.report import EventReference
 from stepscope.trace import Trace
 
+WORTH_NAMING = 0.05
+"""What took less of a call explains nothing."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DataStalls:
@@ -82,15 +85,14 @@ def slowest(trace: Trace, stalls: DataStalls, count: int = 10) -> tuple[EventRef
 
 
 def _heaviest_inside(trace: Trace, row: int) -> str:
-    """Name what took most of one call: the user's frame, else the operator directly inside."""
-    calls = trace.host_calls
-    call = calls.iloc[row]
-    frame = references.longest_frame_within(
+    """Name what took most of one call: a function of the user's, or an operator directly inside."""
+    call = trace.host_calls.iloc[row]
+    name, spent_ns = references.costliest_frame_within(
         trace, str(call["thread"]), int(call["start_ns"]), int(call["end_ns"])
     )
-    children = np.flatnonzero(calls["parent"].to_numpy() == row)
-    inside = calls.iloc[children].groupby("name", observed=True)["duration_ns"].sum()
-    if frame or inside.empty:  # children without a name are in no group
-        return frame
-    spent = share(int(inside.max()) / max(1, int(call["duration_ns"])))
-    return f"{spent} of it in {inside.idxmax()}"
+    children = np.flatnonzero(trace.host_calls["parent"].to_numpy() == row)
+    inside = trace.host_calls.iloc[children].groupby("name", observed=True)["duration_ns"].sum()
+    if not inside.empty and int(inside.max()) > spent_ns:  # a child without a name is in no group
+        name, spent_ns = str(inside.idxmax()), int(inside.max())
+    spent = spent_ns / max(1, int(call["duration_ns"]))
+    return f"{share(spent)} of it in {name}" if spent >= WORTH_NAMING else ""

@@ -101,6 +101,28 @@ def longest_frame_within(trace: Trace, thread: str, start_ns: int, end_ns: int) 
     return str(frames["name"].iloc[best])
 
 
+def costliest_frame_within(
+    trace: Trace, thread: str, start_ns: int, end_ns: int
+) -> tuple[str, int]:
+    """Return the user's function that took most of a time on a thread, all its calls, and how much.
+
+    ("", 0) where none of the user's own frames lies within. Of equals, the innermost.
+    """
+    frames = trace.python_calls
+    begin, stop = frames["start_ns"].to_numpy(), frames["end_ns"].to_numpy()
+    inside = _users_frames(trace) & (frames["thread"] == thread).to_numpy()
+    rows = np.flatnonzero(inside & (begin >= start_ns) & (stop <= end_ns))
+    if not len(rows):
+        return "", 0
+    names = frames["name"].cat
+    codes = names.codes.to_numpy()[rows]
+    total_ns = np.bincount(codes, weights=(stop - begin)[rows])
+    innermost = np.zeros(len(total_ns), dtype=np.int64)
+    np.maximum.at(innermost, codes, begin[rows])
+    best = int(np.lexsort((innermost, total_ns))[-1])
+    return str(names.categories[best]), min(int(total_ns[best]), end_ns - start_ns)
+
+
 def line_of_host_call(trace: Trace, row: int) -> str:
     """Return the user's source line that led to a row of `host_calls`, or ""."""
     if row < 0:

@@ -62,11 +62,7 @@ def by_worker(run: RunReport) -> tuple[WorkerAdvice, ...]:
     return tuple(
         WorkerAdvice(
             worker=worker,
-            outcomes=tuple(
-                outcome
-                for outcome in run.outcomes
-                if outcome.trace == worker.trace
-            ),
+            outcomes=tuple(outcome for outcome in run.outcomes if outcome.trace == worker.trace),
         )
         for worker in run.workers
     )
