@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import ROOT
 from loading import trace_at
 from stepscope.advice import advise
 from stepscope.analyses.step_breakdown import step_breakdown
@@ -16,7 +15,7 @@ from stepscope.report import Outcome, RunReport
 from stepscope.trace import Run
 
 log = logging.getLogger(__name__)
-
+ROOT = Path(__file__).resolve().parents[1]
 SAMPLES = ROOT / "sample_logs"
 SERIOUS = ("critical", "warning")
 NO_ADVICE = (

@@ -82,8 +82,8 @@ class Rule(Generic[OptionsT]):
 
 
 def all_rules() -> tuple[Rule[Any], ...]:
-    """Return every rule in this folder, in name order."""
-    names = sorted(module.name for module in iter_modules(__path__))
+    """Return every rule in this folder, in name order; `_<name>.py` is what several share."""
+    names = sorted(module.name for module in iter_modules(__path__) if module.name[0] != "_")
     return tuple(import_module(f"{__name__}.{name}").RULE for name in names)
 
 

@@ -1,120 +1,42 @@
 """Copies of tensors to the host make it wait."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from stepscope import intervals
-from stepscope.analyses import references, requirements
-from stepscope.analyses.sync_cost import SyncCost, longest, place, sites, sync_cost
-from stepscope.analyses.synchronizations import synchronizations
 from stepscope.analyses.training import is_training
-from stepscope.analyses.window import window
-from stepscope.quantities import count, duration, share
-from stepscope.report import EventReference, Evidence, Fix, Link, Severity
-from stepscope.rules import Claim, Finding, Rule, severity_of
+from stepscope.quantities import count
+from stepscope.report import Fix, Link
+from stepscope.rules import Finding, Rule, _waits
+from stepscope.rules._waits import Options, Waits, waits
 from stepscope.trace import Trace
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """When waits are worth a word."""
-
-    least_idle_share: float = 0.01
-    """Idle time caused, of the window: blocked host time alone is no loss."""
-    least_a_step: float = 1.0
-    """From so many a step on they are mentioned, even where they cost nothing yet."""
-    shown_count: int = 10
 
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report `.cpu()`, `.numpy()` and prints of device tensors by the idle time they cause."""
-    requirements.main(trace)
-    requirements.reliable_timeline(trace)
-    cost = sync_cost(trace, "d2h")
-    within = window(trace)
-    idle_ns = intervals.duration_ns(cost.idle)
-    lost = idle_ns / within.reference_ns
-    a_step = cost.count / max(1, within.step_count)
-    if not cost.count or (lost < options.least_idle_share and a_step < options.least_a_step):
+    found = waits(trace, "d2h", options)
+    if found is None:
         return
-    costs = lost >= options.least_idle_share
+    link = Link(view="operators", search="aten::copy_")
     yield Finding(
-        severity=_severity(trace, cost) if costs else "info",
-        message=_message(trace, cost, costs=costs),
-        evidence=(
-            Evidence(label="Waits for a copy", value=cost.count, unit="count", link=_link()),
-            Evidence(
-                label="Idle time behind them", value=lost, unit="share", link=Link(view="overview")
-            ),
-            Evidence(label="Host blocked (no loss by itself)", value=cost.blocked_ns, unit="ns"),
-            Evidence(label="Device at work meanwhile", value=cost.working_share, unit="share"),
-            *(
-                Evidence(label=f"At {where}", value=number, unit="count", link=_link())
-                for where, number in sites(trace, cost)[:5]
-            ),
-        ),
-        events=tuple(_references(trace, cost, options.shown_count)),
-        claim=_claim(cost) if costs else None,
+        severity=_waits.severity(trace, found) if found.is_costly else "info",
+        message=_message(trace, found),
+        evidence=_waits.evidence(trace, found, "Waits for a copy", link),
+        events=tuple(_waits.events(trace, found, options)),
+        claim=_waits.claim(found) if found.is_costly else None,
     )
 
 
-def _link() -> Link:
-    return Link(view="operators", search="aten::copy_")
-
-
-def _severity(trace: Trace, cost: SyncCost) -> Severity:
-    found = severity_of(intervals.duration_ns(cost.refill) / window(trace).reference_ns)
-    return "critical" if found == "critical" else "warning"
-
-
-def _message(trace: Trace, cost: SyncCost, *, costs: bool) -> str:
-    within = window(trace)
-    each = "a step" if within.has_steps else "in all"
-    idle_ns = intervals.duration_ns(cost.idle)
+def _message(trace: Trace, found: Waits) -> str:
     text = (
-        f"The host waits {count(cost.count, 'time')} for a tensor to be copied to it "
-        f"({cost.count / max(1, within.step_count):.3g} {each}); "
+        f"The host waits {count(found.cost.count, 'time')} for a tensor to be copied to it "
+        f"({found.a_step:.3g} {_waits.each(trace)}); {_waits.behind(trace, found, 'the device')}"
     )
-    if not idle_ns:
-        text += "the device does not stand still for it."
-    else:
+    if meanwhile := _waits.works_meanwhile(trace, found):
+        training = is_training(trace)
+        text += meanwhile
         text += (
-            "behind that the device stands still for "
-            f"{duration(within.per_step(idle_ns))} {each} "
-            f"({share(idle_ns / within.reference_ns)})."
-        )
-    if not costs and cost.working_share > 0.5:
-        text += (
-            f" The host is blocked for {duration(within.per_step(cost.blocked_ns))} {each}, but "
-            "the "
-            "device works meanwhile: "
-        )
-        text += (
-            "copying less would save little now."
-            if is_training(trace)
-            else "this is the result's readback."
+            "copying less would save little now." if training else "this is the result's readback."
         )
     return text
-
-
-def _claim(cost: SyncCost) -> Claim:
-    return Claim(
-        intervals=cost.refill,
-        low=1.0,
-        low_intervals=cost.idle,
-        method=(
-            "At least the idle time right behind the waits; at most all of it until two operations "
-            "are queued again."
-        ),
-    )
-
-
-def _references(trace: Trace, cost: SyncCost, shown: int) -> Iterator[EventReference]:
-    syncs = synchronizations(trace)
-    for row in longest(trace, cost, shown):
-        yield references.runtime_call(
-            trace, int(syncs.calls[row]), detail=place(trace, int(syncs.owner[row]))
-        )
 
 
 RULE = Rule(
