@@ -1,0 +1,46 @@
+"""What the README and the changelog say exists, exists; and nothing that exists is left out."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from stepscope.cli import COMMANDS
+from stepscope.rules import all_rules
+from stepscope.trace import Trace
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text()
+RULES = [rule.id for rule in all_rules()]
+
+
+def test_the_readme_lists_every_rule_and_no_other() -> None:
+    table = README[README.index("| rule |") : README.index("## In the terminal")]
+    assert sorted(re.findall(r"^\| `([a-z0-9-]+)` \|", table, re.MULTILINE)) == sorted(RULES)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_changelog_names_every_rule(rule: str) -> None:
+    assert f"`{rule}`" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_readmes_commands_are_the_command_lines() -> None:
+    named = set(re.findall(r"^stepscope (\w+)", README, re.MULTILINE))
+    assert named
+    assert named <= {command.name for command in COMMANDS}
+
+
+def test_the_readmes_frames_are_a_traces() -> None:
+    [comment] = re.findall(r"# pandas frames: (.*)", README)
+    for frame in comment.split(", "):
+        assert isinstance(getattr(Trace, frame), property), frame
+
+
+def test_the_files_that_the_readme_points_to_are_there() -> None:
+    paths = re.findall(r"`([\w./]+\.md)`|\]\(([\w./]+)\)", README)
+    for path in (first or second for first, second in paths):
+        assert (ROOT / path).exists(), path
+
+
+def test_the_map_of_the_code_is_short() -> None:
+    assert len((ROOT / "plugin" / "ARCHITECTURE.md").read_text().splitlines()) <= 120
