@@ -25,7 +25,8 @@ def test_the_changelog_names_every_rule(rule: str) -> None:
 
 
 def test_the_readmes_commands_are_the_command_lines() -> None:
-    named = set(re.findall(r"^stepscope (\w+)", README, re.MULTILINE))
+    blocks = re.findall(r"^```\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    named = set(re.findall(r"^stepscope (\w+)", "\n".join(blocks), re.MULTILINE))
     assert named
     assert named <= {command.name for command in COMMANDS}
 
