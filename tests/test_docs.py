@@ -25,8 +25,9 @@ def test_the_changelog_names_every_rule(rule: str) -> None:
 
 
 def test_the_readmes_commands_are_the_command_lines() -> None:
-    blocks = re.findall(r"^```\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-    named = set(re.findall(r"^stepscope (\w+)", "\n".join(blocks), re.MULTILINE))
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    shell = "\n".join(text for language, text in blocks if not language)
+    named = set(re.findall(r"^stepscope (\w+)", shell, re.MULTILINE))
     assert named
     assert named <= {command.name for command in COMMANDS}
 
