@@ -5,12 +5,9 @@ TensorBoard. So nothing is imported at the top but what TensorBoard has loaded a
 comes with the first request.
 """
 
-import re
-import threading
-from typing import TYPE_CHECKING
-
 from tensorboard.plugins import base_plugin
 
+TYPE_CHECKING = False  # type checkers know this name; `typing` alone takes longer than all the rest
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -21,8 +18,8 @@ if TYPE_CHECKING:
     from stepscope.trace import Trace
 
 NAME = "stepscope"
-REMOTE = re.compile(r"[a-zA-Z][0-9a-zA-Z.+-]*://")
-DRIVE = re.compile(r"[a-zA-Z]:[\\/]")
+REMOTE = r"[a-zA-Z][0-9a-zA-Z.+-]*://"
+DRIVE = r"[a-zA-Z]:[\\/]"
 
 
 class StepscopeLoader(base_plugin.TBLoader):  # type: ignore[misc] # TensorBoard has no types
@@ -68,8 +65,10 @@ class _Late:
     """The app, made at the first request: it brings Flask and pandas."""
 
     def __init__(self, catalog: "Catalog") -> None:
+        from threading import Lock
+
         self._catalog = catalog
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._app: WSGIApplication | None = None
 
     def __call__(
@@ -115,15 +114,18 @@ def log_directories(logdir: str, specification: str = "") -> "tuple[LogDirectory
 
 
 def _entry(text: str) -> tuple[str, str]:
-    is_path = text.startswith("/") or REMOTE.match(text) or DRIVE.match(text)
+    import re
+
+    is_path = text.startswith("/") or re.match(REMOTE, text) or re.match(DRIVE, text)
     name, colon, path = text.partition(":")
     return (name, path) if colon and not is_path else ("", text)
 
 
 def _directory(name: str, path: str) -> "LogDirectory":
+    import re
     from pathlib import Path
 
     from stepscope.catalog import LogDirectory
 
-    local = path if REMOTE.match(path) else str(Path(path).expanduser())
+    local = path if re.match(REMOTE, path) else str(Path(path).expanduser())
     return LogDirectory(path=local, name=name)
