@@ -15,7 +15,7 @@ import numpy as np
 from stepscope import intervals
 from stepscope.analyses.device_activity import main_device
 from stepscope.analyses.device_metrics import device_metrics
-from stepscope.analyses.health import health
+from stepscope.analyses.health import health, is_cut_off
 from stepscope.analyses.idle_ledger import idle_ledger
 from stepscope.analyses.step_breakdown import step_breakdown, whole_parts
 from stepscope.analyses.verdict import verdict
@@ -159,12 +159,18 @@ def _severity(trace: Trace, finding: Finding) -> Severity | None:
     elif severity is None and finding.claim is not None:
         claimed_ns = intervals.duration_ns(_within(trace, finding.claim.intervals))
         severity = severity_of(_share(window(trace), claimed_ns))
-    is_doubtful = severity == "critical" and finding.confidence == "low"
+    is_doubtful = severity == "critical" and _confidence(trace, finding) == "low"
     return "warning" if is_doubtful else severity
 
 
 def _confidence(trace: Trace, finding: Finding) -> Confidence:
-    """Return how sure a finding is: never high where fewer than three steps were recorded."""
+    """Return how sure a finding is.
+
+    Low where the file was cut off: what would acquit may be missing. Never high where fewer than
+    three steps were recorded.
+    """
+    if is_cut_off(trace):
+        return "low"
     if finding.confidence == "high" and window(trace).step_count < STEPS_FOR_HIGH_CONFIDENCE:
         return "medium"
     return finding.confidence

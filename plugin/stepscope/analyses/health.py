@@ -15,6 +15,7 @@ from stepscope.trace import Trace, computed
 
 ORPHAN_SHARE = 0.02
 """Share of device events without a recorded launch from which attribution suffers."""
+CUT_OFF = frozenset({"truncated-gzip", "truncated-json"})
 EARLY_SHARE = 0.01
 """Share of device events that begin before their launch from which the clocks are in doubt."""
 
@@ -40,6 +41,11 @@ def _incidents(trace: Trace) -> Iterator[HealthItem]:
 
 def _counted(incident: Incident) -> str:
     return f"{incident.count:,} {incident.message}" if incident.count > 1 else incident.message
+
+
+def is_cut_off(trace: Trace) -> bool:
+    """Tell whether the file ends in the middle. Kineto writes the device's events last."""
+    return any(incident.kind in CUT_OFF for incident in trace.columns.incidents)
 
 
 def _lost(trace: Trace) -> Iterator[HealthItem]:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from stepscope.analyses.device_activity import DeviceActivity, device_activity, main_device
-from stepscope.analyses.health import EARLY_SHARE, early_share
+from stepscope.analyses.health import EARLY_SHARE, early_share, is_cut_off
 from stepscope.analyses.links import links
 from stepscope.dialects import GRAPH_CAPTURE_NAME, Kind
 from stepscope.errors import MissingDataError
@@ -18,6 +18,13 @@ RECORD_STEPS = (
 MAIN_DEVICE_SHARE = 0.01
 """A device with less of all kernels than this only holds a context."""
 LINKED_SHARE = 0.95
+RECORD_AGAIN = "Record it again, and let the training process finish writing the file"
+
+
+def _without_device(trace: Trace) -> MissingDataError:
+    if is_cut_off(trace):
+        return MissingDataError("the file was cut off before any device event", RECORD_AGAIN)
+    return MissingDataError("no device event was recorded", RECORD_DEVICE)
 
 
 def devices(trace: Trace) -> tuple[DeviceActivity, ...]:
@@ -28,8 +35,7 @@ def devices(trace: Trace) -> tuple[DeviceActivity, ...]:
     """
     found = device_activity(trace)
     if not found:
-        msg = "no device event was recorded"
-        raise MissingDataError(msg, RECORD_DEVICE)
+        raise _without_device(trace)
     kind = trace.device_events["kind"].to_numpy()
     kernels = [int((kind[each.rows] == int(Kind.KERNEL)).sum()) for each in found]
     least = MAIN_DEVICE_SHARE * sum(kernels)
@@ -44,8 +50,7 @@ def main(trace: Trace) -> DeviceActivity:
     """
     device = main_device(trace)
     if device is None:
-        msg = "no device event was recorded"
-        raise MissingDataError(msg, RECORD_DEVICE)
+        raise _without_device(trace)
     return device
 
 

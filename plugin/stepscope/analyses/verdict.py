@@ -2,6 +2,7 @@
 
 from stepscope import intervals
 from stepscope.analyses.device_activity import main_device
+from stepscope.analyses.health import is_cut_off
 from stepscope.analyses.step_breakdown import step_breakdown
 from stepscope.analyses.window import window
 from stepscope.quantities import count, duration, share
@@ -28,9 +29,9 @@ def verdict(trace: Trace) -> str:
     device = main_device(trace)
     if not steps.mean_ns:
         return "The recording holds nothing that takes time."
-    return " ".join(
-        part for part in (_step(trace), _busy(trace) if device else "", _most(trace)) if part
-    )
+    cut = "The file was cut off; of what it still holds:" if is_cut_off(trace) else ""
+    parts = (cut, _step(trace), _busy(trace) if device else "", _most(trace))
+    return " ".join(part for part in parts if part)
 
 
 def _step(trace: Trace) -> str:
