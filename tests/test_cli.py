@@ -320,9 +320,16 @@ def test_it_runs_as_a_module() -> None:
 # --- serve -------------------------------------------------------------------------------------
 
 
+# Who runs the tests in the background has Ctrl-C ignored, and children inherit that.
+WITH_CTRL_C = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from stepscope.cli import main; main()"
+)
+
+
 @contextmanager
 def served(*arguments: str | Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    command = [sys.executable, "-m", "stepscope", "serve", *map(str, arguments)]
+    command = [sys.executable, "-c", WITH_CTRL_C, "serve", *map(str, arguments)]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
