@@ -193,6 +193,16 @@ def test_what_is_asked_for_is_read_first(tmp_path: Path) -> None:
     assert {run for run, state in states(catalog).items() if isinstance(state, Ready)} == {"b"}
 
 
+def test_what_was_recorded_last_is_read_before_what_nobody_asked_for(tmp_path: Path) -> None:
+    for run, time in (("a", 1700000000000), ("b", 1700000000001000000), ("c", 1700000000000)):
+        write_trace(tmp_path / run / f"w.{time}.pt.trace.json")
+    catalog, later = catalog_of(tmp_path)
+    catalog.scan()
+    catalog.start_reading()
+    later.run(1)
+    assert {run for run, state in states(catalog).items() if isinstance(state, Ready)} == {"b"}
+
+
 def test_beyond_the_bound_the_run_asked_for_least_lately_is_dropped_and_read_again_on_demand(
     tmp_path: Path,
 ) -> None:

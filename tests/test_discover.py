@@ -201,3 +201,17 @@ def test_a_folder_of_other_names_says_that_they_can_be_given(tmp_path: Path, nam
     with pytest.raises(UnreadableError, match="any other name can be given") as caught:
         discover.at(str(tmp_path))
     assert str(tmp_path / name) in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("name", "recorded_ns"),
+    [
+        ("w.1700000000123456789.pt.trace.json", 1700000000123456789),
+        ("w.1623143089861.pt.trace.json.gz", 1623143089861000000),  # torch before 2.1
+        ("w.pt.trace.json", 0),
+    ],
+)
+def test_the_name_tells_when_it_was_recorded(tmp_path: Path, name: str, recorded_ns: int) -> None:
+    _touch(tmp_path, name)
+    [file] = discover.in_folder(str(tmp_path))
+    assert file.recorded_ns == recorded_ns

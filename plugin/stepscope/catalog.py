@@ -275,12 +275,16 @@ class Catalog:
         asked_for = self._asked_for.get
         return asked_for(entry.file.run_id, 0.0), asked_for(entry.file.id, 0.0)
 
+    def _eagerness(self, entry: Entry) -> tuple[tuple[float, float], int]:
+        """Return what is read first: what was asked for, then what was recorded last."""
+        return self._last_asked_for(entry), entry.file.recorded_ns
+
     def _take_next(self) -> Entry | None:
         with self._lock:
             waiting = [entry for entry in self._entries.values() if entry.state == Queued()]
             if not waiting:
                 return None
-            entry = max(waiting, key=self._last_asked_for)  # the first of equals
+            entry = max(waiting, key=self._eagerness)  # the first of equals
             taken = replace(entry, state=Reading(bytes_total=entry.stamp.size_bytes))
             self._entries[entry.file.id] = taken
             return taken

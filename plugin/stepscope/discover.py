@@ -16,6 +16,8 @@ from stepscope import storage
 from stepscope.errors import UnreadableError
 
 TRACE_NAME = re.compile(r"^(?P<worker>.*?)(?:\.(?P<time>\d+))?\.pt\.trace\.json(?:\.gz)?$")
+FIRST_NANOSECONDS = 10**15
+"""A time in a name that is larger is in nanoseconds: in milliseconds it would be the year 33658."""
 LOOKED_FOR = "files named <worker>.<time>.pt.trace.json or <worker>.<time>.pt.trace.json.gz"
 OTHER_NAMES = (".json", ".json.gz")
 HOW_TO_RECORD = (
@@ -39,6 +41,16 @@ class TraceFile:
     def folder(self) -> str:
         """The folder that it lies in: its run."""
         return str(PurePath(self.path).parent)
+
+    @property
+    def recorded_ns(self) -> int:
+        """When it was recorded, in Unix time, by its name; 0 where that does not tell.
+
+        torch before 2.1 wrote milliseconds (pytorch#97392).
+        """
+        match = TRACE_NAME.match(PurePath(self.path).name)
+        time = int((match and match["time"]) or 0)
+        return time if time >= FIRST_NANOSECONDS else time * 1_000_000
 
     @property
     def run_id(self) -> str:
@@ -68,13 +80,8 @@ def arranged(files: Iterable[TraceFile]) -> list[TraceFile]:
     return [
         replace(file, run=names[folder], span=str(number))
         for (folder, _), own in workers.items()
-        for number, file in enumerate(sorted(own, key=_time_and_name), start=1)
+        for number, file in enumerate(sorted(own, key=lambda f: (f.recorded_ns, f.path)), start=1)
     ]
-
-
-def _time_and_name(file: TraceFile) -> tuple[int, str]:
-    match = TRACE_NAME.match(name := PurePath(file.path).name)
-    return int((match and match["time"]) or 0), name
 
 
 def _names(files: Iterable[TraceFile]) -> dict[str, str]:
