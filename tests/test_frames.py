@@ -21,6 +21,7 @@ from stepscope.frames import (
     runtime_calls,
     steps,
 )
+from stepscope.frames.naming import named
 from stepscope.trace import Trace, trace_from_columns
 
 US = 1000
@@ -333,3 +334,16 @@ def test_an_argument_that_is_a_number_can_be_read_as_text() -> None:
     grids = trace.kernels["grid"]
     assert [None if pd.isna(grid) else grid for grid in grids] == ["5", None, "4"]
     assert grids.cat.categories.dtype == object
+
+
+def test_a_name_is_asked_for_once_and_no_name_is_never_wanted() -> None:
+    asked: list[str] = []
+
+    def is_wanted(name: str) -> bool:
+        asked.append(name)
+        return name == "b"
+
+    names = pd.Categorical(["a", "b", None, "b"])
+    assert list(named(names, is_wanted)) == [False, True, False, True]
+    assert asked == ["a", "b"]
+    assert list(named(pd.Series(names), is_wanted)) == [False, True, False, True]

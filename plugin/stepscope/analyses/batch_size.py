@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from stepscope.analyses.host_activity import main_thread
+from stepscope.frames.naming import named
 from stepscope.trace import Trace, computed
 
 FIRST_DIMENSION = {
@@ -42,11 +43,10 @@ def batch_size(trace: Trace) -> BatchSize | None:
     Of convolution, embedding and linear, whichever comes first on the thread that runs the loop.
     """
     calls = trace.host_calls
-    names = calls["name"].cat
-    wanted = np.array([str(name) in FIRST_DIMENSION for name in names.categories] + [False])
+    wanted = named(calls["name"], FIRST_DIMENSION.__contains__)
     dims_known = calls["input_dims"].cat.codes.to_numpy() >= 0
     on_main = (calls["thread"] == main_thread(trace)).to_numpy()
-    rows = np.flatnonzero(wanted[names.codes.to_numpy()] & dims_known & on_main)
+    rows = np.flatnonzero(wanted & dims_known & on_main)
     firsts = _first_in_steps(trace, rows)
     found = [each for row in firsts if (each := _batch(trace, int(row)))]
     if not found:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope import intervals
+from stepscope.frames.naming import named
 from stepscope.intervals import Intervals
 from stepscope.trace import Trace, computed
 
@@ -41,19 +42,13 @@ class DataLoading:
 def data_loading(trace: Trace) -> DataLoading:
     """Find the calls that fetched batches: torch's DataLoader and DataPipe, Lightning's loops."""
     calls = trace.host_calls
-    names = calls["name"].cat
-    codes = names.codes.to_numpy()
-    texts = [str(name) for name in names.categories]
-
-    def named(pattern: re.Pattern[str]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        return np.array([bool(pattern.search(text)) for text in texts] + [False])[codes]
-
-    found = named(LOADING)
+    names = calls["name"]
+    found = named(names, LOADING.search)
     rows = np.flatnonzero(found)
     chosen = calls.iloc[rows]
     return DataLoading(
         times=intervals.union(chosen["start_ns"].to_numpy(), chosen["end_ns"].to_numpy()),
         rows=rows,
-        single_process_count=int((found & named(SINGLE_PROCESS)).sum()),
-        multi_process_count=int((found & named(MULTI_PROCESS)).sum()),
+        single_process_count=int((found & named(names, SINGLE_PROCESS.search)).sum()),
+        multi_process_count=int((found & named(names, MULTI_PROCESS.search)).sum()),
     )

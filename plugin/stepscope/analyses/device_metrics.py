@@ -16,6 +16,7 @@ from stepscope.analyses.device_activity import DeviceActivity, device_activity
 from stepscope.analyses.memory_peak import device_properties, memory_peak
 from stepscope.analyses.step_breakdown import step_breakdown
 from stepscope.analyses.window import window
+from stepscope.frames.naming import named
 from stepscope.report import DeviceReport
 from stepscope.trace import Trace, computed
 
@@ -128,9 +129,7 @@ class _Within:
         pattern = trace.dialect.matrix_unit_kernel
         if pattern is None or not len(self):
             return None
-        names = self.kernels["name"].cat
-        found = np.array([bool(pattern.search(str(name))) for name in names.categories] + [False])
-        on_matrix_unit = found[names.codes.to_numpy()]
+        on_matrix_unit = named(self.kernels["name"], pattern.search)
         return float(self.duration_ns[on_matrix_unit].sum() / self.duration_ns.sum())
 
 

@@ -10,6 +10,7 @@ from stepscope.analyses.device_activity import DeviceActivity
 from stepscope.analyses.idle_ledger import idle_ledger
 from stepscope.analyses.links import links
 from stepscope.dialects import GRAPH_LAUNCH_NAME, LAUNCH_NAME, Kind
+from stepscope.frames.naming import named
 from stepscope.intervals import Intervals
 from stepscope.trace import Trace
 
@@ -68,9 +69,7 @@ def dispatch(trace: Trace, device: DeviceActivity) -> Dispatch:
 
 def _launch_times(trace: Trace) -> Intervals:
     calls = trace.runtime_calls
-    names = calls["name"].cat
-    launches = np.array([bool(LAUNCH_NAME.search(str(n))) for n in names.categories] + [False])
-    chosen = launches[names.codes.to_numpy()]
+    chosen = named(calls["name"], LAUNCH_NAME.search)
     return intervals.union(calls["start_ns"].to_numpy()[chosen], calls["end_ns"].to_numpy()[chosen])
 
 
@@ -82,8 +81,6 @@ def _operator_times(trace: Trace) -> Intervals:
 
 def _graph_share(trace: Trace, rows: NDArray[np.int64]) -> float:
     """Return the share of kernels (`device_events` rows) that came with a graph's launch."""
-    names = trace.runtime_calls["name"].cat
-    graphs = np.array([bool(GRAPH_LAUNCH_NAME.search(str(n))) for n in names.categories] + [False])
-    by_graph = np.append(graphs[names.codes.to_numpy()], False)
+    by_graph = np.append(named(trace.runtime_calls["name"], GRAPH_LAUNCH_NAME.search), False)
     call = links(trace).call_of_device_event[rows]
     return float(by_graph[call].mean()) if len(call) else 0.0

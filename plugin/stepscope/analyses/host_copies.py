@@ -3,12 +3,11 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope import intervals
 from stepscope.analyses.device_activity import DeviceActivity
-from stepscope.analyses.links import links
+from stepscope.analyses.links import links, matched
 from stepscope.analyses.window import window
 from stepscope.intervals import Intervals
 from stepscope.trace import Trace
@@ -89,7 +88,7 @@ def _copies(trace: Trace, device: DeviceActivity, direction: str, least_bytes: f
     chosen &= (copies["end_ns"] > within.start_ns).to_numpy()
     chosen &= (copies["start_ns"] < within.device_end_ns).to_numpy()
     mine = copies[chosen]
-    rows = _rows(trace, mine)
+    rows = matched(mine["event"].to_numpy(), trace.device_events["event"].to_numpy())
     call = links(trace).call_of_device_event[rows]
     start, end = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
     calls = trace.runtime_calls
@@ -105,9 +104,3 @@ def _copies(trace: Trace, device: DeviceActivity, direction: str, least_bytes: f
         call_end_ns=answered,
         owner=links(trace).owner_of_device_event[rows],
     )
-
-
-def _rows(trace: Trace, copies: pd.DataFrame) -> NDArray[np.int64]:
-    events = trace.device_events["event"].to_numpy()
-    order = np.argsort(events, kind="stable")
-    return order[np.searchsorted(events[order], copies["event"].to_numpy())]

@@ -16,6 +16,7 @@ from stepscope.analyses.device_activity import DeviceActivity, device_activity
 from stepscope.analyses.links import links
 from stepscope.analyses.synchronizations import synchronizations
 from stepscope.analyses.window import window
+from stepscope.frames.naming import named
 from stepscope.intervals import Intervals
 from stepscope.trace import Trace, computed
 
@@ -101,10 +102,7 @@ def _next_events(trace: Trace, activity: DeviceActivity, gaps: Intervals) -> NDA
 def allocator_times(trace: Trace) -> Intervals:
     """Return when the host was in a device allocation or release."""
     calls = trace.runtime_calls
-    names = calls["name"].cat
-    pattern = trace.dialect.allocator_call
-    is_alloc = np.array([bool(pattern.search(str(name))) for name in names.categories] + [False])
-    chosen = is_alloc[names.codes.to_numpy()]
+    chosen = named(calls["name"], trace.dialect.allocator_call.search)
     return intervals.union(calls["start_ns"].to_numpy()[chosen], calls["end_ns"].to_numpy()[chosen])
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.dialects import Kind
+from stepscope.frames.naming import named
 from stepscope.trace import Trace
 
 ELIGIBLE = frozenset(
@@ -53,7 +54,5 @@ def are_used(trace: Trace) -> NDArray[np.bool_]:
     pattern = trace.dialect.matrix_unit_kernel
     if pattern is None:
         return np.zeros(len(events), dtype=bool)
-    names = events["name"].cat
-    found = np.array([bool(pattern.search(str(name))) for name in names.categories] + [False])
     is_kernel = events["kind"].to_numpy() == int(Kind.KERNEL)
-    return np.asarray(found[names.codes.to_numpy()] & is_kernel)
+    return np.asarray(named(events["name"], pattern.search) & is_kernel)

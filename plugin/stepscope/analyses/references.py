@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.frames.naming import named
 from stepscope.report import EventReference
 from stepscope.trace import Trace, computed
 
@@ -70,9 +71,7 @@ def is_users(frame: str) -> bool:
 
 @computed
 def _users_frames(trace: Trace) -> NDArray[np.bool_]:
-    names = trace.python_calls["name"].cat
-    users = np.array([is_users(str(name)) for name in names.categories] + [False])
-    return users[names.codes.to_numpy()]
+    return named(trace.python_calls["name"], is_users)
 
 
 def source_line(trace: Trace, thread: str, start_ns: int, end_ns: int) -> str:

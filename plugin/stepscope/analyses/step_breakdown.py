@@ -16,6 +16,7 @@ from stepscope.analyses.complete_steps import complete_steps
 from stepscope.analyses.data_loading import data_loading
 from stepscope.analyses.window import window
 from stepscope.dialects import Kind
+from stepscope.frames.naming import named
 from stepscope.intervals import Intervals
 from stepscope.trace import Trace, computed
 
@@ -106,9 +107,7 @@ def _category_times(trace: Trace) -> dict[str, Intervals]:
     kind = device["kind"].to_numpy()
     collective = device["is_collective"].to_numpy()
     start, end = device["start_ns"].to_numpy(), device["end_ns"].to_numpy()
-    names = calls["name"].cat
-    gloo = np.array([bool(HOST_COLLECTIVE.match(str(name))) for name in names.categories] + [False])
-    on_host = gloo[names.codes.to_numpy()]
+    on_host = named(calls["name"], HOST_COLLECTIVE.match)
     is_step = calls["event"].isin(trace.steps["event"]).to_numpy()
     host_start, host_end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
     is_kernel = kind == int(Kind.KERNEL)

@@ -17,6 +17,7 @@ from stepscope.analyses.idle_ledger import idle_ledger
 from stepscope.analyses.links import links
 from stepscope.analyses.synchronizations import Cause, outermost, synchronizations
 from stepscope.dialects import LAUNCH_NAME
+from stepscope.frames.naming import named
 from stepscope.intervals import EMPTY, Intervals
 from stepscope.trace import Trace
 
@@ -96,9 +97,7 @@ def _late_idle(trace: Trace) -> Intervals:
 def _refilled_ns(trace: Trace, end_ns: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return, for each wait's end, when the second launch behind it was made, in the same step."""
     calls = trace.runtime_calls
-    names = calls["name"].cat
-    launches = np.array([bool(LAUNCH_NAME.search(str(n))) for n in names.categories] + [False])
-    made = np.sort(calls["end_ns"].to_numpy()[launches[names.codes.to_numpy()]])
+    made = np.sort(calls["end_ns"].to_numpy()[named(calls["name"], LAUNCH_NAME.search)])
     place = np.searchsorted(made, end_ns, side="left") + REFILL_LAUNCHES - 1
     found = place < len(made)
     until = np.where(found, np.append(made, 0)[np.minimum(place, len(made))], end_ns)

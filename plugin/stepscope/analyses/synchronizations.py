@@ -6,9 +6,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.links import links
+from stepscope.analyses.links import links, matched
 from stepscope.analyses.window import window
 from stepscope.frames.copies import DIRECTIONS
+from stepscope.frames.naming import named
 from stepscope.trace import Trace, computed
 
 Cause = Literal["item", "dynamic", "d2h", "h2d", "operator", "explicit"]
@@ -75,19 +76,15 @@ def synchronizations(trace: Trace) -> Synchronizations:
 
 def _is_blocking(trace: Trace) -> NDArray[np.bool_]:
     """Waits and synchronous copies, and asynchronous copies that pageable memory makes wait."""
-    names = trace.runtime_calls["name"].cat
-    codes = names.codes.to_numpy()
-    texts = [str(name) for name in names.categories]
-    dialect = trace.dialect
-    waits = np.array([bool(dialect.blocking_call.search(text)) for text in texts] + [False])[codes]
+    names, dialect = trace.runtime_calls["name"], trace.dialect
+    waits = named(names, dialect.blocking_call.search)
     if dialect.staged_copy_call is None:
         return waits
-    staged = np.array([bool(dialect.staged_copy_call.search(text)) for text in texts] + [False])
     copies = trace.copies
     is_pageable = (copies["direction"] == "DtoH").to_numpy() & copies["is_pageable"].to_numpy()
     correlations = copies["correlation"].to_numpy()[is_pageable]
     of_pageable = np.isin(trace.runtime_calls["correlation"].to_numpy(), correlations)
-    return waits | (staged[codes] & of_pageable)
+    return waits | (named(names, dialect.staged_copy_call.search) & of_pageable)
 
 
 def _causes(trace: Trace, rows: NDArray[np.int64], owner: NDArray[np.int64]) -> NDArray[np.int8]:
@@ -107,16 +104,11 @@ def _copy_directions(trace: Trace) -> NDArray[np.int64]:
     found = np.full(len(trace.host_calls), -1, dtype=np.int64)
     copies = trace.copies
     direction = copies["direction"].cat.codes.to_numpy().astype(np.int64)
-    rows = _rows_of_events(trace.device_events["event"].to_numpy(), copies["event"].to_numpy())
+    rows = matched(copies["event"].to_numpy(), trace.device_events["event"].to_numpy())
     owner = links(trace).owner_of_device_event[rows]
     known = owner >= 0
     found[owner[known]] = direction[known]
     return found
-
-
-def _rows_of_events(events: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
-    order = np.argsort(events, kind="stable")
-    return order[np.searchsorted(events[order], wanted)]
 
 
 def ancestor_named(
@@ -124,9 +116,8 @@ def ancestor_named(
 ) -> NDArray[np.int64]:
     """Return, for each `host_calls` row (or -1), the nearest call so named, itself or around it."""
     calls = trace.host_calls
-    texts = calls["name"].cat
-    wanted = np.array([str(name) in names for name in texts.categories] + [False])
-    is_wanted = np.append(wanted[texts.codes.to_numpy()], True)  # -1 looks itself up: it ends there
+    wanted = named(calls["name"], names.__contains__)
+    is_wanted = np.append(wanted, True)  # -1 looks itself up: it ends there
     parent = np.append(calls["parent"].to_numpy(), -1)
     found = rows.copy()
     while not is_wanted[found].all():

@@ -7,6 +7,7 @@ import pandas as pd
 
 from stepscope.dialects import Kind
 from stepscope.frames import Column, Schema, device_events
+from stepscope.frames.naming import named
 from stepscope.frames.source import Source
 
 SCHEMA: Schema = (
@@ -37,12 +38,11 @@ def build(source: Source, events: pd.DataFrame) -> pd.DataFrame:
     names = copies["name"].cat
     texts = [str(name) for name in names.categories]
     which = np.array([DIRECTIONS.index(direction(text)) for text in texts] + [5])
-    pageable = np.array(["Pageable" in text for text in texts] + [False])
     codes = names.codes.to_numpy()
     return copies.assign(
         direction=pd.Categorical.from_codes(
             which[codes], categories=pd.Index(DIRECTIONS, dtype=object)
         ),
-        is_pageable=pageable[codes],
+        is_pageable=named(copies["name"], lambda name: "Pageable" in name),
         bytes=source.number("bytes", rows),
     )

@@ -7,6 +7,7 @@ import pandas as pd
 
 from stepscope.dialects import Kind
 from stepscope.frames import TIMING, Column, Schema
+from stepscope.frames.naming import named
 from stepscope.frames.source import Rows, Source
 
 MOST_DIGITS = 18
@@ -25,11 +26,7 @@ def build(source: Source) -> pd.DataFrame:
     """Return one row a device event, in `SCHEMA` columns."""
     rows = source.rows(Kind.KERNEL, Kind.COPY, Kind.MEMORY_SET)
     timing = source.timing(rows)
-    names = timing["name"]
-    pattern = source.dialect.collective
-    collective = np.array(  # the False is what code -1, no name, picks
-        [*(bool(pattern.search(str(name))) for name in names.categories), False], dtype=bool
-    )
+    is_collective = named(timing["name"], source.dialect.collective.search)
     kind = source.kinds[rows]
     is_kernel = kind == int(Kind.KERNEL)
     return pd.DataFrame(
@@ -39,7 +36,7 @@ def build(source: Source) -> pd.DataFrame:
             "device": _device(source, rows),
             "stream": _stream(source, rows),
             "correlation": source.whole("correlation", rows),
-            "is_collective": collective[names.codes] & is_kernel,
+            "is_collective": is_collective & is_kernel,
         }
     )
 

@@ -3,12 +3,12 @@
 `frames.operators` and `frames.annotations` are its two halves.
 """
 
-import numpy as np
 import pandas as pd
 
 from stepscope import call_tree
 from stepscope.dialects import Kind
 from stepscope.frames import THREAD, TIMING, Column, Schema
+from stepscope.frames.naming import named
 from stepscope.frames.source import Source
 
 HIDDEN_NAMES = frozenset(
@@ -43,8 +43,7 @@ def build(source: Source) -> pd.DataFrame:
     """Return one row an operator or annotation, in `SCHEMA` columns, in the order they began."""
     rows = source.rows(Kind.OPERATOR, Kind.ANNOTATION)
     names = source.text(source.columns.name[rows])
-    hidden = np.append(names.categories.isin(list(HIDDEN_NAMES)), False)  # code -1: no name
-    rows = rows[~hidden[names.codes]]
+    rows = rows[~named(names, HIDDEN_NAMES.__contains__)]
     timing = source.timing(rows)
     thread = source.thread(rows)
     nesting = call_tree.nest(

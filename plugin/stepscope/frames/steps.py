@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from stepscope.frames import Column, Schema
+from stepscope.frames.naming import named
 
 SCHEMA: Schema = (
     Column("event", "int64", "id", "The annotation's place in the file."),
@@ -24,9 +25,8 @@ def build(host_calls: pd.DataFrame) -> pd.DataFrame:
 
     A step that begins while one of the same number runs is its copy, not another.
     """
-    names = host_calls["name"].cat
-    is_step = np.array([bool(STEP_NAME.match(str(name))) for name in names.categories] + [False])
-    wanted = is_step[names.codes.to_numpy()] & (host_calls["duration_ns"].to_numpy() > 0)
+    is_step = named(host_calls["name"], STEP_NAME.match)
+    wanted = is_step & (host_calls["duration_ns"].to_numpy() > 0)
     found = host_calls.loc[wanted, ["event", "name", "start_ns", "duration_ns", "end_ns", "thread"]]
     matches = [STEP_NAME.match(str(name)) for name in found["name"]]
     numbers = [int(m[1]) if m and m[1] else -1 - place for place, m in enumerate(matches)]
