@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 import pandas as pd
 
@@ -40,6 +39,8 @@ class Trace:
     source: Source
     id: str = ""
     path: str = ""
+    results: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What was computed of it, by the function's name; it may be let go of at any time."""
 
     @property
     def columns(self) -> EventColumns:
@@ -147,14 +148,19 @@ def trace_from_columns(
 
 
 def computed(analysis: Callable[[Trace], T]) -> Callable[[Trace], T]:
-    """Let an analysis be called anywhere, and run at most once a trace."""
-    results: WeakKeyDictionary[Trace, T] = WeakKeyDictionary()
+    """Let an analysis be called anywhere, and run once for as long as the trace keeps its result.
+
+    Two threads may compute the same at once, which is wasteful but right.
+    """
+    key = f"{analysis.__module__}.{analysis.__qualname__}"
 
     @wraps(analysis)
     def once(trace: Trace) -> T:
-        if trace not in results:
-            results[trace] = analysis(trace)
-        return results[trace]
+        try:
+            result: T = trace.results[key]
+        except KeyError:
+            result = trace.results[key] = analysis(trace)
+        return result
 
     return once
 
