@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from stepscope import intervals
+from stepscope.addresses import shown
 from stepscope.analyses.device_activity import main_device
 from stepscope.analyses.device_metrics import device_metrics
 from stepscope.analyses.health import health, is_cut_off
@@ -135,7 +136,7 @@ def outcomes_of(trace: Trace, rules: Sequence[Rule[Any]]) -> list[Outcome]:
                 )
             )
         except Exception as error:  # a rule's bug must not hide the other rules' findings
-            where = trace.path or trace.worker
+            where = shown(trace.path) or trace.worker
             log.warning("rule %s failed on %s: %s", rule.id, where, in_one_line(error))
             outcomes.append(_outcome(trace, rule, "failed", reason=in_one_line(error)))
         else:

@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
-from stepscope import discover, storage
+from stepscope import addresses, discover, storage
 from stepscope.config import Settings
 from stepscope.discover import TraceFile
 from stepscope.errors import NotFoundError, UnreadableError, in_one_line, unforeseen
@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 FRESH_SECONDS = 2.0
 """A look through the folders younger than this is not repeated on demand."""
+RESTS_A_LOOK = 10
+"""A look that takes a second is followed by ten of rest: to list remote folders has its price."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +154,8 @@ class Catalog:
         self._asked_for: dict[str, float] = {}
         self._is_reading = False
         self._scanned_at: float | None = None
+        self._rest_seconds = FRESH_SECONDS
+        self._found: dict[LogDirectory, list[TraceFile]] = {}
         self._look_again = threading.Event()
 
     def watch(self) -> None:
@@ -190,7 +194,7 @@ class Catalog:
 
     def look_again(self) -> None:
         """Have the directories looked through soon, unless that was done a moment ago."""
-        if self._scanned_at is not None and monotonic() - self._scanned_at > FRESH_SECONDS:
+        if self._scanned_at is not None and monotonic() - self._scanned_at > self._rest_seconds:
             self._look_again.set()
 
     def recording(self, identity: str) -> Entry:
@@ -227,14 +231,22 @@ class Catalog:
 
     def scan(self) -> None:
         """Look through the directories once: new files are queued, changed ones read again."""
-        files: list[TraceFile] = []
-        problems: list[Problem] = []
-        for directory in self.directories:
-            files += discover.in_folder(directory.path, directory.name)
-            problems += _absent(directory.path)
+        begun_at = monotonic()
+        problems = [problem for each in self.directories for problem in self._look_through(each)]
+        files = [file for each in self.directories for file in self._found.get(each, ())]
         self._adopt(_stamped(discover.arranged(files)))
         self._problems = tuple(problems)
         self._scanned_at = monotonic()
+        self._rest_seconds = max(FRESH_SECONDS, RESTS_A_LOOK * (self._scanned_at - begun_at))
+
+    def _look_through(self, directory: LogDirectory) -> list[Problem]:
+        """Note what is in a directory; of one that does not answer now, what was found stays."""
+        try:
+            found = discover.in_folder(directory.path, directory.name)
+            self._found[directory] = found
+            return [] if found else _absent(directory.path)
+        except UnreadableError as error:
+            return [_as_problem(error)]
 
     def _watch(self) -> None:
         while True:
@@ -243,7 +255,7 @@ class Catalog:
             except Exception as error:  # the next look may go better; a dead thread finds nothing
                 log.warning("looking for traces failed: %s", in_one_line(error))
                 self._scanned_at = monotonic()
-            self._look_again.wait(timeout=self._settings.rescan_seconds)
+            self._look_again.wait(timeout=max(self._settings.rescan_seconds, self._rest_seconds))
             self._look_again.clear()
 
     def _adopt(self, found: Iterable[tuple[TraceFile, FileStamp]]) -> None:
@@ -316,10 +328,10 @@ class Catalog:
             facts = _facts(trace, self._prepare(trace))
         except Exception as error:  # one file must not end the reading of the others
             if not isinstance(error, UnreadableError):
-                log.warning("reading %s failed: %s", entry.file.path, in_one_line(error))
+                path = addresses.shown(entry.file.path)
+                log.warning("reading %s failed: %s", path, in_one_line(error))
             problem = unforeseen(entry.file.path, error)
-            told = Problem(path=problem.path, message=problem.message, remedy=problem.remedy)
-            return Unreadable(problem=told), entry.facts
+            return Unreadable(problem=_as_problem(problem)), entry.facts
         return Ready(trace=trace), facts
 
     def _put(self, entry: Entry, state: State, facts: Facts | None) -> None:
@@ -351,9 +363,9 @@ def _stamped(files: Iterable[TraceFile]) -> list[tuple[TraceFile, FileStamp]]:
     stamped = []
     for file in files:
         try:
-            stamped.append((file, storage.stamp(file.path)))
-        except OSError:  # it has gone since the folder was listed, or is a dead link
-            log.info("%s cannot be looked at", file.path)
+            stamped.append((file, file.listed or storage.stamp(file.path)))
+        except (OSError, UnreadableError):  # it has gone since it was listed, or is a dead link
+            log.info("%s cannot be looked at", addresses.shown(file.path))
     return stamped
 
 
@@ -363,18 +375,17 @@ def _is_stale(entry: Entry, stamp: FileStamp) -> bool:
 
 
 def _absent(path: str) -> list[Problem]:
-    if "://" in path:
-        message, remedy = (
-            "This is a remote address.",
-            "Copy the traces to a folder on this machine.",
-        )
-    elif storage.is_folder(path):
+    if storage.is_folder(path):
         return []
-    elif _is_there(path):
+    if _is_there(path):
         message, remedy = "This is a file, not a folder.", "Give the folder that holds it."
     else:
         message, remedy = "There is no such folder.", "Check the path; it is looked for again."
-    return [Problem(path=path, message=message, remedy=remedy)]
+    return [Problem(path=addresses.shown(path), message=message, remedy=remedy)]
+
+
+def _as_problem(error: UnreadableError) -> Problem:
+    return Problem(path=error.path, message=error.message, remedy=error.remedy)
 
 
 def _is_there(path: str) -> bool:

@@ -9,17 +9,19 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from pathlib import PurePath
+from dataclasses import dataclass, field, replace
 
-from stepscope import storage
+from stepscope import addresses, storage
 from stepscope.errors import UnreadableError
+from stepscope.storage import FileStamp
 
 TRACE_NAME = re.compile(r"^(?P<worker>.*?)(?:\.(?P<time>\d+))?\.pt\.trace\.json(?:\.gz)?$")
 FIRST_NANOSECONDS = 10**15
 """A time in a name that is larger is in nanoseconds: in milliseconds it would be the year 33658."""
 LOOKED_FOR = "files named <worker>.<time>.pt.trace.json or <worker>.<time>.pt.trace.json.gz"
 OTHER_NAMES = (".json", ".json.gz")
+FLATTENED = re.compile(r"[a-z][a-z0-9+.-]+:/[^/]")
+FLATTENED_REMEDY = "Give an address as text: pathlib takes a slash out of s3://bucket."
 HOW_TO_RECORD = (
     "Record one with torch.profiler.profile("
     'on_trace_ready=torch.profiler.tensorboard_trace_handler("log/run")).'
@@ -36,11 +38,13 @@ class TraceFile:
     run: str
     worker: str
     span: str
+    listed: FileStamp | None = field(default=None, compare=False)
+    """What the listing said of it, where it says anything: then it need not be asked for."""
 
     @property
     def folder(self) -> str:
         """The folder that it lies in: its run."""
-        return str(PurePath(self.path).parent)
+        return addresses.parent(self.path)
 
     @property
     def recorded_ns(self) -> int:
@@ -48,7 +52,7 @@ class TraceFile:
 
         torch before 2.1 wrote milliseconds (pytorch#97392).
         """
-        match = TRACE_NAME.match(PurePath(self.path).name)
+        match = TRACE_NAME.match(addresses.name(self.path))
         time = int((match and match["time"]) or 0)
         return time if time >= FIRST_NANOSECONDS else time * 1_000_000
 
@@ -88,52 +92,66 @@ def _names(files: Iterable[TraceFile]) -> dict[str, str]:
     """Return each folder's run name; a folder's path may be the name of another run, too."""
     names = {file.folder: file.run for file in files}
     while shared := {name for name, count in Counter(names.values()).items() if count > 1}:
-        names = {folder: folder if name in shared else name for folder, name in names.items()}
+        names = {f: _full_name(f) if name in shared else name for f, name in names.items()}
     return names
 
 
+def _full_name(folder: str) -> str:
+    """Return a folder's path; where a secret is left out of it, its id tells it from others."""
+    shown = addresses.shown(folder)
+    return folder if shown == folder else f"{shown} ({run_identifier(folder)})"
+
+
 def _run_name(root: str, folder: str) -> str:
-    relative = PurePath(folder).relative_to(root).as_posix()
-    return PurePath(root).name or root if relative == "." else relative
+    below = addresses.relative(root, folder)
+    return below or addresses.name(root) or addresses.shown(root)
 
 
 def in_folder(root: str, prefix: str = "") -> list[TraceFile]:
     """Return every recording under `root`, by run, worker and time.
 
     `prefix` goes before each run's name, for a log directory that was given a name.
+
+    Raises:
+        UnreadableError: remote storage refuses to list it.
     """
     found: list[TraceFile] = []
-    for folder, names in storage.walk(root):
+    for folder, listed in storage.walk(root):
         run = _run_name(root, folder)
-        own = (_named(folder, name, f"{prefix}/{run}" if prefix else run) for name in names)
+        run = f"{prefix}/{run}" if prefix else run
+        own = (_named(folder, name, run, stamp) for name, stamp in listed.items())
         found += sorted(filter(None, own), key=lambda file: file.worker)
     return arranged(found)
 
 
-def _named(folder: str, name: str, run: str) -> TraceFile | None:
+def _named(folder: str, name: str, run: str, listed: FileStamp | None) -> TraceFile | None:
     """Return a file whose name says that it is a trace."""
     match = TRACE_NAME.match(name)
-    path = str(PurePath(folder, name))
-    return match and TraceFile(
-        id=_identifier(path), path=path, run=run, worker=match["worker"] or "worker", span="1"
+    if match is None:
+        return None
+    path = addresses.join(folder, name)
+    worker = match["worker"] or "worker"
+    return TraceFile(
+        id=_identifier(path), path=path, run=run, worker=worker, span="1", listed=listed
     )
 
 
 def at(path: str) -> list[TraceFile]:
-    """Return the recordings at a path: a log directory, a run's folder, or one trace file.
+    """Return the recordings at a path or address: a log directory, a run's folder, one trace file.
 
     Raises:
         UnreadableError: nothing is there, it may not be looked at, or a folder holds no trace.
     """
     try:
         if not storage.exists(path):
-            raise UnreadableError(path, "There is no such file or folder.", "Check the path.")
+            remedy = FLATTENED_REMEDY if FLATTENED.match(path) else "Check the path."
+            raise UnreadableError(path, "There is no such file or folder.", remedy)
     except (OSError, ValueError) as error:  # a name too long, a zero byte, a folder that is closed
         message = f"This cannot be opened: {getattr(error, 'strerror', None) or error}."
         raise UnreadableError(path, message, "Check the path and its permissions.") from error
     if not storage.is_folder(path):
         return [_single(path)]
-    if found := in_folder(str(PurePath(path))):
+    if found := in_folder(addresses.tidy(path)):
         return found
     remedy = HOW_TO_RECORD
     if other := _other_json(path):
@@ -145,13 +163,13 @@ def at(path: str) -> list[TraceFile]:
 
 def _other_json(root: str) -> str:
     """Return the first file that might be a trace, though it is not named so."""
-    named = (str(PurePath(folder, name)) for folder, names in storage.walk(root) for name in names)
+    named = (addresses.join(folder, name) for folder, names in storage.walk(root) for name in names)
     return next((path for path in named if path.endswith(OTHER_NAMES)), "")
 
 
 def _single(path: str) -> TraceFile:
-    pure = PurePath(path)
-    match = TRACE_NAME.match(pure.name)
-    worker = match["worker"] if match and match["worker"] else pure.name.split(".")[0]
-    run = pure.parent.name or "."
+    name = addresses.name(path)
+    match = TRACE_NAME.match(name)
+    worker = match["worker"] if match and match["worker"] else name.split(".")[0]
+    run = addresses.name(addresses.parent(path)) or "."
     return TraceFile(id=_identifier(path), path=path, run=run, worker=worker, span="1")

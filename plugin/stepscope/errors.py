@@ -13,17 +13,22 @@ Messages are for users: what, where, what to do. `in_one_line` tells of errors t
 from pathlib import PurePath
 from traceback import extract_tb
 
+from stepscope.addresses import shown
+
 
 class StepscopeError(Exception):
     """The base of all errors that stepscope raises on purpose."""
 
 
 class UnreadableError(StepscopeError):
-    """A file or folder cannot be used; `message` and `remedy` are sentences without the path."""
+    """A file or folder cannot be used; `message` and `remedy` are sentences without the path.
+
+    `path` is as it may be shown: an address without its secrets.
+    """
 
     def __init__(self, path: str, message: str, remedy: str) -> None:
-        super().__init__(f"{path}: {message} {remedy}".rstrip())
-        self.path = path
+        super().__init__(f"{shown(path)}: {message} {remedy}".rstrip())
+        self.path = shown(path)
         self.message = message
         self.remedy = remedy
 
@@ -53,7 +58,7 @@ def in_one_line(error: BaseException) -> str:
     """Return what an unforeseen error is and where it was raised, for a log: no traceback."""
     frames = extract_tb(error.__traceback__)
     where = f" at {PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}: {error}{where}"
+    return f"{type(error).__name__}: {shown(str(error))}{where}"
 
 
 def unforeseen(path: str, error: Exception) -> UnreadableError:

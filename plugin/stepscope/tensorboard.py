@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from stepscope.trace import Trace
 
 NAME = "stepscope"
-REMOTE = r"[a-zA-Z][0-9a-zA-Z.+-]*://"
 DRIVE = r"[a-zA-Z]:[\\/]"
 
 
@@ -107,25 +106,29 @@ def log_directories(logdir: str, specification: str = "") -> "tuple[LogDirectory
     """
     if not specification:
         return (_directory("", logdir),) if logdir else ()
+    from stepscope.addresses import shown
+
     entries = [_entry(text) for text in specification.split(",") if text]
     if len(entries) == 1:
         return (_directory(*entries[0]),)
-    return tuple(_directory(name or path, path) for name, path in entries)
+    return tuple(_directory(name or shown(path), path) for name, path in entries)
 
 
 def _entry(text: str) -> tuple[str, str]:
     import re
 
-    is_path = text.startswith("/") or re.match(REMOTE, text) or re.match(DRIVE, text)
+    from stepscope.addresses import is_remote
+
+    is_path = text.startswith("/") or is_remote(text) or re.match(DRIVE, text)
     name, colon, path = text.partition(":")
     return (name, path) if colon and not is_path else ("", text)
 
 
 def _directory(name: str, path: str) -> "LogDirectory":
-    import re
     from pathlib import Path
 
+    from stepscope.addresses import is_remote
     from stepscope.catalog import LogDirectory
 
-    local = path if re.match(REMOTE, path) else str(Path(path).expanduser())
-    return LogDirectory(path=local, name=name)
+    full = path if is_remote(path) else str(Path(path).expanduser())
+    return LogDirectory(path=full, name=name)

@@ -1,9 +1,8 @@
 """The catalog's entries as the wire type `Runs`."""
 
 from itertools import groupby
-from pathlib import PurePath
 
-from stepscope import discover
+from stepscope import addresses, discover
 from stepscope.api.messages import Progress, Runs, RunState, Span, State, Worker
 from stepscope.catalog import Catalog, Dropped, Entry, Queued, Reading, Ready, Unreadable
 from stepscope.report import SCHEMA_VERSION
@@ -16,7 +15,7 @@ def runs(catalog: Catalog) -> Runs:
     states = {_state(entry) for entry in entries}
     return Runs(
         schema=SCHEMA_VERSION,
-        logdir=", ".join(directory.path for directory in catalog.directories),
+        logdir=", ".join(addresses.shown(each.path) for each in catalog.directories),
         scanning=is_scanning,
         loading=bool(states & {"queued", "reading"}),
         runs=tuple(
@@ -55,7 +54,7 @@ def _span(entry: Entry) -> Span:
     return Span(
         trace=entry.file.id,
         label=entry.file.span,
-        file=PurePath(entry.file.path).name,
+        file=addresses.name(entry.file.path),
         state=_state(entry),
         progress=_progress(state) if isinstance(state, Reading) else None,
         problem=state.problem if isinstance(state, Unreadable) else None,

@@ -209,6 +209,7 @@ def _progress() -> "Iterator[FileProgress]":
     from rich.progress import BarColumn, DownloadColumn, TextColumn
     from rich.progress import Progress as Bar
 
+    from stepscope.addresses import shown
     from stepscope.render.words import plain
 
     console = Console(stderr=True)
@@ -220,7 +221,7 @@ def _progress() -> "Iterator[FileProgress]":
             bar.update(task, completed=bytes_done, total=bytes_total)
 
         def begun(file: "TraceFile") -> "Progress":
-            bar.reset(task, total=None, description=plain(file.path))
+            bar.reset(task, total=None, description=plain(shown(file.path)))
             return told
 
         yield begun

@@ -56,11 +56,14 @@ def serve(
 
     from waitress import serve as answer
 
+    from stepscope.addresses import shown
+
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
     app = _app(logdirs, host, allowed)
     listening = _listening(host, port)
     address = _address(host, int(listening.getsockname()[1]))
-    click.echo(f"stepscope serves {', '.join(logdirs)} at {address} (Ctrl-C ends it)")
+    places = ", ".join(map(shown, logdirs))
+    click.echo(f"stepscope serves {places} at {address} (Ctrl-C ends it)")
     if is_opened:
         webbrowser.open(address)
     answer(app, sockets=[listening], threads=THREADS, ident="stepscope", _quiet=True)
@@ -83,9 +86,10 @@ def _directories(logdirs: tuple[str, ...]) -> "list[LogDirectory]":
     """Return the folders; where there are several, each gives its runs its own name.
 
     Raises:
-        UnreadableError: there is no such folder.
+        UnreadableError: there is no such folder, or remote storage does not tell, and why.
     """
     from stepscope import storage
+    from stepscope.addresses import shown
     from stepscope.catalog import LogDirectory
     from stepscope.errors import UnreadableError
 
@@ -94,7 +98,8 @@ def _directories(logdirs: tuple[str, ...]) -> "list[LogDirectory]":
             raise UnreadableError(
                 path, _why_no_folder(path), "Give the folder that holds the traces."
             )
-    return [LogDirectory(path=path, name=path if len(logdirs) > 1 else "") for path in logdirs]
+    is_named = len(logdirs) > 1
+    return [LogDirectory(path=path, name=shown(path) if is_named else "") for path in logdirs]
 
 
 def _why_no_folder(path: str) -> str:

@@ -1,30 +1,19 @@
-"""The only module that touches a file system."""
+"""Files of this machine; `stepscope.storage` says what each function promises."""
 
 import errno
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+
+from stepscope.storage.stamps import FileStamp
 
 SPECIAL = "it is a pipe, a socket or a device, not a file"
 
 
-@dataclass(frozen=True, kw_only=True)
-class FileStamp:
-    """What tells one state of a file from another."""
-
-    size_bytes: int
-    modified_ns: int
-
-
 def stamp(path: str) -> FileStamp:
-    """Return the file's size and time of change.
-
-    Raises:
-        OSError: it cannot be looked at, or is no regular file: to open a pipe would wait for ever.
-    """
+    """Return the file's size and time of change."""
     status = Path(path).stat()
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, "it is a folder", path)
@@ -38,12 +27,8 @@ def open_binary(path: str) -> BinaryIO:
     return Path(path).open("rb")
 
 
-def walk(root: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield each folder under `root`, itself first, with its file names; links are followed once.
-
-    A folder that cannot be listed, or goes meanwhile, is left out. A link that leads back to a
-    folder already seen ends there.
-    """
+def walk(root: str) -> Iterator[tuple[str, dict[str, FileStamp | None]]]:
+    """Yield each folder under `root`; its files are not looked at."""
     seen: set[tuple[int, int]] = set()
     for folder, subfolders, files in os.walk(root, followlinks=True):
         identity = _identity(folder)
@@ -52,7 +37,7 @@ def walk(root: str) -> Iterator[tuple[str, tuple[str, ...]]]:
             continue
         seen.add(identity)
         subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
-        yield folder, tuple(sorted(files))
+        yield folder, dict.fromkeys(sorted(files))
 
 
 def _identity(folder: str) -> tuple[int, int] | None:
@@ -64,16 +49,12 @@ def _identity(folder: str) -> tuple[int, int] | None:
 
 
 def is_folder(path: str) -> bool:
-    """Tell whether `path` is a folder; one that cannot be looked at is none."""
+    """Tell whether `path` is a folder."""
     return os.path.isdir(path)  # noqa: PTH112 (Path.is_dir raises where a name is too long)
 
 
 def exists(path: str) -> bool:
-    """Tell whether `path` is there at all.
-
-    Raises:
-        OSError: that cannot be told: a name too long, or a folder that may not be entered.
-    """
+    """Tell whether `path` is there at all."""
     try:
         Path(path).stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -82,10 +63,5 @@ def exists(path: str) -> bool:
 
 
 def real_path(path: str) -> str:
-    """Return the path without links; a link that leads to itself stays as it is."""
+    """Return the path without links."""
     return os.path.realpath(path)
-
-
-def read_text(path: str) -> str:
-    """Return a text file's content."""
-    return Path(path).read_text(encoding="utf-8")

@@ -1,0 +1,92 @@
+"""The only package that touches file systems: this machine's, and remote ones through fsspec.
+
+A path is remote where it begins like `s3://`. What is wrong with a local path is an `OSError`;
+with a remote one, an `UnreadableError` that says what to do. fsspec is imported with the first
+remote path, since that takes longer than all the rest; nothing of it is kept here, because its
+connections must not outlive a fork.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import BinaryIO, Protocol
+
+from stepscope import addresses
+from stepscope.storage import local
+from stepscope.storage.stamps import FileStamp
+
+__all__ = ["FileStamp", "exists", "is_folder", "open_binary", "real_path", "stamp", "walk"]
+
+Listing = tuple[str, Mapping[str, FileStamp | None]]
+"""A folder, and its files by name with what the listing says of them."""
+
+
+class _System(Protocol):
+    def stamp(self, path: str) -> FileStamp: ...
+    def open_binary(self, path: str) -> BinaryIO: ...
+    def walk(self, root: str) -> Iterator[Listing]: ...
+    def is_folder(self, path: str) -> bool: ...
+    def exists(self, path: str) -> bool: ...
+    def real_path(self, path: str) -> str: ...
+
+
+def _of(path: str) -> _System:
+    if not addresses.is_remote(path):
+        return local
+    from stepscope.storage import remote
+
+    return remote
+
+
+def stamp(path: str) -> FileStamp:
+    """Return the file's size and time of change.
+
+    Raises:
+        OSError: it cannot be looked at, or is no regular file: to open a pipe would wait for ever.
+        UnreadableError: the same of a remote file.
+    """
+    return _of(path).stamp(path)
+
+
+def open_binary(path: str) -> BinaryIO:
+    """Open a file for reading from its start to its end; a remote one arrives in parts.
+
+    Raises:
+        OSError: it cannot be opened; reading raises it, too.
+        UnreadableError: the same of a remote file.
+    """
+    return _of(path).open_binary(path)
+
+
+def walk(root: str) -> Iterator[Listing]:
+    """Yield each folder under `root`, itself first, with its files; links are followed once.
+
+    A local folder that cannot be listed, or goes meanwhile, is left out. A link that leads back
+    to a folder already seen ends there. Folders whose names begin with a dot are left out.
+
+    Raises:
+        UnreadableError: remote storage refuses to list it.
+    """
+    return _of(root).walk(root)
+
+
+def is_folder(path: str) -> bool:
+    """Tell whether `path` is a folder; a local one that cannot be looked at is none.
+
+    Raises:
+        UnreadableError: remote storage does not tell.
+    """
+    return _of(path).is_folder(path)
+
+
+def exists(path: str) -> bool:
+    """Tell whether `path` is there at all.
+
+    Raises:
+        OSError: that cannot be told: a name too long, or a folder that may not be entered.
+        UnreadableError: remote storage does not tell, and why.
+    """
+    return _of(path).exists(path)
+
+
+def real_path(path: str) -> str:
+    """Return the path without links; a link that leads to itself stays as it is."""
+    return _of(path).real_path(path)

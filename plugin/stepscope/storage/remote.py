@@ -1,0 +1,223 @@
+"""Remote files through fsspec; `stepscope.storage` says what each function promises.
+
+Credentials, endpoints and proxies come from where the field's own tools have them (environment,
+`~/.aws`, …) and from fsspec's configuration. No server is waited for without end.
+"""
+
+import errno
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from io import BufferedReader, BytesIO, RawIOBase
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import fsspec
+from fsspec.config import conf
+
+from stepscope import addresses
+from stepscope.errors import UnreadableError
+from stepscope.storage import failures
+from stepscope.storage.local import SPECIAL
+from stepscope.storage.stamps import FileStamp
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+BLOCK_BYTES = 8 << 20
+"""What one request brings: few requests, and little memory."""
+BUFFER_BYTES = 1 << 20
+CONNECT_SECONDS = 5
+SILENCE_SECONDS = 15
+"""A server that says nothing for so long is given up."""
+ANSWER_SECONDS = 30
+"""Within these a server tells whether something is there, retries included."""
+LISTING_SECONDS = 600
+
+Options = dict[str, Any]
+Info = Mapping[str, Any]
+
+S3 = ("s3", "s3a")
+GOOGLE = ("gs", "gcs")
+AZURE = ("az", "abfs", "abfss")
+FAMILIES = (S3, GOOGLE, AZURE, addresses.WEB)
+PATIENCE: tuple[tuple[tuple[str, ...], Options], ...] = (
+    (
+        S3,
+        {
+            "use_listings_cache": False,
+            "config_kwargs": {
+                "connect_timeout": CONNECT_SECONDS,
+                "read_timeout": SILENCE_SECONDS,
+                "retries": {"mode": "standard", "total_max_attempts": 2},
+            },
+        },
+    ),
+    (GOOGLE, {"use_listings_cache": False, "requests_timeout": ANSWER_SECONDS}),
+    (
+        AZURE,
+        {
+            "use_listings_cache": False,
+            "connection_timeout": CONNECT_SECONDS,
+            "read_timeout": SILENCE_SECONDS,
+        },
+    ),
+)
+"""How long each library waits; listings are not kept, since logs grow while they are looked at."""
+TIMES = ("mtime", "LastModified", "last_modified", "modified", "created")
+TAGS = ("ETag", "etag", "generation", "Last-Modified", "modify")
+
+
+def stamp(path: str) -> FileStamp:
+    """Return the file's size and time of change."""
+    info = _info(path)
+    if info is None:
+        raise failures.problem(path, FileNotFoundError(path))
+    if info["type"] == "directory":
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", path)
+    if info["type"] != "file":
+        raise OSError(errno.EINVAL, SPECIAL, path)
+    return _stamp(info)
+
+
+def open_binary(path: str) -> BinaryIO:
+    """Open a file for reading; it arrives in blocks, one after the other."""
+    with failures.told(path):
+        system, inside = _system(path)
+        kind = addresses.scheme(path)
+        if kind == "memory":  # its files have one place for all who read them
+            return BytesIO(system.cat_file(inside))
+        # A web server may know no parts of files: one answer is read as it comes.
+        block_bytes = 0 if kind in addresses.WEB else BLOCK_BYTES
+        source = system.open(inside, "rb", block_size=block_bytes, cache_type="readahead")
+    return BufferedReader(_Source(path, source), BUFFER_BYTES)
+
+
+def walk(root: str) -> Iterator[tuple[str, dict[str, FileStamp | None]]]:
+    """Yield each folder under `root` that has files; one listing tells of all of them."""
+    if addresses.scheme(root) in addresses.WEB:
+        return
+    root = addresses.tidy(root)
+    with failures.told(root):
+        system, base = _system(root)
+        found = system.find(base, detail=True, **_within(system, LISTING_SECONDS))
+    folders: dict[str, dict[str, FileStamp | None]] = {}
+    for inside, info in found.items():
+        path = _below(root, base.rstrip("/"), inside)
+        if path and info.get("type", "file") == "file":
+            folders.setdefault(addresses.parent(path), {})[addresses.name(path)] = _stamp(info)
+    for folder in sorted(folders, key=lambda folder: folder.split("/")):
+        if not any(part.startswith(".") for part in addresses.relative(root, folder).split("/")):
+            yield folder, dict(sorted(folders[folder].items()))
+
+
+def is_folder(path: str) -> bool:
+    """Tell whether `path` is a folder."""
+    info = _info(path)
+    return info is not None and info["type"] == "directory"
+
+
+def exists(path: str) -> bool:
+    """Tell whether `path` is there at all."""
+    return _info(path) is not None
+
+
+def real_path(path: str) -> str:
+    """Return the path; what else leads to the same file, remote storage does not tell."""
+    return addresses.tidy(path)
+
+
+class _Source(RawIOBase):
+    """A file of fsspec's whose errors are told as ours."""
+
+    def __init__(self, path: str, source: BinaryIO) -> None:
+        self._path = path
+        self._source = source
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer", /) -> int:
+        room = memoryview(buffer)
+        with failures.told(self._path):
+            piece = self._source.read(len(room))
+        room[: len(piece)] = piece
+        return len(piece)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._source.close()
+        super().close()
+
+
+def _info(path: str) -> Info | None:
+    """Return what is known of a path; None where nothing is there."""
+    with failures.told(path):
+        system, inside = _system(path)
+        try:
+            info: Info = system.info(inside, **_within(system, ANSWER_SECONDS))
+        except Exception as error:
+            if failures.is_absence(error):
+                return None
+            raise
+    return info
+
+
+def _system(path: str) -> tuple[fsspec.AbstractFileSystem, str]:
+    """Return the file system of an address, for this process, and the path in it."""
+    kind = addresses.scheme(path)
+    if kind in (*S3, *GOOGLE, *AZURE) and not addresses.bucket(path):
+        message = "There is no bucket in this address."
+        raise UnreadableError(path, message, f"Give {kind}://BUCKET/FOLDER.")
+    system, inside = fsspec.url_to_fs(path, **_options(kind))
+    return system, inside
+
+
+def _options(kind: str) -> Options:
+    """Return what bounds a library's patience; fsspec's configuration has the last word."""
+    family = next((names for names in FAMILIES if kind in names), (kind,))
+    theirs = {name: value for each in family for name, value in conf.get(each, {}).items()}
+    return {
+        name: {**own, **theirs.get(name, {})} if isinstance(own, dict) else theirs.get(name, own)
+        for name, own in _own_options(kind).items()
+    }
+
+
+def _own_options(kind: str) -> Options:
+    if kind in addresses.WEB:
+        return _web_options()
+    return next((own for kinds, own in PATIENCE if kind in kinds), {})
+
+
+def _web_options() -> Options:
+    from aiohttp import ClientTimeout
+
+    patience = ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
+    # A `.gz` that is sent as `Content-Encoding: gzip` stays what it is: the reader inflates it.
+    client = {"timeout": patience, "auto_decompress": False}
+    return {"client_kwargs": client, "headers": {"Accept-Encoding": "identity"}}
+
+
+def _within(system: fsspec.AbstractFileSystem, seconds: int) -> Options:
+    """Return what bounds a whole call, where fsspec can: hdfs and the like wait by themselves."""
+    return {"timeout": seconds} if system.async_impl else {}
+
+
+def _below(root: str, base: str, inside: str) -> str:
+    """Return the address of what a listing found; nothing for `root` itself and for its markers."""
+    rest = inside[len(base) :] if inside.startswith(base) else ""
+    if not rest or rest.endswith("/"):
+        return ""
+    if rest.startswith("/"):
+        return root + rest
+    return "" if base else addresses.join(root, rest)
+
+
+def _stamp(info: Info) -> FileStamp:
+    tag = " ".join(str(info[name]).strip('"') for name in TAGS if info.get(name))
+    times = (info.get(name) for name in TIMES)
+    time = next((each for each in times if isinstance(each, datetime | int | float)), 0)
+    seconds = time.timestamp() if isinstance(time, datetime) else time
+    if tag:  # that tells enough, and some listings know the time finer than the file itself does
+        seconds = int(seconds)
+    return FileStamp(
+        size_bytes=int(info.get("size") or 0), modified_ns=int(seconds * 10**9), tag=tag
+    )
