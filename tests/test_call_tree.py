@@ -105,3 +105,12 @@ def test_stacks_thousands_deep_are_no_recursion() -> None:
     nesting = call_tree.nest(np.zeros(depth, dtype=np.int64), start, 2 * (depth - start))
     assert nesting.depth.tolist() == list(range(depth))
     assert nesting.self_ns.sum() == 2 * depth
+
+
+def test_calls_that_outlast_hundreds_around_them_find_their_parent() -> None:
+    deep = [(0, level, 1000 - 2 * level) for level in range(200)]
+    outlasting = [(0, 300 + place, 501 + 9 * place) for place in range(20)]
+    calls = deep + outlasting
+    parents = call_tree.nest(*_columns(calls)).parent.tolist()
+    assert parents == _slow_parents(calls)
+    assert parents[-1] < len(deep) - call_tree.MOST_ROUNDS

@@ -6,6 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 NONE = -1
+MOST_ROUNDS = 64
+"""Calls climb to the one around them together, one step a round; those nested deeper then go on one
+by one, which is slower but never slow."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -17,12 +20,6 @@ class Nesting:
     self_ns: NDArray[np.int64]
 
 
-def _order(
-    thread: NDArray[np.int64], start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    return np.lexsort((-end_ns, start_ns, thread))
-
-
 def nest(
     thread: NDArray[np.int64], start_ns: NDArray[np.int64], duration_ns: NDArray[np.int64]
 ) -> Nesting:
@@ -32,31 +29,52 @@ def nest(
     (`torch.autograd.profiler_util.EventList._populate_cpu_children`); nothing is dropped.
     """
     end_ns = start_ns + duration_ns
-    order = _order(thread, start_ns, end_ns)
-    count = len(order)
-    parent = [NONE] * count
-    depth = [0] * count
-    stack: list[tuple[int, int]] = []  # (end, row), innermost last
-    on_thread = None
-    rows = order.tolist()
-    for row, where, start, end in zip(
-        rows, thread[order].tolist(), start_ns[order].tolist(), end_ns[order].tolist(), strict=True
-    ):
-        if where != on_thread:
-            stack.clear()
-            on_thread = where
-        while stack and (stack[-1][0] <= start or stack[-1][0] < end):
-            stack.pop()
-        if stack:
-            parent[row] = stack[-1][1]
-        depth[row] = len(stack)
-        stack.append((end, row))
-    parents = np.array(parent, dtype=np.int64)
-    return Nesting(
-        parent=parents,
-        depth=np.array(depth, dtype=np.int64),
-        self_ns=self_ns(parents, duration_ns),
-    )
+    order = np.lexsort((-end_ns, start_ns, thread))
+    # A parent ends behind its child's beginning, which matters where the child takes no time.
+    needed_ns = end_ns + (duration_ns <= 0)
+    found = _last_reaching(thread[order], end_ns[order], needed_ns[order])
+    parent, depth = np.empty_like(order), np.empty_like(order)
+    parent[order] = np.append(order, NONE)[found]
+    depth[order] = _depth(found)
+    return Nesting(parent=parent, depth=depth, self_ns=self_ns(parent, duration_ns))
+
+
+def _last_reaching(
+    thread: NDArray[np.int64], end_ns: NDArray[np.int64], needed_ns: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return, for each row, the last one before it on its thread that ends at `needed_ns` or later.
+
+    Rows are ordered by thread and start, and no row reaches what it needs. Every row looks at the
+    one before it; while that does not reach, it looks where that one has come to: all rows between
+    end no later than that one.
+    """
+    found: NDArray[np.int64] = np.arange(-1, len(end_ns) - 1, dtype=np.int64)
+    found[1:][thread[1:] != thread[:-1]] = NONE
+    ends = np.append(end_ns, np.iinfo(np.int64).max)  # of row -1
+    going = np.flatnonzero(ends[found] < needed_ns)
+    for _ in range(MOST_ROUNDS):
+        if not len(going):
+            break
+        found[going] = found[found[going]]
+        going = going[ends[found[going]] < needed_ns[going]]
+    for row in going.tolist():  # those before it have arrived
+        place, needed = found[row], needed_ns[row]
+        while ends[place] < needed:
+            place = found[place]
+        found[row] = place
+    return found
+
+
+def _depth(parent: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many rows are above each: those up to one above, then that one's own, doubling."""
+    above = parent.copy()
+    depth: NDArray[np.int64] = (above != NONE).astype(np.int64)
+    going = np.flatnonzero(depth)
+    while len(going):
+        depth[going] += depth[above[going]]
+        above[going] = above[above[going]]
+        going = going[above[going] != NONE]
+    return depth
 
 
 def self_ns(parent: NDArray[np.int64], duration_ns: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -76,29 +94,14 @@ def enclosing(
     Both are `(thread, start_ns, end_ns)`. An inner call that sticks out at its end counts as
     contained when it starts inside: the host's clock and the runtime's differ by some hundred ns.
     """
+    outer_count = len(outer[0])
+    is_inner = np.repeat((False, True), (outer_count, len(inner[0])))
     thread = np.concatenate((outer[0], inner[0]))
     start = np.concatenate((outer[1], inner[1]))
-    end = np.concatenate((outer[2], inner[2]))
-    is_inner = np.repeat((0, 1), (len(outer[0]), len(inner[0])))
+    end = np.concatenate((outer[2], inner[1]))  # an inner call contains nothing
     order = np.lexsort((-end, is_inner, start, thread))
-    found = [NONE] * len(inner[0])
-    stack: list[tuple[int, int]] = []
-    on_thread = None
-    first_inner = len(outer[0])
-    for row, where, begin, stop in zip(
-        order.tolist(),
-        thread[order].tolist(),
-        start[order].tolist(),
-        end[order].tolist(),
-        strict=True,
-    ):
-        if where != on_thread:
-            stack.clear()
-            on_thread = where
-        while stack and stack[-1][0] <= begin:
-            stack.pop()
-        if row < first_inner:
-            stack.append((stop, row))
-        elif stack:
-            found[row - first_inner] = stack[-1][1]
-    return np.array(found, dtype=np.int64)
+    found = _last_reaching(thread[order], end[order], np.maximum(start + 1, end)[order])
+    around = np.append(order, NONE)[found]
+    innermost: NDArray[np.int64] = np.empty_like(around)
+    innermost[order] = around
+    return innermost[outer_count:]
