@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,21 @@ from hypothesis import strategies as st
 from loading import columns_of
 from stepscope import ingest
 from stepscope.errors import UnreadableError
-from stepscope.ingest import EventColumns, documents, inflate
-from stepscope.ingest.columns import NO_TIME, nanoseconds
+from stepscope.ingest import EventColumns, documents, inflate, reader, scanned
+from stepscope.ingest.exact import NO_TIME, nanoseconds
 from stepscope.ingest.reader import Limits
 
 EVENT = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 2, "ts": 10, "dur": 5}
+
+
+@pytest.fixture(scope="module", params=["compiled", "python"], autouse=True)
+def _reader(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every test is of both readers."""
+    if request.param == "compiled" and not scanned.IS_BUILT:
+        pytest.skip("the scanner is not built here: no C compiler")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(reader.FORCED, "1" if request.param == "python" else "0")
+        yield
 
 
 def _event(**fields: Any) -> dict[str, Any]:
@@ -78,7 +88,7 @@ DOCUMENT = json.dumps(
         "deviceProperties": [{"id": 0, "name": "GPU", "warp": 32.5}],
         "traceEvents": [
             _event(args={"External id": 7, "Input Dims": [[2, 3], []], "flag": True, "none": None}),
-            {"ph": "i", "name": "[memory]", "ts": "12.5", "s": "t", "args": {"Bytes": -512}},
+            {"ph": "i", "name": "[memory]", "ts": 12.5, "s": "t", "args": {"Bytes": -512}},
             {"ph": "M", "name": "process_name", "pid": "Spans", "args": {"name": "python"}},
             {"ph": "s", "id": 5, "cat": "ac2g", "ts": 11.25, "bp": "e"},
         ],
@@ -145,7 +155,7 @@ def test_the_layout_does_not_matter(change: Callable[[str], str]) -> None:
 def test_buffers_smaller_than_an_event_change_nothing(
     monkeypatch: pytest.MonkeyPatch, buffer: int, piece: int
 ) -> None:
-    monkeypatch.setattr(documents, "BUFFER_CHARACTERS", buffer)
+    monkeypatch.setattr(documents, "BUFFER_BYTES", buffer)
     monkeypatch.setattr(inflate, "PIECE_BYTES", piece)
     _check_document(columns_of(DOCUMENT))
     _check_document(columns_of(gzip.compress(DOCUMENT.encode())))
@@ -252,7 +262,7 @@ def test_other_words_for_no_number_are_repaired(word: str) -> None:
     assert _argument(columns, "z") == {0: "N/A"}
     assert "v" not in columns.arguments
     assert columns.metadata == {"x": None, "y": 2}
-    assert _incidents(columns) == {"repaired-events": 2}
+    assert _incidents(columns) == {"bare-word": 3}
 
 
 def test_a_number_of_thousands_of_digits_costs_its_event_alone() -> None:
@@ -280,21 +290,28 @@ def _around(damaged: str, *, tail: str = "") -> str:
 
 
 @pytest.mark.parametrize(
-    ("damaged", "name"),
+    ("damaged", "name", "kind"),
     [
-        (r'{"ph":"X","name":"C:\temp\q","ts":1}', "C:\temp\\q"),
-        (r'{"ph":"X","name":"C:\\temp\q\\","ts":1}', "C:\\temp\\q\\"),
-        (r'{"ph":"X","name":"\u12","ts":1}', r"\u12"),
-        ('{"ph":"X","name":"a","ts": ,"dur":1}', "a"),
-        ('{"ph":"X","name":"a","args":{"stream": }}', "a"),
-        ('{"ph":"X","name":"a","args":{"x":1,},}', "a"),
+        (r'{"ph":"X","name":"C:\temp\q","ts":1}', "C:\temp\\q", "invalid-escape"),
+        (r'{"ph":"X","name":"C:\\temp\q\\","ts":1}', "C:\\temp\\q\\", "invalid-escape"),
+        (r'{"ph":"X","name":"\u12","ts":1}', r"\u12", "invalid-escape"),
+        ('{"ph":"X","name":"a","ts": ,"dur":1}', "a", "empty-value"),
+        ('{"ph":"X","name":"a","args":{"stream": }}', "a", "empty-value"),
+        ('{"ph":"X","name":"a","args":{"x":1,},}', "a", "extra-comma"),
+        ('{"ph":"X","name":"a","ts":1 "dur":2}', "a", "missing-comma"),
+        ('{"ph":"X","name":"a","ts":007}', "a", "bare-word"),
     ],
 )
-def test_known_damage_is_repaired(damaged: str, name: str) -> None:
+def test_known_damage_is_repaired(damaged: str, name: str, kind: str) -> None:
     for text in (_around(damaged), _around(damaged, tail=',"traceName":"x"')):
         columns = columns_of(text)
         assert _names(columns) == ["before", name, "after"]
-        assert _incidents(columns) == {"repaired-events": 1}
+        assert _argument(columns, "x")[2] == 1
+        assert set(_incidents(columns)) == {kind}
+        [incident] = columns.incidents
+        assert incident.examples[0].offset_bytes == text.index(damaged)
+        assert incident.examples[0].text.startswith(damaged)
+        assert (incident.message, incident.action, incident.lost_bytes) > ("", "", -1)
 
 
 @pytest.mark.parametrize(
@@ -302,7 +319,6 @@ def test_known_damage_is_repaired(damaged: str, name: str) -> None:
     [
         '{"ph":"X","name":"an "unescaped" quote","ts":1,"args":{"name":"x"}}',
         '{"ph":"X","name":"open, "ts":1,"args": {"name":"x"}}',
-        '{"ph":"X","name":"a","ts":1 "dur":2}',
         '{"ph":"X","name":',
         '{"ph" "X"}',
         "{]",
@@ -313,8 +329,11 @@ def test_other_damage_costs_one_event(damaged: str) -> None:
     for text in (_around(damaged), _around(damaged, tail=',"traceName":"x"')):
         columns = columns_of(text)
         assert _names(columns) == ["before", "after"]
-        assert _incidents(columns) == {"skipped-events": 1}
         assert columns.metadata["schemaVersion"] == 1
+        [incident] = columns.incidents
+        assert (incident.kind, incident.count) == ("skipped-events", 1)
+        assert len(damaged) <= incident.lost_bytes <= len(damaged) + 1  # the comma
+        assert [example.offset_bytes for example in incident.examples] == [text.index(damaged)]
 
 
 @pytest.mark.parametrize("tail", ["", ',"traceName":"x","n":{"a":1}'])
@@ -329,11 +348,11 @@ def test_damage_in_the_last_event_keeps_what_follows_the_events(tail: str) -> No
 
 @pytest.mark.parametrize("buffer", [1, 20, 100])
 def test_damage_does_not_depend_on_the_buffer(monkeypatch: pytest.MonkeyPatch, buffer: int) -> None:
-    monkeypatch.setattr(documents, "BUFFER_CHARACTERS", buffer)
+    monkeypatch.setattr(documents, "BUFFER_BYTES", buffer)
     monkeypatch.setattr(inflate, "PIECE_BYTES", buffer + 1)
     columns = columns_of(_around(r'{"ph":"X","name":"\q","args":{"long":"' + "x" * 300 + '"}}'))
     assert _names(columns) == ["before", "\\q", "after"]
-    assert _incidents(columns) == {"repaired-events": 1}
+    assert _incidents(columns) == {"invalid-escape": 1}
 
 
 @pytest.mark.parametrize("value", ["{'a': 1}", "[1, 2", '"a "quote" b"', "{'traceEvents': 1}"])
@@ -342,13 +361,14 @@ def test_a_damaged_top_level_value_costs_itself_alone(value: str) -> None:
     columns = columns_of(text)
     assert _names(columns) == ["aten::mm"]
     assert columns.metadata.get("good") == 2
-    assert _incidents(columns) == {"skipped-events": 1}
+    assert _incidents(columns) == {"damaged-metadata": 1}
 
 
 def test_empty_top_level_values_are_null() -> None:
     text = f'{{"a": ,"traceEvents":[{json.dumps(EVENT)}],"b": }}'
     columns = columns_of(text)
-    assert (columns.metadata, columns.incidents) == ({"a": None, "b": None}, ())
+    assert columns.metadata == {"a": None, "b": None}
+    assert _incidents(columns) == {"empty-value": 2}
 
 
 def test_a_file_full_of_damage_is_read_in_time_of_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,9 +376,9 @@ def test_a_file_full_of_damage_is_read_in_time_of_its_size(monkeypatch: pytest.M
     walked = []
     scan = json.JSONDecoder.raw_decode
 
-    def counted(self: json.JSONDecoder, text: str, at: int = 0) -> Any:
+    def counted(self: json.JSONDecoder, text: str, idx: int = 0) -> Any:
         try:
-            return scan(self, text, at)
+            return scan(self, text, idx)
         except json.JSONDecodeError as error:
             walked.append(error.pos)
             raise
@@ -366,9 +386,9 @@ def test_a_file_full_of_damage_is_read_in_time_of_its_size(monkeypatch: pytest.M
     monkeypatch.setattr(json.JSONDecoder, "raw_decode", counted)
     event = json.dumps(EVENT | {"args": {"x": "y" * 100}}).replace("aten::mm", r"\q")
     columns = columns_of("[" + ",".join([event] * 5_000) + "]")
-    assert _incidents(columns) == {"repaired-events": 5_000}
-    assert max(walked[1:]) < 3 * documents.DAMAGED_BUFFER_CHARACTERS
-    assert sum(walked) < 5_000 * documents.DAMAGED_BUFFER_CHARACTERS
+    assert _incidents(columns) == {"invalid-escape": 5_000}
+    assert max(walked[1:]) < 3 * documents.SMALL_BUFFER_BYTES
+    assert sum(walked) < 5_000 * documents.SMALL_BUFFER_BYTES
 
 
 def test_control_characters_in_names_are_kept() -> None:
@@ -395,7 +415,8 @@ def test_halves_of_surrogate_pairs_can_be_written_again() -> None:
 def test_things_among_the_events_that_are_none_are_counted() -> None:
     columns = columns_of(f'{{"traceEvents":[1,"a",null,[],{json.dumps(EVENT)}]}}')
     assert _names(columns) == ["aten::mm"]
-    assert _incidents(columns) == {"skipped-events": 3}
+    assert _incidents(columns) == {"not-an-event": 4}
+    assert [example.text for example in columns.incidents[0].examples] == ["1", '"a"', "null"]
 
 
 def test_arguments_that_are_no_object_are_kept() -> None:
@@ -518,11 +539,13 @@ def test_a_file_of_too_many_events_is_refused(tmp_path: Path) -> None:
 
 def test_progress_comes_while_reading(tmp_path: Path) -> None:
     path = tmp_path / "many.json"
-    path.write_text(json.dumps([EVENT] * 50_000))
+    path.write_text(json.dumps([EVENT] * 200_000))
     told: list[tuple[int, int, int]] = []
     ingest.read(str(path), lambda *progress: told.append(progress))
-    assert [count for _, _, count in told] == [20_000, 40_000]
-    assert all(0 < done <= total == path.stat().st_size for done, total, _ in told)
+    assert len(told) >= 3
+    assert [count for _, _, count in told] == sorted(count for _, _, count in told)
+    assert 50_000 < told[-1][2] <= 200_000
+    assert all(0 <= done <= total == path.stat().st_size for done, total, _ in told)
 
 
 # --- the property: what is written is read ---------------------------------------------------

@@ -1,36 +1,49 @@
 """Read one trace file: inflate, walk the top level, hand every event to the columns."""
 
+import gc
+import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 from stepscope import storage
 from stepscope.errors import UnreadableError
-from stepscope.ingest.columns import ColumnBuilder, EventColumns, Incident
+from stepscope.ingest import scanned
+from stepscope.ingest.builder import ColumnBuilder
+from stepscope.ingest.columns import About, EventColumns, event_columns
 from stepscope.ingest.documents import Document
-from stepscope.ingest.inflate import Inflater
+from stepscope.ingest.incidents import RECORD_AGAIN, Incident, IncidentLog
+from stepscope.ingest.inflate import Inflater, read_ahead
+from stepscope.ingest.scanned import ScannedColumns
 
 Progress = Callable[[int, int, int], None]
 """Called with bytes read of the file, the file's bytes, and events so far."""
 
-EVENTS_A_REPORT = 20_000
-BROKEN = frozenset({"truncated-gzip", "truncated-json"})
-RECORD_AGAIN = "Record it again, or copy it again from where it was written."
+BROKEN = ("truncated-gzip", "truncated-json")
+NO_EVENT = ("skipped-events", "not-an-event", "interleaved-documents")
 RECORD_LESS = "Record fewer steps, or without with_stack."
 REACH_ACTIVE_STEPS = (
     "Call profiler.step() in the loop, and let the schedule reach its active steps."
 )
 EXPORT = "Give a file written by torch.profiler (export_chrome_trace)."
 GIVE_A_TRACE = "Give a file written by torch.profiler (.pt.trace.json or .pt.trace.json.gz)."
+FORCED = "STEPSCOPE_PURE_PYTHON"
+"""Set to 1, the compiled scanner is not used: for tests and comparisons."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
     """How much one file may cost; beyond that it is refused with a clear error."""
 
-    inflated_bytes: int = 16 * 2**30
-    """A trace of 16 GiB of JSON is far beyond what fits in memory as Python objects."""
-    events: int = 50_000_000
-    """At about 500 bytes each, 25 GB; small events reach it long before the bytes do."""
+    inflated_bytes: int = 64 * 2**30
+    """A trace of 64 GiB of JSON is far beyond what fits in memory, even as columns."""
+    events: int = 500_000_000
+    """Small events reach this long before the bytes do."""
+
+
+def is_compiled() -> bool:
+    """Tell whether the compiled scanner is there and wanted."""
+    return scanned.IS_BUILT and os.environ.get(FORCED, "") in {"", "0"}
 
 
 def read(path: str, progress: Progress | None = None, limits: Limits = Limits()) -> EventColumns:
@@ -44,88 +57,89 @@ def read(path: str, progress: Progress | None = None, limits: Limits = Limits())
     try:
         size = storage.stamp(path).size_bytes
         with storage.open_binary(path) as stream:
-            inflater = Inflater(stream, limits.inflated_bytes)
-            columns = _read(path, inflater, size, limits, progress)
+            log = IncidentLog()
+            inflater = Inflater(stream, limits.inflated_bytes, log)
+            reading = _Reading(path=path, size=size, inflater=inflater, log=log, limits=limits)
+            with read_ahead(inflater.pieces()) as pieces, _without_collections():
+                return reading.columns(pieces, progress)
     except OSError as error:
         message = f"This cannot be read: {error.strerror or error}."
         raise UnreadableError(path, message, "Check the file.") from error
-    return columns
 
 
-def _read(
-    path: str, inflater: Inflater, size: int, limits: Limits, progress: Progress | None
-) -> EventColumns:
-    document = Document(inflater.texts())
-    builder = ColumnBuilder()
-    for count, event in enumerate(document.events(), start=1):
-        if count > limits.events:
-            message = f"This holds more than {limits.events:,} events."
-            raise UnreadableError(path, message, RECORD_LESS)
-        builder.add(event)
-        if progress and count % EVENTS_A_REPORT == 0:
-            progress(inflater.bytes_read, size, count)
-    if inflater.over_limit:
-        message = f"This holds more than {inflater.limit_bytes / 2**30:.0f} GiB of JSON."
-        raise UnreadableError(path, message, RECORD_LESS)
-    incidents = tuple(_incidents(inflater, document))
-    if not builder.starts_ns:
-        raise _unusable(path, size, document, incidents)
-    return builder.finish(document.metadata, incidents)
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Keep Python from looking for cycles: events have none, and there are millions of objects."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
-def _unusable(
-    path: str, size: int, document: Document, incidents: tuple[Incident, ...]
-) -> UnreadableError:
-    is_broken = any(incident.kind in BROKEN for incident in incidents)
-    complaints = (
-        (size == 0, "The file is empty.", RECORD_AGAIN),
-        (is_broken, "The file ends before its first event.", RECORD_AGAIN),
-        (document.skipped_count > 0, "Not one of its events is valid JSON.", RECORD_AGAIN),
-        (document.has_events_key, "This is a trace without a single event.", REACH_ACTIVE_STEPS),
-        (document.is_json, "This is not a trace: it is JSON without traceEvents.", EXPORT),
-        (True, "This is not a trace: it is not JSON.", GIVE_A_TRACE),
-    )
-    return next(
-        UnreadableError(path, message, remedy) for applies, message, remedy in complaints if applies
-    )
+@dataclass(frozen=True, kw_only=True)
+class _Reading:
+    """One file while it is read."""
 
+    path: str
+    size: int
+    inflater: Inflater
+    log: IncidentLog
+    limits: Limits
 
-def _incidents(inflater: Inflater, document: Document) -> Iterator[Incident]:
-    if inflater.damage:
-        yield Incident(
-            kind="truncated-gzip",
-            count=1,
-            message=f"the gzip stream {inflater.damage}; what came before is shown",
-            remedy=RECORD_AGAIN,
+    def columns(self, pieces: Iterator[bytes], progress: Progress | None) -> EventColumns:
+        scanner = ScannedColumns(self.log, self.limits.events) if is_compiled() else None
+        builder = ColumnBuilder(self.log) if scanner is None else scanner
+
+        def on_piece() -> None:
+            if progress:
+                progress(self.inflater.bytes_read, self.size, len(builder))
+
+        document = Document(pieces, self.log, scanner, on_piece)
+        for event in document.events():
+            if len(builder) >= self.limits.events:
+                message = f"This holds more than {self.limits.events:,} events."
+                raise UnreadableError(self.path, message, RECORD_LESS)
+            builder.add(event)
+        if self.inflater.over_limit:
+            message = f"This holds more than {self.limits.inflated_bytes / 2**30:.0f} GiB of JSON."
+            raise UnreadableError(self.path, message, RECORD_LESS)
+        if not len(builder):
+            raise self._unusable(document)
+        taken = builder.taken()
+        about = About(
+            metadata=document.metadata,
+            incidents=tuple(self._placed(incident) for incident in self.log.incidents()),
+            inflated_bytes=self.inflater.place(document.read_bytes),
         )
-    if document.is_truncated:
-        yield Incident(
-            kind="truncated-json",
-            count=1,
-            message="the file ends in the middle; the complete events before are shown",
-            remedy="Let the training process finish writing; do not kill it in on_trace_ready",
+        return event_columns(taken, about)
+
+    def _placed(self, incident: Incident) -> Incident:
+        """Return the incident with its examples' places in the file as it is."""
+        examples = tuple(
+            replace(example, offset_bytes=self.inflater.place(example.offset_bytes))
+            for example in incident.examples
         )
-    if inflater.replaced_count:
-        yield Incident(
-            kind="invalid-utf8",
-            count=inflater.replaced_count,
-            message="pieces of text are no UTF-8; the broken characters were replaced",
+        return replace(incident, examples=examples)
+
+    def _unusable(self, document: Document) -> UnreadableError:
+        is_broken = self.log.count(*BROKEN) > 0
+        complaints = (
+            (self.size == 0, "The file is empty.", RECORD_AGAIN),
+            (is_broken, "The file ends before its first event.", RECORD_AGAIN),
+            (self.log.count(*NO_EVENT) > 0, "Not one of its events is valid JSON.", RECORD_AGAIN),
+            (
+                document.has_events_key,
+                "This is a trace without a single event.",
+                REACH_ACTIVE_STEPS,
+            ),
+            (document.is_json, "This is not a trace: it is JSON without traceEvents.", EXPORT),
+            (True, "This is not a trace: it is not JSON.", GIVE_A_TRACE),
         )
-    if document.repaired_count:
-        yield Incident(
-            kind="repaired-events",
-            count=document.repaired_count,
-            message="events were no valid JSON and were repaired",
-        )
-    if document.skipped_count:
-        yield Incident(
-            kind="skipped-events",
-            count=document.skipped_count,
-            message=f"events could not be repaired ({document.skipped_characters} characters)",
-        )
-    if document.not_a_number_count:
-        yield Incident(
-            kind="not-a-number",
-            count=document.not_a_number_count,
-            message="values are NaN or infinite and count as not recorded",
+        return next(
+            UnreadableError(self.path, message, remedy)
+            for applies, message, remedy in complaints
+            if applies
         )

@@ -1,0 +1,1172 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, freethreading_compatible=False
+"""One pass over the bytes of trace events, into columns, without the GIL.
+
+It takes events that are whole, valid JSON and plain, as almost all are, and stops at the first
+that is not: `documents` reads that one and calls again. So the two readers can differ only in what
+is written here, and here is nothing that repairs.
+
+Not plain, though valid, and left to Python: fields that are objects, keys with escapes or twice in
+one event, whole numbers of more than 18 digits in a field, times with an exponent, brackets more
+than 64 deep, more than 512 arguments.
+
+Memory safety: `end` stands `PADDING` bytes before the end of what may be read. No token begins at
+or behind `end`; loops without a bound of their own look at it; tokens with a bound (18 digits, 8
+bytes at once) stay within the padding. `make fuzz` runs this under AddressSanitizer.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcmp, memcpy, memset
+
+from cpython.buffer cimport PyBuffer_FillInfo, PyBuffer_Release, PyBUF_SIMPLE, PyObject_GetBuffer
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #define ONES 0x0101010101010101ULL
+    #define HIGH 0x8080808080808080ULL
+    #define SPACES 0x2020202020202020ULL
+    #define MIX_1 0x9E3779B97F4A7C15ULL
+    #define MIX_2 0xD6E8FEB86659FD93ULL
+    #define NO_TIME INT64_MIN
+    #define LARGEST_MICROSECONDS 4611686018427386LL /* 2**62 ns */
+    #if defined(_MSC_VER)
+    #include <intrin.h>
+    static inline int lowest_bit(uint64_t word) {
+        unsigned long index; _BitScanForward64(&index, word); return (int)index;
+    }
+    #else
+    static inline int lowest_bit(uint64_t word) { return __builtin_ctzll(word); }
+    #endif
+    """
+    int lowest_bit(uint64_t word) noexcept nogil
+    const uint64_t ONES
+    const uint64_t HIGH
+    const uint64_t SPACES
+    const uint64_t MIX_1
+    const uint64_t MIX_2
+    const int64_t NO_TIME
+    const int64_t LARGEST_MICROSECONDS
+
+cdef enum:
+    PADDING = 64
+    STAGED = 512
+    DEEPEST = 64
+    EXAMPLES = 3
+
+# What became of an attempt.
+cdef enum:
+    TAKEN = 0
+    STARVED = 1
+    ODD = 2
+    NO_MEMORY = 3
+
+# How an argument's value is kept. `scanned.py` knows these numbers, too.
+cdef enum:
+    WHOLE = 0      # the number itself
+    DECIMAL = 1    # digits * 16 + how many of them are behind the point
+    PLAIN = 2      # code of a text as it is
+    ESCAPED = 3    # code of a text between its quotes, with escapes
+    CONTAINER = 4  # code of an object or list as written
+    NUMBER = 5     # code of any other number as written
+    YES = 6
+    NO = 7
+    NOTHING = 8    # null: not kept
+
+# The columns of codes, in the order in which their texts are given codes.
+cdef enum:
+    PH = 0
+    CAT = 1
+    NAME = 2
+    PID = 3
+    TID = 4
+    ID = 5
+    CODES = 6
+    TS = 6
+    DUR = 7
+    ARGS = 8
+    OTHER = 9
+
+
+cdef class Memory:
+    """A C array that was handed over."""
+
+    cdef void* data
+    cdef Py_ssize_t size
+
+    def __dealloc__(self):
+        free(self.data)
+
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        PyBuffer_FillInfo(buffer, self, self.data, self.size, 0, flags)
+
+
+cdef object handed_over(void* data, Py_ssize_t size):
+    """Own an array that malloc gave, cut to what is used of it."""
+    cdef Memory memory = Memory.__new__(Memory)
+    cdef void* cut = realloc(data, size if size > 0 else 1)
+    memory.data = cut if cut != NULL else data
+    memory.size = size
+    return memoryview(memory)
+
+
+# --- texts, each once ------------------------------------------------------------------------------
+
+cdef struct Text:
+    uint64_t hash
+    int64_t offset
+    int64_t size
+    int64_t tag
+
+
+cdef struct Texts:
+    uint8_t* bytes
+    int64_t used
+    int64_t room
+    Text* texts
+    int64_t count
+    int64_t capacity
+    int32_t* slots  # index into `texts`, or -1
+    int64_t slot_mask
+
+
+cdef inline uint64_t load(const uint8_t* place) noexcept nogil:
+    cdef uint64_t word
+    memcpy(&word, place, 8)
+    return word
+
+
+cdef inline uint64_t hashed(const uint8_t* text, int64_t size, int64_t tag) noexcept nogil:
+    cdef uint64_t found = (<uint64_t>size * 31 + <uint64_t>tag) * MIX_1
+    cdef uint64_t word = 0
+    while size >= 8:
+        found = (found ^ load(text)) * MIX_1
+        found ^= found >> 32
+        text += 8
+        size -= 8
+    if size > 0:
+        memcpy(&word, text, <size_t>size)
+        found = (found ^ word) * MIX_1
+        found ^= found >> 32
+    found *= MIX_2
+    return found ^ (found >> 29)
+
+
+cdef int texts_begin(Texts* texts) noexcept nogil:
+    memset(texts, 0, sizeof(Texts))
+    return texts_widen(texts)
+
+
+cdef void texts_free(Texts* texts) noexcept nogil:
+    free(texts.bytes)
+    free(texts.texts)
+    free(texts.slots)
+    memset(texts, 0, sizeof(Texts))
+
+
+cdef int texts_widen(Texts* texts) noexcept nogil:
+    """Make room for twice as many texts."""
+    cdef int64_t capacity = texts.capacity * 2 if texts.capacity else 64
+    cdef int64_t slot_count = capacity * 2
+    cdef int64_t index
+    cdef uint64_t slot
+    cdef Text* wider
+    cdef int32_t* slots
+    if capacity > 0x3FFFFFFF:
+        return NO_MEMORY
+    wider = <Text*>realloc(texts.texts, <size_t>capacity * sizeof(Text))
+    if wider == NULL:
+        return NO_MEMORY
+    texts.texts = wider
+    slots = <int32_t*>malloc(<size_t>slot_count * sizeof(int32_t))
+    if slots == NULL:
+        return NO_MEMORY
+    memset(slots, 0xFF, <size_t>slot_count * sizeof(int32_t))
+    for index in range(texts.count):
+        slot = wider[index].hash & <uint64_t>(slot_count - 1)
+        while slots[slot] >= 0:
+            slot = (slot + 1) & <uint64_t>(slot_count - 1)
+        slots[slot] = <int32_t>index
+    free(texts.slots)
+    texts.slots = slots
+    texts.slot_mask = slot_count - 1
+    texts.capacity = capacity
+    return TAKEN
+
+
+cdef int64_t code_of(Texts* texts, const uint8_t* text, int64_t size, int64_t tag) noexcept nogil:
+    """Return the text's code, a new one where it was not met before; -1 without memory."""
+    cdef uint64_t found = hashed(text, size, tag)
+    cdef uint64_t slot = found & <uint64_t>texts.slot_mask
+    cdef int32_t index
+    cdef Text* known
+    cdef int64_t room
+    cdef uint8_t* wider
+    while texts.slots[slot] >= 0:
+        index = texts.slots[slot]
+        known = &texts.texts[index]
+        if known.hash == found and known.size == size and known.tag == tag:
+            if memcmp(texts.bytes + known.offset, text, <size_t>size) == 0:
+                return index
+        slot = (slot + 1) & <uint64_t>texts.slot_mask
+    if texts.count >= texts.capacity:
+        if texts_widen(texts) != TAKEN:
+            return -1
+        slot = found & <uint64_t>texts.slot_mask
+        while texts.slots[slot] >= 0:
+            slot = (slot + 1) & <uint64_t>texts.slot_mask
+    if texts.used + size > texts.room or texts.bytes == NULL:
+        room = (texts.used + size) * 2 + 256
+        wider = <uint8_t*>realloc(texts.bytes, <size_t>room)
+        if wider == NULL:
+            return -1
+        texts.bytes = wider
+        texts.room = room
+    memcpy(texts.bytes + texts.used, text, <size_t>size)
+    known = &texts.texts[texts.count]
+    known.hash = found
+    known.offset = texts.used
+    known.size = size
+    known.tag = tag
+    texts.used += size
+    texts.slots[slot] = <int32_t>texts.count
+    texts.count += 1
+    return texts.count - 1
+
+
+cdef inline bint is_text(const Texts* texts, int64_t code, const uint8_t* text, int64_t size) noexcept nogil:
+    """Tell whether a text is the one with this code."""
+    return texts.texts[code].size == size and memcmp(
+        texts.bytes + texts.texts[code].offset, text, <size_t>size
+    ) == 0
+
+
+# --- JSON ------------------------------------------------------------------------------------------
+
+cdef inline const uint8_t* behind_space(const uint8_t* p, const uint8_t* end) noexcept nogil:
+    if p[0] > 32:
+        return p
+    while p < end and (p[0] == 32 or p[0] == 10 or p[0] == 13 or p[0] == 9):
+        p += 1
+        while p < end and load(p) == SPACES:
+            p += 8
+    return p
+
+
+cdef inline bint is_hex(uint8_t byte) noexcept nogil:
+    return 48 <= byte <= 57 or 97 <= byte <= 102 or 65 <= byte <= 70
+
+
+cdef inline int behind_text(const uint8_t* p, const uint8_t* end, const uint8_t** after, bint* has_escape) noexcept nogil:
+    """Find the closing quote; `p` stands behind the opening one. `after` becomes its place."""
+    cdef uint64_t word, quotes, slashes, found
+    has_escape[0] = False
+    while p < end:
+        word = load(p)
+        quotes = word ^ (ONES * 34)
+        slashes = word ^ (ONES * 92)
+        found = (((quotes - ONES) & ~quotes) | ((slashes - ONES) & ~slashes)) & HIGH
+        if not found:
+            p += 8
+            continue
+        p += lowest_bit(found) >> 3
+        if p >= end:
+            return STARVED
+        if p[0] == 34:
+            after[0] = p
+            return TAKEN
+        has_escape[0] = True
+        if p[1] == 117:
+            if not (is_hex(p[2]) and is_hex(p[3]) and is_hex(p[4]) and is_hex(p[5])):
+                return ODD if p + 6 < end else STARVED
+            p += 6
+        elif (
+            p[1] == 34 or p[1] == 92 or p[1] == 47 or p[1] == 110 or p[1] == 116
+            or p[1] == 114 or p[1] == 98 or p[1] == 102
+        ):
+            p += 2
+        else:
+            return ODD if p + 1 < end else STARVED
+    return STARVED
+
+
+cdef inline bint ends_number(uint8_t byte) noexcept nogil:
+    """Tell whether a byte can stand behind a number."""
+    return byte == 44 or byte == 125 or byte == 93 or byte == 32 or byte == 10 or byte == 13 or byte == 9
+
+
+cdef int behind_number(const uint8_t* p, const uint8_t* end, const uint8_t** after) noexcept nogil:
+    """Check any number by JSON's grammar."""
+    cdef const uint8_t* start = p
+    cdef const uint8_t* digits
+    if p < end and p[0] == 45:
+        p += 1
+    digits = p
+    while p < end and 48 <= p[0] <= 57:
+        p += 1
+    if p < end and (p == digits or (digits[0] == 48 and p > digits + 1)):
+        return ODD
+    if p < end and p[0] == 46:
+        p += 1
+        digits = p
+        while p < end and 48 <= p[0] <= 57:
+            p += 1
+        if p < end and p == digits:
+            return ODD
+    if p < end and (p[0] == 101 or p[0] == 69):
+        p += 1
+        if p < end and (p[0] == 43 or p[0] == 45):
+            p += 1
+        digits = p
+        while p < end and 48 <= p[0] <= 57:
+            p += 1
+        if p < end and p == digits:
+            return ODD
+    if p >= end:
+        return STARVED
+    if p - start > 300 or not ends_number(p[0]):
+        return ODD
+    after[0] = p
+    return TAKEN
+
+
+cdef inline int behind_word(const uint8_t* p, const uint8_t* end, const uint8_t** after, int* kind) noexcept nogil:
+    """Check `true`, `false` or `null`."""
+    cdef int size
+    if memcmp(p, b"true", 4) == 0:
+        kind[0] = YES
+        size = 4
+    elif memcmp(p, b"null", 4) == 0:
+        kind[0] = NOTHING
+        size = 4
+    elif memcmp(p, b"false", 5) == 0:
+        kind[0] = NO
+        size = 5
+    else:
+        return ODD if p + 8 < end else STARVED
+    if p + size >= end:
+        return STARVED
+    after[0] = p + size
+    return TAKEN
+
+
+cdef int behind_container(const uint8_t* p, const uint8_t* end, const uint8_t** after) noexcept nogil:
+    """Check an object or list by JSON's grammar, and find its end."""
+    cdef uint64_t is_object = 0  # one bit a level, the innermost lowest
+    cdef int depth = 0
+    cdef int status, kind
+    cdef bint has_escape
+    while True:
+        # a value is expected at p
+        p = behind_space(p, end)
+        if p >= end:
+            return STARVED
+        if p[0] == 123 or p[0] == 91:
+            if depth == DEEPEST:
+                return ODD
+            is_object = (is_object << 1) | (p[0] == 123)
+            depth += 1
+            p = behind_space(p + 1, end)
+            if p >= end:
+                return STARVED
+            if p[0] == 125 or p[0] == 93:
+                pass  # empty: closed below
+            elif is_object & 1:
+                status = behind_key(p, end, &p)
+                if status != TAKEN:
+                    return status
+                continue
+            else:
+                continue
+        else:
+            if p[0] == 34:
+                status = behind_text(p + 1, end, &p, &has_escape)
+                p += status == TAKEN
+            elif p[0] == 45 or 48 <= p[0] <= 57:
+                status = behind_number(p, end, &p)
+            else:
+                status = behind_word(p, end, &p, &kind)
+            if status != TAKEN:
+                return status
+        # behind a value, or at the end of an empty container
+        while True:
+            p = behind_space(p, end)
+            if p >= end:
+                return STARVED
+            if p[0] == 44:
+                p += 1
+                if is_object & 1:
+                    p = behind_space(p, end)
+                    status = behind_key(p, end, &p)
+                    if status != TAKEN:
+                        return status
+                break
+            if p[0] != (125 if is_object & 1 else 93):
+                return ODD
+            p += 1
+            depth -= 1
+            is_object >>= 1
+            if depth == 0:
+                after[0] = p
+                return TAKEN
+
+
+cdef int behind_key(const uint8_t* p, const uint8_t* end, const uint8_t** after) noexcept nogil:
+    """Check a key and its colon; `after` becomes the place of the value."""
+    cdef int status
+    cdef bint has_escape
+    if p >= end:
+        return STARVED
+    if p[0] != 34:
+        return ODD
+    status = behind_text(p + 1, end, &p, &has_escape)
+    if status != TAKEN:
+        return status
+    p = behind_space(p + 1, end)
+    if p >= end:
+        return STARVED
+    if p[0] != 58:
+        return ODD
+    after[0] = behind_space(p + 1, end)
+    return TAKEN
+
+
+cdef int short_number(const uint8_t* p, const uint8_t** after, int64_t* digits, int* behind_point, bint* is_negative) noexcept nogil:
+    """Read a number of at most 18 digits without an exponent; ODD for any other."""
+    cdef const uint8_t* start
+    cdef int64_t value = 0
+    cdef int size, behind = 0
+    is_negative[0] = p[0] == 45
+    p += is_negative[0]
+    start = p
+    while 48 <= p[0] <= 57 and p - start < 19:
+        value = value * 10 + (p[0] - 48) if p - start < 18 else value
+        p += 1
+    size = <int>(p - start)
+    if size == 0 or size > 18 or (start[0] == 48 and size > 1):
+        return ODD
+    if p[0] == 46:
+        p += 1
+        while 48 <= p[0] <= 57 and size + behind < 19:
+            value = value * 10 + (p[0] - 48) if size + behind < 18 else value
+            behind += 1
+            p += 1
+        if behind == 0 or size + behind > 18:
+            return ODD
+    digits[0] = value
+    behind_point[0] = behind
+    after[0] = p
+    return TAKEN
+
+
+cdef int64_t[19] POWERS
+cdef int power
+POWERS[0] = 1
+for power in range(1, 19):
+    POWERS[power] = POWERS[power - 1] * 10
+
+
+cdef inline int64_t thousandth(int64_t digits, int behind) noexcept nogil:
+    """Return a number of microseconds in nanoseconds, halves to even. Digits are at most 18."""
+    cdef int64_t scale, whole, rest
+    if behind <= 3:
+        return digits * POWERS[3 - behind]
+    scale = POWERS[behind - 3]
+    whole = digits // scale
+    rest = digits - whole * scale
+    if rest * 2 > scale or (rest * 2 == scale and whole & 1):
+        whole += 1
+    return whole
+
+
+cdef int read_time(const uint8_t* p, const uint8_t** after, int64_t* time_ns) noexcept nogil:
+    cdef int64_t digits
+    cdef int behind
+    cdef bint is_negative
+    if short_number(p, after, &digits, &behind, &is_negative) != TAKEN:
+        return ODD
+    if digits // POWERS[behind] > LARGEST_MICROSECONDS:
+        return ODD
+    time_ns[0] = thousandth(digits, behind)
+    if is_negative:
+        time_ns[0] = -time_ns[0]
+    return TAKEN
+
+
+# --- columns ---------------------------------------------------------------------------------------
+
+cdef struct Argument:
+    int32_t* rows
+    uint8_t* kinds
+    int64_t* values
+    int64_t count
+    int64_t capacity
+    uint64_t met_in  # the last attempt that had this key
+    int32_t next_key  # the key that followed it last
+    int32_t last_kind
+    int64_t last_code
+
+
+cdef struct Staged:
+    int32_t key
+    int32_t kind
+    int64_t value  # the number, the code if known, else -1
+    const uint8_t* text
+    int64_t size
+
+
+cdef struct Field:
+    const uint8_t* text
+    int64_t size
+    int32_t tag  # 0 plain, 1 escaped, -1 absent
+
+
+cdef inline int key_of(const uint8_t* key, int64_t size) noexcept nogil:
+    """Return which field of an event a key names."""
+    if size == 2:
+        if key[0] == 112 and key[1] == 104:
+            return PH
+        if key[0] == 116 and key[1] == 115:
+            return TS
+        if key[0] == 105 and key[1] == 100:
+            return ID
+    elif size == 3:
+        if key[0] == 99 and key[1] == 97 and key[2] == 116:
+            return CAT
+        if key[0] == 112 and key[1] == 105 and key[2] == 100:
+            return PID
+        if key[0] == 116 and key[1] == 105 and key[2] == 100:
+            return TID
+        if key[0] == 100 and key[1] == 117 and key[2] == 114:
+            return DUR
+    elif size == 4:
+        if memcmp(key, b"name", 4) == 0:
+            return NAME
+        if memcmp(key, b"args", 4) == 0:
+            return ARGS
+    return OTHER
+
+
+cdef class Scanner:
+    """Takes events from bytes, or one at a time from Python; `column` and the rest give them back."""
+
+    cdef Texts strings
+    cdef Texts keys
+    cdef Texts texts
+    cdef Argument* arguments
+    cdef int64_t argument_capacity
+    cdef int32_t* codes[6]
+    cdef int64_t* starts_ns
+    cdef int64_t* durations_ns
+    cdef int64_t* offsets
+    cdef int64_t count
+    cdef int64_t capacity
+    cdef uint64_t attempt
+    cdef Staged* staged
+    cdef int staged_count
+    cdef int32_t key_before
+    cdef bint starved
+    cdef int64_t limit
+    cdef int64_t text_times
+    cdef int64_t missing_commas
+    cdef int64_t extra_commas
+    cdef int64_t[3] text_time_examples
+    cdef int64_t[3] missing_comma_examples
+    cdef int64_t[3] extra_comma_examples
+
+    def __cinit__(self, int64_t limit=0x7FFFFFF0):
+        """Take at most `limit` events in all."""
+        self.limit = limit
+        self.key_before = -1
+        self.staged = <Staged*>malloc(<size_t>STAGED * sizeof(Staged))
+        if (
+            self.staged == NULL
+            or texts_begin(&self.strings) != TAKEN
+            or texts_begin(&self.keys) != TAKEN
+            or texts_begin(&self.texts) != TAKEN
+        ):
+            raise MemoryError
+
+    def __dealloc__(self):
+        cdef int64_t index
+        for index in range(self.keys.count if self.arguments != NULL else 0):
+            free(self.arguments[index].rows)
+            free(self.arguments[index].kinds)
+            free(self.arguments[index].values)
+        free(self.arguments)
+        for index in range(CODES):
+            free(self.codes[index])
+        free(self.starts_ns)
+        free(self.durations_ns)
+        free(self.offsets)
+        free(self.staged)
+        texts_free(&self.strings)
+        texts_free(&self.keys)
+        texts_free(&self.texts)
+
+    def __len__(self):
+        return self.count
+
+    @property
+    def is_starved(self):
+        """Whether the last scan stopped because the data ended."""
+        return self.starved
+
+    def scan(self, data, int64_t at, int64_t offset, *, bint is_comma_due):
+        """Take events from `data[at:]`; see `documents.Scanner`.
+
+        Raises:
+            MemoryError: there is none left; what was taken stays.
+        """
+        cdef Py_buffer view
+        cdef int64_t end
+        cdef int status = TAKEN
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            with nogil:
+                end = self.take_all(<const uint8_t*>view.buf, at, view.len - PADDING, offset, is_comma_due, &status)
+        finally:
+            PyBuffer_Release(&view)
+        if status == NO_MEMORY:
+            raise MemoryError
+        self.starved = status == STARVED
+        return end
+
+    cdef int64_t take_all(self, const uint8_t* data, int64_t at, int64_t size, int64_t offset, bint is_comma_due, int* status) noexcept nogil:
+        cdef const uint8_t* p
+        cdef const uint8_t* end = data + size
+        cdef const uint8_t* after = NULL
+        cdef int64_t commas
+        status[0] = STARVED
+        while at < size:
+            p = data + at
+            commas = 0
+            while p < end and (p[0] == 44 or p[0] == 32 or p[0] == 10 or p[0] == 13 or p[0] == 9):
+                commas += p[0] == 44
+                p += 1
+            if p >= end:
+                return at
+            if p[0] != 123 or self.count >= self.limit:
+                status[0] = ODD
+                return at
+            status[0] = self.take(p, end, offset + (p - data), &after)
+            if status[0] != TAKEN:
+                return at
+            if commas != is_comma_due:
+                self.note_commas(commas, is_comma_due, offset + at, offset + (p - data))
+            is_comma_due = True
+            at = after - data
+            status[0] = STARVED
+        return at
+
+    cdef void note_commas(self, int64_t commas, bint is_due, int64_t before, int64_t event) noexcept nogil:
+        if commas < is_due:
+            if self.missing_commas < EXAMPLES:
+                self.missing_comma_examples[self.missing_commas] = event
+            self.missing_commas += 1
+            return
+        if self.extra_commas < EXAMPLES:
+            self.extra_comma_examples[self.extra_commas] = before
+        self.extra_commas += commas - is_due
+
+    cdef int take(self, const uint8_t* p, const uint8_t* end, int64_t offset, const uint8_t** after) noexcept nogil:
+        """Take one event; `p` stands at its brace. Nothing is kept of one that is not TAKEN."""
+        cdef Field[6] fields
+        cdef int64_t[2] times
+        cdef int field, status, kind
+        cdef bint has_escape, is_text_time = False
+        cdef uint32_t met = 0
+        cdef const uint8_t* key
+        cdef const uint8_t* key_end
+        cdef const uint8_t* start
+        times[0] = NO_TIME
+        times[1] = NO_TIME
+        for field in range(CODES):
+            fields[field].tag = -1
+        self.attempt += 1
+        self.staged_count = 0
+        p = behind_space(p + 1, end)
+        if p < end and p[0] == 125:
+            after[0] = p + 1
+            return self.keep(fields, times, offset)
+        while True:
+            if p >= end:
+                return STARVED
+            if p[0] != 34:
+                return ODD
+            key = p + 1
+            status = behind_text(key, end, &key_end, &has_escape)
+            if status != TAKEN:
+                return status
+            if has_escape:
+                return ODD
+            p = key_end + 1
+            if p[0] != 58:
+                p = behind_space(p, end)
+                if p >= end:
+                    return STARVED
+                if p[0] != 58:
+                    return ODD
+            p = behind_space(p + 1, end)
+            if p >= end:
+                return STARVED
+            field = key_of(key, key_end - key)
+            if field != OTHER:
+                if met & (<uint32_t>1 << field):
+                    return ODD
+                met |= <uint32_t>1 << field
+            start = p
+            if field < CODES:
+                if p[0] == 34:
+                    status = behind_text(p + 1, end, &p, &has_escape)
+                    if status != TAKEN:
+                        return status
+                    fields[field].text = start + 1
+                    fields[field].size = p - start - 1
+                    fields[field].tag = has_escape
+                    p += 1
+                elif p[0] == 110:
+                    status = behind_word(p, end, &p, &kind)
+                    if status != TAKEN:
+                        return status
+                else:
+                    status = self.whole_field(p, end, &p)
+                    if status != TAKEN:
+                        return status
+                    fields[field].text = start
+                    fields[field].size = p - start
+                    fields[field].tag = 0
+            elif field == TS or field == DUR:
+                status = self.time_field(p, end, &p, &times[field - TS], &is_text_time)
+                if status != TAKEN:
+                    return status
+            elif field == ARGS:
+                if p[0] != 123:
+                    return ODD
+                status = self.take_arguments(p + 1, end, &p)
+                if status != TAKEN:
+                    return status
+            else:
+                status = self.stage(key, key_end - key, p, end, &p)
+                if status != TAKEN:
+                    return status
+            p = behind_space(p, end)
+            if p >= end:
+                return STARVED
+            if p[0] == 44:
+                p = behind_space(p + 1, end)
+                continue
+            if p[0] == 125:
+                p += 1
+                break
+            return ODD
+        if p > end:
+            return STARVED
+        after[0] = p
+        status = self.keep(fields, times, offset)
+        if status == TAKEN and is_text_time:
+            self.note_text_time(offset)
+        return status
+
+    cdef void note_text_time(self, int64_t offset) noexcept nogil:
+        if self.text_times < EXAMPLES:
+            self.text_time_examples[self.text_times] = offset
+        self.text_times += 1
+
+    cdef int whole_field(self, const uint8_t* p, const uint8_t* end, const uint8_t** after) noexcept nogil:
+        """Read a field's whole number, which stands for its own text: not -0, not too long."""
+        cdef int64_t digits
+        cdef int behind
+        cdef bint is_negative
+        cdef int status = ODD
+        if p[0] == 45 or 48 <= p[0] <= 57:
+            status = short_number(p, after, &digits, &behind, &is_negative)
+            if status == TAKEN and (behind or (is_negative and digits == 0)):
+                status = ODD
+            if status == TAKEN and not ends_number(after[0][0]):
+                status = ODD
+        if status == ODD and p + 24 >= end:
+            return STARVED
+        return status
+
+    cdef int time_field(self, const uint8_t* p, const uint8_t* end, const uint8_t** after, int64_t* time_ns, bint* is_text) noexcept nogil:
+        cdef int status = ODD
+        cdef int kind
+        if p[0] == 34:
+            if 48 <= p[1] <= 57:  # what Python also reads, such as " 5", is left to it
+                status = read_time(p + 1, after, time_ns)
+                if status == TAKEN and after[0][0] != 34:
+                    status = ODD
+                after[0] += 1
+                is_text[0] = True
+        elif p[0] == 45 or 48 <= p[0] <= 57:
+            status = read_time(p, after, time_ns)
+            if status == TAKEN and not ends_number(after[0][0]):
+                status = ODD
+        elif p[0] == 110:
+            return behind_word(p, end, after, &kind)
+        if status == ODD and p + 48 >= end:
+            return STARVED
+        return status
+
+    cdef int take_arguments(self, const uint8_t* p, const uint8_t* end, const uint8_t** after) noexcept nogil:
+        """Stage what stands in `args`; `p` stands behind its brace."""
+        cdef const uint8_t* key
+        cdef const uint8_t* key_end
+        cdef bint has_escape
+        cdef int status
+        p = behind_space(p, end)
+        if p < end and p[0] == 125:
+            after[0] = p + 1
+            return TAKEN
+        while True:
+            if p >= end:
+                return STARVED
+            if p[0] != 34:
+                return ODD
+            key = p + 1
+            key_end = self.predicted(key, end)
+            if key_end == NULL:
+                status = behind_text(key, end, &key_end, &has_escape)
+                if status != TAKEN:
+                    return status
+                if has_escape:
+                    return ODD
+            p = key_end + 1
+            if p[0] != 58:
+                p = behind_space(p, end)
+                if p >= end:
+                    return STARVED
+                if p[0] != 58:
+                    return ODD
+            p = behind_space(p + 1, end)
+            if p >= end:
+                return STARVED
+            status = self.stage(key, key_end - key, p, end, &p)
+            if status != TAKEN:
+                return status
+            p = behind_space(p, end)
+            if p >= end:
+                return STARVED
+            if p[0] == 44:
+                p = behind_space(p + 1, end)
+                continue
+            if p[0] == 125:
+                after[0] = p + 1
+                return TAKEN
+            return ODD
+
+    cdef inline const uint8_t* predicted(self, const uint8_t* key, const uint8_t* end) noexcept nogil:
+        """Return where the key ends if it is the one that followed the key before last time."""
+        cdef int32_t next_key
+        cdef const Text* text
+        if self.key_before < 0:
+            return NULL
+        next_key = self.arguments[self.key_before].next_key
+        if next_key < 0:
+            return NULL
+        text = &self.keys.texts[next_key]
+        if text.tag != 0 or key + text.size >= end or key[text.size] != 34:
+            return NULL
+        if memcmp(key, self.keys.bytes + text.offset, <size_t>text.size) != 0:
+            return NULL
+        return key + text.size
+
+    cdef int64_t key_code(self, const uint8_t* key, int64_t size, int64_t tag) noexcept nogil:
+        """Return the key's code, with a column for it; -1 without memory. Tag 1: with escapes."""
+        cdef int64_t code
+        if self.key_before >= 0:
+            code = self.arguments[self.key_before].next_key
+            if code >= 0 and is_text(&self.keys, code, key, size):
+                return code
+        if self.keys.count >= self.argument_capacity and self.widen_arguments() != TAKEN:
+            return -1
+        code = code_of(&self.keys, key, size, tag)
+        if code >= 0 and self.key_before >= 0:
+            self.arguments[self.key_before].next_key = <int32_t>code
+        return code
+
+    cdef int widen_arguments(self) noexcept nogil:
+        cdef int64_t capacity = self.argument_capacity * 2 if self.argument_capacity else 64
+        cdef int64_t index
+        if resized(<void**>&self.arguments, capacity * <int64_t>sizeof(Argument)) != TAKEN:
+            return NO_MEMORY
+        memset(&self.arguments[self.argument_capacity], 0, <size_t>(capacity - self.argument_capacity) * sizeof(Argument))
+        for index in range(self.argument_capacity, capacity):
+            self.arguments[index].next_key = -1
+            self.arguments[index].last_code = -1
+        self.argument_capacity = capacity
+        return TAKEN
+
+    cdef int stage(self, const uint8_t* key, int64_t key_size, const uint8_t* p, const uint8_t* end, const uint8_t** after) noexcept nogil:
+        """Read one argument's value at `p`, and remember it until the event is known to be good."""
+        cdef int64_t code = self.key_code(key, key_size, 0)
+        cdef Argument* argument
+        cdef Staged* staged
+        cdef int status, kind
+        cdef bint has_escape
+        cdef const uint8_t* known_end
+        if code < 0:
+            return NO_MEMORY
+        argument = &self.arguments[code]
+        if self.staged_count >= STAGED or argument.met_in == self.attempt:
+            return ODD
+        argument.met_in = self.attempt
+        self.key_before = <int32_t>code
+        staged = &self.staged[self.staged_count]
+        staged.key = <int32_t>code
+        staged.value = -1
+        if p[0] == 34:
+            status = behind_text(p + 1, end, after, &has_escape)
+            if status != TAKEN:
+                return status
+            staged.kind = ESCAPED if has_escape else PLAIN
+            staged.text = p + 1
+            staged.size = after[0] - p - 1
+            after[0] += 1
+        elif p[0] == 91 or p[0] == 123:
+            staged.kind = CONTAINER
+            known_end = self.known_container(argument, p, end)
+            if known_end != NULL:
+                staged.value = argument.last_code
+                after[0] = known_end
+            else:
+                status = behind_container(p, end, after)
+                if status != TAKEN:
+                    return status
+            staged.text = p
+            staged.size = after[0] - p
+        elif p[0] == 45 or 48 <= p[0] <= 57:
+            status = self.stage_number(staged, p, end, after)
+            if status != TAKEN:
+                return status
+        else:
+            status = behind_word(p, end, after, &kind)
+            if status != TAKEN:
+                return status
+            if kind == NOTHING:
+                return TAKEN
+            staged.kind = kind
+            staged.value = 0
+        self.staged_count += 1
+        return TAKEN
+
+    cdef inline const uint8_t* known_container(self, const Argument* argument, const uint8_t* p, const uint8_t* end) noexcept nogil:
+        """Return where the container ends if it is the same as this key's last one: it was checked."""
+        cdef const Text* text
+        if argument.last_kind != CONTAINER or argument.last_code < 0:
+            return NULL
+        text = &self.texts.texts[argument.last_code]
+        if p + text.size >= end or memcmp(p, self.texts.bytes + text.offset, <size_t>text.size) != 0:
+            return NULL
+        return p + text.size
+
+    cdef inline int stage_number(self, Staged* staged, const uint8_t* p, const uint8_t* end, const uint8_t** after) noexcept nogil:
+        cdef int64_t digits
+        cdef int behind
+        cdef bint is_negative
+        if short_number(p, after, &digits, &behind, &is_negative) == TAKEN and ends_number(after[0][0]):
+            if not behind:
+                staged.kind = WHOLE
+                staged.value = -digits if is_negative else digits
+                return TAKEN
+            if behind <= 15 and digits < POWERS[15] and not (is_negative and digits == 0):
+                staged.kind = DECIMAL
+                staged.value = (-digits if is_negative else digits) * 16 + behind
+                return TAKEN
+        staged.kind = NUMBER
+        staged.text = p
+        cdef int status = behind_number(p, end, after)
+        staged.size = after[0] - p
+        return status
+
+    cdef int keep(self, const Field* fields, const int64_t* times, int64_t offset) noexcept nogil:
+        """Append the event whose arguments are staged."""
+        cdef int index
+        cdef int64_t code
+        cdef Staged* staged
+        cdef Argument* argument
+        if self.count >= self.capacity and self.widen() != TAKEN:
+            return NO_MEMORY
+        for index in range(self.staged_count):
+            staged = &self.staged[index]
+            argument = &self.arguments[staged.key]
+            if staged.kind >= PLAIN and staged.kind <= NUMBER:
+                if staged.value < 0:
+                    code = code_of(&self.texts, staged.text, staged.size, staged.kind)
+                    if code < 0:
+                        return NO_MEMORY
+                    staged.value = code
+                argument.last_code = staged.value
+            argument.last_kind = staged.kind
+            if argument.count >= argument.capacity and argument_widen(argument) != TAKEN:
+                return NO_MEMORY
+        for index in range(CODES):
+            code = -1
+            if fields[index].tag >= 0:
+                code = code_of(&self.strings, fields[index].text, fields[index].size, fields[index].tag)
+                if code < 0:
+                    return NO_MEMORY
+            self.codes[index][self.count] = <int32_t>code
+        self.starts_ns[self.count] = times[0]
+        self.durations_ns[self.count] = times[1]
+        self.offsets[self.count] = offset
+        for index in range(self.staged_count):
+            staged = &self.staged[index]
+            argument = &self.arguments[staged.key]
+            argument.rows[argument.count] = <int32_t>self.count
+            argument.kinds[argument.count] = <uint8_t>staged.kind
+            argument.values[argument.count] = staged.value
+            argument.count += 1
+        self.count += 1
+        return TAKEN
+
+    cdef int widen(self) noexcept nogil:
+        """Make room for more events."""
+        cdef int64_t capacity = self.capacity + self.capacity // 2 + 1024
+        cdef int index
+        for index in range(CODES):
+            if resized(<void**>&self.codes[index], capacity * 4) != TAKEN:
+                return NO_MEMORY
+        if (
+            resized(<void**>&self.starts_ns, capacity * 8) != TAKEN
+            or resized(<void**>&self.durations_ns, capacity * 8) != TAKEN
+            or resized(<void**>&self.offsets, capacity * 8) != TAKEN
+        ):
+            return NO_MEMORY
+        self.capacity = capacity
+        return TAKEN
+
+    # --- one event at a time, from Python ----------------------------------------------------------
+
+    def string_code(self, bytes text):
+        """Return the code of a field's text, as it is."""
+        cdef const uint8_t* start = text
+        cdef int64_t code = code_of(&self.strings, start, len(text), 0)
+        if code < 0:
+            raise MemoryError
+        return code
+
+    def text_code(self, bytes text, int kind):
+        """Return the code of an argument's text of some kind."""
+        cdef const uint8_t* start = text
+        cdef int64_t code = code_of(&self.texts, start, len(text), kind)
+        if code < 0:
+            raise MemoryError
+        return code
+
+    def add_event(self, codes, int64_t start_ns, int64_t duration_ns, int64_t offset):
+        """Append an event whose texts are coded."""
+        cdef int index
+        if self.count >= self.capacity and self.widen() != TAKEN:
+            raise MemoryError
+        for index in range(CODES):
+            self.codes[index][self.count] = codes[index]
+        self.starts_ns[self.count] = start_ns
+        self.durations_ns[self.count] = duration_ns
+        self.offsets[self.count] = offset
+        self.count += 1
+
+    def add_argument(self, bytes key, int kind, int64_t value):
+        """Append an argument of the event added last."""
+        cdef const uint8_t* start = key
+        cdef int64_t code
+        cdef Argument* argument
+        self.key_before = -1
+        code = self.key_code(start, len(key), b'"' in key or b"\\" in key)
+        if code < 0:
+            raise MemoryError
+        argument = &self.arguments[code]
+        if argument.count >= argument.capacity and argument_widen(argument) != TAKEN:
+            raise MemoryError
+        argument.rows[argument.count] = <int32_t>(self.count - 1)
+        argument.kinds[argument.count] = <uint8_t>kind
+        argument.values[argument.count] = value
+        argument.count += 1
+
+    # --- what was taken ----------------------------------------------------------------------------
+
+    def take_columns(self):
+        """Hand over the columns: six of int32 codes, then starts, durations and offsets in int64."""
+        cdef list columns = []
+        cdef int index
+        for index in range(CODES):
+            columns.append(handed_over(self.codes[index], self.count * 4))
+            self.codes[index] = NULL
+        columns.append(handed_over(self.starts_ns, self.count * 8))
+        columns.append(handed_over(self.durations_ns, self.count * 8))
+        columns.append(handed_over(self.offsets, self.count * 8))
+        self.starts_ns = self.durations_ns = self.offsets = NULL
+        self.capacity = self.count = 0
+        return columns
+
+    def take_arguments_of(self, int64_t code):
+        """Hand over one argument's rows (int32), kinds (uint8) and values (int64)."""
+        cdef Argument* argument
+        if not 0 <= code < self.keys.count:
+            raise IndexError(code)
+        argument = &self.arguments[code]
+        taken = (
+            handed_over(argument.rows, argument.count * 4),
+            handed_over(argument.kinds, argument.count),
+            handed_over(argument.values, argument.count * 8),
+        )
+        argument.rows = NULL
+        argument.kinds = NULL
+        argument.values = NULL
+        argument.count = argument.capacity = 0
+        return taken
+
+    def key_names(self):
+        """Return the arguments' keys by code."""
+        return [self.text_at(&self.keys, code)[1] for code in range(self.keys.count)]
+
+    def string_texts(self):
+        """Return the fields' texts by code, each with whether it holds escapes."""
+        return [self.text_at(&self.strings, code) for code in range(self.strings.count)]
+
+    cdef tuple text_at(self, Texts* texts, int64_t code):
+        cdef const Text* text = &texts.texts[code]
+        return text.tag, (<const char*>texts.bytes + text.offset)[:text.size]
+
+    def argument_texts(self):
+        """Return the arguments' texts: all bytes, and where each ends (int64) in the order of codes."""
+        cdef int64_t index
+        cdef int64_t count = self.texts.count
+        cdef int64_t* ends = <int64_t*>malloc(<size_t>(count + 1) * 8)
+        if ends == NULL:
+            raise MemoryError
+        for index in range(count):
+            ends[index] = self.texts.texts[index].offset + self.texts.texts[index].size
+        text = handed_over(self.texts.bytes, self.texts.used)
+        self.texts.bytes = NULL
+        texts_free(&self.texts)
+        return text, handed_over(ends, count * 8)
+
+    def notes(self):
+        """Return how often separators and times were odd, each with the offsets of the first."""
+        return {
+            "text-times": (self.text_times, [self.text_time_examples[i] for i in range(min(self.text_times, EXAMPLES))]),
+            "missing-comma": (self.missing_commas, [self.missing_comma_examples[i] for i in range(min(self.missing_commas, EXAMPLES))]),
+            "extra-comma": (self.extra_commas, [self.extra_comma_examples[i] for i in range(min(self.extra_commas, EXAMPLES))]),
+        }
+
+
+cdef int resized(void** array, int64_t size) noexcept nogil:
+    cdef void* wider = realloc(array[0], <size_t>size)
+    if wider == NULL:
+        return NO_MEMORY
+    array[0] = wider
+    return TAKEN
+
+
+cdef int argument_widen(Argument* argument) noexcept nogil:
+    cdef int64_t capacity = argument.capacity + argument.capacity // 2 + 16
+    if (
+        resized(<void**>&argument.rows, capacity * 4) != TAKEN
+        or resized(<void**>&argument.kinds, capacity) != TAKEN
+        or resized(<void**>&argument.values, capacity * 8) != TAKEN
+    ):
+        return NO_MEMORY
+    argument.capacity = capacity
+    return TAKEN

@@ -1,0 +1,139 @@
+"""Columns from events, one at a time, in Python: slow, and what the compiled scanner must equal."""
+
+import json
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from stepscope.ingest.columns import (
+    FIELDS,
+    MISSING,
+    ArgumentColumn,
+    Plain,
+    Taken,
+    narrowest,
+    readable,
+)
+from stepscope.ingest.documents import Event
+from stepscope.ingest.exact import NO_TIME, NumberText, nanoseconds
+from stepscope.ingest.incidents import IncidentLog
+
+_INT64 = range(-(2**63), 2**63)
+_EXACT_FLOATS = range(-(2**53), 2**53 + 1)
+
+
+def as_text(value: object) -> str:
+    """Return any JSON value as text: text as it is, all else as compact JSON."""
+    if isinstance(value, str):
+        return readable(str(value))
+    return json.dumps(value, separators=(",", ":"), default=str)
+
+
+def fits_float(value: int | NumberText) -> bool:
+    """Tell whether a float holds the number: whole ones exactly, others within its range."""
+    return value in _EXACT_FLOATS if isinstance(value, int) else math.isfinite(float(value))
+
+
+def argument_column(rows: list[int], values: list[Any]) -> ArgumentColumn:
+    """Return one argument's values with the narrowest type that holds all of them."""
+    return ArgumentColumn(rows=np.array(rows, dtype=np.int32), kept=_kept(values))
+
+
+def _kept(values: list[Any]) -> Plain:
+    kinds = {type(value) for value in values}
+    if kinds == {int} and all(value in _INT64 for value in (min(values), max(values))):
+        return Plain(values=narrowest(np.array(values, dtype=np.int64)), texts=None)
+    if kinds <= {int, NumberText} and all(fits_float(value) for value in values):
+        return Plain(values=np.array([float(v) for v in values], dtype=np.float64), texts=None)
+    codes: dict[str, int] = {}
+    coded = [codes.setdefault(as_text(value), len(codes)) for value in values]
+    return Plain(values=np.array(coded, dtype=np.int32), texts=tuple(codes))
+
+
+def timed(event: Event, log: IncidentLog) -> tuple[int, int]:
+    """Take `ts` and `dur` from an event, in nanoseconds; note what is odd about them."""
+    written = (event.fields.pop("ts", None), event.fields.pop("dur", None))
+    times_ns = (nanoseconds(written[0]), nanoseconds(written[1]))
+    for kind, is_so in (
+        ("text-times", any(isinstance(time, str) and type(time) is str for time in written)),
+        (
+            "impossible-times",
+            any(
+                time is not None and ns == NO_TIME
+                for time, ns in zip(written, times_ns, strict=True)
+            ),
+        ),
+    ):
+        if is_so:
+            log.add(kind, event.offset, json.dumps(written, default=str))
+    return times_ns
+
+
+def arguments_of(event: Event) -> dict[str, Any]:
+    """Return what an event holds beside its own fields, `args` opened; the others were taken."""
+    rest = event.fields
+    extra = rest.pop("args", None)
+    if isinstance(extra, dict):
+        rest.update(extra)
+    elif extra is not None:
+        rest["args"] = extra
+    return {key: value for key, value in rest.items() if value is not None}
+
+
+@dataclass
+class ColumnBuilder:
+    """Takes events one at a time; `taken` gives the columns."""
+
+    log: IncidentLog
+    codes: dict[str, int] = field(default_factory=dict)
+    """By text as the file has it, so that a text is made readable once."""
+    strings: dict[str, int] = field(default_factory=dict)
+    """The same by readable text: two broken texts may become the same."""
+    fields: dict[str, list[int]] = field(default_factory=lambda: {key: [] for key in FIELDS})
+    starts_ns: list[int] = field(default_factory=list)
+    durations_ns: list[int] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=list)
+    arguments: dict[str, tuple[list[int], list[Any]]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        """Return how many events were taken."""
+        return len(self.offsets)
+
+    def code(self, value: object) -> int:
+        """Return the code of a field's text; numbers are told by their text too."""
+        if value is None:
+            return MISSING
+        text = value if type(value) is str else as_text(value)
+        code = self.codes.get(text)
+        if code is None:
+            code = self.strings.setdefault(readable(text), len(self.strings))
+            self.codes[text] = code
+        return code
+
+    def add(self, event: Event) -> None:
+        """Append one event; fields that have no column of their own are kept as arguments."""
+        row = len(self.offsets)
+        for key, column in self.fields.items():
+            column.append(self.code(event.fields.pop(key, None)))
+        start_ns, duration_ns = timed(event, self.log)
+        self.starts_ns.append(start_ns)
+        self.durations_ns.append(duration_ns)
+        self.offsets.append(event.offset)
+        for key, value in arguments_of(event).items():
+            argument = self.arguments.get(key)
+            if argument is None:
+                argument = self.arguments[key] = ([], [])
+            argument[0].append(row)
+            argument[1].append(value)
+
+    def taken(self) -> Taken:
+        """Return everything added so far."""
+        texts = [np.array(column, dtype=np.int32) for column in self.fields.values()]
+        times = (self.starts_ns, self.durations_ns, self.offsets)
+        return Taken(
+            arrays=[*texts, *(np.array(column, dtype=np.int64) for column in times)],
+            strings=tuple(self.strings),
+            arguments={key: argument_column(*column) for key, column in self.arguments.items()},
+        )

@@ -1,0 +1,49 @@
+"""Numbers as a trace writes them: exact, in whole nanoseconds where they are times."""
+
+from decimal import Decimal, InvalidOperation
+
+import numpy as np
+
+NO_TIME = int(np.iinfo(np.int64).min)
+"""A time or duration that the event does not have."""
+TIMES_NS = range(-(2**62), 2**62)
+"""146 years before and after 1970, so that a difference of two still fits."""
+_LARGEST_EXPONENT = 30
+
+
+class NumberText(str):
+    """A JSON number with a fraction or exponent, as it was written: nothing is rounded."""
+
+    __slots__ = ()
+
+
+def nanoseconds(microseconds: object) -> int:
+    """Return a time in microseconds, as JSON gives it, in whole nanoseconds.
+
+    Fractions are read from their text, since a float cannot hold an absolute stamp exactly.
+    Anything that is no number, or more than 146 years, gives `NO_TIME`.
+    """
+    time_ns = _nanoseconds(microseconds)
+    return time_ns if time_ns in TIMES_NS else NO_TIME
+
+
+def _nanoseconds(microseconds: object) -> int:
+    if type(microseconds) is int:
+        return microseconds * 1000
+    if not isinstance(microseconds, str):
+        return NO_TIME
+    whole, _, fraction = microseconds.partition(".")
+    if len(fraction) <= 3 and fraction.isdecimal() and whole.isdecimal() and len(whole) <= 20:
+        return int(whole) * 1000 + int(fraction.ljust(3, "0"))
+    return _rounded(microseconds)
+
+
+def _rounded(microseconds: str) -> int:
+    """Read a time written in an unusual way: negative, finer than 1 ns, with an exponent."""
+    try:
+        exact = Decimal(microseconds)
+    except InvalidOperation:
+        return NO_TIME
+    if not exact.is_finite() or exact.adjusted() > _LARGEST_EXPONENT:
+        return NO_TIME
+    return int((exact * 1000).to_integral_value())
