@@ -1,7 +1,12 @@
-"""Builds the page (`frontend/`, TypeScript) into the package, with whatever Node is at hand.
+"""Builds the page (TypeScript) and the compiled scanner (Cython) into the package.
 
-Hatchling calls `PageBuildHook` on each `pip install .`, editable install and `python -m build`. It
-does nothing when `plugin/stepscope/static` was built from the same sources, as in an sdist.
+Hatchling calls `PackageBuildHook` on each `pip install .`, editable install and `python -m build`.
+
+The page is built with whatever Node is at hand; nothing is done when `plugin/stepscope/static` was
+built from the same sources, as in an sdist.
+
+The scanner needs a C compiler. Where there is none the installation says so and goes on: traces are
+then read in Python, to the same result.
 
 `python hatch_build.py SCRIPT [ARGUMENT...]` runs an npm script of the frontend with the same Node.
 """
@@ -12,6 +17,8 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
+import tempfile
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,6 +39,20 @@ REMEDY = (
     "The npm registry must be reachable. "
     f"{SKIP}=1 installs the Python part alone: the command line works, the page does not."
 )
+
+SCANNER = "_scanner"
+SCANNER_PACKAGE = "stepscope.ingest"
+SCANNER_WISH = "STEPSCOPE_SCANNER"
+"""Set to 0, the scanner is not built; set to 1, an installation without it fails."""
+WITHOUT_SCANNER = (
+    "stepscope's compiled scanner was not built ({reason}). Traces will be read in Python, many "
+    "times slower. For the fast one, install a C compiler and Python's headers (Debian, Ubuntu: "
+    "apt-get install gcc python3-dev) and install stepscope again."
+)
+
+
+class ScannerBuildError(Exception):
+    """The scanner could not be built."""
 
 
 class PageBuildError(Exception):
@@ -178,26 +199,110 @@ def page_of(root: Path) -> Page:
     return Page(frontend=root / "frontend", static=root / "plugin" / "stepscope" / "static")
 
 
-class PageBuildHook(BuildHookInterface[Any]):
+@dataclass(frozen=True, kw_only=True)
+class Scanner:
+    """The compiled scanner of a source tree, for the Python that runs this."""
+
+    folder: Path
+
+    @property
+    def source(self) -> Path:
+        """The Cython source."""
+        return self.folder / f"{SCANNER}.pyx"
+
+    @property
+    def module(self) -> Path:
+        """Where the compiled module stands, or will."""
+        return self.folder / f"{SCANNER}{sysconfig.get_config_var('EXT_SUFFIX')}"
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether nothing needs to be built."""
+        if not self.module.is_file():
+            return False
+        sources = (self.source, Path(__file__))
+        return self.module.stat().st_mtime > max(path.stat().st_mtime for path in sources)
+
+    def build(self) -> None:
+        """Compile it, and put it in its place when that is done.
+
+        Raises:
+            ScannerBuildError: there is no compiler, or it failed.
+        """
+        with tempfile.TemporaryDirectory() as made:
+            try:
+                compiled = compile_scanner(self.source, Path(made))
+            except (Exception, SystemExit) as error:  # each compiler fails in its own way
+                reason = " ".join(str(error).split()) or type(error).__name__
+                raise ScannerBuildError(reason) from error
+            beside = self.module.with_suffix(f"{self.module.suffix}.{os.getpid()}")
+            shutil.copyfile(compiled, beside)
+            beside.replace(self.module)
+
+
+def compile_scanner(source: Path, folder: Path) -> Path:
+    """Translate the source to C, compile that, and return the module; all within a folder."""
+    from Cython.Build import cythonize  # noqa: PLC0415 (asked for only where it is to be built)
+    from setuptools import Distribution, Extension  # noqa: PLC0415
+    from setuptools.command.build_ext import build_ext  # noqa: PLC0415
+
+    optimised = [] if os.name == "nt" else ["-O3", "-g0"]
+    extension = Extension(
+        f"{SCANNER_PACKAGE}.{SCANNER}", [str(source)], extra_compile_args=optimised
+    )
+    modules = cythonize(  # type: ignore[no-untyped-call]
+        [extension], build_dir=str(folder / "c"), quiet=True, force=True
+    )
+    command = build_ext(Distribution({"name": "stepscope", "ext_modules": modules}))
+    command.build_lib = str(folder / "lib")
+    command.build_temp = str(folder / "objects")
+    command.ensure_finalized()
+    command.run()
+    return Path(command.get_ext_fullpath(f"{SCANNER_PACKAGE}.{SCANNER}"))
+
+
+def scanner_of(root: Path) -> Scanner:
+    """Return the scanner of the source tree in a folder."""
+    return Scanner(folder=root.joinpath("plugin", *SCANNER_PACKAGE.split(".")))
+
+
+class PackageBuildHook(BuildHookInterface[Any]):
     """Hatchling's part of it."""
 
     PLUGIN_NAME = "custom"
 
-    def _has_nothing_to_do(self) -> bool:
+    def _has_page(self) -> bool:
         return bool(os.environ.get(SKIP)) or page_of(Path(self.root)).is_fresh
 
     def dependencies(self) -> list[str]:
         """Ask for a Node only when one is needed and the machine has none."""
-        return [] if self._has_nothing_to_do() or machines_npm() else [NODE_PACKAGE]
+        return [] if self._has_page() or machines_npm() else [NODE_PACKAGE]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
-        """Build the page before the files are gathered."""
-        if self._has_nothing_to_do():
-            return
+        """Build the page, and for a wheel the scanner, before the files are gathered."""
+        if not self._has_page():
+            try:
+                page_of(Path(self.root)).build()
+            except PageBuildError as error:
+                self.app.abort(f"stepscope's page was not built: {error}")
+        if self.target_name == "wheel" and os.environ.get(SCANNER_WISH) != "0":
+            self._add_scanner(build_data)
+
+    def _add_scanner(self, build_data: dict[str, Any]) -> None:
+        scanner = scanner_of(Path(self.root))
         try:
-            page_of(Path(self.root)).build()
-        except PageBuildError as error:
-            self.app.abort(f"stepscope's page was not built: {error}")
+            if not scanner.is_fresh:
+                scanner.build()
+        except ScannerBuildError as error:
+            message = WITHOUT_SCANNER.format(reason=error)
+            if os.environ.get(SCANNER_WISH) == "1":
+                self.app.abort(message)
+            self.app.display_warning(message)
+            return
+        place = f"{SCANNER_PACKAGE.replace('.', '/')}/{scanner.module.name}"
+        build_data["force_include"][str(scanner.module)] = place
+        build_data["pure_python"] = False
+        build_data["infer_tag"] = True
 
 
 def run_script(root: Path, script: str, *arguments: str) -> int:

@@ -1,7 +1,9 @@
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hatchling.bridge.app import Application
@@ -9,6 +11,7 @@ from hatchling.bridge.app import Application
 import hatch_build
 from hatch_build import Page, PageBuildError, has_locked_packages, is_recent_enough, sources_digest
 
+ROOT = Path(__file__).resolve().parents[1]
 FAKE_NODE = """#!{python}
 import os, pathlib, sys
 if sys.argv[1:] == ["--version"]:
@@ -24,6 +27,12 @@ if sys.argv[1:3] == ["run", "build"]:
     (static / "index.html").write_text("built")
 sys.exit({status})
 """
+
+
+@pytest.fixture(autouse=True)
+def _no_scanner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the scanner, but where it is what is tested."""
+    monkeypatch.setenv(hatch_build.SCANNER_WISH, "0")
 
 
 @pytest.fixture
@@ -64,8 +73,8 @@ def write_lock(path: Path, packages: dict[str, dict[str, object]]) -> None:
     path.write_text(json.dumps({"packages": packages}))
 
 
-def hook(tree: Path) -> hatch_build.PageBuildHook:
-    return hatch_build.PageBuildHook(
+def hook(tree: Path) -> hatch_build.PackageBuildHook:
+    return hatch_build.PackageBuildHook(
         str(tree),
         {},
         None,
@@ -199,3 +208,69 @@ def test_npm_scripts_find_the_same_node_first(tree: Path, npm_log: Path) -> None
         f"run test -- --run {npm_log.parent / 'node' / 'node'}"
     )
     assert os.environ["PATH"] == str(npm_log.parent / "node")
+
+
+# --- the scanner -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def scanner_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A source tree with the scanner's source and a page that is built."""
+    monkeypatch.delenv(hatch_build.SCANNER_WISH)
+    source = hatch_build.scanner_of(ROOT).source
+    folder = tmp_path / "tree" / source.parent.relative_to(ROOT)
+    folder.mkdir(parents=True)
+    shutil.copy(source, folder)
+    static = tmp_path / "tree" / "plugin" / "stepscope" / "static"
+    static.mkdir()
+    (static / "index.html").write_text("built")
+    return tmp_path / "tree"
+
+
+def build_data() -> dict[str, Any]:
+    return {"force_include": {}}
+
+
+@pytest.mark.slow
+def test_the_scanner_is_compiled_once_and_put_into_the_wheel(scanner_tree: Path) -> None:
+    data = build_data()
+    hook(scanner_tree).initialize("standard", data)
+    module = hatch_build.scanner_of(scanner_tree).module
+    assert data == {
+        "force_include": {str(module): f"stepscope/ingest/{module.name}"},
+        "pure_python": False,
+        "infer_tag": True,
+    }
+    made = module.stat().st_mtime_ns
+    hook(scanner_tree).initialize("standard", build_data())
+    assert module.stat().st_mtime_ns == made
+    assert [path.name for path in module.parent.iterdir() if path != module] == ["_scanner.pyx"]
+
+
+@pytest.mark.slow
+def test_without_a_compiler_the_wheel_is_pure_and_the_user_is_told(
+    scanner_tree: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CC", "/nowhere/cc")
+    data = build_data()
+    hook(scanner_tree).initialize("standard", data)
+    assert data == build_data()
+    said = capsys.readouterr()
+    assert "apt-get install gcc python3-dev" in said.out + said.err
+
+
+@pytest.mark.slow
+def test_without_a_compiler_a_build_that_wants_the_scanner_fails(
+    scanner_tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", "/nowhere/cc")
+    monkeypatch.setenv(hatch_build.SCANNER_WISH, "1")
+    with pytest.raises(SystemExit):
+        hook(scanner_tree).initialize("standard", build_data())
+
+
+def test_the_scanner_can_be_left_out(scanner_tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(hatch_build.SCANNER_WISH, "0")
+    data = build_data()
+    hook(scanner_tree).initialize("standard", data)
+    assert data == build_data()

@@ -197,6 +197,40 @@ def test_wheel_holds_the_whole_page(distributions: Distributions) -> None:
     assert {"stepscope/static/index.html", "stepscope/static/index.js"} <= names
 
 
+def test_wheel_holds_the_compiled_scanner_and_says_for_which_machine(
+    distributions: Distributions,
+) -> None:
+    names = zipfile.ZipFile(distributions.wheel).namelist()
+    module = hatch_build.scanner_of(ROOT).module.name
+    assert [
+        name for name in names if "_scanner." in name and not name.endswith((".pyx", ".pyi"))
+    ] == [f"stepscope/ingest/{module}"]
+    assert not distributions.wheel.name.endswith("none-any.whl")
+
+
+def test_the_installed_reader_is_the_compiled_one(installed: Installed) -> None:
+    assert (
+        installed.python("import stepscope.ingest; print(stepscope.ingest.is_compiled())") == "True"
+    )
+
+
+def test_without_a_compiler_it_installs_and_reads_and_says_so_once(
+    distributions: Distributions, logs: Path, tmp_path: Path
+) -> None:
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"
+    command = [str(python), "-m", "pip", "install", str(distributions.sdist)]
+    environment = without_development_paths() | {"CC": "/nowhere/cc"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    code = f"import stepscope; print(len(stepscope.load_all({str(logs)!r})), stepscope.load({str(logs)!r}))"
+    read = subprocess.run(
+        [str(python), "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert read.stdout.startswith("1 Run("), read.stderr
+    assert read.stderr.count("The compiled scanner is not built") == 1
+
+
 def test_wheel_holds_the_package_alone(distributions: Distributions) -> None:
     names = zipfile.ZipFile(distributions.wheel).namelist()
     tops = {name.partition("/")[0] for name in names}

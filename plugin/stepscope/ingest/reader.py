@@ -1,10 +1,12 @@
 """Read one trace file: inflate, walk the top level, hand every event to the columns."""
 
 import gc
+import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 
 from stepscope import storage
 from stepscope.errors import UnreadableError
@@ -15,6 +17,8 @@ from stepscope.ingest.documents import Document
 from stepscope.ingest.incidents import RECORD_AGAIN, Incident, IncidentLog
 from stepscope.ingest.inflate import Inflater, read_ahead
 from stepscope.ingest.scanned import ScannedColumns
+
+log = logging.getLogger(__name__)
 
 Progress = Callable[[int, int, int], None]
 """Called with bytes read of the file, the file's bytes, and events so far."""
@@ -44,6 +48,16 @@ class Limits:
 def is_compiled() -> bool:
     """Tell whether the compiled scanner is there and wanted."""
     return scanned.IS_BUILT and os.environ.get(FORCED, "") in {"", "0"}
+
+
+@cache
+def _say_that_it_is_slow() -> None:
+    """Say once that the scanner was not built."""
+    log.warning(
+        "The compiled scanner is not built: traces are read in Python, many times slower. Install "
+        "a C compiler and Python's headers (Debian, Ubuntu: apt-get install gcc python3-dev), then "
+        "install stepscope again."
+    )
 
 
 def read(path: str, progress: Progress | None = None, limits: Limits = Limits()) -> EventColumns:
@@ -91,6 +105,8 @@ class _Reading:
 
     def columns(self, pieces: Iterator[bytes], progress: Progress | None) -> EventColumns:
         scanner = ScannedColumns(self.log, self.limits.events) if is_compiled() else None
+        if not scanned.IS_BUILT:
+            _say_that_it_is_slow()
         builder = ColumnBuilder(self.log) if scanner is None else scanner
 
         def on_piece() -> None:
