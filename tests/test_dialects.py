@@ -1,4 +1,7 @@
-"""Every dialect on its own cases, and no dialect on another's."""
+"""Every dialect on its own cases, and no dialect on another's.
+
+A case's event is `[category, name, kind]`, with its arguments behind them where those tell.
+"""
 
 import re
 from pathlib import Path
@@ -8,7 +11,15 @@ import pytest
 import yaml
 
 from loading import ROOT, trace_of
-from stepscope.dialects import Dialect, Kind, all_dialects, detect, kind_of
+from stepscope.dialects import (
+    LAUNCH_NAME,
+    TERMS,
+    Dialect,
+    Kind,
+    all_dialects,
+    detect,
+    kind_of,
+)
 
 CASES_FOLDER = Path(__file__).parent / "dialects"
 CASES: dict[str, Any] = {
@@ -28,7 +39,9 @@ DEVICE_KINDS = {"kernel", "copy", "memory_set"}
 
 def _signs(case: Any) -> list[str]:
     calls = [f"{row[0]}/{row[1]}" for row in case["events"] if row[2] == "runtime_call"]
-    return calls + [f"metadata/{key}" for key in case["metadata"]]
+    arguments = {key for row in case["events"] for more in row[3:] for key in more}
+    signs = calls + [f"argument/{key}" for key in sorted(arguments)]
+    return signs + [f"metadata/{key}" for key in case["metadata"]]
 
 
 def _has_device(case: Any) -> bool:
@@ -36,7 +49,13 @@ def _has_device(case: Any) -> bool:
 
 
 def _trace_rows(case: Any) -> list[list[Any]]:
-    return [[row[0], row[1], 10 * place, 5] for place, row in enumerate(case["events"])]
+    rows = []
+    for place, row in enumerate(case["events"]):
+        more = dict(row[3]) if len(row) > 3 else {}
+        if row[2] == "flow":
+            more["ph"] = "s"
+        rows.append([row[0], row[1], 10 * place, 5, more])
+    return rows
 
 
 def test_every_dialect_has_cases_and_every_case_a_dialect() -> None:
@@ -48,8 +67,9 @@ def test_every_dialect_has_cases_and_every_case_a_dialect() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_events_are_of_their_kinds(name: str) -> None:
-    for category, event, kind in CASES[name]["events"]:
-        assert kind_of(category, event).name.lower() == kind, (category, event)
+    for category, event, kind, *arguments in CASES[name]["events"]:
+        expected = "other" if arguments else kind
+        assert kind_of(category, event).name.lower() == expected, (category, event)
         assert kind_of(category.upper(), event) is kind_of(category, event)
 
 
@@ -76,6 +96,8 @@ def test_a_trace_of_its_events_is_read_in_its_words(name: str) -> None:
     case = CASES[name]
     trace = trace_of(_trace_rows(case))
     assert trace.dialect is all_dialects()[name]
+    found = [Kind(kind).name.lower() for kind in trace.source.kinds]
+    assert found == [row[2] for row in case["events"]]
     assert len(trace.runtime_calls) == sum(row[2] == "runtime_call" for row in case["events"])
     assert len(trace.device_events) == sum(row[2] in DEVICE_KINDS for row in case["events"])
 
@@ -118,11 +140,40 @@ def test_without_device_events_a_trace_is_of_the_cpu() -> None:
 
 
 def test_nothing_outside_the_dialects_asks_for_a_vendor() -> None:
-    asks = re.compile(r"dialect\.(?:name|vendor)\s*(?:==|!=|in\b|not in\b)|import (?:cuda|rocm)\b")
+    asks = re.compile(
+        r"dialect\.(?:name|vendor)\s*(?:==|!=|in\b|not in\b)|import (?:cuda|rocm|xpu|mtia|npu)\b"
+    )
     package = ROOT / "plugin" / "stepscope"
     for path in package.rglob("*.py"):
         if path.parent.name != "dialects":
             assert not asks.search(path.read_text(encoding="utf-8")), path
+
+
+def test_a_vendors_words_are_those_that_advice_asks_for() -> None:
+    for name in set(all_dialects()) - FALLBACKS:
+        dialect = all_dialects()[name]
+        assert set(dialect.terms) <= set(TERMS)
+        assert {"module", "activity"} <= set(dialect.terms), name
+        assert dialect.vendor
+
+
+@pytest.mark.parametrize(
+    ("call", "is_launch"),
+    [
+        ("cudaLaunchKernel", True),
+        ("hipExtModuleLaunchKernel", True),
+        ("cudaGraphLaunch", True),
+        ("urEnqueueKernelLaunch", True),
+        ("urEnqueueKernelLaunchWithArgsExp", True),
+        ("zeCommandListAppendLaunchKernel", False),  # urEnqueueKernelLaunch makes it
+        ("Node@launch", True),
+        ("AscendCL@aclrtLaunchKernelWithHostArgs", False),  # within Node@launch
+        ("runFunction - job_prep_and_submit_for_execution", True),
+        ("cudaMemcpyAsync", False),
+    ],
+)
+def test_a_launch_is_counted_once(call: str, is_launch: bool) -> None:  # noqa: FBT001
+    assert bool(LAUNCH_NAME.search(call)) == is_launch
 
 
 def test_dialects_are_data() -> None:

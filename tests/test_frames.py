@@ -240,6 +240,12 @@ def test_a_category_means_the_same_thread_in_every_frame() -> None:
         ("Memcpy PtoP (Device -> Device)", "PtoP", False),
         ("CopyHostToDevice", "HtoD", False),
         ("CopyDeviceToHost", "DtoH", False),
+        ("Memcpy M2D (Memory -> Device)", "HtoD", False),
+        ("Memcpy D2M (Device -> Memory)", "DtoH", False),
+        ("Memcpy H2D (Host -> Device)", "HtoD", False),
+        ("Memcpy D2D - P2P (Device -> Device)", "DtoD", False),
+        ("Memcpy M2M (Memory -> Memory)", "HtoH", False),
+        ("Memcpy S2D (Shared -> Device)", "other", False),
         ("something else", "other", False),
     ],
 )
@@ -347,3 +353,162 @@ def test_a_name_is_asked_for_once_and_no_name_is_never_wanted() -> None:
     assert list(named(names, is_wanted)) == [False, True, False, True]
     assert asked == ["a", "b"]
     assert list(named(pd.Series(names), is_wanted)) == [False, True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "direction", "size"),
+    [
+        ({"direction": "DEVICE_TO_HOST", "size": 1024}, "DtoH", 1024),  # MTIA
+        ({"operation": "host to device", "size(B)": 2048}, "HtoD", 2048),  # Ascend
+        ({"operation": "addr device to device", "size(B)": 0}, "DtoD", 0),
+        ({"direction": "host to device ex", "dataSize(B)": 8}, "HtoD", 8),
+        ({"operation": "managed memory"}, "other", None),
+        ({"bytes": 64, "size": 1}, "other", 64),
+    ],
+)
+def test_arguments_tell_of_a_copy_what_its_name_does_not(
+    arguments: dict[str, Any], direction: str, size: int | None
+) -> None:
+    (copy,) = trace_of([["gpu_memcpy", "dma_request", 0, 5, arguments]]).copies.to_dict("records")
+    assert copy["direction"] == direction
+    assert (None if np.isnan(copy["bytes"]) else copy["bytes"]) == size
+
+
+def _device_event(**arguments: Any) -> dict[str, Any]:
+    """An event of a device that has arguments of its own kind only."""
+    place: dict[str, Any] = {key: arguments.pop(key) for key in ("pid", "tid") if key in arguments}
+    return {"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 1, **place, "args": arguments}
+
+
+@pytest.mark.parametrize(
+    ("event", "stream"),
+    [
+        ({"stream": 7, "tid": 3}, 7),
+        ({"tid": "stream 7"}, 7),
+        ({"tid": "Stream 20"}, 20),
+        ({"sycl queue": 64, "l0 queue": "0x000055d08b8fc138", "tid": 0}, 64),
+        ({"sycl queue": 2**64 - 1, "tid": 3}, 3),  # PTI's number for no queue
+        ({"l0 queue": "0x000055d08b8fc138", "tid": "queue"}, 0x55D08B8FC138),
+        ({"stream": 108, "tid": 3774}, 108),
+        ({}, -1),
+    ],
+)
+def test_a_queue_is_a_stream(event: dict[str, Any], stream: int) -> None:
+    assert list(_from_events(_device_event(**event)).device_events["stream"]) == [stream]
+
+
+def _label(pid: int | str, label: str) -> dict[str, Any]:
+    return {"ph": "M", "name": "process_labels", "pid": pid, "tid": 0, "args": {"labels": label}}
+
+
+@pytest.mark.parametrize(
+    ("event", "label", "device"),
+    [
+        ({"device": 3, "pid": 900}, "GPU 5", 3),
+        ({"pid": 900}, "NPU 5", 5),
+        ({"pid": 17}, "MTIA 17", 17),
+        ({"pid": 2}, "CPU", 2),
+        ({"pid": "GPU 2"}, "", 2),
+        ({"pid": ""}, "CPU", -1),
+    ],
+)
+def test_a_device_is_the_one_that_its_rows_are_labelled_with(
+    event: dict[str, Any], label: str, device: int
+) -> None:
+    trace = _from_events(_label(event["pid"], label), _device_event(**event))
+    assert list(trace.device_events["device"]) == [device]
+
+
+def test_ids_and_handles_in_hexadecimal_are_numbers() -> None:
+    trace = _from_events(
+        _device_event(correlation="0x10"),
+        _device_event(correlation="0xFFFFFFFFFFFFFFFF"),  # beyond 63 bits
+        _device_event(correlation="0xyz"),
+        _device_event(correlation="0x"),
+    )
+    assert list(trace.device_events["correlation"]) == [16, -1, -1, -1]
+
+
+LAYERED = 700
+"""The process of the operators; CANN numbers its own rows of it, and the device's, from that."""
+CANN = LAYERED << 10 | 7 << 5 | 31
+HARDWARE = LAYERED << 10 | 13 << 5 | 2
+
+
+def _ascend(**more: Any) -> dict[str, Any]:
+    return {"ph": "X", "tid": 9, "ts": "100.250", "dur": 5.5, **more}
+
+
+def test_ascends_layers_are_one_process_and_share_their_connections() -> None:
+    task = {"Task Type": "AI_CORE", "Physic Stream Id": 4, "connection_id": 31}
+    trace = _from_events(
+        _ascend(cat="cpu_op", name="aten::mm", pid=LAYERED),
+        _ascend(name="Node@launch", pid=CANN, ts="101.000", dur=1, args={"connection_id": 31}),
+        _ascend(name="MatMulV2", pid=HARDWARE, tid=4, ts="110.125", args=task),
+        _ascend(name="Add", pid=HARDWARE, tid=4, args=task | {"connection_id": 2**32 - 1}),
+    )
+    assert trace.dialect.name == "npu"
+    (call,) = trace.runtime_calls.to_dict("records")
+    assert call["thread"] == trace.host_calls["thread"][0] == f"{LAYERED}/9"
+    assert list(trace.device_events["name"]) == ["Add", "MatMulV2"]
+    assert list(trace.device_events["correlation"]) == [-1, call["correlation"]]
+    assert list(trace.device_events["device"]) == [2, 2]
+    assert list(trace.device_events["start_ns"]) == [0, 9_875]
+
+
+@pytest.mark.parametrize(
+    ("dims", "types", "expected"),
+    [
+        ([[2, 3], []], ["float", ""], ("[[2,3],[]]", '["float",""]')),
+        (
+            "32,64;\r\n64, 8",
+            "float;\r\nc10::BFloat16",
+            ("[[32,64],[64,8]]", '["float","c10::BFloat16"]'),
+        ),
+        ("32;", "float;", ("[[32],[]]", '["float",""]')),
+        ("a,b;3", "float", ('["a,b",[3]]', '["float"]')),
+        ("9" * 5000, "int", (f'["{"9" * 5000}"]', '["int"]')),
+    ],
+)
+def test_shapes_are_lists_however_they_were_written(
+    dims: Any, types: Any, expected: tuple[str, str]
+) -> None:
+    rows: list[list[Any]] = [
+        ["cpu_op", "aten::mm", 0, 5, {"Input Dims": dims, "Input type": types}],
+        ["cpu_op", "aten::add", 6, 5],
+    ]
+    mm, add = trace_of(rows).host_calls[["input_dims", "input_types"]].to_numpy().tolist()
+    assert tuple(mm) == expected
+    assert [pd.isna(text) for text in add] == [True, True]
+
+
+def test_shapes_written_in_two_ways_are_the_same() -> None:
+    rows: list[list[Any]] = [
+        ["cpu_op", "aten::mm", 0, 5, {"Input Dims": "2, 3"}],
+        ["cpu_op", "aten::mm", 6, 5, {"Input Dims": "2,3"}],
+    ]
+    assert list(trace_of(rows).host_calls["input_dims"].cat.categories) == ["[[2,3]]"]
+
+
+@pytest.mark.parametrize("phase", [{}, {"ph": "X", "dur": 12_000}])
+@pytest.mark.parametrize("category", ["cpu_instant_event", "cpu_op", ""])
+def test_an_allocation_is_one_with_a_duration_or_without(
+    category: str, phase: dict[str, Any]
+) -> None:
+    # torch 2.13's Python exporter gives it a duration, which means nothing
+    arguments = {"Bytes": 64, "Device Type": 12, "Device Id": 1, "Addr": "0x7f00"}
+    event = {"ph": "i", "cat": category, "name": "[memory]", "ts": 3, "args": arguments} | phase
+    trace = _from_events(event, {"ph": "X", "cat": "cpu_op", "name": "a", "ts": 1, "dur": 9})
+    (found,) = trace.memory.to_dict("records")
+    assert (found["bytes"], found["device_type"], found["device"]) == (64, "XPU", 1)
+    assert (found["start_ns"], found["address"]) == (2 * US, 0x7F00)
+    assert list(trace.host_calls["name"]) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [(0, "CPU"), (6, "HIP"), (15, "HPU"), (19, "MTIA"), (20, "PrivateUse1"), (77, "type 77")],
+)
+def test_whose_memory_it_is_has_a_name(code: int, name: str) -> None:
+    rows: list[list[Any]] = [["cpu_instant_event", "[memory]", 0, None, {"Device Type": code}]]
+    assert list(trace_of(rows).memory["device_type"]) == [name]

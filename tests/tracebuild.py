@@ -10,7 +10,8 @@ A row is `[category, name, start_us, dur_us]`, or the same with a mapping behind
 
 Host rows stand on one process and thread, device rows on device 0 and stream 7. In the mapping
 `pid`, `tid`, `ph`, `id`, `bp` and `s` are the event's own; `device` and `stream` place a device
-row; everything is an argument. The old categories (`Operator`, `Kernel`, ...) are known too.
+row; everything is an argument. An empty category is none. The old categories (`Operator`,
+`Kernel`, ...) are known too.
 
 A whole trace is `document(rows=...)`, or `document(schedule=...)` for a simulated device (see
 `synthesis`). A rule's case in YAML holds either, under `trace:` or `schedule:`.
@@ -90,6 +91,8 @@ def _event(
     event: Event = (
         {"ph": "i", "cat": category, "s": "t"} if is_instant else {"ph": "X", "cat": category}
     )
+    if not category:
+        del event["cat"]
     event |= {"name": name, **_place(category, given), "ts": _time(category, start_us)}
     if dur_us is not None:
         event["dur"] = _time(category, dur_us)

@@ -65,7 +65,7 @@ def test_the_sentence(rows: list[list[Any]], sentence: str) -> None:
 
 def test_a_device_is_called_what_its_users_call_it() -> None:
     unknown = said(*steps(1000), ["kernel", "gemm", 0, 400])
-    assert "The device is busy 40.0 %." in unknown
+    assert "The accelerator is busy 40.0 %." in unknown
 
 
 def test_a_simulated_training_is_summed_up() -> None:

@@ -2,13 +2,15 @@
 
 A dialect says which events are what kind, how collectives, launches, waits and allocator calls
 are named, and which words a user of that vendor expects. Nothing outside this package names a
-vendor. `detect` picks the dialect by its signature over `category/name`.
+vendor. `detect` picks the dialect by its signature over `category/name`, `argument/key` and
+`metadata/key`.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from types import MappingProxyType
@@ -67,23 +69,86 @@ CATEGORIES: Mapping[str, Kind] = MappingProxyType(
         "async": Kind.FLOW,
     }
 )
+UNKNOWN_VENDOR: tuple[tuple[re.Pattern[str], Kind], ...] = (
+    # as kineto names what its plugins record: `<vendor>_runtime`, `<vendor>_op`, …
+    (re.compile(r"_(?:runtime|driver)$"), Kind.RUNTIME_CALL),
+    (re.compile(r"^(?!cpu_|host_|user_|torch_|py)\w+_(?:op|kernel)$"), Kind.KERNEL),
+    (re.compile(r"_memcpy$"), Kind.COPY),
+    (re.compile(r"_memset$"), Kind.MEMORY_SET),
+    (re.compile(r"_sync$"), Kind.SYNCHRONIZATION),
+    (re.compile(r"_user_annotation$"), Kind.DEVICE_ANNOTATION),
+)
+"""Categories of vendors that are not known yet."""
+NO_CATEGORY: tuple[tuple[re.Pattern[str], Kind], ...] = (
+    # what torch.autograd.profiler_util.EventList.export_chrome_trace writes
+    (
+        re.compile(r"^(?:aten|prims?|c10d|torch|autograd|profiler|quantized|mkldnn)::"),
+        Kind.OPERATOR,
+    ),
+    (re.compile(r"^\w+Backward\d*$"), Kind.OPERATOR),
+    (re.compile(r"^nn\.Module: |^\S.*\(\d+\): \S"), Kind.PYTHON_CALL),
+)
+"""Names of events that have no category."""
+BARE_EXPORT_PROCESS = "CPU functions"
+"""The process of every event in such an export; what its name does not tell is an annotation."""
 ANNOTATION_NAME = re.compile(
     r"ProfilerStep\s*#|enumerate\(Data(?:Loader|Pipe)\)#|Optimizer\.(?:step|zero_grad)#"
     r"|DataParallel\.forward|DistributedDataParallel\.forward|\[pl\]\["
 )
 """Names that torch 1.8 filed under `Operator` and later versions file as annotations."""
-LAUNCH_NAME = re.compile(r"LaunchKernel|GraphLaunch|LaunchCooperative")
-GRAPH_LAUNCH_NAME = re.compile(r"GraphLaunch")
-GRAPH_CAPTURE_NAME = re.compile(r"StreamBeginCapture")
+LAUNCH_NAME = re.compile(
+    # one of them a launch: not the calls of the layers below it
+    r"(?<!Append)(?<!aclrt)LaunchKernel|GraphLaunch|LaunchCooperative"
+    r"|^(?:ur|pi|piext)Enqueue(?:Cooperative)?KernelLaunch|^urCommandBufferEnqueue"
+    r"|^Node@launch|^runFunction\b|^AscendCL@aclmdlRIExecute"
+)
+GRAPH_LAUNCH_NAME = re.compile(r"GraphLaunch|^urCommandBufferEnqueue|aclmdlRIExecute")
+GRAPH_CAPTURE_NAME = re.compile(r"StreamBeginCapture|aclmdlRICaptureBegin")
 COLLECTIVE_NAME = (
-    r"^nccl|ncclDevKernel|ncclKernel|rccl|oneccl|hccl|cross_device_reduce|multimem_all"
+    r"^nccl|ncclDevKernel|ncclKernel|rccl|oneccl|xccl|hccl|^hcom|cross_device_reduce|multimem_all"
     r"|(?:one|two)_shot_all_reduce|symm_mem"
 )
 SYNCHRONIZE_NAME = r"(?:Stream|Device|Event|Ctx)Synchronize$"
 MEMORY_DEVICES: Mapping[int, str] = MappingProxyType(
     # c10::DeviceType (c10/core/DeviceType.h); 2021 traces use 0 and 1 alike
-    {0: "CPU", 1: "CUDA", 6: "HIP", 12: "XPU", 13: "MPS", 19: "MTIA", 20: "PrivateUse1"}
+    {
+        0: "CPU",
+        1: "CUDA",
+        2: "MKLDNN",
+        3: "OpenGL",
+        4: "OpenCL",
+        5: "IDEEP",
+        6: "HIP",
+        7: "FPGA",
+        8: "MAIA",
+        9: "XLA",
+        10: "Vulkan",
+        11: "Metal",
+        12: "XPU",
+        13: "MPS",
+        14: "Meta",
+        15: "HPU",
+        16: "VE",
+        17: "Lazy",
+        18: "IPU",
+        19: "MTIA",
+        20: "PrivateUse1",
+    }
 )
+NameKinds = Sequence[tuple[re.Pattern[str], Kind]]
+"""What an event is whose name or value a pattern finds; the first that does counts."""
+
+
+TERMS: Mapping[str, str] = MappingProxyType(
+    {
+        "module": "torch's module for the device, and what `.to()` takes: `cuda`",
+        "activity": "the profiler's activity that records it: `ProfilerActivity.CUDA`",
+        "collectives": "the library of its collectives: `NCCL`",
+        "graph": "what replays recorded launches: `CUDA graph`",
+        "multiprocessor": "the unit that blocks run on: `SM`",
+    }
+)
+"""What each of a dialect's words is. A vendor that has no such thing leaves it out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +160,17 @@ class Dialect:
     """What the vendor's users call the device: `GPU`, `XPU`."""
     vendor: str
     signature: re.Pattern[str]
-    """Matched against `category/name` of the host's calls and against `metadata/key`."""
+    """Matched against `category/name` of the host's calls, `argument/key` and `metadata/key`."""
+    kinds: Mapping[str, NameKinds] = field(default_factory=lambda: MappingProxyType({}))
+    """By category in lower case, `""` for none: kinds that the vendor's names tell."""
+    argument_kinds: Mapping[str, NameKinds] = field(default_factory=lambda: MappingProxyType({}))
+    """By argument: kinds that its values tell, of events whose category and name tell none."""
+    layer_bits: int = 0
+    """Bits by which a process id is shifted to number a layer of that process and its device."""
+    device_bits: int = 0
+    """The lowest of them: the device's number, where no argument and no label has it."""
+    operator_flow: str = ""
+    """Category of the flows from operators to what they launched from another thread."""
     collective: re.Pattern[str] = re.compile(COLLECTIVE_NAME, re.IGNORECASE)
     blocking_call: re.Pattern[str] = re.compile(SYNCHRONIZE_NAME)
     """Calls that return only when the device has caught up, whatever they copy."""
@@ -111,31 +186,65 @@ class Dialect:
     """Whether kernels carry `blocks per SM` and `est. achieved occupancy %`."""
     memory_device_types: frozenset[int] = frozenset()
     terms: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Words that advice mentions, by `TERMS`."""
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """Named things that advice mentions: `devices` is what makes a device visible, and so on."""
+    """Variables that advice mentions: `devices` is what makes a device visible."""
 
 
 def kind_of(category: str, name: str) -> Kind:
     """Return what an event of this category and name is."""
+    if name == "[memory]":
+        return Kind.MEMORY  # whatever it is filed under, and with a duration or without
     lowered = category.lower()
-    kind = CATEGORIES.get(lowered, Kind.OTHER)
-    if kind is Kind.OTHER and lowered.endswith(("_runtime", "_driver")):
-        return Kind.RUNTIME_CALL  # a vendor that is not known yet
-    if kind is Kind.OPERATOR and ANNOTATION_NAME.match(name):
+    kind = _found(_kinds_by_name().get(lowered, ()), name) or CATEGORIES.get(lowered)
+    if (kind is Kind.OPERATOR or not lowered) and ANNOTATION_NAME.match(name):
         return Kind.ANNOTATION
-    if kind is Kind.OTHER and name == "[memory]":
-        return Kind.MEMORY
-    return kind
+    if kind is None:
+        kind = _found(UNKNOWN_VENDOR, lowered) if lowered else _found(NO_CATEGORY, name)
+    return kind or Kind.OTHER
 
 
-def all_dialects() -> dict[str, Dialect]:
+def kind_of_argument(key: str, value: str) -> Kind:
+    """Return what an event is that has this argument, where nothing else tells."""
+    return _found(_kinds_by_argument()[key], value) or Kind.OTHER
+
+
+def telling_arguments() -> Iterable[str]:
+    """Return the arguments whose values tell what an event is."""
+    return _kinds_by_argument().keys()
+
+
+def _found(patterns: NameKinds, text: str) -> Kind | None:
+    return next((kind for pattern, kind in patterns if pattern.search(text)), None)
+
+
+@cache
+def _kinds_by_name() -> Mapping[str, NameKinds]:
+    return _joined(dialect.kinds for dialect in all_dialects().values())
+
+
+@cache
+def _kinds_by_argument() -> Mapping[str, NameKinds]:
+    return _joined(dialect.argument_kinds for dialect in all_dialects().values())
+
+
+def _joined(mappings: Iterable[Mapping[str, NameKinds]]) -> Mapping[str, NameKinds]:
+    together: dict[str, list[tuple[re.Pattern[str], Kind]]] = {}
+    for mapping in mappings:
+        for key, patterns in mapping.items():
+            together.setdefault(key, []).extend(patterns)
+    return together
+
+
+@cache
+def all_dialects() -> Mapping[str, Dialect]:
     """Return every dialect in this folder by its name."""
     names = sorted(module.name for module in iter_modules(__path__))
     return {name: import_module(f"{__name__}.{name}").DIALECT for name in names}
 
 
 def detect(signs: Iterable[str], *, has_device: bool) -> Dialect:
-    """Return the dialect that most of `signs` (`category/name`, `metadata/key`) speak.
+    """Return the dialect that most of `signs` (see `Dialect.signature`) speak.
 
     Without a sign, a trace with device events is read with generic names, one without as CPU.
     """

@@ -1,6 +1,7 @@
 """NVIDIA: CUPTI's words."""
 
 import re
+from types import MappingProxyType
 
 from stepscope.dialects import Dialect
 
@@ -26,4 +27,14 @@ DIALECT = Dialect(
     tells_pageable=True,
     tells_occupancy=True,
     memory_device_types=frozenset({1}),
+    terms=MappingProxyType(
+        {
+            "module": "cuda",
+            "activity": "ProfilerActivity.CUDA",
+            "collectives": "NCCL",
+            "graph": "CUDA graph",
+            "multiprocessor": "SM",
+        }
+    ),
+    environment=MappingProxyType({"devices": "CUDA_VISIBLE_DEVICES"}),
 )

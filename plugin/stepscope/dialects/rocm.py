@@ -1,6 +1,7 @@
 """AMD: roctracer's and HIP's words. Kineto files HIP calls under CUDA's categories."""
 
 import re
+from types import MappingProxyType
 
 from stepscope.dialects import Dialect
 
@@ -21,4 +22,14 @@ DIALECT = Dialect(
     ),
     matrix_unit="Matrix Core",
     memory_device_types=frozenset({1, 6}),
+    terms=MappingProxyType(
+        {
+            "module": "cuda",
+            "activity": "ProfilerActivity.CUDA",
+            "collectives": "RCCL",
+            "graph": "HIP graph",
+            "multiprocessor": "CU",
+        }
+    ),
+    environment=MappingProxyType({"devices": "HIP_VISIBLE_DEVICES"}),
 )

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from stepscope.dialects import Kind
 from stepscope.frames import Column, Schema, device_events
@@ -17,32 +18,48 @@ SCHEMA: Schema = (
     Column("bytes", "float64", "bytes", "Bytes copied; NaN where not recorded."),
 )
 DIRECTION = re.compile(
-    r"(HtoD|DtoH|DtoD|PtoP|HtoH)|(HostToDevice|DeviceToHost|DeviceToDevice)", re.I
+    r"(?P<from>[HDP])to(?P<to>[HDP])"
+    r"|(?P<from_long>host|device)[ _]?to[ _]?(?P<to_long>host|device)"
+    # Intel's: Memory is the host's too, but not from SYCL's allocator; Shared may be either's
+    r"|\b(?P<from_short>[MHDS])2(?P<to_short>[MHDS])\b",
+    re.IGNORECASE,
 )
-LONG = {"hosttodevice": "HtoD", "devicetohost": "DtoH", "devicetodevice": "DtoD"}
+TOLD_BY = ("direction", "operation")
+"""Arguments that say it where the name does not (MTIA, Ascend)."""
+SIZES = ("bytes", "size", "size(B)", "dataSize(B)")
 DIRECTIONS = ("HtoD", "DtoH", "DtoD", "PtoP", "HtoH", "other")
+UNTOLD = DIRECTIONS.index("other")
 
 
-def direction(name: str) -> str:
+def direction(text: str) -> str:
     """Return a copy's direction from its name (`Memcpy HtoD (Pageable -> Device)`)."""
-    match = DIRECTION.search(name)
+    match = DIRECTION.search(text)
     if match is None:
         return "other"
-    return match[1] or LONG[match[2].lower()]
+    origin, target = (part[0].upper().replace("M", "H") for part in match.groups() if part)
+    found = f"{origin}to{target}"
+    return found if found in DIRECTIONS else "other"
 
 
 def build(source: Source, events: pd.DataFrame) -> pd.DataFrame:
     """Return the copies among the device events, in `SCHEMA` columns."""
     copies = events[events["kind"] == int(Kind.COPY)].reset_index(drop=True)
     rows = copies["event"].to_numpy()
-    names = copies["name"].cat
-    texts = [str(name) for name in names.categories]
-    which = np.array([DIRECTIONS.index(direction(text)) for text in texts] + [5])
-    codes = names.codes.to_numpy()
+    told = [copies["name"].array, *(source.label(key, rows) for key in TOLD_BY)]
+    which = _directions(told[0])
+    size = np.full(len(rows), np.nan)
+    for column in told[1:]:
+        which = np.where(which == UNTOLD, _directions(column), which)
+    for key in SIZES:
+        size = np.where(np.isnan(size), source.number(key, rows), size)
     return copies.assign(
-        direction=pd.Categorical.from_codes(
-            which[codes], categories=pd.Index(DIRECTIONS, dtype=object)
-        ),
+        direction=pd.Categorical.from_codes(which, categories=pd.Index(DIRECTIONS, dtype=object)),
         is_pageable=named(copies["name"], lambda name: "Pageable" in name),
-        bytes=source.number("bytes", rows),
+        bytes=size,
     )
+
+
+def _directions(texts: pd.Categorical) -> NDArray[np.int64]:
+    """Return, for each text, its direction's place in `DIRECTIONS`."""
+    found = [DIRECTIONS.index(direction(str(text))) for text in texts.categories]
+    return np.asarray(np.array([*found, UNTOLD], dtype=np.int64)[texts.codes])

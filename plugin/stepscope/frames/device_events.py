@@ -10,13 +10,15 @@ from stepscope.frames import TIMING, Column, Schema
 from stepscope.frames.naming import named
 from stepscope.frames.source import Rows, Source
 
+PROCESS_LABEL = re.compile(r"^[A-Za-z]+ (\d{1,18})$")
+"""How profilers label a device's rows: `GPU 0`, `NPU 3`."""
 MOST_DIGITS = 18
 """What any int64 holds; no device, stream or process has a longer number."""
 SCHEMA: Schema = (
     *TIMING,
     Column("kind", "int8", "", "`dialects.Kind`: KERNEL, COPY or MEMORY_SET."),
     Column("device", "int64", "id", "The device's number as the trace has it."),
-    Column("stream", "int64", "id", "The stream (queue) on that device; -1 where not recorded."),
+    Column("stream", "int64", "id", "The stream, or queue, on that device; -1: not recorded."),
     Column("correlation", "int64", "id", "Shared with the host call that launched it; -1: none."),
     Column("is_collective", "bool", "", "True for kernels of NCCL, RCCL and the like."),
 )
@@ -35,21 +37,42 @@ def build(source: Source) -> pd.DataFrame:
             "kind": kind,
             "device": _device(source, rows),
             "stream": _stream(source, rows),
-            "correlation": source.whole("correlation", rows),
+            "correlation": source.correlation(rows),
             "is_collective": is_collective & is_kernel,
         }
     )
 
 
 def _device(source: Source, rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the `device` argument, else the process id, which kineto sets to the device."""
+    """Return the `device` argument, else what the process is labelled, else the process id."""
+    processes = source.columns.pid[rows]
+    number = _digits(source, processes)
+    if bits := source.dialect.device_bits:
+        is_layer = number >> source.dialect.layer_bits > 0
+        number = np.where(is_layer, number & (1 << bits) - 1, number)
+    for process, labelled in _labelled_processes(source).items():
+        number[processes == process] = labelled
     device = source.whole("device", rows)
-    return np.where(device >= 0, device, _digits(source, source.columns.pid[rows]))
+    return np.where(device >= 0, device, number)
+
+
+def _labelled_processes(source: Source) -> dict[int, int]:
+    """Return the device's number of each process (as a code) whose label says it."""
+    columns = source.columns
+    labels = columns.arguments.get("labels")
+    if labels is None or labels.texts is None:
+        return {}
+    matches = [PROCESS_LABEL.match(text) for text in labels.texts]
+    pairs = zip(columns.pid[labels.rows].tolist(), labels.values.tolist(), strict=True)
+    return {process: int(m[1]) for process, label in pairs if (m := matches[label])}
 
 
 def _stream(source: Source, rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    stream = source.whole("stream", rows)
-    return np.where(stream >= 0, stream, _digits(source, source.columns.tid[rows]))
+    """Return the stream, else the queue, else the row's number in the trace, else a handle."""
+    found = source.whole("stream", rows)
+    found = np.where(found >= 0, found, source.whole("sycl queue", rows))
+    found = np.where(found >= 0, found, _digits(source, source.columns.tid[rows]))
+    return np.where(found >= 0, found, source.whole("l0 queue", rows))
 
 
 def _digits(

@@ -3,6 +3,11 @@
 `frames.operators` and `frames.annotations` are its two halves.
 """
 
+import json
+import re
+from collections.abc import Callable
+
+import numpy as np
 import pandas as pd
 
 from stepscope import call_tree
@@ -24,6 +29,7 @@ HIDDEN_NAMES = frozenset(
         "aten::_version",
     }
 )
+SHAPE = re.compile(r"(?:\d{1,18}(?: ?, ?\d{1,18})*)?", re.ASCII)
 SCHEMA: Schema = (
     *TIMING,
     THREAD,
@@ -57,10 +63,33 @@ def build(source: Source) -> pd.DataFrame:
             "parent": nesting.parent,
             "depth": nesting.depth,
             "self_ns": nesting.self_ns,
-            "input_dims": source.label("Input Dims", rows, "Input dims"),
-            "input_types": source.label("Input type", rows),
+            "input_dims": _as_lists(source.label("Input Dims", rows, "Input dims"), _shape),
+            "input_types": _as_lists(source.label("Input type", rows), str),
             "concrete_inputs": source.label("Concrete Inputs", rows),
             "sequence_number": source.whole("Sequence number", rows),
             "call_stack": source.label("Call stack", rows),
         }
     )
+
+
+def _as_lists(texts: pd.Categorical, item: Callable[[str], object]) -> pd.Categorical:
+    """Return texts as JSON; torch_npu parts inputs by semicolons: `32,64;64,8`, `float;float`."""
+    if all(str(text).startswith("[") for text in texts.categories):
+        return texts
+    lists = np.array([_as_list(str(text), item) for text in texts.categories], dtype=object)
+    distinct, place = np.unique(lists, return_inverse=True)
+    codes = np.append(place, -1)[texts.codes]
+    return pd.Categorical.from_codes(codes, categories=pd.Index(distinct, dtype=object))
+
+
+def _as_list(text: str, item: Callable[[str], object]) -> str:
+    if text.startswith("["):
+        return text
+    return json.dumps([item(part.strip()) for part in text.split(";")], separators=(",", ":"))
+
+
+def _shape(text: str) -> list[int] | str:
+    """Return one input's shape; what is none stays text."""
+    if not SHAPE.fullmatch(text):
+        return text
+    return [int(size) for size in text.split(",") if size.strip()]

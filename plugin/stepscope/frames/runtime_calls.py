@@ -20,6 +20,6 @@ def build(source: Source) -> pd.DataFrame:
         {
             **source.timing(rows),
             "thread": source.thread(rows),
-            "correlation": source.whole("correlation", rows),
+            "correlation": source.correlation(rows),
         }
     )

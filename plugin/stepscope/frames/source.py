@@ -10,14 +10,25 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.dialects import Dialect, Kind, detect, kind_of
+from stepscope.dialects import (
+    BARE_EXPORT_PROCESS,
+    Dialect,
+    Kind,
+    detect,
+    kind_of,
+    kind_of_argument,
+    telling_arguments,
+)
 from stepscope.ingest import ArgumentColumn, EventColumns
-from stepscope.ingest.columns import MISSING, NO_TIME
+from stepscope.ingest.columns import MISSING
+from stepscope.ingest.exact import NO_TIME
 
 Rows = NDArray[np.int64]
 DEVICE_KINDS = (Kind.KERNEL, Kind.COPY, Kind.MEMORY_SET)
-TIMELESS_PHASES = frozenset({"M"})
+COMPLETE_PHASE, METADATA_PHASE = "X", "M"
 INSTANT_KINDS = frozenset({Kind.MEMORY})
+NO_CONNECTION = 2**32 - 1
+"""What msprof writes where a task has no call."""
 SIGNS_LOOKED_AT = 4096
 """Distinct `category/name` pairs that are looked at for a vendor's signature: more than enough."""
 
@@ -37,25 +48,39 @@ class Source:
         return np.asarray((stamp_ns == 0) & (self.columns.duration_ns <= 0))
 
     @cached_property
-    def threads(self) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    def threads(self) -> tuple[NDArray[np.int32], tuple[str, ...]]:
         """Each event's thread as an index, and the threads' names `pid/tid`."""
         columns = self.columns
-        key = columns.pid.astype(np.int64) << 32 | columns.tid.astype(np.int64) & 0xFFFFFFFF
-        distinct, index = np.unique(key, return_inverse=True)
+        key = self._processes().astype(np.int64) << 32 | columns.tid.astype(np.int64) & 0xFFFFFFFF
+        index, distinct = pd.factorize(key, sort=True)
         strings = columns.strings
         names = [
             f"{strings[pid] if pid >= 0 else ''}/{strings[tid] if tid < len(strings) else ''}"
-            for pid, tid in ((int(k) >> 32, int(k) & 0xFFFFFFFF) for k in distinct)
+            for pid, tid in ((k >> 32, k & 0xFFFFFFFF) for k in distinct.tolist())
         ]
-        return index.astype(np.int64), _told_apart(names)
+        return index.astype(np.int32), _told_apart(names)
+
+    def _processes(self) -> NDArray[np.int32]:
+        """Return each event's process; a vendor's layers of a process are that process."""
+        pid, strings, bits = self.columns.pid, self.columns.strings, self.dialect.layer_bits
+        if not bits:
+            return pid
+        used = {strings[code]: code for code in np.unique(pid[pid >= 0]).tolist()}
+        real = np.arange(-1, len(strings), dtype=np.int32)
+        for text, code in used.items():
+            real[code + 1] = used.get(str(_as_whole(text) >> bits), code)
+        return real[pid + 1]
 
     def rows(self, *kinds: Kind) -> Rows:
         """Return the events of these kinds that have a time, in the order they began."""
-        wanted = np.isin(self.kinds, [int(kind) for kind in kinds])
-        timed = wanted & (self.columns.start_ns != NO_TIME)
+        wanted = np.zeros(len(self.kinds), dtype=bool)
+        for kind in kinds:
+            wanted |= self.kinds == int(kind)
+        wanted &= self.columns.start_ns != NO_TIME
         if not INSTANT_KINDS.intersection(kinds):
-            timed &= (self.columns.duration_ns != NO_TIME) & ~self.is_lost
-        rows = np.flatnonzero(timed)
+            wanted &= self.columns.duration_ns != NO_TIME
+            wanted &= ~self.is_lost
+        rows = np.flatnonzero(wanted)
         return rows[np.argsort(self.columns.start_ns[rows], kind="stable")]
 
     def timing(self, rows: Rows) -> dict[str, Any]:
@@ -86,7 +111,7 @@ class Source:
         column = self._argument(key, *aliases)
         if column is None:
             return _categorical(np.full(len(rows), MISSING, dtype=np.int32), ())
-        at, has = _places(column, rows)
+        at, has = self._places(column, rows)
         texts, codes = column.texts, column.values
         if texts is None:
             distinct, codes = np.unique(column.values, return_inverse=True)
@@ -99,7 +124,7 @@ class Source:
         found = np.full(len(rows), np.nan)
         if column is None:
             return found
-        at, has = _places(column, rows)
+        at, has = self._places(column, rows)
         values = column.values
         if column.texts is not None:
             parsed = np.array([_as_number(text) for text in column.texts])
@@ -110,20 +135,36 @@ class Source:
     def whole(self, key: str, rows: Rows, *aliases: str) -> NDArray[np.int64]:
         """Return an argument as int64, exact to 63 bits; -1 where there is none."""
         column = self._argument(key, *aliases)
-        if column is not None and column.values.dtype == np.int64:
-            at, has = _places(column, rows)
-            return np.where(has, column.values[at], MISSING)
-        if column is not None and column.texts is not None:
-            at, has = _places(column, rows)
-            parsed = np.array([_as_whole(text) for text in column.texts], dtype=np.int64)
-            return np.where(has, parsed[column.values[at]], MISSING)
+        if column is not None and column.values.dtype.kind == "i":
+            values = column.values
+            if column.texts is not None:
+                parsed = np.array([_as_whole(text) for text in column.texts], dtype=np.int64)
+                values = parsed[column.values]
+            at, has = self._places(column, rows)
+            found = np.full(len(rows), MISSING, dtype=np.int64)
+            np.copyto(found, values[at], where=has)
+            return found
         values = self.number(key, rows, *aliases)
         fits = np.abs(values) < 2.0**63
         return np.where(fits, values, MISSING).astype(np.int64)
 
+    def correlation(self, rows: Rows) -> NDArray[np.int64]:
+        """Return what host call and device event share, -1 where there is none."""
+        shared = self.whole("correlation", rows, "connection_id")
+        return np.where(shared == NO_CONNECTION, MISSING, shared)
+
     def has(self, key: str, *aliases: str) -> bool:
         """Tell whether any event has this argument."""
         return self._argument(key, *aliases) is not None
+
+    def _places(
+        self, column: ArgumentColumn, rows: Rows
+    ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+        """Return where in the column each event's value is, and whether it has one."""
+        place = np.full(len(self.columns), MISSING, dtype=np.int32)
+        place[column.rows] = np.arange(len(column.rows), dtype=np.int32)
+        at = place[rows]
+        return at, at != MISSING
 
     def _argument(self, *keys: str) -> ArgumentColumn | None:
         for key in keys:
@@ -141,12 +182,6 @@ def source(columns: EventColumns) -> Source:
     )
 
 
-def _pairs(columns: EventColumns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    key = (columns.category.astype(np.int64) + 1) << 32 | columns.name.astype(np.int64) + 1
-    distinct, index = np.unique(key, return_inverse=True)
-    return distinct, index
-
-
 def _pair(columns: EventColumns, key: int) -> tuple[str, str]:
     category, name = (key >> 32) - 1, (key & 0xFFFFFFFF) - 1
     strings = columns.strings
@@ -154,15 +189,44 @@ def _pair(columns: EventColumns, key: int) -> tuple[str, str]:
 
 
 def _kinds(columns: EventColumns) -> NDArray[np.int8]:
-    distinct, index = _pairs(columns)
-    of_pair = np.array([kind_of(*_pair(columns, int(key))) for key in distinct], dtype=np.int8)
-    kinds = of_pair[index] if len(of_pair) else np.zeros(0, dtype=np.int8)
-    timeless = [i for i, text in enumerate(columns.strings) if text in TIMELESS_PHASES]
-    kinds[np.isin(columns.phase, timeless)] = int(Kind.OTHER)
-    is_flow = kinds == int(Kind.FLOW)
-    complete = {text: i for i, text in enumerate(columns.strings)}.get("X", MISSING - 1)
-    kinds[is_flow & (columns.phase == complete)] = int(Kind.OTHER)
+    key = (columns.category.astype(np.int64) + 1) << 32 | columns.name.astype(np.int64) + 1
+    index, distinct = pd.factorize(key)
+    of_pair = [kind_of(*_pair(columns, pair)) for pair in distinct.tolist()]
+    kinds = np.array(of_pair, dtype=np.int8)[index]
+    kinds[columns.phase == _code(columns, METADATA_PHASE)] = int(Kind.OTHER)
+    is_complete = columns.phase == _code(columns, COMPLETE_PHASE)
+    kinds[is_complete & (kinds == int(Kind.FLOW))] = int(Kind.OTHER)
+    _tell_what_is_filed_nowhere(columns, kinds)
     return kinds
+
+
+def _tell_what_is_filed_nowhere(columns: EventColumns, kinds: NDArray[np.int8]) -> None:
+    """Fill in the kinds of events without a category that arguments or their process tell."""
+    is_complete = columns.phase == _code(columns, COMPLETE_PHASE)
+    untold = is_complete & (kinds == int(Kind.OTHER)) & _is_filed_nowhere(columns)
+    if not untold.any():
+        return
+    kinds[untold & (columns.pid == _code(columns, BARE_EXPORT_PROCESS))] = int(Kind.ANNOTATION)
+    for key in telling_arguments():
+        column = columns.arguments.get(key)
+        if column is None or column.texts is None:
+            continue
+        told = np.array([kind_of_argument(key, text) for text in column.texts], dtype=np.int8)
+        wanted = untold[column.rows]
+        kinds[column.rows[wanted]] = told[column.values[wanted]]
+
+
+def _is_filed_nowhere(columns: EventColumns) -> NDArray[np.bool_]:
+    """Tell which events have no category, or an empty one."""
+    return np.asarray((columns.category < 0) | (columns.category == _code(columns, "")))
+
+
+def _code(columns: EventColumns, text: str) -> int:
+    """Return a text's code, or one that no event has."""
+    try:
+        return columns.strings.index(text)
+    except ValueError:
+        return MISSING - 1
 
 
 def _signs(columns: EventColumns, kinds: NDArray[np.int8]) -> list[str]:
@@ -171,8 +235,9 @@ def _signs(columns: EventColumns, kinds: NDArray[np.int8]) -> list[str]:
         (int(columns.category[i]), int(columns.name[i]))
         for i in calls[:: max(1, len(calls) // SIGNS_LOOKED_AT)]
     }
-    strings = columns.strings
+    strings = (*columns.strings, "")  # -1, no category, is the last
     signs = [f"{strings[category]}/{strings[name]}" for category, name in pairs if name >= 0]
+    signs += [f"argument/{key}" for key in columns.arguments]
     return signs + [f"metadata/{key}" for key in columns.metadata]
 
 
@@ -192,29 +257,27 @@ def _told_apart(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _categorical(codes: NDArray[Any], texts: tuple[str, ...]) -> pd.Categorical:
-    used, index = np.unique(codes, return_inverse=True)
-    present = used[used >= 0]
-    shift = len(used) - len(present)  # 1 where some are missing: np.unique puts -1 first
-    categories = pd.Index([texts[code] for code in present], dtype=object)
-    return pd.Categorical.from_codes(index - shift, categories=categories)
-
-
-def _places(column: ArgumentColumn, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    at = np.searchsorted(column.rows, rows)
-    at[at == len(column.rows)] = 0
-    return at, np.asarray(column.rows[at] == rows)
+    """Return codes as a categorical of the texts that occur, in their order."""
+    occurs = np.zeros(len(texts) + 1, dtype=bool)
+    occurs[codes] = True  # MISSING, -1, is the last
+    present = np.flatnonzero(occurs[:-1])
+    place = np.full(len(occurs), MISSING, dtype=np.int32)
+    place[present] = np.arange(len(present), dtype=np.int32)
+    categories = pd.Index([texts[code] for code in present.tolist()], dtype=object)
+    return pd.Categorical.from_codes(place[codes], categories=categories)
 
 
 _NUMBER = re.compile(r"^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*$")
 
 
 _WHOLE_NUMBER = re.compile(r"^\s*[-+]?\d{1,19}\s*$", re.ASCII)
+_HEXADECIMAL = re.compile(r"^\s*0x[0-9a-f]{1,16}\s*$", re.ASCII | re.IGNORECASE)
 
 
 def _as_whole(text: str) -> int:
     """Return a whole number without a detour over floats: some exporters write ids as text."""
-    if _WHOLE_NUMBER.match(text):
-        number = int(text)
+    if _WHOLE_NUMBER.match(text) or _HEXADECIMAL.match(text):
+        number = int(text, 0 if "x" in text.lower() else 10)
         return number if -(2**63) <= number < 2**63 else MISSING
     value = _as_number(text)
     return int(value) if abs(value) < 2**63 else MISSING

@@ -1,0 +1,32 @@
+"""Meta: MTIA's words.
+
+Known from one real trace (an inference of 2026 on ARTEMIS, in HolisticTraceAnalysis' test data),
+the rest from kineto's list of activities. `mtia_ccp_events` holds all that a device does: work,
+requests of its DMA engine, and waits for other streams, which are no work. `mtia_runtime` holds
+the host's calls and, on the device's own rows, `synchronize`: the same waits once more.
+`mtia_insight` and `mtia_counters` hold measurements. Copies say direction and `size` in arguments.
+"""
+
+import re
+from types import MappingProxyType
+
+from stepscope.dialects import Dialect, Kind
+
+DIALECT = Dialect(
+    name="mtia",
+    device="MTIA",
+    vendor="Meta",
+    signature=re.compile(r"^mtia_runtime/"),
+    kinds=MappingProxyType(
+        {
+            "mtia_ccp_events": (
+                (re.compile(r"^dma_request$"), Kind.COPY),
+                (re.compile(r"^event_(?:wait|record)$"), Kind.SYNCHRONIZATION),
+            ),
+            "mtia_runtime": ((re.compile(r"^synchronize$"), Kind.SYNCHRONIZATION),),
+        }
+    ),
+    blocking_call=re.compile(r"^synchronize(?:Stream|Device|Event)$"),
+    memory_device_types=frozenset({19}),
+    terms=MappingProxyType({"module": "mtia", "activity": "ProfilerActivity.MTIA"}),
+)

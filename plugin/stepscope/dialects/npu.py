@@ -1,0 +1,80 @@
+"""Huawei: Ascend's words, as torch_npu's profiler writes them to `trace_view.json`.
+
+Known from source and published excerpts of traces, from no whole trace: torch_npu
+`profiler/analysis` (host side, flows) and msprof `analysis/csrc/application/timeline` (CANN,
+device, collectives). A bare list of events. Operators are `cpu_op`; everything below comes without
+a category: CANN's calls as `AscendCL@…`, `Node@…`, told by their names; the device's tasks by their
+`Task Type`; collectives as `hcom_…` on rows of their own. Stamps are text, in microseconds. Calls
+and tasks share a `connection_id`. A layer's process id is the real one, shifted by 10 bits, with
+the layer's and the device's number below. With the task queue, as is the default, operators hand
+their launches to another thread: flows `async_npu` lead from operator to task.
+
+Traces of other devices that are filed under PrivateUse1 (`privateuse1_runtime`) are read with
+generic names.
+"""
+
+import re
+from types import MappingProxyType
+
+from stepscope.dialects import Dialect, Kind
+
+DIALECT = Dialect(
+    name="npu",
+    device="NPU",
+    vendor="Huawei",
+    signature=re.compile(
+        r"^(?:privateuse1_(?:runtime|driver))?/(?:AscendCL@|Node@|Runtime@|acl|hccl|npu)"
+        r"|^argument/Physic Stream Id$"
+    ),
+    kinds=MappingProxyType(
+        {
+            "": (
+                (
+                    re.compile(r"^(?:AscendCL|Model|Node|Runtime|Communication|Hccl|Api)@"),
+                    Kind.RUNTIME_CALL,
+                ),
+                (re.compile(r"^hcom_", re.IGNORECASE), Kind.KERNEL),
+            ),
+            "async_npu": ((re.compile(""), Kind.FLOW),),
+            "async_task_queue": ((re.compile(""), Kind.FLOW),),
+            "hosttodevice": ((re.compile(""), Kind.FLOW),),
+        }
+    ),
+    argument_kinds=MappingProxyType(
+        {
+            "Task Type": (
+                (re.compile(r"MEMCPY|SDMA|PCIE_DMA"), Kind.COPY),
+                (
+                    re.compile(
+                        r"EVENT|NOTIFY|Notify|WAIT|RECORD|WRITE_VALUE|PLACE_HOLDER|STREAM"
+                        r"|PROFILER|MODEL_"
+                    ),
+                    Kind.SYNCHRONIZATION,
+                ),
+                (re.compile(r"^[A-Z][A-Z_\d ]+$"), Kind.KERNEL),  # AI_CORE, MIX_AIV, AI_CPU, …
+            )
+        }
+    ),
+    layer_bits=10,
+    device_bits=5,
+    operator_flow="async_npu",
+    blocking_call=re.compile(
+        r"^(?:AscendCL@)?aclrt(?:Synchronize(?:Stream|Device|Event)(?:WithTimeout)?|Memcpy)$"
+    ),
+    allocator_call=re.compile(r"^(?:AscendCL@)?aclrt(?:Malloc|Free)\w*$|^Runtime@DevMalloc"),
+    collective=re.compile(r"^hcom|hccl", re.IGNORECASE),
+    # matrix products, convolutions and attention run on the Cube unit, and nothing else can
+    matrix_unit_kernel=re.compile(r"MatMul|Conv[23]D|FlashAttention|InferAttention", re.IGNORECASE),
+    matrix_unit="Cube unit",
+    memory_device_types=frozenset({20}),
+    terms=MappingProxyType(
+        {
+            "module": "npu",
+            "activity": "torch_npu.profiler.ProfilerActivity.NPU",
+            "collectives": "HCCL",
+            "graph": "NPU graph",
+            "multiprocessor": "AI Core",
+        }
+    ),
+    environment=MappingProxyType({"devices": "ASCEND_RT_VISIBLE_DEVICES"}),
+)
