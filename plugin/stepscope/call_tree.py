@@ -95,11 +95,10 @@ def enclosing(
     contained when it starts inside: the host's clock and the runtime's differ by some hundred ns.
     """
     outer_count = len(outer[0])
-    is_inner = np.repeat((False, True), (outer_count, len(inner[0])))
     thread = np.concatenate((outer[0], inner[0]))
     start = np.concatenate((outer[1], inner[1]))
     end = np.concatenate((outer[2], inner[1]))  # an inner call contains nothing
-    order = np.lexsort((-end, is_inner, start, thread))
+    order = np.lexsort((-end, start, thread))  # equal ones: an inner call ends no later
     found = _last_reaching(thread[order], end[order], np.maximum(start + 1, end)[order])
     around = np.append(order, NONE)[found]
     innermost: NDArray[np.int64] = np.empty_like(around)

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,9 @@ def batch_size(trace: Trace) -> BatchSize | None:
     on_main = (calls["thread"] == main_thread(trace)).to_numpy()
     rows = np.flatnonzero(wanted & dims_known & on_main)
     firsts = _first_in_steps(trace, rows)
-    found = [each for row in firsts if (each := _batch(trace, int(row)))]
+    first_calls = calls.iloc[firsts]
+    named_dims = zip(first_calls["name"].tolist(), first_calls["input_dims"].tolist(), strict=True)
+    found = [each for name, dims in named_dims if (each := _batch(name, dims))]
     if not found:
         return None
     (size, operator, dims, is_samples), _ = Counter(found).most_common(1)[0]
@@ -74,9 +77,9 @@ def _first_in_steps(trace: Trace, rows: np.ndarray[Any, Any]) -> np.ndarray[Any,
     return rows[place[inside]]
 
 
-def _batch(trace: Trace, row: int) -> tuple[int, str, str, bool] | None:
-    call = trace.host_calls.iloc[row]
-    name, dims = str(call["name"]), str(call["input_dims"])
+@lru_cache
+def _batch(name: str, dims: str) -> tuple[int, str, str, bool] | None:
+    """Return the batch size, operator, shapes and whether it counts samples; None: cannot tell."""
     which, least = FIRST_DIMENSION[name]
     try:
         shape = json.loads(dims)[which]

@@ -62,7 +62,7 @@ def dispatch(trace: Trace, device: DeviceActivity) -> Dispatch:
         inside_share=inside_ns / total_ns,
         launch_share=launch_ns / total_ns,
         between_share=between_ns / total_ns,
-        has_operators=bool(len(trace.operators)),
+        has_operators=bool(trace.host_calls["is_operator"].any()),
         has_graphs=_graph_share(trace, device.rows[is_kernel]) >= GRAPHS_DOMINATE,
     )
 
@@ -74,9 +74,10 @@ def _launch_times(trace: Trace) -> Intervals:
 
 
 def _operator_times(trace: Trace) -> Intervals:
-    operators = trace.operators
+    calls = trace.host_calls
+    chosen = calls["is_operator"].to_numpy()
     # the backward pass runs on threads of its own: any operator counts
-    return intervals.union(operators["start_ns"].to_numpy(), operators["end_ns"].to_numpy())
+    return intervals.union(calls["start_ns"].to_numpy()[chosen], calls["end_ns"].to_numpy()[chosen])
 
 
 def _graph_share(trace: Trace, rows: NDArray[np.int64]) -> float:

@@ -1,6 +1,9 @@
 """The time that a trace speaks of: its steps, or where it has none, its device's work."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+import pandas as pd
 
 from stepscope.analyses.complete_steps import complete_steps
 from stepscope.trace import Trace, computed
@@ -59,7 +62,7 @@ def window(trace: Trace) -> Window:
     complete = complete_steps(trace)
     if len(complete) < len(trace.steps):  # what the cut step launched is not ours
         last_device_ns = int(complete.work_end_ns.max())
-    for frame in (complete.steps, device, trace.operators, trace.host_calls, trace.python_calls):
+    for frame in _extents(trace, complete.steps):
         if len(frame):
             end_ns = int(frame["end_ns"].max())
             return Window(
@@ -69,3 +72,12 @@ def window(trace: Trace) -> Window:
                 step_count=len(complete),
             )
     return Window(start_ns=0, end_ns=0, device_end_ns=0, step_count=0)
+
+
+def _extents(trace: Trace, steps: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Yield what a window may be of, best first; nothing is made that nobody asks for."""
+    yield steps
+    yield trace.device_events
+    yield trace.operators
+    yield trace.host_calls
+    yield trace.python_calls

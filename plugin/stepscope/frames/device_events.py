@@ -39,7 +39,8 @@ def build(source: Source) -> pd.DataFrame:
             "stream": _stream(source, rows),
             "correlation": source.correlation(rows),
             "is_collective": is_collective & is_kernel,
-        }
+        },
+        copy=False,
     )
 
 

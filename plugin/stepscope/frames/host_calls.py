@@ -68,7 +68,8 @@ def build(source: Source) -> pd.DataFrame:
             "concrete_inputs": source.label("Concrete Inputs", rows),
             "sequence_number": source.whole("Sequence number", rows),
             "call_stack": source.label("Call stack", rows),
-        }
+        },
+        copy=False,
     )
 
 

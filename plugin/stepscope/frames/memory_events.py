@@ -43,5 +43,6 @@ def build(source: Source) -> pd.DataFrame:
             "device": source.whole("Device Id", rows),
             "allocated_bytes": source.number("Total Allocated", rows),
             "reserved_bytes": source.number("Total Reserved", rows),
-        }
+        },
+        copy=False,
     )

@@ -23,5 +23,6 @@ def build(source: Source) -> pd.DataFrame:
             "thread": source.thread(rows),
             "python_id": source.whole("Python id", rows),
             "python_parent_id": source.whole("Python parent id", rows),
-        }
+        },
+        copy=False,
     )

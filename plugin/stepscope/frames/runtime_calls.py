@@ -21,5 +21,6 @@ def build(source: Source) -> pd.DataFrame:
             **source.timing(rows),
             "thread": source.thread(rows),
             "correlation": source.correlation(rows),
-        }
+        },
+        copy=False,
     )

@@ -32,6 +32,7 @@ def build(host_calls: pd.DataFrame) -> pd.DataFrame:
     numbers = [int(m[1]) if m and m[1] else -1 - place for place, m in enumerate(matches)]
     steps = found.assign(number=np.array(numbers, dtype=np.int64))
     steps = steps.sort_values("start_ns", kind="stable")
-    running_until = steps.groupby("number")["end_ns"].transform(lambda ends: ends.cummax().shift())
+    latest_end_ns = steps.groupby("number")["end_ns"].cummax()
+    running_until = latest_end_ns.groupby(steps["number"]).shift()
     is_copy = steps["start_ns"] < running_until.fillna(-np.inf)
     return steps.loc[~is_copy, [column.name for column in SCHEMA]].reset_index(drop=True)
