@@ -234,7 +234,7 @@ def test_what_torch_writes_beside_traces_is_named(tmp_path: Path) -> None:
     model = torch.nn.Linear(4, 4)
     observer = ExecutionTraceObserver().register_callback(str(tmp_path / "et.json"))
     observer.start()
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True, with_stack=True) as prof:
+    with profile(activities=[ProfilerActivity.CPU]) as prof:
         model(torch.ones(2, 4)).sum().backward()
     observer.stop()
     observer.unregister_callback()

@@ -1,7 +1,8 @@
 """Which host call launched what on the device, and which operator made that call.
 
 Device event to runtime call: by `correlation`. Runtime call to operator: by containment on the
-same thread, never by `External id`, which in many traces holds the correlation instead.
+same thread, never by `External id`, which in many traces holds the correlation instead. Where that
+gives none, by the flow that a vendor draws from operator to task (`analyses/flows.py`).
 """
 
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope import call_tree
+from stepscope.analyses.flows import owner_by_flow
 from stepscope.trace import Trace, computed
 
 NONE = -1
@@ -46,6 +48,7 @@ def links(trace: Trace) -> Links:
     call = matched(device["correlation"].to_numpy(), calls["correlation"].to_numpy())
     owner = enclosing_operator(trace, calls)
     through = np.append(owner, NONE)[call]  # row -1 of the appended array is "no call"
+    through = np.where(through < 0, owner_by_flow(trace), through)
     return Links(call_of_device_event=call, owner_of_call=owner, owner_of_device_event=through)
 
 

@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from stepscope import call_tree
 from stepscope.analyses.links import links, matched
 from stepscope.analyses.window import window
 from stepscope.frames.copies import DIRECTIONS
@@ -63,7 +64,7 @@ def synchronizations(trace: Trace) -> Synchronizations:
     start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
     # Without steps the window ends with the device, and who waits for it returns later.
     inside = (start >= within.start_ns) & ((end <= within.end_ns) | (not within.has_steps))
-    rows = np.flatnonzero(_is_blocking(trace) & inside)
+    rows = _outermost_waits(trace, np.flatnonzero(_is_blocking(trace) & inside))
     owner = links(trace).owner_of_call[rows]
     return Synchronizations(
         calls=rows,
@@ -85,6 +86,14 @@ def _is_blocking(trace: Trace) -> NDArray[np.bool_]:
     correlations = copies["correlation"].to_numpy()[is_pageable]
     of_pageable = np.isin(trace.runtime_calls["correlation"].to_numpy(), correlations)
     return waits | (named(names, dialect.staged_copy_call.search) & of_pageable)
+
+
+def _outermost_waits(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Leave out waits within a wait: a call of one layer that makes the next layer's."""
+    calls = trace.runtime_calls.iloc[rows]
+    thread = calls["thread"].cat.codes.to_numpy().astype(np.int64)
+    nesting = call_tree.nest(thread, calls["start_ns"].to_numpy(), calls["duration_ns"].to_numpy())
+    return rows[nesting.parent < 0]
 
 
 def _causes(trace: Trace, rows: NDArray[np.int64], owner: NDArray[np.int64]) -> NDArray[np.int8]:

@@ -86,7 +86,7 @@ NO_CATEGORY: tuple[tuple[re.Pattern[str], Kind], ...] = (
         Kind.OPERATOR,
     ),
     (re.compile(r"^\w+Backward\d*$"), Kind.OPERATOR),
-    (re.compile(r"^nn\.Module: |^\S.*\(\d+\): \S"), Kind.PYTHON_CALL),
+    (re.compile(r"^nn\.Module: |^<built-in |^\S.*\(\d+\): \S"), Kind.PYTHON_CALL),
 )
 """Names of events that have no category."""
 BARE_EXPORT_PROCESS = "CPU functions"

@@ -1,0 +1,80 @@
+"""Which operator launched what, by the arrows that the profiler drew between them.
+
+Where a thread of its own launches what operators ask for (torch_npu's task queue), no operator is
+around the launch. There a flow leads from the operator's start to the start of the device's task.
+"""
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.dialects import Kind
+from stepscope.frames.source import Rows
+from stepscope.ingest.exact import NO_TIME
+from stepscope.trace import Trace
+
+NONE = -1
+SLACK_NS = 1000
+"""Flows' stamps are written as floats, which hold an absolute stamp to 250 ns."""
+
+
+def owner_by_flow(trace: Trace) -> NDArray[np.int64]:
+    """Return, for each row of `device_events`, the operator that a flow comes from, or -1.
+
+    Operators are rows of `host_calls`. Only flows of the category that the dialect names count.
+    """
+    found = np.full(len(trace.device_events), NONE, dtype=np.int64)
+    starts, ends = _flows(trace, "s"), _flows(trace, "f")
+    if not len(starts) or not len(ends):
+        return found
+    identifier = trace.columns.identifier
+    operators = np.flatnonzero(trace.host_calls["is_operator"].to_numpy())
+    begun = trace.host_calls["event"].to_numpy()[operators]
+    origin = np.append(operators, NONE)[_beginning_at(trace, starts, begun)]
+    of_flow = pd.Series(origin, index=identifier[starts])
+    of_flow = of_flow[~of_flow.index.duplicated()]
+    event = _beginning_at(trace, ends, trace.device_events["event"].to_numpy())
+    owner = of_flow.reindex(identifier[ends], fill_value=NONE).to_numpy()
+    reached = event >= 0
+    found[event[reached]] = owner[reached]
+    return found
+
+
+def _flows(trace: Trace, phase: str) -> Rows:
+    """Return the events that begin or end the flows from operators, in time's order."""
+    columns, category = trace.columns, trace.dialect.operator_flow
+    if not category:
+        return np.zeros(0, dtype=np.int64)
+    strings = columns.strings
+    codes = [code for code, text in enumerate(strings) if text == category]
+    phases = [code for code, text in enumerate(strings) if text == phase]
+    is_flow = trace.source.kinds == int(Kind.FLOW)
+    is_flow &= np.isin(columns.category, codes) & np.isin(columns.phase, phases)
+    is_flow &= (columns.start_ns != NO_TIME) & (columns.identifier >= 0)
+    rows = np.flatnonzero(is_flow)
+    return rows[np.argsort(columns.start_ns[rows], kind="stable")]
+
+
+def _beginning_at(trace: Trace, flows: Rows, events: Rows) -> NDArray[np.int64]:
+    """Return which of `events` (a place in it) begins where each flow begins or ends, or -1."""
+    order = np.argsort(trace.columns.start_ns[events], kind="stable")
+    nearest = pd.merge_asof(
+        _places(trace, flows),
+        _places(trace, events[order]).assign(place=order),
+        on="start_ns",
+        by=["pid", "tid"],
+        direction="nearest",
+        tolerance=SLACK_NS,
+    )
+    return nearest["place"].fillna(NONE).to_numpy().astype(np.int64)
+
+
+def _places(trace: Trace, rows: Rows) -> pd.DataFrame:
+    columns = trace.columns
+    return pd.DataFrame(
+        {
+            "pid": columns.pid[rows],
+            "tid": columns.tid[rows],
+            "start_ns": columns.start_ns[rows],
+        }
+    )
