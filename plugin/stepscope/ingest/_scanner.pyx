@@ -23,13 +23,22 @@ from cpython.buffer cimport PyBuffer_FillInfo, PyBuffer_Release, PyBUF_SIMPLE, P
 cdef extern from *:
     """
     #include <stdint.h>
+    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+    #error "The scanner reads eight bytes at once, the first lowest: traces are read in Python here."
+    #endif
     #define ONES 0x0101010101010101ULL
     #define HIGH 0x8080808080808080ULL
-    #define SPACES 0x2020202020202020ULL
+    #define LINE_AND_BLANKS 0x202020202020200AULL
+    #define LOW_BITS 0x7F7F7F7F7F7F7F7FULL
+    #define ZEROS 0x3030303030303030ULL  /* the digit */
+    #define BEYOND_NINE 0x7676767676767676ULL
+    #define PAIRS 0x000000FF000000FFULL
+    #define HUNDREDS 0x000F424000000064ULL  /* 100 and 1,000,000 << 32 */
+    #define ONES_OF_PAIRS 0x0000271000000001ULL  /* 1 and 10,000 << 32 */
     #define MIX_1 0x9E3779B97F4A7C15ULL
     #define MIX_2 0xD6E8FEB86659FD93ULL
     #define NO_TIME INT64_MIN
-    #define LARGEST_MICROSECONDS 4611686018427386LL /* 2**62 ns */
+    #define LARGEST_TIME 4611686018427387903LL  /* 2**62 - 1 ns */
     #if defined(_MSC_VER)
     #include <intrin.h>
     static inline int lowest_bit(uint64_t word) {
@@ -42,11 +51,17 @@ cdef extern from *:
     int lowest_bit(uint64_t word) noexcept nogil
     const uint64_t ONES
     const uint64_t HIGH
-    const uint64_t SPACES
+    const uint64_t LINE_AND_BLANKS
+    const uint64_t LOW_BITS
+    const uint64_t ZEROS
+    const uint64_t BEYOND_NINE
+    const uint64_t PAIRS
+    const uint64_t HUNDREDS
+    const uint64_t ONES_OF_PAIRS
     const uint64_t MIX_1
     const uint64_t MIX_2
     const int64_t NO_TIME
-    const int64_t LARGEST_MICROSECONDS
+    const int64_t LARGEST_TIME
 
 cdef enum:
     PADDING = 64
@@ -136,17 +151,33 @@ cdef inline uint64_t load(const uint8_t* place) noexcept nogil:
     return word
 
 
+cdef inline uint64_t first_bytes(const uint8_t* place, int64_t count) noexcept nogil:
+    """Return the first 1 to 8 bytes, the rest zero. Up to 7 more bytes are looked at."""
+    cdef int unwanted = <int>(64 - count * 8)
+    return (load(place) << unwanted) >> unwanted
+
+
+cdef inline bint is_same(const uint8_t* one, const uint8_t* other, int64_t size) noexcept nogil:
+    """Compare bytes. Up to 7 bytes behind both are looked at."""
+    while size >= 8:
+        if load(one) != load(other):
+            return False
+        one += 8
+        other += 8
+        size -= 8
+    return size <= 0 or first_bytes(one, size) == first_bytes(other, size)
+
+
 cdef inline uint64_t hashed(const uint8_t* text, int64_t size, int64_t tag) noexcept nogil:
+    """Mix all bytes of a text. Up to 7 bytes behind it are looked at."""
     cdef uint64_t found = (<uint64_t>size * 31 + <uint64_t>tag) * MIX_1
-    cdef uint64_t word = 0
     while size >= 8:
         found = (found ^ load(text)) * MIX_1
         found ^= found >> 32
         text += 8
         size -= 8
     if size > 0:
-        memcpy(&word, text, <size_t>size)
-        found = (found ^ word) * MIX_1
+        found = (found ^ first_bytes(text, size)) * MIX_1
         found ^= found >> 32
     found *= MIX_2
     return found ^ (found >> 29)
@@ -195,7 +226,10 @@ cdef int texts_widen(Texts* texts) noexcept nogil:
 
 
 cdef int64_t code_of(Texts* texts, const uint8_t* text, int64_t size, int64_t tag) noexcept nogil:
-    """Return the text's code, a new one where it was not met before; -1 without memory."""
+    """Return the text's code, a new one where it was not met before; -1 without memory.
+
+    Up to 7 bytes behind the text are looked at.
+    """
     cdef uint64_t found = hashed(text, size, tag)
     cdef uint64_t slot = found & <uint64_t>texts.slot_mask
     cdef int32_t index
@@ -206,7 +240,7 @@ cdef int64_t code_of(Texts* texts, const uint8_t* text, int64_t size, int64_t ta
         index = texts.slots[slot]
         known = &texts.texts[index]
         if known.hash == found and known.size == size and known.tag == tag:
-            if memcmp(texts.bytes + known.offset, text, <size_t>size) == 0:
+            if is_same(texts.bytes + known.offset, text, size):
                 return index
         slot = (slot + 1) & <uint64_t>texts.slot_mask
     if texts.count >= texts.capacity:
@@ -215,7 +249,7 @@ cdef int64_t code_of(Texts* texts, const uint8_t* text, int64_t size, int64_t ta
         slot = found & <uint64_t>texts.slot_mask
         while texts.slots[slot] >= 0:
             slot = (slot + 1) & <uint64_t>texts.slot_mask
-    if texts.used + size > texts.room or texts.bytes == NULL:
+    if texts.used + size + 8 > texts.room:  # 8 more, to look at
         room = (texts.used + size) * 2 + 256
         wider = <uint8_t*>realloc(texts.bytes, <size_t>room)
         if wider == NULL:
@@ -236,21 +270,45 @@ cdef int64_t code_of(Texts* texts, const uint8_t* text, int64_t size, int64_t ta
 
 cdef inline bint is_text(const Texts* texts, int64_t code, const uint8_t* text, int64_t size) noexcept nogil:
     """Tell whether a text is the one with this code."""
-    return texts.texts[code].size == size and memcmp(
-        texts.bytes + texts.texts[code].offset, text, <size_t>size
-    ) == 0
+    return texts.texts[code].size == size and is_same(texts.bytes + texts.texts[code].offset, text, size)
 
 
 # --- JSON ------------------------------------------------------------------------------------------
 
+cdef inline uint64_t is_byte(uint64_t word, uint64_t byte) noexcept nogil:
+    """Return the high bit of each byte of the word that is this one."""
+    cdef uint64_t other = word ^ (ONES * byte)
+    return ~(((other & LOW_BITS) + LOW_BITS) | other) & HIGH
+
+
+cdef const uint8_t* behind_any_space(const uint8_t* p, const uint8_t* end) noexcept nogil:
+    """Step over space, tabs and the ends of lines."""
+    cdef uint64_t word, found
+    while p < end:
+        word = load(p)
+        found = ~(is_byte(word, 32) | is_byte(word, 10) | is_byte(word, 13) | is_byte(word, 9)) & HIGH
+        if found:
+            return p + (lowest_bit(found) >> 3)
+        p += 8
+    return p
+
+
 cdef inline const uint8_t* behind_space(const uint8_t* p, const uint8_t* end) noexcept nogil:
+    """Do the same, fast for no space, one blank, and the end of a line with up to 6 blanks."""
+    cdef uint64_t word, found
+    cdef int size
     if p[0] > 32:
         return p
-    while p < end and (p[0] == 32 or p[0] == 10 or p[0] == 13 or p[0] == 9):
-        p += 1
-        while p < end and load(p) == SPACES:
-            p += 8
-    return p
+    if p[0] == 32 and p[1] > 32:
+        return p + 1
+    word = load(p) ^ LINE_AND_BLANKS
+    if word & 0xFF == 0:
+        found = word & ~<uint64_t>0xFF
+        if found:
+            size = lowest_bit(found) >> 3
+            if p[size] > 32:
+                return p + size
+    return behind_any_space(p, end)
 
 
 cdef inline bint is_hex(uint8_t byte) noexcept nogil:
@@ -431,66 +489,134 @@ cdef int behind_key(const uint8_t* p, const uint8_t* end, const uint8_t** after)
     return TAKEN
 
 
-cdef int short_number(const uint8_t* p, const uint8_t** after, int64_t* digits, int* behind_point, bint* is_negative) noexcept nogil:
-    """Read a number of at most 18 digits without an exponent; ODD for any other."""
-    cdef const uint8_t* start
-    cdef int64_t value = 0
-    cdef int size, behind = 0
-    is_negative[0] = p[0] == 45
-    p += is_negative[0]
-    start = p
-    while 48 <= p[0] <= 57 and p - start < 19:
-        value = value * 10 + (p[0] - 48) if p - start < 18 else value
-        p += 1
-    size = <int>(p - start)
-    if size == 0 or size > 18 or (start[0] == 48 and size > 1):
-        return ODD
-    if p[0] == 46:
-        p += 1
-        while 48 <= p[0] <= 57 and size + behind < 19:
-            value = value * 10 + (p[0] - 48) if size + behind < 18 else value
-            behind += 1
-            p += 1
-        if behind == 0 or size + behind > 18:
-            return ODD
-    digits[0] = value
-    behind_point[0] = behind
-    after[0] = p
-    return TAKEN
-
-
 cdef int64_t[19] POWERS
 cdef int power
 POWERS[0] = 1
 for power in range(1, 19):
     POWERS[power] = POWERS[power - 1] * 10
+cdef int64_t[4] MOST_DIGITS  # that still are less than 2**62 ns, by how many are behind the point
+for power in range(4):
+    MOST_DIGITS[power] = LARGEST_TIME // POWERS[3 - power]
 
 
-cdef inline int64_t thousandth(int64_t digits, int behind) noexcept nogil:
-    """Return a number of microseconds in nanoseconds, halves to even. Digits are at most 18."""
-    cdef int64_t scale, whole, rest
-    if behind <= 3:
-        return digits * POWERS[3 - behind]
-    scale = POWERS[behind - 3]
-    whole = digits // scale
-    rest = digits - whole * scale
+cdef inline int digit_count(uint64_t word) noexcept nogil:
+    """Return how many of the first bytes of eight are digits."""
+    cdef uint64_t other = word ^ ZEROS
+    cdef uint64_t found = (((other & LOW_BITS) + BEYOND_NINE) | other) & HIGH
+    return lowest_bit(found) >> 3 if found else 8
+
+
+cdef inline int64_t digits_of(uint64_t word, int count) noexcept nogil:
+    """Return the number that the first 1 to 8 bytes are."""
+    word = (word ^ ZEROS) << (64 - count * 8)
+    word = (word * 10) + (word >> 8)
+    return <int64_t>((((word & PAIRS) * HUNDREDS) + (((word >> 16) & PAIRS) * ONES_OF_PAIRS)) >> 32)
+
+
+cdef inline int digit_run(const uint8_t* p, int64_t* value) noexcept nogil:
+    """Append the digits at `p` to a value; return how many, or 25 for more than 24. No overflow
+    for 18 in all: the caller throws away what has more."""
+    cdef int count, total = 0
+    cdef uint64_t word
+    while total < 24:
+        word = load(p + total)
+        count = digit_count(word)
+        if count == 0:
+            return total
+        value[0] = <int64_t>(<uint64_t>value[0] * <uint64_t>POWERS[count] + <uint64_t>digits_of(word, count))
+        total += count
+        if count < 8:
+            return total
+    return 25
+
+
+cdef inline int short_number(const uint8_t* p, const uint8_t** after, int64_t* digits, int* behind_point, bint* is_negative) noexcept nogil:
+    """Read a number of at most 18 digits without an exponent; ODD for any other.
+
+    At most 60 bytes are looked at.
+    """
+    cdef int64_t value = 0
+    cdef int size, behind = 0
+    cdef bint minus = p[0] == 45
+    p += minus
+    size = digit_run(p, &value)
+    if size == 0 or size > 18 or (p[0] == 48 and size > 1):
+        return ODD
+    p += size
+    if p[0] == 46:
+        behind = digit_run(p + 1, &value)
+        if behind == 0 or size + behind > 18:
+            return ODD
+        p += behind + 1
+    digits[0] = value
+    behind_point[0] = behind
+    is_negative[0] = minus
+    after[0] = p
+    return TAKEN
+
+
+cdef int64_t thousandth(int64_t digits, int behind) noexcept nogil:
+    """Return a number of microseconds of more than 3 places in nanoseconds, halves to even."""
+    cdef int64_t scale = POWERS[behind - 3]
+    cdef int64_t whole = digits // scale
+    cdef int64_t rest = digits - whole * scale
     if rest * 2 > scale or (rest * 2 == scale and whole & 1):
         whole += 1
     return whole
 
 
-cdef int read_time(const uint8_t* p, const uint8_t** after, int64_t* time_ns) noexcept nogil:
-    cdef int64_t digits
-    cdef int behind
-    cdef bint is_negative
+cdef inline int read_time(const uint8_t* p, const uint8_t** after, int64_t* time_ns) noexcept nogil:
+    """Read microseconds as nanoseconds; ODD for what is no short number, or beyond 2**62 ns."""
+    cdef int64_t digits = 0
+    cdef int behind = 0
+    cdef bint is_negative = False
     if short_number(p, after, &digits, &behind, &is_negative) != TAKEN:
         return ODD
-    if digits // POWERS[behind] > LARGEST_MICROSECONDS:
-        return ODD
-    time_ns[0] = thousandth(digits, behind)
-    if is_negative:
-        time_ns[0] = -time_ns[0]
+    if behind <= 3:
+        if digits > MOST_DIGITS[behind]:
+            return ODD
+        digits *= POWERS[3 - behind]
+    else:
+        digits = thousandth(digits, behind)
+    time_ns[0] = -digits if is_negative else digits
     return TAKEN
+
+
+cdef inline int whole_field(const uint8_t* p, const uint8_t* end, const uint8_t** after) noexcept nogil:
+    """Read a field's whole number, which stands for its own text: not -0, not too long."""
+    cdef int64_t digits
+    cdef inline int behind
+    cdef bint is_negative
+    cdef int status = ODD
+    if p[0] == 45 or 48 <= p[0] <= 57:
+        status = short_number(p, after, &digits, &behind, &is_negative)
+        if status == TAKEN and (behind or (is_negative and digits == 0)):
+            status = ODD
+        if status == TAKEN and not ends_number(after[0][0]):
+            status = ODD
+    if status == ODD and p + 24 >= end:
+        return STARVED
+    return status
+
+cdef int time_field(const uint8_t* p, const uint8_t* end, const uint8_t** after, int64_t* time_ns, bint* is_text) noexcept nogil:
+    cdef int status = ODD
+    cdef int kind
+    if p[0] == 34:
+        if 48 <= p[1] <= 57:  # what Python also reads, such as " 5", is left to it
+            status = read_time(p + 1, after, time_ns)
+            if status == TAKEN and after[0][0] != 34:
+                status = ODD
+            after[0] += 1
+            is_text[0] = True
+    elif p[0] == 45 or 48 <= p[0] <= 57:
+        status = read_time(p, after, time_ns)
+        if status == TAKEN and not ends_number(after[0][0]):
+            status = ODD
+    elif p[0] == 110:
+        return behind_word(p, end, after, &kind)
+    if status == ODD and p + 48 >= end:
+        return STARVED
+    return status
 
 
 # --- columns ---------------------------------------------------------------------------------------
@@ -507,44 +633,60 @@ cdef struct Argument:
     int64_t last_code
 
 
-cdef struct Staged:
-    int32_t key
-    int32_t kind
-    int64_t value  # the number, the code if known, else -1
-    const uint8_t* text
-    int64_t size
-
-
 cdef struct Field:
     const uint8_t* text
     int64_t size
     int32_t tag  # 0 plain, 1 escaped, -1 absent
 
 
-cdef inline int key_of(const uint8_t* key, int64_t size) noexcept nogil:
-    """Return which field of an event a key names."""
-    if size == 2:
-        if key[0] == 112 and key[1] == 104:
-            return PH
-        if key[0] == 116 and key[1] == 115:
-            return TS
-        if key[0] == 105 and key[1] == 100:
-            return ID
-    elif size == 3:
-        if key[0] == 99 and key[1] == 97 and key[2] == 116:
-            return CAT
-        if key[0] == 112 and key[1] == 105 and key[2] == 100:
-            return PID
-        if key[0] == 116 and key[1] == 105 and key[2] == 100:
-            return TID
-        if key[0] == 100 and key[1] == 117 and key[2] == 114:
-            return DUR
-    elif size == 4:
-        if memcmp(key, b"name", 4) == 0:
+cdef inline int argument_number(const uint8_t* p, const uint8_t* end, const uint8_t** after, int* kind, int64_t* value) noexcept nogil:
+    """Read a number as WHOLE or DECIMAL; check any other, whose text is then to be kept."""
+    cdef int64_t digits = 0
+    cdef int behind = 0
+    cdef bint is_negative = False
+    if short_number(p, after, &digits, &behind, &is_negative) == TAKEN and ends_number(after[0][0]):
+        if not behind:
+            kind[0] = WHOLE
+            value[0] = -digits if is_negative else digits
+            return TAKEN
+        if behind <= 15 and digits < POWERS[15] and not (is_negative and digits == 0):
+            kind[0] = DECIMAL
+            value[0] = (-digits if is_negative else digits) * 16 + behind
+            return TAKEN
+    kind[0] = NUMBER
+    return behind_number(p, end, after)
+
+
+cdef inline int known_key(uint64_t word, int* size) noexcept nogil:
+    """Return which field of an event is named by the key whose first eight bytes these are."""
+    cdef uint32_t three = <uint32_t>word & 0xFFFFFF
+    cdef uint32_t four = <uint32_t>word
+    size[0] = 3
+    if four == 0x22646970:  # pid"
+        return PID
+    if four == 0x22646974:  # tid"
+        return TID
+    if four == 0x22746163:  # cat"
+        return CAT
+    if four == 0x22727564:  # dur"
+        return DUR
+    size[0] = 2
+    if three == 0x227374:  # ts"
+        return TS
+    if three == 0x226870:  # ph"
+        return PH
+    if three == 0x226469:  # id"
+        return ID
+    size[0] = 4
+    if (word >> 32) & 0xFF == 34:
+        if four == 0x656D616E:  # name"
             return NAME
-        if memcmp(key, b"args", 4) == 0:
+        if four == 0x73677261:  # args"
             return ARGS
     return OTHER
+
+
+cdef bytes PADDED = bytes(8)
 
 
 cdef class Scanner:
@@ -562,8 +704,9 @@ cdef class Scanner:
     cdef int64_t count
     cdef int64_t capacity
     cdef uint64_t attempt
-    cdef Staged* staged
-    cdef int staged_count
+    cdef int32_t[STAGED] touched  # the arguments of the event that is being read
+    cdef int touched_count
+    cdef int64_t[CODES] last_codes
     cdef int32_t key_before
     cdef bint starved
     cdef int64_t limit
@@ -578,10 +721,11 @@ cdef class Scanner:
         """Take at most `limit` events in all."""
         self.limit = limit
         self.key_before = -1
-        self.staged = <Staged*>malloc(<size_t>STAGED * sizeof(Staged))
+        cdef int index
+        for index in range(CODES):
+            self.last_codes[index] = -1
         if (
-            self.staged == NULL
-            or texts_begin(&self.strings) != TAKEN
+            texts_begin(&self.strings) != TAKEN
             or texts_begin(&self.keys) != TAKEN
             or texts_begin(&self.texts) != TAKEN
         ):
@@ -599,7 +743,6 @@ cdef class Scanner:
         free(self.starts_ns)
         free(self.durations_ns)
         free(self.offsets)
-        free(self.staged)
         texts_free(&self.strings)
         texts_free(&self.keys)
         texts_free(&self.texts)
@@ -669,22 +812,37 @@ cdef class Scanner:
             self.extra_comma_examples[self.extra_commas] = before
         self.extra_commas += commas - is_due
 
-    cdef int take(self, const uint8_t* p, const uint8_t* end, int64_t offset, const uint8_t** after) noexcept nogil:
+    cdef inline int take(self, const uint8_t* p, const uint8_t* end, int64_t offset, const uint8_t** after) noexcept nogil:
         """Take one event; `p` stands at its brace. Nothing is kept of one that is not TAKEN."""
-        cdef Field[6] fields
+        cdef int status
+        self.attempt += 1
+        self.touched_count = 0
+        status = self.take_fields(p, end, offset, after)
+        if status != TAKEN:
+            self.forget()
+        return status
+
+    cdef void forget(self) noexcept nogil:
+        """Take back the arguments of an event that is not taken."""
+        cdef int index
+        for index in range(self.touched_count):
+            self.arguments[self.touched[index]].count -= 1
+
+    cdef int take_fields(self, const uint8_t* p, const uint8_t* end, int64_t offset, const uint8_t** after) noexcept nogil:
+        cdef Field[CODES] fields
         cdef int64_t[2] times
-        cdef int field, status, kind
-        cdef bint has_escape, is_text_time = False
+        cdef int field, status, kind, size
+        cdef bint has_escape = False
+        cdef bint is_text_time = False
         cdef uint32_t met = 0
         cdef const uint8_t* key
-        cdef const uint8_t* key_end
-        cdef const uint8_t* start
+        cdef const uint8_t* next_place = NULL
         times[0] = NO_TIME
         times[1] = NO_TIME
         for field in range(CODES):
             fields[field].tag = -1
-        self.attempt += 1
-        self.staged_count = 0
+        if self.count >= self.capacity and self.widen() != TAKEN:
+            return NO_MEMORY
         p = behind_space(p + 1, end)
         if p < end and p[0] == 125:
             after[0] = p + 1
@@ -695,12 +853,21 @@ cdef class Scanner:
             if p[0] != 34:
                 return ODD
             key = p + 1
-            status = behind_text(key, end, &key_end, &has_escape)
-            if status != TAKEN:
-                return status
-            if has_escape:
+            field = known_key(load(key), &size)
+            if field == OTHER:
+                status = behind_text(key, end, &next_place, &has_escape)
+                if status != TAKEN:
+                    return status
+                if has_escape:
+                    return ODD
+                size = <int>(next_place - key)
+                if size <= 0:
+                    return ODD
+            elif met & (<uint32_t>1 << field):
                 return ODD
-            p = key_end + 1
+            else:
+                met |= <uint32_t>1 << field
+            p = key + size + 1
             if p[0] != 58:
                 p = behind_space(p, end)
                 if p >= end:
@@ -710,47 +877,41 @@ cdef class Scanner:
             p = behind_space(p + 1, end)
             if p >= end:
                 return STARVED
-            field = key_of(key, key_end - key)
-            if field != OTHER:
-                if met & (<uint32_t>1 << field):
-                    return ODD
-                met |= <uint32_t>1 << field
-            start = p
             if field < CODES:
                 if p[0] == 34:
-                    status = behind_text(p + 1, end, &p, &has_escape)
+                    status = behind_text(p + 1, end, &next_place, &has_escape)
                     if status != TAKEN:
                         return status
-                    fields[field].text = start + 1
-                    fields[field].size = p - start - 1
+                    fields[field].text = p + 1
+                    fields[field].size = next_place - p - 1
                     fields[field].tag = has_escape
-                    p += 1
+                    next_place += 1
                 elif p[0] == 110:
-                    status = behind_word(p, end, &p, &kind)
+                    status = behind_word(p, end, &next_place, &kind)
                     if status != TAKEN:
                         return status
                 else:
-                    status = self.whole_field(p, end, &p)
+                    status = whole_field(p, end, &next_place)
                     if status != TAKEN:
                         return status
-                    fields[field].text = start
-                    fields[field].size = p - start
+                    fields[field].text = p
+                    fields[field].size = next_place - p
                     fields[field].tag = 0
             elif field == TS or field == DUR:
-                status = self.time_field(p, end, &p, &times[field - TS], &is_text_time)
+                status = time_field(p, end, &next_place, &times[field - TS], &is_text_time)
                 if status != TAKEN:
                     return status
             elif field == ARGS:
                 if p[0] != 123:
                     return ODD
-                status = self.take_arguments(p + 1, end, &p)
+                status = self.take_arguments(p + 1, end, &next_place)
                 if status != TAKEN:
                     return status
             else:
-                status = self.stage(key, key_end - key, p, end, &p)
+                status = self.take_argument(key, size, p, end, &next_place)
                 if status != TAKEN:
                     return status
-            p = behind_space(p, end)
+            p = behind_space(next_place, end)
             if p >= end:
                 return STARVED
             if p[0] == 44:
@@ -763,57 +924,20 @@ cdef class Scanner:
         if p > end:
             return STARVED
         after[0] = p
-        status = self.keep(fields, times, offset)
-        if status == TAKEN and is_text_time:
+        if is_text_time:
             self.note_text_time(offset)
-        return status
+        return self.keep(fields, times, offset)
 
     cdef void note_text_time(self, int64_t offset) noexcept nogil:
         if self.text_times < EXAMPLES:
             self.text_time_examples[self.text_times] = offset
         self.text_times += 1
 
-    cdef int whole_field(self, const uint8_t* p, const uint8_t* end, const uint8_t** after) noexcept nogil:
-        """Read a field's whole number, which stands for its own text: not -0, not too long."""
-        cdef int64_t digits
-        cdef int behind
-        cdef bint is_negative
-        cdef int status = ODD
-        if p[0] == 45 or 48 <= p[0] <= 57:
-            status = short_number(p, after, &digits, &behind, &is_negative)
-            if status == TAKEN and (behind or (is_negative and digits == 0)):
-                status = ODD
-            if status == TAKEN and not ends_number(after[0][0]):
-                status = ODD
-        if status == ODD and p + 24 >= end:
-            return STARVED
-        return status
-
-    cdef int time_field(self, const uint8_t* p, const uint8_t* end, const uint8_t** after, int64_t* time_ns, bint* is_text) noexcept nogil:
-        cdef int status = ODD
-        cdef int kind
-        if p[0] == 34:
-            if 48 <= p[1] <= 57:  # what Python also reads, such as " 5", is left to it
-                status = read_time(p + 1, after, time_ns)
-                if status == TAKEN and after[0][0] != 34:
-                    status = ODD
-                after[0] += 1
-                is_text[0] = True
-        elif p[0] == 45 or 48 <= p[0] <= 57:
-            status = read_time(p, after, time_ns)
-            if status == TAKEN and not ends_number(after[0][0]):
-                status = ODD
-        elif p[0] == 110:
-            return behind_word(p, end, after, &kind)
-        if status == ODD and p + 48 >= end:
-            return STARVED
-        return status
-
     cdef int take_arguments(self, const uint8_t* p, const uint8_t* end, const uint8_t** after) noexcept nogil:
-        """Stage what stands in `args`; `p` stands behind its brace."""
+        """Take what stands in `args`; `p` stands behind its brace."""
         cdef const uint8_t* key
-        cdef const uint8_t* key_end
-        cdef bint has_escape
+        cdef const uint8_t* next_place = NULL
+        cdef bint has_escape = False
         cdef int status
         p = behind_space(p, end)
         if p < end and p[0] == 125:
@@ -825,27 +949,28 @@ cdef class Scanner:
             if p[0] != 34:
                 return ODD
             key = p + 1
-            key_end = self.predicted(key, end)
-            if key_end == NULL:
-                status = behind_text(key, end, &key_end, &has_escape)
+            p = self.predicted(key, end)
+            if p == NULL:
+                status = behind_text(key, end, &next_place, &has_escape)
                 if status != TAKEN:
                     return status
                 if has_escape:
                     return ODD
-            p = key_end + 1
-            if p[0] != 58:
-                p = behind_space(p, end)
-                if p >= end:
+                p = next_place
+            next_place = p + 1
+            if next_place[0] != 58:
+                next_place = behind_space(next_place, end)
+                if next_place >= end:
                     return STARVED
-                if p[0] != 58:
+                if next_place[0] != 58:
                     return ODD
-            p = behind_space(p + 1, end)
-            if p >= end:
+            next_place = behind_space(next_place + 1, end)
+            if next_place >= end:
                 return STARVED
-            status = self.stage(key, key_end - key, p, end, &p)
+            status = self.take_argument(key, p - key, next_place, end, &next_place)
             if status != TAKEN:
                 return status
-            p = behind_space(p, end)
+            p = behind_space(next_place, end)
             if p >= end:
                 return STARVED
             if p[0] == 44:
@@ -868,7 +993,7 @@ cdef class Scanner:
         text = &self.keys.texts[next_key]
         if text.tag != 0 or key + text.size >= end or key[text.size] != 34:
             return NULL
-        if memcmp(key, self.keys.bytes + text.offset, <size_t>text.size) != 0:
+        if not is_same(key, self.keys.bytes + text.offset, text.size):
             return NULL
         return key + text.size
 
@@ -898,58 +1023,71 @@ cdef class Scanner:
         self.argument_capacity = capacity
         return TAKEN
 
-    cdef int stage(self, const uint8_t* key, int64_t key_size, const uint8_t* p, const uint8_t* end, const uint8_t** after) noexcept nogil:
-        """Read one argument's value at `p`, and remember it until the event is known to be good."""
+    cdef inline int take_argument(self, const uint8_t* key, int64_t key_size, const uint8_t* p, const uint8_t* end, const uint8_t** after) noexcept nogil:
+        """Append one argument's value, which stands at `p`; `forget` takes it back."""
         cdef int64_t code = self.key_code(key, key_size, 0)
+        cdef int64_t value = -1
+        cdef int status
+        cdef int kind = WHOLE
+        cdef bint has_escape = False
         cdef Argument* argument
-        cdef Staged* staged
-        cdef int status, kind
-        cdef bint has_escape
         cdef const uint8_t* known_end
         if code < 0:
             return NO_MEMORY
         argument = &self.arguments[code]
-        if self.staged_count >= STAGED or argument.met_in == self.attempt:
+        if self.touched_count >= STAGED or argument.met_in == self.attempt:
             return ODD
         argument.met_in = self.attempt
         self.key_before = <int32_t>code
-        staged = &self.staged[self.staged_count]
-        staged.key = <int32_t>code
-        staged.value = -1
-        if p[0] == 34:
+        if p[0] == 45 or 48 <= p[0] <= 57:
+            status = argument_number(p, end, after, &kind, &value)
+            if status != TAKEN:
+                return status
+            if kind == NUMBER:
+                value = code_of(&self.texts, p, after[0] - p, kind)
+        elif p[0] == 34:
             status = behind_text(p + 1, end, after, &has_escape)
             if status != TAKEN:
                 return status
-            staged.kind = ESCAPED if has_escape else PLAIN
-            staged.text = p + 1
-            staged.size = after[0] - p - 1
+            kind = ESCAPED if has_escape else PLAIN
+            value = self.last_or_code(argument, kind, p + 1, after[0] - p - 1)
             after[0] += 1
         elif p[0] == 91 or p[0] == 123:
-            staged.kind = CONTAINER
+            kind = CONTAINER
             known_end = self.known_container(argument, p, end)
             if known_end != NULL:
-                staged.value = argument.last_code
+                value = argument.last_code
                 after[0] = known_end
             else:
                 status = behind_container(p, end, after)
                 if status != TAKEN:
                     return status
-            staged.text = p
-            staged.size = after[0] - p
-        elif p[0] == 45 or 48 <= p[0] <= 57:
-            status = self.stage_number(staged, p, end, after)
-            if status != TAKEN:
-                return status
+                value = code_of(&self.texts, p, after[0] - p, kind)
         else:
             status = behind_word(p, end, after, &kind)
-            if status != TAKEN:
+            if status != TAKEN or kind == NOTHING:
                 return status
-            if kind == NOTHING:
-                return TAKEN
-            staged.kind = kind
-            staged.value = 0
-        self.staged_count += 1
+            value = 0
+        if kind >= PLAIN and kind <= NUMBER:
+            if value < 0:
+                return NO_MEMORY
+            argument.last_code = value
+            argument.last_kind = kind
+        if argument.count >= argument.capacity and argument_widen(argument) != TAKEN:
+            return NO_MEMORY
+        argument.rows[argument.count] = <int32_t>self.count
+        argument.kinds[argument.count] = <uint8_t>kind
+        argument.values[argument.count] = value
+        argument.count += 1
+        self.touched[self.touched_count] = <int32_t>code
+        self.touched_count += 1
         return TAKEN
+
+    cdef inline int64_t last_or_code(self, const Argument* argument, int kind, const uint8_t* text, int64_t size) noexcept nogil:
+        """Return the code of a text, which often is this argument's last one."""
+        if argument.last_kind == kind and argument.last_code >= 0 and is_text(&self.texts, argument.last_code, text, size):
+            return argument.last_code
+        return code_of(&self.texts, text, size, kind)
 
     cdef inline const uint8_t* known_container(self, const Argument* argument, const uint8_t* p, const uint8_t* end) noexcept nogil:
         """Return where the container ends if it is the same as this key's last one: it was checked."""
@@ -957,73 +1095,35 @@ cdef class Scanner:
         if argument.last_kind != CONTAINER or argument.last_code < 0:
             return NULL
         text = &self.texts.texts[argument.last_code]
-        if p + text.size >= end or memcmp(p, self.texts.bytes + text.offset, <size_t>text.size) != 0:
+        if p + text.size >= end or not is_same(p, self.texts.bytes + text.offset, text.size):
             return NULL
         return p + text.size
 
-    cdef inline int stage_number(self, Staged* staged, const uint8_t* p, const uint8_t* end, const uint8_t** after) noexcept nogil:
-        cdef int64_t digits
-        cdef int behind
-        cdef bint is_negative
-        if short_number(p, after, &digits, &behind, &is_negative) == TAKEN and ends_number(after[0][0]):
-            if not behind:
-                staged.kind = WHOLE
-                staged.value = -digits if is_negative else digits
-                return TAKEN
-            if behind <= 15 and digits < POWERS[15] and not (is_negative and digits == 0):
-                staged.kind = DECIMAL
-                staged.value = (-digits if is_negative else digits) * 16 + behind
-                return TAKEN
-        staged.kind = NUMBER
-        staged.text = p
-        cdef int status = behind_number(p, end, after)
-        staged.size = after[0] - p
-        return status
-
-    cdef int keep(self, const Field* fields, const int64_t* times, int64_t offset) noexcept nogil:
-        """Append the event whose arguments are staged."""
+    cdef inline int keep(self, const Field* fields, const int64_t* times, int64_t offset) noexcept nogil:
+        """Append the event whose arguments were taken; there is room for it."""
         cdef int index
         cdef int64_t code
-        cdef Staged* staged
-        cdef Argument* argument
-        if self.count >= self.capacity and self.widen() != TAKEN:
-            return NO_MEMORY
-        for index in range(self.staged_count):
-            staged = &self.staged[index]
-            argument = &self.arguments[staged.key]
-            if staged.kind >= PLAIN and staged.kind <= NUMBER:
-                if staged.value < 0:
-                    code = code_of(&self.texts, staged.text, staged.size, staged.kind)
+        cdef const Field* field
+        for index in range(CODES):
+            field = &fields[index]
+            code = -1
+            if field.tag >= 0:
+                code = self.last_codes[index]
+                if code < 0 or field.tag != self.strings.texts[code].tag or not is_text(&self.strings, code, field.text, field.size):
+                    code = code_of(&self.strings, field.text, field.size, field.tag)
                     if code < 0:
                         return NO_MEMORY
-                    staged.value = code
-                argument.last_code = staged.value
-            argument.last_kind = staged.kind
-            if argument.count >= argument.capacity and argument_widen(argument) != TAKEN:
-                return NO_MEMORY
-        for index in range(CODES):
-            code = -1
-            if fields[index].tag >= 0:
-                code = code_of(&self.strings, fields[index].text, fields[index].size, fields[index].tag)
-                if code < 0:
-                    return NO_MEMORY
+                    self.last_codes[index] = code
             self.codes[index][self.count] = <int32_t>code
         self.starts_ns[self.count] = times[0]
         self.durations_ns[self.count] = times[1]
         self.offsets[self.count] = offset
-        for index in range(self.staged_count):
-            staged = &self.staged[index]
-            argument = &self.arguments[staged.key]
-            argument.rows[argument.count] = <int32_t>self.count
-            argument.kinds[argument.count] = <uint8_t>staged.kind
-            argument.values[argument.count] = staged.value
-            argument.count += 1
         self.count += 1
         return TAKEN
 
     cdef int widen(self) noexcept nogil:
         """Make room for more events."""
-        cdef int64_t capacity = self.capacity + self.capacity // 2 + 1024
+        cdef int64_t capacity = self.capacity * 2 + 4096
         cdef int index
         for index in range(CODES):
             if resized(<void**>&self.codes[index], capacity * 4) != TAKEN:
@@ -1041,7 +1141,8 @@ cdef class Scanner:
 
     def string_code(self, bytes text):
         """Return the code of a field's text, as it is."""
-        cdef const uint8_t* start = text
+        cdef bytes padded = text + PADDED
+        cdef const uint8_t* start = padded
         cdef int64_t code = code_of(&self.strings, start, len(text), 0)
         if code < 0:
             raise MemoryError
@@ -1049,7 +1150,8 @@ cdef class Scanner:
 
     def text_code(self, bytes text, int kind):
         """Return the code of an argument's text of some kind."""
-        cdef const uint8_t* start = text
+        cdef bytes padded = text + PADDED
+        cdef const uint8_t* start = padded
         cdef int64_t code = code_of(&self.texts, start, len(text), kind)
         if code < 0:
             raise MemoryError
@@ -1069,7 +1171,8 @@ cdef class Scanner:
 
     def add_argument(self, bytes key, int kind, int64_t value):
         """Append an argument of the event added last."""
-        cdef const uint8_t* start = key
+        cdef bytes padded = key + PADDED
+        cdef const uint8_t* start = padded
         cdef int64_t code
         cdef Argument* argument
         self.key_before = -1
@@ -1161,7 +1264,7 @@ cdef int resized(void** array, int64_t size) noexcept nogil:
 
 
 cdef int argument_widen(Argument* argument) noexcept nogil:
-    cdef int64_t capacity = argument.capacity + argument.capacity // 2 + 16
+    cdef int64_t capacity = argument.capacity * 2 + 64
     if (
         resized(<void**>&argument.rows, capacity * 4) != TAKEN
         or resized(<void**>&argument.kinds, capacity) != TAKEN
