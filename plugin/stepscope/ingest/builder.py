@@ -2,6 +2,7 @@
 
 import json
 import math
+from array import array
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +18,7 @@ from stepscope.ingest.columns import (
     readable,
 )
 from stepscope.ingest.documents import Event
-from stepscope.ingest.exact import NO_TIME, NumberText, nanoseconds
+from stepscope.ingest.exact import NO_TIME, NumberText, as_written, nanoseconds
 from stepscope.ingest.incidents import IncidentLog
 
 _INT64 = range(-(2**63), 2**63)
@@ -27,8 +28,10 @@ _EXACT_FLOATS = range(-(2**53), 2**53 + 1)
 def as_text(value: object) -> str:
     """Return any JSON value as text: text as it is, all else as compact JSON."""
     if isinstance(value, str):
-        return readable(str(value))
-    return json.dumps(value, separators=(",", ":"), default=str)
+        return readable(value)
+    if isinstance(value, NumberText):
+        return as_written(value)
+    return json.dumps(value, separators=(",", ":"), default=as_written)
 
 
 def fits_float(value: int | NumberText) -> bool:
@@ -36,9 +39,13 @@ def fits_float(value: int | NumberText) -> bool:
     return value in _EXACT_FLOATS if isinstance(value, int) else math.isfinite(float(value))
 
 
-def argument_column(rows: list[int], values: list[Any]) -> ArgumentColumn:
+Argument = tuple["array[int]", list[Any]]
+"""The rows of the events that have it, and its values."""
+
+
+def argument_column(rows: "array[int]", values: list[Any]) -> ArgumentColumn:
     """Return one argument's values with the narrowest type that holds all of them."""
-    return ArgumentColumn(rows=np.array(rows, dtype=np.int32), kept=_kept(values))
+    return ArgumentColumn(rows=np.array(rows), kept=_kept(values))
 
 
 def _kept(values: list[Any]) -> Plain:
@@ -57,7 +64,7 @@ def timed(event: Event, log: IncidentLog) -> tuple[int, int]:
     written = (event.fields.pop("ts", None), event.fields.pop("dur", None))
     times_ns = (nanoseconds(written[0]), nanoseconds(written[1]))
     for kind, is_so in (
-        ("text-times", any(isinstance(time, str) and type(time) is str for time in written)),
+        ("text-times", any(isinstance(time, str) for time in written)),
         (
             "impossible-times",
             any(
@@ -67,7 +74,7 @@ def timed(event: Event, log: IncidentLog) -> tuple[int, int]:
         ),
     ):
         if is_so:
-            log.add(kind, event.offset, json.dumps(written, default=str))
+            log.add(kind, event.offset, json.dumps(written, default=as_written))
     return times_ns
 
 
@@ -91,11 +98,13 @@ class ColumnBuilder:
     """By text as the file has it, so that a text is made readable once."""
     strings: dict[str, int] = field(default_factory=dict)
     """The same by readable text: two broken texts may become the same."""
-    fields: dict[str, list[int]] = field(default_factory=lambda: {key: [] for key in FIELDS})
-    starts_ns: list[int] = field(default_factory=list)
-    durations_ns: list[int] = field(default_factory=list)
-    offsets: list[int] = field(default_factory=list)
-    arguments: dict[str, tuple[list[int], list[Any]]] = field(default_factory=dict)
+    fields: dict[str, "array[int]"] = field(
+        default_factory=lambda: {key: array("i") for key in FIELDS}
+    )
+    starts_ns: "array[int]" = field(default_factory=lambda: array("q"))
+    durations_ns: "array[int]" = field(default_factory=lambda: array("q"))
+    offsets: "array[int]" = field(default_factory=lambda: array("q"))
+    arguments: dict[str, "Argument"] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Return how many events were taken."""
@@ -124,16 +133,24 @@ class ColumnBuilder:
         for key, value in arguments_of(event).items():
             argument = self.arguments.get(key)
             if argument is None:
-                argument = self.arguments[key] = ([], [])
+                argument = self.arguments[key] = self.new_argument()
             argument[0].append(row)
             argument[1].append(value)
 
+    @staticmethod
+    def new_argument() -> "Argument":
+        """Return a column for an argument that was not met before: its rows and values."""
+        return array("i"), []
+
     def taken(self) -> Taken:
         """Return everything added so far."""
-        texts = [np.array(column, dtype=np.int32) for column in self.fields.values()]
         times = (self.starts_ns, self.durations_ns, self.offsets)
         return Taken(
-            arrays=[*texts, *(np.array(column, dtype=np.int64) for column in times)],
+            arrays=[np.array(column) for column in (*self.fields.values(), *times)],
             strings=tuple(self.strings),
             arguments={key: argument_column(*column) for key, column in self.arguments.items()},
         )
+
+
+class OneByOne(ColumnBuilder):
+    """Takes every event alone: slow and obvious, what all other ways must equal."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from stepscope.ingest.columns import readable
-from stepscope.ingest.exact import NumberText
+from stepscope.ingest.exact import as_written
 from stepscope.ingest.incidents import EXAMPLE_CHARACTERS, IncidentLog
 from stepscope.ingest.repair import BeyondRepairError, Mended, mended
 
@@ -110,7 +110,7 @@ class Document:
         self.has_events_key = False
         self.is_json = False
         decoder = json.JSONDecoder(
-            strict=False, parse_float=NumberText, parse_constant=self._not_a_number
+            strict=False, parse_float=str.encode, parse_constant=self._not_a_number
         )
         self._scan = decoder.raw_decode
 
@@ -252,7 +252,7 @@ class Document:
             if isinstance(event, dict):
                 yield Event(fields=event, offset=offset)
             else:
-                self._log.add("not-an-event", offset, json.dumps(event))
+                self._log.add("not-an-event", offset, json.dumps(event, default=as_written))
         if is_end_expected:
             self._note_truncated()
 
@@ -474,10 +474,15 @@ def _whole_end(data: memoryview, end: int) -> int:
 
 def _plain(value: Any) -> Any:  # noqa: ANN401
     """Turn numbers kept as text into floats and broken text into whole, all the way down."""
-    if isinstance(value, str):
-        return float(value) if isinstance(value, NumberText) else readable(value)
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {readable(key): _plain(item) for key, item in value.items()}
-    return value
+    match value:
+        case str():
+            plain: Any = readable(value)
+        case bytes():
+            plain = float(value)
+        case list():
+            plain = [_plain(item) for item in value]
+        case dict():
+            plain = {readable(key): _plain(item) for key, item in value.items()}
+        case _:
+            plain = value
+    return plain

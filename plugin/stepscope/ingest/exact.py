@@ -11,10 +11,14 @@ TIMES_NS = range(-(2**62), 2**62)
 _LARGEST_EXPONENT = 30
 
 
-class NumberText(str):
-    """A JSON number with a fraction or exponent, as it was written: nothing is rounded."""
+NumberText = bytes
+"""A JSON number with a fraction or exponent, as it was written: nothing is rounded. Text is `str`;
+`json` makes these by `str.encode`, which is a third of the cost of any class of our own."""
 
-    __slots__ = ()
+
+def as_written(number: NumberText) -> str:
+    """Return the number's own text."""
+    return number.decode()
 
 
 def nanoseconds(microseconds: object) -> int:
@@ -30,6 +34,8 @@ def nanoseconds(microseconds: object) -> int:
 def _nanoseconds(microseconds: object) -> int:
     if type(microseconds) is int:
         return microseconds * 1000
+    if isinstance(microseconds, NumberText):
+        microseconds = microseconds.decode()
     if not isinstance(microseconds, str):
         return NO_TIME
     whole, _, fraction = microseconds.partition(".")

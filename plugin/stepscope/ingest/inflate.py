@@ -20,6 +20,7 @@ READ_BYTES = 1 << 20
 PIECE_BYTES = 8 << 20
 """What is inflated at once: small enough to stay in a processor's cache while it is read."""
 PIECES_AHEAD = 2
+HEAD_BYTES = 1 << 16
 GZIP_WINDOW = 31
 """zlib's way to say: 32 KiB window, with gzip's header and checksum."""
 BYTE_ORDER_MARK = codecs.BOM_UTF8
@@ -40,6 +41,8 @@ class Inflater:
         self.bytes_read = 0
         self.bytes_inflated = 0
         self.over_limit = False
+        self.head = b""
+        """The first bytes, inflated: what tells a format."""
         self._ends: list[int] = []
         """Where, in what was given, something ends that is longer or shorter than in the file."""
         self._longer_bytes: list[int] = []
@@ -76,6 +79,7 @@ class Inflater:
 
     def _bounded(self) -> Iterator[bytes]:
         for piece in self._raw_pieces():
+            self.head += piece[: HEAD_BYTES - len(self.head)]
             self.bytes_inflated += len(piece)
             if self.bytes_inflated > self.limit_bytes:
                 self.over_limit = True

@@ -11,9 +11,11 @@ from functools import cache
 from stepscope import storage
 from stepscope.errors import UnreadableError
 from stepscope.ingest import scanned
-from stepscope.ingest.builder import ColumnBuilder
+from stepscope.ingest.batches import BatchedColumns
+from stepscope.ingest.builder import OneByOne
 from stepscope.ingest.columns import About, EventColumns, event_columns
 from stepscope.ingest.documents import Document
+from stepscope.ingest.formats import foreign_format
 from stepscope.ingest.incidents import RECORD_AGAIN, Incident, IncidentLog
 from stepscope.ingest.inflate import Inflater, read_ahead
 from stepscope.ingest.scanned import ScannedColumns
@@ -33,6 +35,8 @@ EXPORT = "Give a file written by torch.profiler (export_chrome_trace)."
 GIVE_A_TRACE = "Give a file written by torch.profiler (.pt.trace.json or .pt.trace.json.gz)."
 FORCED = "STEPSCOPE_PURE_PYTHON"
 """Set to 1, the compiled scanner is not used: for tests and comparisons."""
+ONE_BY_ONE = "one-by-one"
+"""Set to this, each event is read alone: slow, obvious, and what the others must equal."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,26 +108,20 @@ class _Reading:
     limits: Limits
 
     def columns(self, pieces: Iterator[bytes], progress: Progress | None) -> EventColumns:
-        scanner = ScannedColumns(self.log, self.limits.events) if is_compiled() else None
-        if not scanned.IS_BUILT:
-            _say_that_it_is_slow()
-        builder = ColumnBuilder(self.log) if scanner is None else scanner
+        builder = self._builder()
 
         def on_piece() -> None:
             if progress:
                 progress(self.inflater.bytes_read, self.size, len(builder))
 
+        scanner = None if isinstance(builder, OneByOne) else builder
         document = Document(pieces, self.log, scanner, on_piece)
         for event in document.events():
             if len(builder) >= self.limits.events:
                 message = f"This holds more than {self.limits.events:,} events."
                 raise UnreadableError(self.path, message, RECORD_LESS)
             builder.add(event)
-        if self.inflater.over_limit:
-            message = f"This holds more than {self.limits.inflated_bytes / 2**30:.0f} GiB of JSON."
-            raise UnreadableError(self.path, message, RECORD_LESS)
-        if not len(builder):
-            raise self._unusable(document)
+        self._check(document, len(builder))
         taken = builder.taken()
         about = About(
             metadata=document.metadata,
@@ -131,6 +129,22 @@ class _Reading:
             inflated_bytes=self.inflater.place(document.read_bytes),
         )
         return event_columns(taken, about)
+
+    def _builder(self) -> ScannedColumns | BatchedColumns | OneByOne:
+        if is_compiled():
+            return ScannedColumns(self.log, self.limits.events)
+        if not scanned.IS_BUILT:
+            _say_that_it_is_slow()
+        if os.environ.get(FORCED) == ONE_BY_ONE:
+            return OneByOne(self.log)
+        return BatchedColumns(self.log, most_events=self.limits.events)
+
+    def _check(self, document: Document, event_count: int) -> None:
+        if self.inflater.over_limit:
+            message = f"This holds more than {self.limits.inflated_bytes / 2**30:.0f} GiB of JSON."
+            raise UnreadableError(self.path, message, RECORD_LESS)
+        if event_count == 0:
+            raise self._unusable(document)
 
     def _placed(self, incident: Incident) -> Incident:
         """Return the incident with its examples' places in the file as it is."""
@@ -141,6 +155,9 @@ class _Reading:
         return replace(incident, examples=examples)
 
     def _unusable(self, document: Document) -> UnreadableError:
+        foreign = foreign_format(self.inflater.head)
+        if foreign is not None:
+            return UnreadableError(self.path, f"This is {foreign.what}.", foreign.remedy)
         is_broken = self.log.count(*BROKEN) > 0
         complaints = (
             (self.size == 0, "The file is empty.", RECORD_AGAIN),

@@ -136,7 +136,7 @@ class _Reader:
 
 def _number(text: str) -> int | NumberText:
     if not set(text).isdisjoint(".eE"):
-        return NumberText(text)
+        return text.encode()
     if len(text) > LONGEST_WHOLE_DIGITS:
         raise BeyondRepairError
     return int(text)

@@ -35,7 +35,7 @@ DIGITS_BEHIND_BITS = 4
 POWERS = np.array([float(10**power) for power in range(16)])
 """Exact, so that a division of whole numbers below 2**53 rounds once, as reading the text does."""
 SCANNED_WHOLE = range(-(10**18) + 1, 10**18)
-_DECODER = json.JSONDecoder(strict=False, parse_float=NumberText, parse_constant=lambda _: None)
+_DECODER = json.JSONDecoder(strict=False, parse_float=str.encode, parse_constant=lambda _: None)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
