@@ -21,6 +21,8 @@ PAGE_SOURCES := $(shell find frontend/src frontend/public -type f ! -name '*.tes
 
 OLD_PANDAS := 2.2.3
 OLD_PANDAS_FOLDER := $(VENV)/pandas-$(OLD_PANDAS)
+# What HTA imports. It asks for JupyterLab too, which nothing here runs.
+PEERS := HolisticTraceAnalysis==0.5.0 narwhals orjson plotly psutil pydot
 PARALLEL := -n auto --dist loadfile
 
 .DEFAULT_GOAL := help
@@ -57,6 +59,10 @@ check: $(MADE)/dev $(PAGE) ## check format, lint, types, layers, spelling, depen
 format: $(MADE)/dev ## format the Python sources, and fix what can be fixed
 	$(BIN)/python -m ruff check --fix-only .
 	$(BIN)/python -m ruff format .
+
+.PHONY: bench
+bench: $(MADE)/dev $(MADE)/peers $(MADE)/pandas-$(OLD_PANDAS) ## measure beside other readers (FULL=1: up to 10 M events, TRACE=a recording to repeat)
+	PYTHONPATH=tests:sample_logs/record $(BIN)/python -m benchmarks $(if $(FULL),--full) $(if $(TRACE),--seed $(TRACE))
 
 .PHONY: record
 record: $(MADE)/dev ## record the CPU samples in sample_logs/ again
@@ -103,6 +109,11 @@ $(MADE)/dev: $(PACKAGE) | $(MADE)/run
 $(MADE)/pandas-$(OLD_PANDAS): | $(MADE)/venv
 	@echo "Installing pandas $(OLD_PANDAS) beside the newest ..."
 	@$(PIP) install --quiet --no-deps --target $(OLD_PANDAS_FOLDER) pandas==$(OLD_PANDAS) pytz
+	@touch $@
+
+$(MADE)/peers: | $(MADE)/venv
+	@echo "Installing what stepscope is measured beside ..."
+	@$(PIP) install --quiet --no-deps --upgrade --target $(VENV)/peers $(PEERS)
 	@touch $@
 
 .PHONY: chromium

@@ -1,0 +1,195 @@
+"""Measure stepscope beside its peers: `make bench`, `make bench FULL=1 TRACE=recording.json.gz`.
+
+Every subject is a process of its own. They run in turn, A B C A B C, so that what else the machine
+does weighs on all of them alike; a ratio is the median of the turns' ratios. Nothing fails here:
+bars are shown beside what was measured.
+"""
+
+import argparse
+import os
+import statistics
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.processes import FailedError, Measured, measured, of_module
+from benchmarks.scaled import FOLDER, ROOT, SEED, scaled
+
+PEERS = ROOT / ".venv" / "peers"
+OLD_PANDAS = ROOT / ".venv" / "pandas-2.2.3"
+"""HTA 0.5 takes seven times as long under pandas 3."""
+WORKER_COUNT = 64
+Turn = Mapping[str, Measured]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """One command; the path of what it reads goes behind it."""
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratio:
+    """One subject over another: a phase's seconds, or `peak`; by size, what it may be at most."""
+
+    subject: Subject
+    other: Subject
+    phase: str
+    most: Mapping[str, float] = field(default_factory=dict)
+
+    def of(self, turn: Turn) -> float:
+        """Return the ratio in one turn."""
+        return _figure(turn[self.subject.name], self.phase) / _figure(
+            turn[self.other.name], self.phase
+        )
+
+
+def _subject(name: str, function: str, **environment: str) -> Subject:
+    command = of_module("benchmarks.subjects", function)
+    return Subject(name=name, command=command, environment=environment)
+
+
+def _advise(name: str, *options: str) -> Subject:
+    command = of_module("stepscope", "advise", "--format", "json", *options)
+    return Subject(name=name, command=command)
+
+
+ADVISE = _advise("stepscope advise")
+LOAD = _subject("stepscope load", "load")
+PURE = _subject("stepscope load, pure Python", "load", STEPSCOPE_PURE_PYTHON="1")
+SCAN = _subject("stepscope scan, in memory", "scan")
+PEER = _subject("torch-tb-profiler", "torch_tb_profiler")
+HTA = _subject("HTA", "hta", PYTHONPATH=os.pathsep.join((str(PEERS), str(OLD_PANDAS))))
+ORJSON = _subject("orjson.loads", "orjson", PYTHONPATH=str(PEERS))
+ONE_JOB, TWO_JOBS = (_advise(f"advise --jobs {jobs}", "--jobs", jobs) for jobs in "12")
+OWN = (ADVISE, LOAD, SCAN)
+ALL = (*OWN, PURE, PEER, HTA, ORJSON)
+RATIOS = (
+    Ratio(subject=ADVISE, other=PEER, phase="whole", most={"43MB": 0.25, "516MB": 0.06}),
+    Ratio(subject=ADVISE, other=PEER, phase="peak", most={"516MB": 0.25}),
+    Ratio(subject=LOAD, other=PEER, phase="load", most={"516MB": 0.04}),
+    Ratio(subject=LOAD, other=PEER, phase="peak", most={"516MB": 0.20}),
+    Ratio(subject=PURE, other=PEER, phase="load", most={"516MB": 0.25}),
+    Ratio(subject=LOAD, other=HTA, phase="load"),
+    Ratio(subject=LOAD, other=ORJSON, phase="load"),
+    Ratio(subject=TWO_JOBS, other=ONE_JOB, phase="whole", most={"folder": 1 / 1.5}),
+)
+PEAK_BYTES_A_JSON_BYTE = {"2GB": 0.75}
+SCAN_SECONDS_A_GIGABYTE = 1.0
+console = Console(highlight=False, soft_wrap=True)
+
+
+def in_turn(subjects: Sequence[Subject], path: Path, turns: int) -> list[Turn]:
+    """Run the subjects on a path, one after the other, so often; one that cannot run is left out.
+
+    Before that each runs once on a small trace, so that Python has compiled what it needs.
+    """
+    able = []
+    for subject in subjects:
+        try:
+            measured([*subject.command, str(SEED)], subject.environment)
+        except FailedError as error:
+            console.print(f"{subject.name} is left out: {error}")
+        else:
+            able.append(subject)
+    return [
+        {each.name: measured([*each.command, str(path)], each.environment) for each in able}
+        for _ in range(turns)
+    ]
+
+
+def show(what: str, size: str, turns: Sequence[Turn]) -> None:
+    """Print each subject's medians, and what the ratios between them are."""
+    console.print(f"\n{what}, medians of {len(turns)}")
+    table = Table()
+    for column in ("", "load s", "whole s", "processor s", "peak MB"):
+        table.add_column(column, justify="left" if not column else "right")
+    for name in turns[0]:
+        runs = [turn[name] for turn in turns]
+        figures = [
+            statistics.median(run.seconds["load"] for run in runs)
+            if "load" in runs[0].seconds
+            else None,
+            statistics.median(run.seconds["whole"] for run in runs),
+            statistics.median(run.cpu_seconds for run in runs),
+        ]
+        peak = statistics.median(run.peak_bytes for run in runs) / 1e6
+        seconds = ("" if figure is None else f"{figure:.2f}" for figure in figures)
+        table.add_row(name, *seconds, f"{peak:,.0f}")
+    console.print(table)
+    for line in _ratios(size, turns):
+        console.print(line)
+
+
+def _figure(run: Measured, phase: str) -> float:
+    return run.peak_bytes if phase == "peak" else run.seconds[phase]
+
+
+def _ratios(size: str, turns: Sequence[Turn]) -> Iterator[str]:
+    for ratio in RATIOS:
+        if {ratio.subject.name, ratio.other.name} <= turns[0].keys():
+            found = [ratio.of(turn) for turn in turns]
+            text = f"{ratio.subject.name} / {ratio.other.name}, {ratio.phase}"
+            yield _line(text, found, ratio.most.get(size))
+    if SCAN.name in turns[0]:
+        found = [turn[SCAN.name].seconds["a gigabyte"] for turn in turns]
+        yield _line("scan in memory, seconds a gigabyte", found, SCAN_SECONDS_A_GIGABYTE)
+
+
+def _line(text: str, found: Sequence[float], most: float | None) -> str:
+    middle = statistics.median(found)
+    bar = "" if most is None else f"  at most {most:.3g}: {'yes' if middle <= most else 'NO'}"
+    return f"  {text:<60} {middle:.3f} ({min(found):.3f} to {max(found):.3f}){bar}"
+
+
+def json_bytes(path: Path) -> int:
+    """Return how large a gzipped file is inflated, up to 4 GiB: its last four bytes say."""
+    return int.from_bytes(path.read_bytes()[-4:], "little")
+
+
+def measure_file(size: str, seed: Path, subjects: Sequence[Subject], turns: int) -> None:
+    """Measure the subjects on one trace of a size, and show it."""
+    path = scaled(size, seed)
+    found = in_turn(subjects, path, turns)
+    show(f"{path.name}: {json_bytes(path) / 1e6:,.0f} MB of JSON", size, found)
+    peaks = [turn[ADVISE.name].peak_bytes / json_bytes(path) for turn in found]
+    bar = PEAK_BYTES_A_JSON_BYTE.get(size)
+    console.print(_line("stepscope advise, peak bytes a byte of JSON", peaks, bar))
+
+
+def measure_folder(seed: Path, turns: int) -> None:
+    """Measure a folder of many workers' traces, read by one process and by two."""
+    file = scaled("43MB", seed)
+    with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+        for worker in range(WORKER_COUNT):
+            os.link(file, Path(folder, f"worker{worker}.pt.trace.json.gz"))
+        found = in_turn((ONE_JOB, TWO_JOBS), Path(folder), turns)
+        if found[0]:
+            show(f"{WORKER_COUNT} times {file.name}", "folder", found)
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=Path, default=SEED, help="the recording to repeat")
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--full", action="store_true", help="516 MB and 2 GB too: half an hour")
+    given = parser.parse_args()
+    console.print(f"Traces made of {given.seed}, kept in {FOLDER}")
+    measure_file("43MB", given.seed, ALL, given.turns)
+    measure_folder(given.seed, 1)
+    if given.full:
+        measure_file("516MB", given.seed, ALL, 3)
+        measure_file("2GB", given.seed, OWN, 3)
+        measure_file("10M", given.seed, OWN, 3)
+
+
+if __name__ == "__main__":
+    main()
