@@ -21,6 +21,8 @@ from stepscope.ingest.documents import Event
 from stepscope.ingest.exact import NO_TIME, NumberText, as_written, nanoseconds
 from stepscope.ingest.incidents import IncidentLog
 
+HASHABLE = frozenset({int, str, bytes})
+"""And told apart as keys: a truth would be a number."""
 _INT64 = range(-(2**63), 2**63)
 _EXACT_FLOATS = range(-(2**53), 2**53 + 1)
 
@@ -45,7 +47,12 @@ Argument = tuple["array[int]", list[Any]]
 
 def argument_column(rows: "array[int]", values: list[Any]) -> ArgumentColumn:
     """Return one argument's values with the narrowest type that holds all of them."""
-    return ArgumentColumn(rows=np.array(rows), kept=_kept(values))
+    at = np.array(rows)
+    if (at[1:] < at[:-1]).any():  # events with the same keys were taken together
+        order = np.argsort(at, kind="stable")
+        at = at[order]
+        values = [values[place] for place in order.tolist()]
+    return ArgumentColumn(rows=at, kept=_kept(values))
 
 
 def _kept(values: list[Any]) -> Plain:
@@ -55,8 +62,15 @@ def _kept(values: list[Any]) -> Plain:
     if kinds <= {int, NumberText} and all(fits_float(value) for value in values):
         return Plain(values=np.array([float(v) for v in values], dtype=np.float64), texts=None)
     codes: dict[str, int] = {}
-    coded = [codes.setdefault(as_text(value), len(codes)) for value in values]
-    return Plain(values=np.array(coded, dtype=np.int32), texts=tuple(codes))
+    code_of: dict[Any, int] = {}
+    """By value as the file has it, so that a text is made readable once."""
+    coded = array("i")
+    for value in values if kinds <= HASHABLE else map(as_text, values):
+        code = code_of.get(value)
+        if code is None:
+            code = code_of[value] = codes.setdefault(as_text(value), len(codes))
+        coded.append(code)
+    return Plain(values=np.array(coded), texts=tuple(codes))
 
 
 def timed(event: Event, log: IncidentLog) -> tuple[int, int]:
