@@ -21,6 +21,7 @@ export function outcome(patch: Partial<Outcome>): Outcome {
     reason: null,
     remedy: null,
     links: [],
+    doubts: [],
     ...patch,
   };
 }
@@ -54,6 +55,12 @@ export function workerReport(patch: Partial<WorkerReport> = {}): WorkerReport {
     devices: [],
     idle_ns: {},
     health: [],
+    inflated_bytes: 0,
+    reader: 'compiled scanner',
+    producer: 'torch.profiler',
+    fingerprint: '',
+    record_next: [],
+    profile_call: '',
     ...patch,
   };
 }

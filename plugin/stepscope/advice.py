@@ -10,23 +10,29 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from stepscope import intervals
 from stepscope.addresses import shown
 from stepscope.analyses.device_activity import main_device
 from stepscope.analyses.device_metrics import device_metrics
-from stepscope.analyses.health import health, is_cut_off
+from stepscope.analyses.duplicates import fingerprint, with_duplicates
+from stepscope.analyses.health import PARTS, damaged_parts, doubts, health
 from stepscope.analyses.idle_ledger import idle_ledger
+from stepscope.analyses.producer import producer
+from stepscope.analyses.record_next import profile_call, record_next
 from stepscope.analyses.step_breakdown import step_breakdown, whole_parts
 from stepscope.analyses.verdict import verdict
 from stepscope.analyses.window import Window, window
 from stepscope.errors import MissingDataError, UnreadableError, in_one_line, unforeseen
+from stepscope.ingest import is_compiled
 from stepscope.intervals import Intervals
 from stepscope.quantities import duration
 from stepscope.report import (
     ClaimReport,
     Confidence,
+    HealthItem,
     Outcome,
     RunReport,
     Severity,
@@ -78,18 +84,21 @@ def merged(
     outcomes = (outcome for report in reports for outcome in report.outcomes)
     return RunReport(
         name=name,
-        workers=tuple(worker for report in reports for worker in report.workers),
+        workers=with_duplicates(worker for report in reports for worker in report.workers),
         outcomes=tuple(sorted(outcomes, key=lambda outcome: _order(outcome, chosen))),
     )
 
 
 def _advice(trace: Trace, rules: Sequence[Rule[Any]]) -> RunReport:
     outcomes = tuple(outcomes_of(trace, rules))
-    return RunReport(name=trace.worker, workers=(worker_report(trace),), outcomes=outcomes)
+    return RunReport(name=trace.worker, workers=(worker_report(trace, rules),), outcomes=outcomes)
 
 
-def worker_report(trace: Trace) -> WorkerReport:
-    """Return what the analyses say of one recording, without advice."""
+def worker_report(trace: Trace, rules: Sequence[Rule[Any]] | None = None) -> WorkerReport:
+    """Return what the analyses say of one recording, without advice.
+
+    Its health names those of the rules (of all, by default) that rest on what is damaged.
+    """
     steps = step_breakdown(trace)
     return WorkerReport(
         trace=trace.id,
@@ -108,8 +117,29 @@ def worker_report(trace: Trace) -> WorkerReport:
         ),
         devices=device_metrics(trace),
         idle_ns=idle_per_step(trace),
-        health=health(trace),
+        health=recorded_health(trace, all_rules() if rules is None else rules),
+        inflated_bytes=trace.columns.inflated_bytes,
+        reader="compiled scanner" if is_compiled() else "Python",
+        producer=producer(trace).name,
+        fingerprint=fingerprint(trace),
+        record_next=record_next(trace),
+        profile_call=profile_call(trace) if record_next(trace) else "",
     )
+
+
+def recorded_health(trace: Trace, rules: Sequence[Rule[Any]]) -> tuple[HealthItem, ...]:
+    """Return a recording's health, with the rules among that which each item makes unreliable."""
+    return tuple(
+        msgspec.structs.replace(item, affects=(*_ids_resting_on(item, rules), *item.affects))
+        for item in health(trace)
+    )
+
+
+def _ids_resting_on(item: HealthItem, rules: Sequence[Rule[Any]]) -> tuple[str, ...]:
+    if item.effect == "none":
+        return ()
+    damaged = damaged_parts().get(item.kind, PARTS)
+    return tuple(rule.id for rule in rules if rule.rests_on & damaged)
 
 
 def idle_per_step(trace: Trace) -> dict[str, int]:
@@ -127,8 +157,11 @@ def outcomes_of(trace: Trace, rules: Sequence[Rule[Any]]) -> list[Outcome]:
     found: list[_Found] = []
     outcomes: list[Outcome] = []
     for rule in rules:
+        if damage := doubts(trace, rule.rests_on, "withheld"):
+            outcomes.append(_withheld(trace, rule, damage[0]))
+            continue
         try:
-            findings = tuple(_worth_a_word(trace, rule.check(trace, rule.options)))
+            findings = tuple(_worth_a_word(trace, rule, rule.check(trace, rule.options)))
         except MissingDataError as missing:
             outcomes.append(
                 _outcome(
@@ -140,37 +173,51 @@ def outcomes_of(trace: Trace, rules: Sequence[Rule[Any]]) -> list[Outcome]:
             log.warning("rule %s failed on %s: %s", rule.id, where, in_one_line(error))
             outcomes.append(_outcome(trace, rule, "failed", reason=in_one_line(error)))
         else:
-            found += [_Found(rule=rule, finding=finding) for finding in findings]
+            found += findings
             if not findings:
                 outcomes.append(_outcome(trace, rule, "passed"))
     return outcomes + _resolved(trace, found)
 
 
-def _worth_a_word(trace: Trace, findings: Iterable[Finding]) -> Iterable[Finding]:
+def _withheld(trace: Trace, rule: Rule[Any], damage: HealthItem) -> Outcome:
+    """Return why a rule is not even asked: what it rests on is damaged beyond use."""
+    remedy = damage.remedy if damage.nature == "gap" else ""
+    return _outcome(trace, rule, "not-applicable", reason=damage.message, remedy=remedy)
+
+
+def _doubts(trace: Trace, rule: Rule[Any]) -> tuple[str, ...]:
+    """Return what is wrong with that which a rule rests on."""
+    return tuple(item.message for item in doubts(trace, rule.rests_on, "low"))
+
+
+def _worth_a_word(trace: Trace, rule: Rule[Any], findings: Iterable[Finding]) -> Iterable[_Found]:
     """Leave out findings whose claim is too small to be worth a word."""
     for finding in findings:
-        if _severity(trace, finding) is not None:
-            yield finding
+        found = _Found(rule=rule, finding=finding)
+        if _severity(trace, found) is not None:
+            yield found
 
 
-def _severity(trace: Trace, finding: Finding) -> Severity | None:
+def _severity(trace: Trace, found: _Found) -> Severity | None:
+    finding = found.finding
     severity = finding.severity
     if severity is None and finding.claim is None:
         severity = "info"
     elif severity is None and finding.claim is not None:
         claimed_ns = intervals.duration_ns(_within(trace, finding.claim.intervals))
         severity = severity_of(_share(window(trace), claimed_ns))
-    is_doubtful = severity == "critical" and _confidence(trace, finding) == "low"
+    is_doubtful = severity == "critical" and _confidence(trace, found) == "low"
     return "warning" if is_doubtful else severity
 
 
-def _confidence(trace: Trace, finding: Finding) -> Confidence:
+def _confidence(trace: Trace, found: _Found) -> Confidence:
     """Return how sure a finding is.
 
-    Low where the file was cut off: what would acquit may be missing. Never high where fewer than
-    three steps were recorded.
+    Low where that which it rests on is damaged: what would acquit may be missing. Never high where
+    fewer than three steps were recorded.
     """
-    if is_cut_off(trace):
+    finding = found.finding
+    if _doubts(trace, found.rule):
         return "low"
     if finding.confidence == "high" and window(trace).step_count < STEPS_FOR_HIGH_CONFIDENCE:
         return "medium"
@@ -196,6 +243,7 @@ def _outcome(
         reason=reason or None,
         remedy=remedy or None,
         links=rule.links,
+        doubts=_doubts(trace, rule) if status == "passed" else (),
     )
 
 
@@ -253,8 +301,8 @@ def _found_outcome(trace: Trace, found: _Found, claim: ClaimReport | None) -> Ou
         worker=trace.worker,
         span=trace.span,
         trace=trace.id,
-        severity=_severity(trace, finding),
-        confidence=_confidence(trace, finding),
+        severity=_severity(trace, found),
+        confidence=_confidence(trace, found),
         claim=claim,
         message=finding.message,
         why=rule.why,
@@ -262,6 +310,7 @@ def _found_outcome(trace: Trace, found: _Found, claim: ClaimReport | None) -> Ou
         events=finding.events,
         fix=finding.fix or rule.fix,
         links=rule.links,
+        doubts=_doubts(trace, rule),
     )
 
 

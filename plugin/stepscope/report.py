@@ -16,6 +16,8 @@ Confidence = Literal["high", "medium", "low"]
 Status = Literal["found", "passed", "not-applicable", "failed", "suppressed"]
 View = Literal["advice", "overview", "operators", "kernels"]
 Unit = Literal["ns", "bytes", "share", "count", "bytes/s", "text", "code"]
+Nature = Literal["damage", "gap", "note"]
+Effect = Literal["none", "low", "withheld"]
 
 
 class Link(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -106,6 +108,19 @@ class Outcome(msgspec.Struct, frozen=True):
     remedy: str | None = None
     """The line of code that would record what the rule lacks."""
     links: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    """What is wrong with the recording, so that this answer is not to be relied upon."""
+
+
+class HealthExample(msgspec.Struct, frozen=True):
+    """One place in the file where a thing was found."""
+
+    offset_bytes: int
+    """From the beginning of the JSON document, inflated where the file is compressed."""
+    text: str
+    """What stands there, or which event that is and what is odd about it."""
+    start_ns: int | None = None
+    """When the event begins, from the trace's first event; None where it has no time."""
 
 
 class HealthItem(msgspec.Struct, frozen=True):
@@ -116,6 +131,29 @@ class HealthItem(msgspec.Struct, frozen=True):
     count: int
     message: str
     remedy: str = ""
+    nature: Nature = "note"
+    """`damage`: something is wrong or lost; `gap`: it was never recorded; `note`: good to know."""
+    of_count: int | None = None
+    """How many there are of what `count` counts, damaged or not; None where that says nothing."""
+    action: str = ""
+    """What was done about it, in words to follow `message`; empty where nothing was."""
+    lost_bytes: int = 0
+    """Bytes of the document that gave nothing."""
+    examples: tuple[HealthExample, ...] = ()
+    effect: Effect = "none"
+    """What becomes of everything in `affects`: low confidence, or no answer at all."""
+    affects: tuple[str, ...] = ()
+    """Ids of rules, and names of what else is shown, that rest on what is damaged."""
+
+
+class RecordNext(msgspec.Struct, frozen=True):
+    """Something that was not recorded, and the line of code that records it next time."""
+
+    flag: str
+    why: str
+    """What it would show: a sentence."""
+    code: str
+    """One line, as it stands in `WorkerReport.profile_call`."""
 
 
 class StepReport(msgspec.Struct, frozen=True):
@@ -145,7 +183,8 @@ class DeviceReport(msgspec.Struct, frozen=True):
     memory_peak_bytes: int | None
     memory_capacity_bytes: int | None
     notes: dict[str, str]
-    """For each figure that is None, why, and what would record it."""
+    """For each figure that is None, why, and what would record it; for one that damage to the
+    recording makes unreliable, what that is."""
 
 
 class WorkerReport(msgspec.Struct, frozen=True):
@@ -167,6 +206,18 @@ class WorkerReport(msgspec.Struct, frozen=True):
     idle_ns: dict[str, int]
     """Idle nanoseconds of the busiest device by cause, per step; sums to its idle time."""
     health: tuple[HealthItem, ...]
+    inflated_bytes: int = 0
+    """How long the JSON document is, as far as it was read; 0 where that is not known."""
+    reader: str = ""
+    """Which of stepscope's readers read it."""
+    producer: str = ""
+    """What wrote the file, by what stands in it."""
+    fingerprint: str = ""
+    """The same for two recordings with the same events only."""
+    record_next: tuple[RecordNext, ...] = ()
+    """What was not recorded; empty where nothing is missing."""
+    profile_call: str = ""
+    """Python that records all of it, and what was recorded already, ready to be pasted."""
 
 
 class RunReport(msgspec.Struct, frozen=True):

@@ -1,117 +1,145 @@
-"""What a reader should know of the file itself."""
+"""What a recording is worth as a whole: order, effects, and what rests on what is damaged.
+
+What each check finds is in `tests/health`.
+"""
 
 from typing import Any
 
 import pytest
 
 from loading import columns_of, trace_of
-from stepscope.analyses.health import early_share, health
-from stepscope.report import HealthItem
+from stepscope.analyses import health as package
+from stepscope.analyses.health import (
+    PARTS,
+    Parts,
+    damaged_parts,
+    doubts,
+    health,
+    is_cut_off,
+    with_effect,
+)
+from stepscope.analyses.health._check import Check
+from stepscope.report import HealthItem, Severity
 from stepscope.trace import Trace, trace_from_columns
 
-FULL: list[list[Any]] = [
-    ["user_annotation", "ProfilerStep#1", 0, 1000],
-    ["cpu_op", "aten::mm", 0, 10, {"Input Dims": [[1, 2], [2, 1]]}],
-    ["python_function", "train.py(1): main", 0, 900],
-    ["cpu_instant_event", "[memory]", 5, None, {"Bytes": 512, "Device Type": 1}],
-]
+WHOLE = '{"ph": "X", "cat": "cpu_op", "name": "aten::relu", "ts": 0, "dur": 1}'
 
 
-def kinds(rows: list[list[Any]]) -> dict[str, HealthItem]:
-    return {item.kind: item for item in health(trace_of(rows))}
-
-
-def works(linked: int, orphans: int = 0, early: int = 0) -> list[list[Any]]:
-    """Kernels with a launch 5 us before them, without one, and with one 5 us behind."""
+def works(count: int, early: int = 0) -> list[list[Any]]:
+    """Kernels with a launch 5 us before them; some begin 5 us before theirs."""
     rows: list[list[Any]] = []
-    for number in range(linked + early):
+    for number in range(count + early):
         start = 20 + 10 * number
-        launch = start - 5 if number < linked else start + 5
+        launch = start - 5 if number < count else start + 5
         rows.append(["cuda_runtime", "cudaLaunchKernel", launch, 2, {"correlation": number}])
         rows.append(["kernel", "gemm", start, 3, {"correlation": number}])
-    rows += [
-        ["kernel", "gemm", 5000 + 10 * number, 3, {"correlation": 10_000 + number}]
-        for number in range(orphans)
-    ]
     return rows
 
 
+def cut_short() -> Trace:
+    return trace_from_columns(columns_of(f'{{"traceEvents": [{WHOLE}'), worker="worker")
+
+
+def item(kind: str, severity: Severity) -> HealthItem:
+    return with_effect(HealthItem(kind=kind, severity=severity, count=1, message="odd"))
+
+
 def test_a_full_recording_needs_no_remark() -> None:
-    assert kinds([*FULL, *works(50)]) == {}
+    rows: list[list[Any]] = [
+        ["user_annotation", "ProfilerStep#1", 0, 1000],
+        ["cpu_op", "aten::mm", 0, 10, {"Input Dims": [[1, 2], [2, 1]]}],
+        ["python_function", "train.py(1): main", 0, 900],
+        [
+            "cpu_instant_event",
+            "[memory]",
+            5,
+            None,
+            {"Bytes": 512, "Device Type": 1, "Total Allocated": 512},
+        ],
+    ]
+    assert health(trace_of([*rows, *works(50)])) == ()
+
+
+def test_the_worst_comes_first_and_damage_before_gaps() -> None:
+    rows = [*works(10, early=5), ["cpu_op", "aten::mm", 5, -10], ["kernel", "gemm", 500, 3]]
+    told = [(each.severity, each.nature, each.kind) for each in health(trace_of(rows))]
+    assert told == [
+        ("critical", "damage", "clocks-disagree"),
+        ("warning", "damage", "launch-not-recorded"),
+        ("warning", "damage", "negative-durations"),
+        ("info", "gap", "no-steps"),
+        ("info", "gap", "no-shapes"),
+        ("info", "gap", "no-stacks"),
+        ("info", "gap", "no-memory"),
+    ]
 
 
 @pytest.mark.parametrize(
-    ("missing", "kind", "remedy"),
+    ("severity", "effect"), [("critical", "withheld"), ("warning", "low"), ("info", "none")]
+)
+def test_severity_says_what_becomes_of_that_which_rests_on_it(
+    severity: Severity, effect: str
+) -> None:
+    found = item("clocks-disagree", severity)
+    assert found.effect == effect
+    shown = () if effect == "none" else ("step breakdown", "idle causes", "operators")
+    assert found.affects == shown
+
+
+def test_what_damages_nothing_has_no_effect_however_serious() -> None:
+    assert (item("trailing-data", "warning").effect, item("no-steps", "warning").affects) == (
+        "none",
+        (),
+    )
+
+
+def test_an_unknown_kind_of_damage_puts_everything_in_doubt() -> None:
+    assert "of-tomorrow" not in damaged_parts()
+    assert item("of-tomorrow", "warning").affects == tuple(package.RESTS_ON)
+
+
+@pytest.mark.parametrize(
+    ("rests_on", "kinds"),
     [
-        (0, "no-steps", "prof.step()"),
-        (1, "no-shapes", "record_shapes=True"),
-        (2, "no-stacks", "with_stack=True"),
-        (3, "no-memory", "profile_memory=True"),
+        ({"clocks"}, ["clocks-disagree"]),
+        ({"launches"}, ["clocks-disagree"]),
+        ({"memory"}, []),
+        (set(), []),
+        (PARTS, ["clocks-disagree"]),
     ],
 )
-def test_a_flag_that_was_off_is_named_with_its_remedy(missing: int, kind: str, remedy: str) -> None:
-    rows = [row for place, row in enumerate(FULL) if place != missing]
-    if kind == "no-shapes":
-        rows.append(["cpu_op", "aten::mm", 0, 10])
-    found = kinds(rows)
-    assert list(found) == [kind]
-    assert found[kind].severity == "info"
-    assert remedy in found[kind].remedy
+def test_doubts_are_of_what_a_thing_rests_on(rests_on: Parts, kinds: list[str]) -> None:
+    trace = trace_of(works(10, early=5))
+    assert [each.kind for each in doubts(trace, rests_on, "withheld")] == kinds
+    assert doubts(trace, rests_on, "low") == ()
 
 
-def test_a_stack_of_2021_is_a_stack() -> None:
-    stack = {"Call stack": "train.py(1): main", "Input dims": [[1]]}
-    rows = [FULL[0], ["Operator", "aten::mm", 0, 10, stack], FULL[3]]
-    assert kinds(rows) == {}
+def test_a_file_that_was_cut_off_says_so() -> None:
+    assert is_cut_off(cut_short())
+    assert not is_cut_off(trace_of(works(1)))
+    [damage] = doubts(cut_short(), {"steps"}, "low")
+    assert damage.kind == "truncated-json"
 
 
-def test_without_operators_missing_shapes_are_no_news() -> None:
-    assert "no-shapes" not in kinds([FULL[0], *works(3)])
+def test_a_check_that_fails_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(trace: Trace) -> list[HealthItem]:
+        msg = f"a bug on {trace.worker}"
+        raise ZeroDivisionError(msg)
 
-
-@pytest.mark.parametrize(("orphans", "is_told"), [(1, False), (2, True)])
-def test_two_in_a_hundred_without_a_launch_are_told(orphans: int, *, is_told: bool) -> None:
-    found = kinds([*FULL, *works(100 - orphans, orphans)])
-    assert ("launch-not-recorded" in found) == is_told
-    if is_told:
-        item = found["launch-not-recorded"]
-        assert (item.count, item.severity) == (2, "warning")
-        assert item.message.startswith("2 of 100 device events have no recorded launch")
-
-
-@pytest.mark.parametrize(("early", "is_told"), [(1, False), (2, True)])
-def test_more_than_one_in_a_hundred_before_its_launch_is_told(early: int, *, is_told: bool) -> None:
-    rows = [*FULL, *works(100 - early, early=early)]
-    assert ("clocks-disagree" in kinds(rows)) == is_told
-    assert early_share(trace_of(rows)) == early / 100
-
-
-def test_work_without_a_launch_tells_nothing_of_the_clocks() -> None:
-    rows = [*FULL, *works(49, orphans=100, early=1)]
-    assert early_share(trace_of(rows)) == 1 / 50, "of those that have a launch"
-    assert early_share(trace_of(FULL)) == 0.0
-
-
-def test_records_that_the_profiler_never_filled_are_told() -> None:
-    empty = ["kernel", "gemm", 0, 0]
-    later: list[list[Any]] = [
-        [row[0], row[1], row[2] + 100, *row[3:]] for row in [*FULL, *works(50)]
-    ]
-    trace = trace_of([empty, *later], baseTimeNanoseconds=0)
-    [item] = health(trace)
-    assert (item.kind, item.count, item.severity) == ("empty-records", 1, "info")
-
-
-def cut_short() -> Trace:
-    text = '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, "dur": 2'
-    whole = '{"ph": "X", "cat": "cpu_op", "name": "aten::relu", "ts": 0, "dur": 1}, '
-    return trace_from_columns(columns_of(text.replace("[", "[" + whole, 1)), worker="worker")
-
-
-def test_what_was_repaired_comes_first() -> None:
-    items = health(cut_short())
-    assert items[0].severity == "warning"
-    assert items[0].message
-    assert [item.severity for item in items] == sorted(
-        (item.severity for item in items), key=["critical", "warning", "info"].index
+    known = package.all_checks()
+    broken = Check(damages={}, check=fail)
+    monkeypatch.setattr(package, "all_checks", lambda: (*known, ("new_check", broken)))
+    whole = {each.kind for each in health(trace_of(works(1)))}
+    [failed] = [each for each in health(trace_of(works(1))) if each.kind == "failed-check"]
+    assert {"no-steps", "no-memory"} <= whole
+    assert failed.message.startswith(
+        "the check new-check failed: ZeroDivisionError: a bug on worker at "
     )
+    assert (failed.severity, failed.effect) == ("info", "none")
+
+
+def test_long_names_are_cut() -> None:
+    rows = [["kernel", "gemm" * 40, 0, 3]]
+    [found] = [each for each in health(trace_of(rows)) if each.kind == "launch-not-recorded"]
+    name = found.examples[0].text.partition(": ")[0]
+    assert name == f"{'gemm' * 40}"[:59] + "…"

@@ -15,6 +15,8 @@ WorkerReport?: WorkerReport
 StepReport?: StepReport
 DeviceReport?: DeviceReport
 HealthItem?: HealthItem
+HealthExample?: HealthExample
+RecordNext?: RecordNext
 Outcome?: Outcome
 ClaimReport?: ClaimReport
 Evidence?: Evidence
@@ -114,6 +116,12 @@ idle_ns: {
 [k: string]: number
 }
 health: HealthItem[]
+inflated_bytes: number
+reader: string
+producer: string
+fingerprint: string
+record_next: RecordNext[]
+profile_call: string
 }
 /**
  * The mean step. Without steps, `count` is 0 and the figures are of the whole window.
@@ -152,6 +160,29 @@ severity: ("critical" | "info" | "warning")
 count: number
 message: string
 remedy: string
+nature: ("damage" | "gap" | "note")
+of_count: (number | null)
+action: string
+lost_bytes: number
+examples: HealthExample[]
+effect: ("low" | "none" | "withheld")
+affects: string[]
+}
+/**
+ * One place in the file where a thing was found.
+ */
+export interface HealthExample {
+offset_bytes: number
+text: string
+start_ns: (number | null)
+}
+/**
+ * Something that was not recorded, and the line of code that records it next time.
+ */
+export interface RecordNext {
+flag: string
+why: string
+code: string
 }
 /**
  * What one rule said of one worker's recording.
@@ -175,6 +206,7 @@ fix: (Fix | null)
 reason: (string | null)
 remedy: (string | null)
 links: string[]
+doubts: string[]
 }
 /**
  * What a finding could save, per step where there are steps, else over the window.

@@ -6,6 +6,8 @@ reaches to the end of the device work launched in it (`event_parser.py`), and of
 (`gpu_metrics_parser.py`). Its GPU Utilization is `kernel_busy_share`.
 """
 
+from collections.abc import Mapping
+
 import msgspec
 import numpy as np
 import pandas as pd
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 
 from stepscope import intervals
 from stepscope.analyses.device_activity import DeviceActivity, device_activity
+from stepscope.analyses.health import doubts
 from stepscope.analyses.memory_peak import device_properties, memory_peak
 from stepscope.analyses.step_breakdown import step_breakdown
 from stepscope.analyses.window import window
@@ -27,6 +30,14 @@ MAY_BE_MISSING = (
     "memory_peak_bytes",
     "memory_capacity_bytes",
 )
+OF_TIMES = (
+    "busy_share",
+    "kernel_busy_share",
+    "sm_efficiency_share",
+    "occupancy_share",
+    "tensor_core_share",
+)
+"""What rests on when kernels ran."""
 NOT_RECORDED = (
     "The kernels of this recording do not say how they filled the device: torch 1.9 and later"
     " write it when ProfilerActivity includes the device."
@@ -80,7 +91,17 @@ def _metrics(trace: Trace, activity: DeviceActivity) -> DeviceReport:
         figure: _why_missing(trace, report.id, figure, has_kernels=has_kernels)
         for figure in missing
     }
-    return msgspec.structs.replace(report, notes=notes)
+    return msgspec.structs.replace(report, notes=notes | _doubtful(trace, notes))
+
+
+def _doubtful(trace: Trace, missing: Mapping[str, str]) -> dict[str, str]:
+    """Return why the figures that there are should not be relied upon."""
+    damage = doubts(trace, ("device times",), "withheld") or doubts(trace, ("device times",), "low")
+    if not damage:
+        return {}
+    reliance = "Not to be relied upon" if damage[0].effect == "withheld" else "To be read with care"
+    note = f"{reliance}: {damage[0].message}."
+    return {figure: note for figure in OF_TIMES if figure not in missing}
 
 
 def _share(part: float, whole: float) -> float:

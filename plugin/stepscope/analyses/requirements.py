@@ -3,7 +3,7 @@
 import numpy as np
 
 from stepscope.analyses.device_activity import DeviceActivity, device_activity, main_device
-from stepscope.analyses.health import EARLY_SHARE, early_share, is_cut_off
+from stepscope.analyses.health import is_cut_off
 from stepscope.analyses.links import links
 from stepscope.dialects import GRAPH_CAPTURE_NAME, Kind
 from stepscope.errors import MissingDataError
@@ -58,7 +58,7 @@ def reliable_timeline(trace: Trace) -> None:
     """Insist that gaps on the device mean what they seem to.
 
     Raises:
-        MissingDataError: graphs were being captured, or the clocks disagree.
+        MissingDataError: graphs were being captured.
     """
     names = trace.runtime_calls["name"].cat.categories
     if any(GRAPH_CAPTURE_NAME.search(str(name)) for name in names):
@@ -67,9 +67,6 @@ def reliable_timeline(trace: Trace) -> None:
             msg,
             "Profile the replay: start the profiler after the capture",
         )
-    if early_share(trace) > EARLY_SHARE:
-        msg = "the clocks of host and device disagree: device events begin before their launch"
-        raise MissingDataError(msg)
 
 
 def linked_launches(trace: Trace) -> None:

@@ -2,7 +2,7 @@
 
 from stepscope import intervals
 from stepscope.analyses.device_activity import main_device
-from stepscope.analyses.health import is_cut_off
+from stepscope.analyses.health import Part, doubts, is_cut_off
 from stepscope.analyses.step_breakdown import step_breakdown
 from stepscope.analyses.window import window
 from stepscope.quantities import count, duration, share
@@ -18,6 +18,7 @@ WORDS = {
     "other": "host code that is no torch operator",
     "kernel": "computing",
 }
+RESTS_ON: tuple[Part, ...] = ("host calls", "device times", "steps")
 MOSTLY_BUSY = 0.9
 WORTH_NAMING = 0.01
 
@@ -29,9 +30,18 @@ def verdict(trace: Trace) -> str:
     device = main_device(trace)
     if not steps.mean_ns:
         return "The recording holds nothing that takes time."
-    cut = "The file was cut off; of what it still holds:" if is_cut_off(trace) else ""
-    parts = (cut, _step(trace), _busy(trace) if device else "", _most(trace))
+    if damage := doubts(trace, ("device times",), "withheld"):
+        return f"{_step(trace)} Where the time goes cannot be told: {damage[0].message}."
+    parts = (_doubt(trace), _step(trace), _busy(trace) if device else "", _most(trace))
     return " ".join(part for part in parts if part)
+
+
+def _doubt(trace: Trace) -> str:
+    """Say of which damage the figures that follow should be read with care."""
+    if is_cut_off(trace):
+        return "The file was cut off; of what it still holds:"
+    damage = [item for item in doubts(trace, RESTS_ON, "low") if item.nature == "damage"]
+    return f"With care, since {damage[0].message}:" if damage else ""
 
 
 def _step(trace: Trace) -> str:

@@ -11,6 +11,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, Generic, TypeVar
 
+from stepscope.analyses.health import PARTS, Parts
 from stepscope.intervals import Intervals
 from stepscope.report import Confidence, EventReference, Evidence, Fix, Severity
 from stepscope.trace import Trace
@@ -75,6 +76,8 @@ class Rule(Generic[OptionsT]):
     """Who gets time that several claim: the lowest number first (special causes before general)."""
     is_symptom: bool = False
     """True where the rule names no cause: listed after all causes, and it claims nothing."""
+    rests_on: Parts = PARTS
+    """Where these parts of a recording are damaged, it has low confidence or is not asked."""
     links: tuple[str, ...] = ()
     since: str = "0.1.0"
     origin: str = ""

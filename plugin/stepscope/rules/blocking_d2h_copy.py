@@ -61,6 +61,7 @@ RULE = Rule(
     ),
     options=Options(),
     check=check,
+    rests_on=frozenset({"host calls", "nesting", "device times", "clocks", "steps"}),
     priority=15,
     links=("https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",),
     origin="TraceLens D2H; Nsight Systems cuda_api_sync, charged by idle time instead",

@@ -103,6 +103,7 @@ RULE = Rule(
     fix=Fix(summary="Load faster, or earlier."),
     options=Options(),
     check=check,
+    rests_on=frozenset({"host calls", "device times", "clocks", "steps"}),
     priority=30,
     links=("https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading",),
     origin="torch-tb-profiler (DataLoader > 5 % of the step); xprof InputBound",

@@ -114,6 +114,7 @@ RULE = Rule(
     fix=Fix(summary="Load in worker processes."),
     options=Options(),
     check=check,
+    rests_on=frozenset({"host calls", "device times", "clocks", "steps"}),
     priority=20,
     links=("https://docs.pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading",),
     origin="torch.profiler SynchronizedDataLoaderPattern; PyTorch tuning guide",

@@ -95,6 +95,7 @@ RULE = Rule(
     ),
     options=Options(),
     check=check,
+    rests_on=frozenset({"device times", "steps"}),
     priority=45,
     links=("https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",),
     origin="TraceLens exposed memcpy; xprof DataTransferBound",

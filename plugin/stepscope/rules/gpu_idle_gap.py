@@ -169,6 +169,7 @@ RULE = Rule(
     ),
     options=Options(),
     check=check,
+    rests_on=frozenset({"host calls", "device times", "clocks", "steps"}),
     priority=60,
     links=("https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
     origin="Nsight Systems gpu_gaps; HTA idle time breakdown (host wait)",

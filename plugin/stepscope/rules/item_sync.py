@@ -68,6 +68,7 @@ RULE = Rule(
     ),
     options=Options(),
     check=check,
+    rests_on=frozenset({"host calls", "nesting", "device times", "clocks", "steps"}),
     priority=14,
     links=(
         "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"

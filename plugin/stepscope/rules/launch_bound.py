@@ -134,6 +134,7 @@ RULE = Rule(
     fix=Fix(summary="Launch fewer, larger kernels."),
     options=Options(),
     check=check,
+    rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
     priority=70,
     links=(
         "https://docs.pytorch.org/docs/stable/generated/torch.compile.html",

@@ -83,6 +83,7 @@ RULE = Rule(
     ),
     options=Options(),
     check=check,
+    rests_on=frozenset({"device times", "clocks", "steps"}),
     priority=90,
     is_symptom=True,
     links=("https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),

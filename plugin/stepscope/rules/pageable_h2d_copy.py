@@ -139,6 +139,7 @@ RULE = Rule(
     ),
     options=Options(),
     check=check,
+    rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
     priority=40,
     links=("https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",),
     origin="Nsight Systems cuda_memcpy_async; PyTorch tuning guide",

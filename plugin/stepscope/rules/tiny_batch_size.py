@@ -175,6 +175,7 @@ RULE = Rule(
     fix=Fix(summary="Give each step more samples."),
     options=Options(),
     check=check,
+    rests_on=frozenset({"host calls", "device times", "clocks", "steps"}),
     priority=85,
     links=("https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
     origin="SageMaker Debugger BatchSize; torch-tb-profiler; TraceLens short kernels",

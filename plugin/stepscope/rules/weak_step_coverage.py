@@ -57,6 +57,7 @@ RULE = Rule(
     ),
     options=Options(),
     check=check,
+    rests_on=frozenset({"host calls"}),
     priority=95,
     is_symptom=True,
     links=("https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",),

@@ -79,6 +79,13 @@ describe('nothing found', () => {
     count: 1,
     message: '',
     remedy: '',
+    nature: 'damage',
+    of_count: null,
+    action: '',
+    lost_bytes: 0,
+    examples: [],
+    effect: 'withheld',
+    affects: [],
   };
   const said = (...statuses: ('passed' | 'not-applicable' | 'failed')[]) =>
     sorted(

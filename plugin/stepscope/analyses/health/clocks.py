@@ -1,0 +1,55 @@
+"""Work that begins before the host launched it: the two clocks disagree."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.health._check import UNLIKELY_SHARE, Check, examples, on_device
+from stepscope.analyses.links import links
+from stepscope.quantities import count, duration
+from stepscope.report import HealthItem
+from stepscope.trace import Trace
+
+
+def check(trace: Trace) -> Iterator[HealthItem]:
+    """Report device events that begin before their launch: a few are jitter, more are damage."""
+    rows, early_ns, linked_count = _early(trace)
+    if not len(rows):
+        return
+    is_damage = len(rows) > UNLIKELY_SHARE * linked_count
+    yield HealthItem(
+        kind="clocks-disagree",
+        severity="critical" if is_damage else "info",
+        count=len(rows),
+        of_count=linked_count,
+        nature="damage" if is_damage else "note",
+        message=(
+            f"{'the clocks of host and device disagree: ' if is_damage else ''}"
+            f"{count(len(rows), 'device event')} of {linked_count:,} "
+            f"{'begins' if len(rows) == 1 else 'begin'} up to {duration(int(early_ns.max()))} "
+            "before the host launched them"
+        ),
+        action="causes of idle time are withheld" if is_damage else "none: they are too few",
+        remedy="Record it again, with a newer driver and torch." if is_damage else "",
+        examples=examples(
+            trace,
+            trace.device_events["event"].to_numpy()[rows],
+            lambda n: (
+                f"{on_device(trace, int(rows[n]))}, {duration(int(early_ns[n]))} before its launch"
+            ),
+        ),
+    )
+
+
+def _early(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """Return the rows that begin too early, by how much, and how many have a launch at all."""
+    launch = links(trace).call_of_device_event
+    linked = np.flatnonzero(launch >= 0)
+    begun = trace.device_events["start_ns"].to_numpy()[linked]
+    early_ns = trace.runtime_calls["start_ns"].to_numpy()[launch[linked]] - begun
+    is_early = early_ns > 0
+    return linked[is_early], early_ns[is_early], len(linked)
+
+
+CHECK = Check(damages={"clocks-disagree": frozenset({"clocks", "launches"})}, check=check)

@@ -1,0 +1,61 @@
+"""Host ranges of one thread that cross: each begins inside the other, neither holds the other."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.health._check import UNLIKELY_SHARE, Check, by_share, examples
+from stepscope.quantities import count, duration
+from stepscope.report import HealthItem
+from stepscope.trace import Trace
+
+BLUR_NS = 1_000
+"""Stamps of torch before 2.3 are whole microseconds: a child may stick out by one."""
+
+
+def check(trace: Trace) -> Iterator[HealthItem]:
+    """Report operators and annotations that end behind the one they began in."""
+    frame = trace.host_calls
+    if len(frame) < 2:
+        return
+    rows, beyond_ns = _crossing(frame)
+    if not len(rows):
+        return
+    yield HealthItem(
+        kind="crossing-ranges",
+        severity=by_share(len(rows) / len(frame), UNLIKELY_SHARE),
+        count=len(rows),
+        of_count=len(frame),
+        nature="damage",
+        message=(
+            f"{count(len(rows), 'host range')} of {len(frame):,} "
+            f"{'begins' if len(rows) == 1 else 'begin'} inside another and "
+            f"{'ends' if len(rows) == 1 else 'end'} behind it"
+        ),
+        action="they are nested as well as can be: beside the one they cross",
+        examples=examples(
+            trace,
+            frame["event"].to_numpy()[rows],
+            lambda n: f"ends {duration(int(beyond_ns[n]))} behind the one that it begins in",
+        ),
+    )
+
+
+def _crossing(frame: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows that begin inside the one before, and by how much they end behind it.
+
+    Of two that cross, the later is nested as the earlier is: in the same one, or in none.
+    """
+    parent, thread = frame["parent"].to_numpy(), frame["thread"].cat.codes.to_numpy()
+    family = np.where(parent >= 0, parent, -1 - thread.astype(np.int64)).astype(np.int32)
+    order = np.argsort(family, kind="stable")
+    family = family[order]
+    start, end = frame["start_ns"].to_numpy()[order], frame["end_ns"].to_numpy()[order]
+    beyond_ns = np.where(end[:-1] - start[1:] > BLUR_NS, end[1:] - end[:-1], 0)
+    found = np.flatnonzero((beyond_ns > BLUR_NS) & (family[1:] == family[:-1]))
+    return order[found + 1], beyond_ns[found]
+
+
+CHECK = Check(damages={"crossing-ranges": frozenset({"nesting"})}, check=check)

@@ -1,0 +1,96 @@
+"""A first step that is no step like the others: start-up, or peers that were not there yet."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from stepscope.analyses.health._check import UNLIKELY_SHARE, Check, by_share, examples, on_device
+from stepscope.analyses.step_breakdown import step_breakdown
+from stepscope.analyses.window import window
+from stepscope.quantities import duration, share, significant
+from stepscope.report import HealthItem
+from stepscope.trace import Trace
+
+LEAST_STEPS = 3
+LONGER = 1.3
+"""Times the median of the others: torch-tb-profiler's samples reach 1.44 and 1.30."""
+DOUBTFUL_SHARE = 0.2
+"""Of all that is measured: then it is the start-up that is measured."""
+FAR_LONGER = 5
+"""Times the longest collective of all later steps: a peer had not begun yet."""
+WARM_UP = "Warm up for longer: torch.profiler.schedule(wait=1, warmup=2, active=3)."
+
+
+def check(trace: Trace) -> Iterator[HealthItem]:
+    """Report a first step that is longer than the others, or waits for a peer's profiler."""
+    yield from _slow_step(trace)
+    yield from _waiting_collective(trace)
+
+
+def _slow_step(trace: Trace) -> Iterator[HealthItem]:
+    steps = step_breakdown(trace)
+    if steps.step_count < LEAST_STEPS:
+        return
+    first, median = int(steps.duration_ns[0]), float(np.median(steps.duration_ns[1:]))
+    if not median or first < LONGER * median:
+        return
+    excess = (first - median) / int(steps.duration_ns.sum())
+    if excess < UNLIKELY_SHARE:
+        return
+    event = trace.steps["event"].to_numpy()[:1]
+    yield HealthItem(
+        kind="first-step-skew",
+        severity=by_share(excess, DOUBTFUL_SHARE),
+        count=1,
+        of_count=steps.step_count,
+        message=(
+            f"the first step lasts {duration(first)}, {significant(first / median)} times the "
+            f"median of the others ({duration(median)}): something was still starting up"
+        ),
+        action="it counts as a step like the others",
+        remedy=WARM_UP,
+        examples=examples(trace, event, lambda _: f"lasts {duration(first)}"),
+    )
+
+
+def _waiting_collective(trace: Trace) -> Iterator[HealthItem]:
+    frame, within = trace.device_events, window(trace)
+    rows = np.flatnonzero(frame["is_collective"].to_numpy())
+    if len(rows) < 2:
+        return
+    start, length = (frame[name].to_numpy()[rows] for name in ("start_ns", "duration_ns"))
+    longest = int(length.argmax())
+    others = np.delete(length, longest)
+    lost = int(length[longest]) / max(1, within.reference_ns)
+    steps = trace.steps["end_ns"].to_numpy()
+    first_end_ns = int(steps[0]) if len(steps) else int(start[0]) + 1
+    if (
+        lost < DOUBTFUL_SHARE
+        or length[longest] < FAR_LONGER * others.max()
+        or start[longest] >= first_end_ns
+    ):
+        return
+    row = int(rows[longest])
+    yield HealthItem(
+        kind="collective-start-skew",
+        severity="warning",
+        count=1,
+        of_count=len(rows),
+        message=(
+            f"one collective of the first step lasts {duration(int(length[longest]))}, "
+            f"{share(lost)} of what is measured; no other lasts for more than "
+            f"{duration(int(others.max()))}: another rank had not begun yet"
+        ),
+        action="it counts as communication",
+        remedy=f"Let all ranks begin together (torch.distributed.barrier()). {WARM_UP}",
+        examples=examples(trace, frame["event"].to_numpy()[[row]], lambda _: on_device(trace, row)),
+    )
+
+
+CHECK = Check(
+    damages={
+        "first-step-skew": frozenset({"steps"}),
+        "collective-start-skew": frozenset({"steps", "device times"}),
+    },
+    check=check,
+)

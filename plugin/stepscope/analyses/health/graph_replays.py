@@ -1,0 +1,89 @@
+"""Graphs whose replays left fewer records than they should: the device looks idle, but worked.
+
+AMD-AGI/TraceLens#728: such a recording shows 26 to 99 % idle time on a busy device.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.health._check import Check, examples
+from stepscope.analyses.links import links
+from stepscope.dialects import GRAPH_LAUNCH_NAME
+from stepscope.frames.naming import named
+from stepscope.quantities import count
+from stepscope.report import HealthItem, Severity
+from stepscope.trace import Trace
+
+DAMAGED_SHARE = 0.2
+"""Of the launches of graphs."""
+
+
+def check(trace: Trace) -> Iterator[HealthItem]:
+    """Report launches of graphs with fewer device events than the same graph's other replays."""
+    calls = trace.runtime_calls
+    is_graph = named(calls["name"], GRAPH_LAUNCH_NAME.search)
+    launches = np.flatnonzero(is_graph & (calls["correlation"].to_numpy() >= 0))
+    if not len(launches) or not len(trace.device_events):
+        return
+    recorded, full = _replays(trace, launches)
+    short = np.flatnonzero(recorded < full)
+    if not len(short):
+        return
+    rows = launches[short]
+    yield HealthItem(
+        kind="graph-replay-under-recorded",
+        severity=_severity(short, len(launches)),
+        count=len(rows),
+        of_count=len(launches),
+        nature="damage",
+        message=(
+            f"{count(len(rows), 'replay')} of {len(launches):,} of a graph left fewer device "
+            f"events than {'it' if len(rows) == 1 else 'they'} should: the device worked when it "
+            "seems idle"
+        ),
+        action="what was not recorded counts as idle time",
+        remedy="Record with a newer driver and torch, or without graphs.",
+        examples=examples(
+            trace,
+            calls["event"].to_numpy()[rows],
+            lambda n: _words(int(recorded[short[n]]), int(full[short[n]])),
+        ),
+    )
+
+
+def _words(recorded: int, full: int) -> str:
+    if not recorded:
+        return "no device event"
+    return f"{recorded:,} device events; other replays have {full:,}"
+
+
+def _severity(short: NDArray[np.int64], launch_count: int) -> Severity:
+    if len(short) == 1 and launch_count > 1 and short[0] == launch_count - 1:
+        return "info"  # the recording ended in the middle of it
+    return "critical" if len(short) >= DAMAGED_SHARE * launch_count else "warning"
+
+
+def _replays(
+    trace: Trace, launches: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return, for each launch, how many device events it has, and how many it should have.
+
+    Where the vendor does not number the graphs, it should have one at least.
+    """
+    frame, call = trace.device_events, links(trace).call_of_device_event
+    linked = np.flatnonzero(call >= 0)
+    counts = np.bincount(call[linked], minlength=len(trace.runtime_calls))
+    graphs = np.full(len(trace.runtime_calls), -1, dtype=np.int64)
+    graphs[call[linked]] = trace.source.whole("graph id", frame["event"].to_numpy()[linked])
+    recorded, graph = counts[launches], graphs[launches]
+    most = pd.Series(recorded).groupby(graph).transform("max").to_numpy()
+    return recorded, np.where(graph >= 0, most, 1)
+
+
+CHECK = Check(
+    damages={"graph-replay-under-recorded": frozenset({"device times", "launches", "clocks"})},
+    check=check,
+)

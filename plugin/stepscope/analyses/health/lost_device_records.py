@@ -1,0 +1,132 @@
+"""Kernels that were launched, but left no record: at the recording's edges, or in its middle."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.complete_steps import complete_steps
+from stepscope.analyses.health._check import (
+    Check,
+    by_share,
+    examples,
+    kernel_launches,
+    synchronize,
+)
+from stepscope.analyses.health.incidents import is_cut_off
+from stepscope.analyses.links import links
+from stepscope.quantities import count, duration, share
+from stepscope.report import HealthItem, Severity
+from stepscope.trace import Trace
+
+DOUBTFUL_SHARE = 0.02
+DAMAGED_SHARE = 0.2
+"""Of the launches: each is a kernel that counts as idle time."""
+
+
+def check(trace: Trace) -> Iterator[HealthItem]:
+    """Report launches of kernels without a device event."""
+    if not len(trace.device_events) or is_cut_off(trace):
+        return
+    launches = kernel_launches(trace)
+    has_event = _left_an_event(trace, launches)
+    if has_event.all() or not has_event.any():
+        return
+    known = np.flatnonzero(has_event)
+    missing = np.flatnonzero(~has_event)
+    is_edge = (missing < known[0]) | (missing > known[-1])
+    if is_edge.any():
+        yield _edge(trace, launches[missing[is_edge]], len(launches))
+    if not is_edge.all():
+        yield _middle(trace, launches[missing[~is_edge]], len(launches))
+
+
+def _left_an_event(trace: Trace, launches: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell, for each launch, whether any device event has its number.
+
+    Where a call of the runtime and one of the driver share a number, `links` knows the first.
+    """
+    call = links(trace).call_of_device_event
+    count_of = np.bincount(call[call >= 0], minlength=len(trace.runtime_calls))
+    found: NDArray[np.bool_] = count_of[launches] > 0
+    unsure = np.flatnonzero(~found)
+    if not len(unsure):
+        return found
+    numbers = trace.runtime_calls["correlation"].to_numpy()[launches[unsure]]
+    found[unsure] = np.isin(numbers, trace.device_events["correlation"].to_numpy())
+    return found
+
+
+def _edge(trace: Trace, rows: NDArray[np.int64], launch_count: int) -> HealthItem:
+    is_left_out = len(complete_steps(trace)) < len(trace.steps)
+    lost = len(rows) / launch_count
+    severity: Severity = "info" if is_left_out else by_share(lost, DOUBTFUL_SHARE)
+    return _item(
+        trace,
+        rows,
+        launch_count,
+        kind="dropped-at-the-edge",
+        severity=severity,
+        where="at the edge of the recording ",
+        action=(
+            "the last step is left out of all figures"
+            if is_left_out
+            else "their time counts as idle time"
+        ),
+        remedy=f"Wait for the device before the recording ends: {synchronize(trace)}.",
+    )
+
+
+def _middle(trace: Trace, rows: NDArray[np.int64], launch_count: int) -> HealthItem:
+    return _item(
+        trace,
+        rows,
+        launch_count,
+        kind="device-records-lost",
+        severity=by_share(len(rows) / launch_count, DOUBTFUL_SHARE, DAMAGED_SHARE),
+        where="",
+        action="their time counts as idle time",
+        remedy="Record fewer steps, so that the profiler's buffers hold them.",
+    )
+
+
+def _item(  # noqa: PLR0913 (one parameter a field)
+    trace: Trace,
+    rows: NDArray[np.int64],
+    launch_count: int,
+    *,
+    kind: str,
+    severity: Severity,
+    where: str,
+    action: str,
+    remedy: str,
+) -> HealthItem:
+    calls = trace.runtime_calls
+    starts = calls["start_ns"].to_numpy()
+    return HealthItem(
+        kind=kind,
+        severity=severity,
+        count=len(rows),
+        of_count=launch_count,
+        nature="damage",
+        message=(
+            f"{count(len(rows), 'kernel launch', 'kernel launches')} of {launch_count:,} "
+            f"{where}left no device event ({share(len(rows) / launch_count)})"
+        ),
+        action=action,
+        remedy=remedy,
+        examples=examples(
+            trace,
+            calls["event"].to_numpy()[rows],
+            lambda n: f"called at {duration(int(starts[rows[n]]))}",
+        ),
+    )
+
+
+CHECK = Check(
+    damages={
+        "dropped-at-the-edge": frozenset({"device times", "steps"}),
+        "device-records-lost": frozenset({"device times", "launches", "clocks"}),
+    },
+    check=check,
+)

@@ -1,0 +1,100 @@
+"""Work on a device whose launch was not recorded: before the recording began, or lost."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses.health._check import Check, by_share, examples, on_device, synchronize
+from stepscope.analyses.links import links
+from stepscope.analyses.window import window
+from stepscope.quantities import count, duration, share
+from stepscope.report import HealthItem
+from stepscope.trace import Trace
+
+ORPHAN_SHARE = 0.02
+"""Share of device events without a recorded launch from which attribution suffers."""
+STRANGE_SHARE = 0.2
+"""Of the window: from there on the first step's device work is mostly another's."""
+
+
+def check(trace: Trace) -> Iterator[HealthItem]:
+    """Report device events that no recorded call launched."""
+    launch = links(trace).call_of_device_event
+    missing = np.flatnonzero(launch < 0)
+    if not len(missing) or len(missing) < ORPHAN_SHARE * len(launch):
+        return
+    earlier = _launched_before(trace, launch, missing)
+    lost = missing[~np.isin(missing, earlier)]
+    if len(earlier):
+        yield _before(trace, earlier)
+    if len(lost):
+        yield _lost(trace, lost)
+
+
+def _launched_before(
+    trace: Trace, launch: NDArray[np.int64], missing: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return those ahead of all work with a launch: they were in the queue when recording began."""
+    linked = np.flatnonzero(launch >= 0)
+    if not len(linked):
+        return missing[:0]
+    has_number = trace.device_events["correlation"].to_numpy()[missing] >= 0
+    return np.asarray(missing[has_number & (missing < linked[0])])
+
+
+def _before(trace: Trace, rows: NDArray[np.int64]) -> HealthItem:
+    frame, within = trace.device_events, window(trace)
+    start, end = frame["start_ns"].to_numpy()[rows], frame["end_ns"].to_numpy()[rows]
+    inside = intervals.clip(intervals.union(start, end), within.start_ns, within.device_end_ns)
+    busy_ns = intervals.duration_ns(inside)
+    strange = busy_ns / max(1, within.reference_ns)
+    return HealthItem(
+        kind="launched-before-recording",
+        severity=by_share(strange, STRANGE_SHARE),
+        count=len(rows),
+        of_count=len(frame),
+        message=(
+            f"{count(len(rows), 'device event')} of {len(frame):,} "
+            f"{'was' if len(rows) == 1 else 'were'} launched before the recording began: "
+            f"{duration(busy_ns)} of earlier work, {share(strange)} of what is measured"
+        ),
+        action="they count as the device's work, without an operator",
+        remedy=(
+            f"Wait for the device before the first recorded step ({synchronize(trace)}), or record "
+            "more steps."
+        ),
+        examples=examples(
+            trace, frame["event"].to_numpy()[rows], lambda n: on_device(trace, int(rows[n]))
+        ),
+    )
+
+
+def _lost(trace: Trace, rows: NDArray[np.int64]) -> HealthItem:
+    frame = trace.device_events
+    return HealthItem(
+        kind="launch-not-recorded",
+        severity="warning",
+        count=len(rows),
+        of_count=len(frame),
+        nature="damage",
+        message=(
+            f"{len(rows):,} of {len(frame):,} device events have no recorded launch: no "
+            "operator can be named for them, and gaps before them have no cause"
+        ),
+        action="they count as the device's work, without an operator",
+        remedy="Record one more warm-up step: schedule(wait=1, warmup=2, active=3).",
+        examples=examples(
+            trace, frame["event"].to_numpy()[rows], lambda n: on_device(trace, int(rows[n]))
+        ),
+    )
+
+
+CHECK = Check(
+    damages={
+        "launched-before-recording": frozenset({"launches", "steps"}),
+        "launch-not-recorded": frozenset({"launches"}),
+    },
+    check=check,
+)
