@@ -5,6 +5,7 @@
 
 import re
 from pathlib import PurePath
+from urllib.parse import unquote
 
 WEB = ("http", "https")
 AROUND_A_HOST = re.compile(r"(?P<scheme>[a-zA-Z][\w+.-]*)://(?P<user>[^/\s'\"]*)@")
@@ -44,14 +45,14 @@ def tidy(path: str) -> str:
 
 def join(folder: str, name: str) -> str:
     """Return the path of a file in a folder."""
-    if not is_remote(folder):
-        return str(PurePath(folder, name))
-    return f"{folder}{name}" if folder.endswith("://") else f"{folder}/{name}"
+    return f"{folder}/{name}" if is_remote(folder) else str(PurePath(folder, name))
 
 
 def name(path: str) -> str:
     """Return the last part of a path; of an address that is all host, the host."""
-    return _page(path).rstrip("/").rpartition("/")[2] if is_remote(path) else PurePath(path).name
+    if not is_remote(path):
+        return PurePath(path).name
+    return _page(path).partition("://")[2].rstrip("/").rpartition("/")[2]
 
 
 def parent(path: str) -> str:
@@ -71,14 +72,27 @@ def relative(root: str, folder: str) -> str:
     return "" if below == "." else below
 
 
-def shown(text: str) -> str:
+def shown(text: str, path: str = "") -> str:
     """Return text as it may be shown: users, passwords and queries of its addresses are left out.
 
-    A query (`?X-Amz-Signature=…`) is often as good as a password.
+    A query (`?X-Amz-Signature=…`) is often as good as a password. What `path` holds of them is
+    left out wherever it stands.
     """
+    for secret in _secrets(path):
+        text = text.replace(secret, "***")
     if "://" not in text:
         return text
     return WEB_QUERY.sub(r"\g<page>?***", AROUND_A_HOST.sub(_without_user, text))
+
+
+def _secrets(path: str) -> list[str]:
+    """Return what may not be shown of an address, the longest first."""
+    found = [path.partition("?")[2]] if scheme(path) in WEB else []
+    match = AROUND_A_HOST.match(path)
+    if match and _without_user(match) != match[0]:
+        found += [match["user"], match["user"].partition(":")[2]]
+    as_meant = [unquote(secret) for secret in found]
+    return sorted(filter(None, {*found, *as_meant}), key=len, reverse=True)
 
 
 def _without_user(match: re.Match[str]) -> str:

@@ -54,11 +54,14 @@ class NotFoundError(StepscopeError):
     """No run, recording or table has that name."""
 
 
-def in_one_line(error: BaseException) -> str:
-    """Return what an unforeseen error is and where it was raised, for a log: no traceback."""
+def in_one_line(error: BaseException, path: str = "") -> str:
+    """Return what an unforeseen error is and where it was raised, for a log: no traceback.
+
+    The secrets of the address that was read are left out.
+    """
     frames = extract_tb(error.__traceback__)
     where = f" at {PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}: {shown(str(error))}{where}"
+    return f"{type(error).__name__}: {shown(str(error), path)}{where}"
 
 
 def unforeseen(path: str, error: Exception) -> UnreadableError:
@@ -68,7 +71,7 @@ def unforeseen(path: str, error: Exception) -> UnreadableError:
     if isinstance(error, MemoryError):
         message, remedy = "This needs more memory than there is.", "Record fewer steps."
     else:
-        message = f"stepscope failed on this file ({in_one_line(error)})."
+        message = f"stepscope failed on this file ({in_one_line(error, path)})."
         remedy = "This is a bug in stepscope: please report it with this line."
     problem = UnreadableError(path, message, remedy)
     problem.__cause__ = error

@@ -27,7 +27,7 @@ CREDENTIALS = {
     "az": "Set AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT_NAME and "
     "AZURE_STORAGE_ACCOUNT_KEY; AZURE_STORAGE_ANON=true reads a public container.",
 }
-ENDPOINTS = {"s3": "AWS_ENDPOINT_URL", "gs": "STORAGE_EMULATOR_HOST", "az": "the account's name"}
+BUCKETS = ("s3", "gs", "az")
 LONGEST = 200
 """Characters of an error's own words."""
 
@@ -44,10 +44,14 @@ NO_CREDENTIALS = frozenset(
         "UnauthorizedSSOTokenError",
         "DefaultCredentialsError",
         "CredentialUnavailableError",
+        "DefaultAzureCredential failed to retrieve a token",
         "Must provide either a connection_string",  # adlfs
     }
 )
-NO_BUCKET = frozenset({"NoSuchBucket", "InvalidBucketName", "ContainerNotFound"})
+NO_HADOOP = frozenset({"Unable to load lib", "Prior attempt to load lib"})
+NO_BUCKET = frozenset(
+    {"NoSuchBucket", "InvalidBucketName", "ParamValidationError", "ContainerNotFound"}
+)
 DENIED = frozenset({"PermissionError", "ClientAuthenticationError", "401", "403", "Forbidden"})
 NO_SERVER = frozenset(
     {
@@ -66,7 +70,14 @@ NO_SERVER = frozenset(
 CHANGED = frozenset({"FileExpired", "PreconditionFailed", "412"})
 FAILED = frozenset({"429", "500", "502", "503", "504", "SlowDown", "InternalError"})
 ABSENT = frozenset({"FileNotFoundError", "ResourceNotFoundError", "404"})
-SAYINGS = ("Protocol not known", "Must provide either a connection_string", "Forbidden")
+SAYINGS = (
+    "Protocol not known",
+    "DefaultAzureCredential failed to retrieve a token",
+    "Must provide either a connection_string",
+    "Unable to load lib",
+    "Prior attempt to load lib",
+    "Forbidden",
+)
 """How errors begin that neither a class nor a code tells apart."""
 
 
@@ -90,6 +101,11 @@ class _Failure:
     def bucket(self) -> str:
         return addresses.bucket(addresses.shown(self.path))
 
+    @property
+    def is_bucket(self) -> bool:
+        place = self.path.partition("://")[2].rstrip("/")
+        return self.extra in BUCKETS and "/" not in place
+
 
 Sentences = tuple[str, str]
 """What is wrong, and what to do."""
@@ -111,6 +127,11 @@ def _no_credentials(failure: _Failure) -> Sentences:
     return message, CREDENTIALS.get(failure.extra, "Give them in fsspec's configuration.")
 
 
+def _no_hadoop(failure: _Failure) -> Sentences:
+    message = f"Hadoop's own library cannot be loaded: {failure.said}."
+    return message, "Install Java and Hadoop; set JAVA_HOME, HADOOP_HOME and CLASSPATH."
+
+
 def _no_bucket(failure: _Failure) -> Sentences:
     return f"There is no bucket {failure.bucket!r}.", "Check its name, and AWS_PROFILE or the like."
 
@@ -122,7 +143,8 @@ def _denied(failure: _Failure) -> Sentences:
 
 def _no_server(failure: _Failure) -> Sentences:
     message = f"The server of {failure.bucket!r} does not answer: {failure.said}."
-    return message, f"Check the network and {ENDPOINTS.get(failure.extra, 'the address')}."
+    endpoint = "AWS_ENDPOINT_URL" if failure.extra == "s3" else "the address"
+    return message, f"Check the network and {endpoint}."
 
 
 def _changed(_: _Failure) -> Sentences:
@@ -133,7 +155,9 @@ def _failed(failure: _Failure) -> Sentences:
     return f"The server of {failure.bucket!r} fails: {failure.said}.", "Try again later."
 
 
-def _absent(_: _Failure) -> Sentences:
+def _absent(failure: _Failure) -> Sentences:
+    if failure.is_bucket:
+        return _no_bucket(failure)
     return "There is no such file or folder.", "Check the address."
 
 
@@ -145,6 +169,7 @@ TELLERS: tuple[tuple[frozenset[str], Callable[[_Failure], Sentences]], ...] = (
     (PACKAGE, _package),
     (UNKNOWN, _unknown),
     (NO_CREDENTIALS, _no_credentials),
+    (NO_HADOOP, _no_hadoop),
     (NO_BUCKET, _no_bucket),
     (DENIED, _denied),
     (NO_SERVER, _no_server),
@@ -174,15 +199,15 @@ def problem(path: str, error: Exception) -> UnreadableError:
     for known, teller in TELLERS:
         for each in chain:
             if known & _marks(each):
-                return UnreadableError(path, *teller(_Failure(path=path, said=_said(each))))
-    return UnreadableError(path, *_other(_Failure(path=path, said=_said(error))))
+                return UnreadableError(path, *teller(_Failure(path=path, said=_said(path, each))))
+    return UnreadableError(path, *_other(_Failure(path=path, said=_said(path, error))))
 
 
-def is_absence(error: Exception) -> bool:
-    """Tell whether an error says no more than that nothing is there."""
+def is_absence(path: str, error: Exception) -> bool:
+    """Tell whether an error says no more than that nothing is there, in a bucket that is."""
     marks = frozenset[str]().union(*map(_marks, _chain(error)))
     first = next((teller for known, teller in TELLERS if known & marks), None)
-    return first is _absent
+    return first is _absent and not _Failure(path=path, said="").is_bucket
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -197,13 +222,16 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 def _marks(error: BaseException) -> frozenset[str]:
     """Return the names and codes by which an error may be known."""
     names = {kind.__name__ for kind in type(error).__mro__}
-    codes = {str(getattr(error, name, "")) for name in ("status", "status_code", "code")}
-    response = getattr(error, "response", None)
+    own = vars(error)  # no properties: some warn that they are out of date
+    codes = {str(own.get(name, "")) for name in ("status", "status_code", "code", "error_code")}
+    response = own.get("response")
     if isinstance(response, dict):  # botocore's
         codes.add(str(response.get("Error", {}).get("Code", "")))
     return frozenset(names | codes | {each for each in SAYINGS if str(error).startswith(each)})
 
 
-def _said(error: BaseException) -> str:
-    text = addresses.shown(" ".join(str(error).split()))[:LONGEST].rstrip(". ")
-    return text or ("it took too long" if isinstance(error, TimeoutError) else type(error).__name__)
+def _said(path: str, error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    if not lines:
+        return "it took too long" if isinstance(error, TimeoutError) else type(error).__name__
+    return addresses.shown(lines[0], path)[:LONGEST].rstrip(".! ")

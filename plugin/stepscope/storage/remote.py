@@ -5,6 +5,7 @@ Credentials, endpoints and proxies come from where the field's own tools have th
 """
 
 import errno
+import logging
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from io import BufferedReader, BytesIO, RawIOBase
@@ -31,6 +32,8 @@ SILENCE_SECONDS = 15
 ANSWER_SECONDS = 30
 """Within these a server tells whether something is there, retries included."""
 LISTING_SECONDS = 600
+TALKATIVE = ("adlfs", "azure", "fsspec", "gcsfs", "s3fs")
+"""Libraries that log, with tracebacks, what they raise as well."""
 
 Options = dict[str, Any]
 Info = Mapping[str, Any]
@@ -155,7 +158,7 @@ def _info(path: str) -> Info | None:
         try:
             info: Info = system.info(inside, **_within(system, ANSWER_SECONDS))
         except Exception as error:
-            if failures.is_absence(error):
+            if failures.is_absence(path, error):
                 return None
             raise
     return info
@@ -167,8 +170,15 @@ def _system(path: str) -> tuple[fsspec.AbstractFileSystem, str]:
     if kind in (*S3, *GOOGLE, *AZURE) and not addresses.bucket(path):
         message = "There is no bucket in this address."
         raise UnreadableError(path, message, f"Give {kind}://BUCKET/FOLDER.")
+    _quieten()
     system, inside = fsspec.url_to_fs(path, **_options(kind))
     return system, inside
+
+
+def _quieten() -> None:
+    """Leave what libraries log to those who set a level for it: it comes as an error, too."""
+    for logger in map(logging.getLogger, TALKATIVE):
+        logger.setLevel(logger.level or logging.CRITICAL)
 
 
 def _options(kind: str) -> Options:
@@ -208,7 +218,7 @@ def _below(root: str, base: str, inside: str) -> str:
         return ""
     if rest.startswith("/"):
         return root + rest
-    return "" if base else addresses.join(root, rest)
+    return "" if base else f"{root}/{rest}"
 
 
 def _stamp(info: Info) -> FileStamp:
