@@ -108,9 +108,10 @@ def _groups(
     key = np.zeros(len(frame), dtype=np.int64)
     for column in by:
         codes, values = pd.factorize(frame[column])
-        _, key = np.unique(key * (len(values) + 1) + codes + 1, return_inverse=True)
-    _, first, group = np.unique(key, return_index=True, return_inverse=True)
-    return group, first
+        key, _ = pd.factorize(key * (len(values) + 1) + codes + 1, sort=True)
+    first = np.empty(int(key.max()) + 1 if len(key) else 0, dtype=np.int64)
+    first[key[::-1]] = np.arange(len(key))[::-1]  # what is set last stays
+    return key, first
 
 
 def _durations(
@@ -166,10 +167,11 @@ def _weighted_mean(
 
 def _listed(numbers: pd.Series, group: NDArray[np.int64]) -> NDArray[Any]:
     """Return each group's distinct numbers as text, ascending, comma separated."""
-    distinct = np.unique(np.stack((group, numbers.to_numpy()), axis=1), axis=0)
+    place, distinct = pd.factorize(numbers.to_numpy(), sort=True)
+    pairs = np.sort(pd.unique(group * len(distinct) + place))
     texts: dict[int, list[str]] = {}
-    for which, number in distinct.tolist():
-        texts.setdefault(which, []).append(str(number))
+    for which, number in zip(*np.divmod(pairs, len(distinct)), strict=True):
+        texts.setdefault(which, []).append(str(distinct[number]))
     return np.array([", ".join(texts[which]) for which in sorted(texts)], dtype=object)
 
 

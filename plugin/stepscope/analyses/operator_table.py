@@ -132,13 +132,20 @@ def _counted(trace: Trace) -> NDArray[np.int64]:
     return counted
 
 
+@computed
+def _around_calls(trace: Trace) -> NDArray[np.int64]:
+    """Return the innermost host call around each runtime call, or -1."""
+    return enclosing_call(trace, trace.runtime_calls)
+
+
+@computed
 def _outermost_calls(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the runtime calls that no other runtime call holds, and the host call around each."""
     runtime = trace.runtime_calls
     thread = runtime["thread"].cat.codes.to_numpy().astype(np.int64)
     start, duration = runtime["start_ns"].to_numpy(), runtime["duration_ns"].to_numpy()
     rows = np.flatnonzero(call_tree.nest(thread, start, duration).depth == 0)
-    return rows, enclosing_call(trace, runtime)[rows]
+    return rows, _around_calls(trace)[rows]
 
 
 def _runtime_ns(trace: Trace) -> NDArray[np.int64]:
@@ -155,7 +162,7 @@ def _runtime_ns(trace: Trace) -> NDArray[np.int64]:
 def _device_ns(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the device time that each host call launched itself: all, and on matrix units."""
     linked = links(trace)
-    around = np.append(enclosing_call(trace, trace.runtime_calls), -1)[linked.call_of_device_event]
+    around = np.append(_around_calls(trace), -1)[linked.call_of_device_event]
     owner = np.where(linked.owner_of_device_event >= 0, linked.owner_of_device_event, around)
     duration = trace.device_events["duration_ns"].to_numpy()
     on_matrix_unit = matrix_units.are_used(trace)
@@ -190,7 +197,7 @@ def _table(trace: Trace, shape: NDArray[np.int64], shapes: tuple[str, ...]) -> p
     is_operator = calls["is_operator"].to_numpy()
     rows = np.flatnonzero(cost.counted == np.arange(len(calls)))
     key = (name * (len(shapes) + 1) + shape) * 2 + is_operator
-    keys, group = np.unique(key[rows], return_inverse=True)
+    group, keys = pd.factorize(key[rows], sort=True)
     each = pd.DataFrame(
         {
             "group": group,
