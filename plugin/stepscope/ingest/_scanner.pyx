@@ -1222,29 +1222,23 @@ cdef class Scanner:
 
     def key_names(self):
         """Return the arguments' keys by code."""
-        return [self.text_at(&self.keys, code)[1] for code in range(self.keys.count)]
+        cdef int64_t code
+        cdef const Text* text
+        names = []
+        for code in range(self.keys.count):
+            text = &self.keys.texts[code]
+            names.append((<const char*>self.keys.bytes + text.offset)[:text.size])
+        return names
 
-    def string_texts(self):
-        """Return the fields' texts by code, each with whether it holds escapes."""
-        return [self.text_at(&self.strings, code) for code in range(self.strings.count)]
+    def take_strings(self):
+        """Hand over the fields' texts: all bytes, where each ends, and which hold escapes."""
+        cdef int64_t code
+        escaped = [code for code in range(self.strings.count) if self.strings.texts[code].tag]
+        return *texts_taken(&self.strings), escaped
 
-    cdef tuple text_at(self, Texts* texts, int64_t code):
-        cdef const Text* text = &texts.texts[code]
-        return text.tag, (<const char*>texts.bytes + text.offset)[:text.size]
-
-    def argument_texts(self):
-        """Return the arguments' texts: all bytes, and where each ends (int64) in the order of codes."""
-        cdef int64_t index
-        cdef int64_t count = self.texts.count
-        cdef int64_t* ends = <int64_t*>malloc(<size_t>(count + 1) * 8)
-        if ends == NULL:
-            raise MemoryError
-        for index in range(count):
-            ends[index] = self.texts.texts[index].offset + self.texts.texts[index].size
-        text = handed_over(self.texts.bytes, self.texts.used)
-        self.texts.bytes = NULL
-        texts_free(&self.texts)
-        return text, handed_over(ends, count * 8)
+    def take_texts(self):
+        """Hand over the arguments' texts: all bytes, and where each ends (int64), by code."""
+        return texts_taken(&self.texts)
 
     def notes(self):
         """Return how often separators and times were odd, each with the offsets of the first."""
@@ -1253,6 +1247,21 @@ cdef class Scanner:
             "missing-comma": (self.missing_commas, [self.missing_comma_examples[i] for i in range(min(self.missing_commas, EXAMPLES))]),
             "extra-comma": (self.extra_commas, [self.extra_comma_examples[i] for i in range(min(self.extra_commas, EXAMPLES))]),
         }
+
+
+cdef tuple texts_taken(Texts* texts):
+    cdef int64_t index
+    cdef int64_t count = texts.count
+    cdef int64_t used = texts.used
+    cdef int64_t* ends = <int64_t*>malloc(<size_t>(count + 1) * 8)
+    cdef void* text = texts.bytes
+    if ends == NULL:
+        raise MemoryError
+    for index in range(count):
+        ends[index] = texts.texts[index].offset + texts.texts[index].size
+    texts.bytes = NULL
+    texts_free(texts)
+    return handed_over(text, used), handed_over(ends, count * 8)
 
 
 cdef int resized(void** array, int64_t size) noexcept nogil:

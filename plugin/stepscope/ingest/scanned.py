@@ -214,7 +214,7 @@ class ScannedColumns:
             np.frombuffer(column, dtype=np.int32 if index < len(FIELDS) else np.int64)
             for index, column in enumerate(self._scanner.take_columns())
         ]
-        strings, code_of = _merged(self._scanner.string_texts())
+        strings, code_of = _merged(*self._scanner.take_strings())
         if code_of is not None:
             arrays[: len(FIELDS)] = [code_of[codes] for codes in arrays[: len(FIELDS)]]
         return Taken(arrays=arrays, strings=strings, arguments=self._arguments())
@@ -228,7 +228,7 @@ class ScannedColumns:
     def _arguments(self) -> dict[str, ArgumentColumn]:
         names = self._scanner.key_names()
         taken = [self._scanner.take_arguments_of(code) for code in range(len(names))]
-        data, ends = self._scanner.argument_texts()
+        data, ends = self._scanner.take_texts()
         texts = ArgumentTexts(
             data=np.frombuffer(data, dtype=np.uint8), ends=np.frombuffer(ends, dtype=np.int64)
         )
@@ -257,18 +257,23 @@ def _compact(
 
 
 def _merged(
-    texts: list[tuple[int, bytes]],
+    data: memoryview, ends: memoryview, escaped: list[int]
 ) -> tuple[tuple[str, ...], NDArray[np.int32] | None]:
     """Decode the fields' texts; return each once, and the new codes where any are the same."""
+    texts = _split(data, np.frombuffer(ends, dtype=np.int64).tolist())
+    if not escaped:
+        return tuple(texts), None  # the scanner keeps each once
+    for code in escaped:
+        texts[code] = readable(str(_DECODER.decode(f'"{texts[code]}"')))
     strings: dict[str, int] = {}
-    codes = [
-        strings.setdefault(_decoded(text.decode(), is_escaped=bool(tag)), len(strings))
-        for tag, text in texts
-    ]
-    if len(strings) == len(codes):
-        return tuple(strings), None
+    codes = [strings.setdefault(text, len(strings)) for text in texts]
     return tuple(strings), np.array([*codes, MISSING], dtype=np.int32)  # the last is code -1
 
 
-def _decoded(text: str, *, is_escaped: bool) -> str:
-    return readable(str(_DECODER.decode(f'"{text}"'))) if is_escaped else text
+def _split(data: memoryview, ends: list[int]) -> list[str]:
+    """Return the texts that end at these bytes."""
+    starts = [0, *ends][:-1]
+    whole = str(data, "utf-8")
+    if whole.isascii():
+        return [whole[start:end] for start, end in zip(starts, ends, strict=True)]
+    return [str(data[start:end], "utf-8") for start, end in zip(starts, ends, strict=True)]
