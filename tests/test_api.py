@@ -17,12 +17,15 @@ from logs import write_run, write_trace
 from stepscope import discover
 from stepscope.advice import advise
 from stepscope.api import hosts, listing
-from stepscope.api.answers import Answers, prepare
+from stepscope.api.ahead import prepare
+from stepscope.api.answers import Answers
 from stepscope.api.app import create_app
 from stepscope.api.encoding import CONTENT_POLICY
-from stepscope.api.messages import Overview, Runs, Table, schemas
+from stepscope.api.messages import Overview, Progress, Runs, RunState, Table, schemas
 from stepscope.catalog import Catalog, LogDirectory
 from stepscope.config import Settings
+from stepscope.readers.orders import Answer, Order, Stop, Tell, Told
+from stepscope.readers.pool import Here
 from stepscope.report import RunReport
 from stepscope.trace import Trace
 
@@ -51,7 +54,10 @@ def log(tmp_path: Path) -> Path:
 
 def catalog_of(folder: Path, executor: Any = None) -> Catalog:
     catalog = Catalog(
-        [LogDirectory(path=str(folder))], settings=Settings(), executor=executor or AtOnce()
+        [LogDirectory(path=str(folder))],
+        settings=Settings(),
+        executor=executor or AtOnce(),
+        reader=Here(),
     )
     catalog.scan()
     return catalog
@@ -133,7 +139,8 @@ def test_advice_of_a_run_beyond_the_bound_is_of_all_its_files(tmp_path: Path) ->
     write_run(tmp_path / "run", "a", "b", "c")
     catalog = Catalog(
         [LogDirectory(path=str(tmp_path))],
-        settings=Settings(kept_events=1),
+        settings=Settings(memory_bytes=1),
+        reader=Here(),
         executor=AtOnce(),
         prepare=prepare,
     )
@@ -401,3 +408,71 @@ def test_every_real_trace_has_all_its_answers(shared_traces: Path, tmp_path: Pat
 def _refuse(constant: str) -> None:
     msg = f"{constant} is no JSON"
     raise AssertionError(msg)
+
+
+def posted(client: flask.testing.FlaskClient, trace: str, what: str) -> Runs:
+    response = client.post(f"/api/traces/{trace}/{what}", headers={"X-Stepscope": "1"})
+    assert response.status_code == 200
+    return msgspec.json.decode(response.data, type=Runs)
+
+
+def refused(response: Any) -> tuple[int, str]:
+    return response.status_code, response.json["code"]
+
+
+def run_named(runs: Runs, name: str) -> RunState:
+    [found] = [run for run in runs.runs if run.name == name]
+    return found
+
+
+def places(run: RunState) -> list[int | None]:
+    return [span.place for worker in run.workers for span in worker.spans]
+
+
+def test_reading_is_cancelled_and_asked_for_again(log: Path) -> None:
+    client = client_of(log, Never())
+    good = run_named(runs_of(client), "good")
+    first, second = (worker.spans[0].trace for worker in good.workers)
+    assert places(good) == [1, 2]
+    good = run_named(posted(client, first, "cancel"), "good")
+    assert (good.state, places(good)) == ("reading", [None, 1])
+    assert refused(client.get(f"/api/traces/{first}/overview")) == (409, "cancelled")
+    good = run_named(posted(client, second, "cancel"), "good")
+    assert (good.state, places(good)) == ("cancelled", [None, None])
+    assert refused(client.get(f"/api/runs/{good.id}/advice")) == (409, "cancelled")
+    good = run_named(posted(client, second, "read"), "good")
+    assert (good.state, places(good)) == ("reading", [None, 1])
+
+
+@pytest.mark.parametrize("what", ["cancel", "read"])
+def test_a_page_of_another_origin_changes_nothing(log: Path, what: str) -> None:
+    client = client_of(log, Never())
+    trace = trace_of(client, "good")
+    before = client.get("/api/runs").data
+    assert refused(client.post(f"/api/traces/{trace}/{what}")) == (403, "not-our-page")
+    assert refused(client.get(f"/api/traces/{trace}/{what}")) == (404, "not-found")
+    assert client.get("/api/runs").data == before
+    unknown = client.post(f"/api/traces/nope/{what}", headers={"X-Stepscope": "1"})
+    assert refused(unknown) == (404, "not-found")
+
+
+def test_progress_is_told_in_bytes_events_phase_and_time(log: Path) -> None:
+    seen: list[Progress | None] = []
+
+    class Watching:
+        def read(self, order: Order, tell: Tell, stop: Stop) -> Answer:
+            tell(Told(bytes_done=1, bytes_total=4, events=2))
+            seen.append(listing.runs(catalog).runs[1].workers[0].spans[0].progress)
+            return Here().read(order, tell, stop)
+
+    catalog = Catalog(
+        [LogDirectory(path=str(log))], settings=Settings(), executor=AtOnce(), reader=Watching()
+    )
+    catalog.scan()
+    catalog.recording(catalog.entries()[1].file.id)
+    progress = seen[0]
+    assert progress is not None
+    known = (progress.phase, progress.bytes_done, progress.bytes_total, progress.events)
+    assert known == ("reading", 1, 4, 2)
+    assert 0 < progress.elapsed_ns < 10**10
+    assert progress.left_ns is None, "a few milliseconds tell nothing"

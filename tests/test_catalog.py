@@ -2,30 +2,32 @@
 
 import gc
 import os
-import threading
+import time
 import weakref
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from logs import EVENT_COUNT, write_run, write_trace
-from stepscope import discover
-from stepscope.api.answers import prepare
-from stepscope.catalog import (
-    Catalog,
-    DaemonThreads,
+from stepscope import discover, footprint
+from stepscope.api.ahead import prepare
+from stepscope.catalog import KEPT_SHARE, Catalog, LogDirectory
+from stepscope.config import Settings
+from stepscope.entries import (
+    Cancelled,
     Dropped,
-    LogDirectory,
     Queued,
     Reading,
     Ready,
     State,
     Unreadable,
 )
-from stepscope.config import Settings, settings
-from stepscope.errors import NotFoundError, UsageError
-from stepscope.report import RunReport
+from stepscope.errors import NotFoundError
+from stepscope.readers.orders import Told
+from stepscope.readers.pool import Here
+from stepscope.readers.threads import DaemonThreads
 from stepscope.trace import Trace
 
 
@@ -47,19 +49,27 @@ class Later:
 
 def catalog_of(
     *folders: Path,
-    kept_events: int = 10**9,
-    prepare: Callable[[Trace], RunReport | None] | None = None,
+    kept_bytes: int = 10**9,
+    prepare: Callable[[Trace], Any] | None = None,
 ) -> tuple[Catalog, Later]:
     later = Later()
     directories = [LogDirectory(path=str(folder)) for folder in folders]
-    chosen = Settings(kept_events=kept_events)
-    if prepare is None:
-        return Catalog(directories, settings=chosen, executor=later), later
-    return Catalog(directories, settings=chosen, executor=later, prepare=prepare), later
+    chosen = Settings(memory_bytes=int(kept_bytes / KEPT_SHARE))
+    catalog = Catalog(directories, settings=chosen, executor=later, reader=Here(), prepare=prepare)
+    return catalog, later
 
 
 def states(catalog: Catalog) -> dict[str, State]:
     return {entry.file.run: entry.state for entry in catalog.entries()}
+
+
+def bytes_of_one(folder: Path) -> int:
+    """What the one recording in a folder takes when nothing has been computed of it."""
+    catalog, later = catalog_of(folder)
+    read_all(catalog, later)
+    [entry] = catalog.entries()
+    assert isinstance(entry.state, Ready)
+    return footprint.columns_bytes(entry.state.trace)
 
 
 def read_all(catalog: Catalog, later: Later) -> None:
@@ -178,9 +188,8 @@ def test_progress_is_seen_while_a_file_is_read(tmp_path: Path) -> None:
     catalog, later = catalog_of(tmp_path, prepare=lambda _: seen.append(catalog.entries()[0].state))
     read_all(catalog, later)
     size = catalog.entries()[0].stamp.size_bytes
-    assert seen == [
-        Reading(phase="analysing", bytes_done=size, bytes_total=size, events=EVENT_COUNT)
-    ]
+    told = Told(phase="advising", bytes_done=size, bytes_total=size, events=EVENT_COUNT)
+    assert seen == [Reading(told=told)]
 
 
 def test_what_is_asked_for_is_read_first(tmp_path: Path) -> None:
@@ -194,8 +203,8 @@ def test_what_is_asked_for_is_read_first(tmp_path: Path) -> None:
 
 
 def test_what_was_recorded_last_is_read_before_what_nobody_asked_for(tmp_path: Path) -> None:
-    for run, time in (("a", 1700000000000), ("b", 1700000000001000000), ("c", 1700000000000)):
-        write_trace(tmp_path / run / f"w.{time}.pt.trace.json")
+    for run, when in (("a", 1700000000000), ("b", 1700000000001000000), ("c", 1700000000000)):
+        write_trace(tmp_path / run / f"w.{when}.pt.trace.json")
     catalog, later = catalog_of(tmp_path)
     catalog.scan()
     catalog.start_reading()
@@ -208,7 +217,7 @@ def test_beyond_the_bound_the_run_asked_for_least_lately_is_dropped_and_read_aga
 ) -> None:
     for run in ("a", "b", "c"):
         write_run(tmp_path / run)
-    catalog, later = catalog_of(tmp_path, kept_events=2 * EVENT_COUNT)
+    catalog, later = catalog_of(tmp_path, kept_bytes=2 * bytes_of_one(tmp_path / "a"))
     catalog.scan()
     catalog.run(discover.run_identifier(str(tmp_path / "a")))
     catalog.run(discover.run_identifier(str(tmp_path / "b")))
@@ -232,7 +241,7 @@ def test_what_is_dropped_is_freed(tmp_path: Path) -> None:
         prepare(trace)
         seen.append(weakref.ref(trace))
 
-    catalog, later = catalog_of(tmp_path, kept_events=1, prepare=prepare_and_note)
+    catalog, later = catalog_of(tmp_path, kept_bytes=1, prepare=prepare_and_note)
     read_all(catalog, later)
     gc.collect()
     assert [trace() is None for trace in seen] == [False, True]
@@ -240,7 +249,7 @@ def test_what_is_dropped_is_freed(tmp_path: Path) -> None:
 
 def test_a_run_beyond_the_bound_by_itself_keeps_what_was_asked_for_last(tmp_path: Path) -> None:
     write_run(tmp_path / "run", "a", "b", "c")
-    catalog, later = catalog_of(tmp_path, kept_events=1, prepare=prepare)
+    catalog, later = catalog_of(tmp_path, kept_bytes=1, prepare=prepare)
     read_all(catalog, later)
     assert [type(entry.state) for entry in catalog.entries()] == [Ready, Dropped, Dropped]
     second = catalog.entries()[1].file.id
@@ -251,7 +260,7 @@ def test_a_run_beyond_the_bound_by_itself_keeps_what_was_asked_for_last(tmp_path
 
 def test_the_advice_of_what_was_dropped_is_kept_and_nothing_is_read_for_it(tmp_path: Path) -> None:
     write_run(tmp_path / "run", "a", "b")
-    catalog, later = catalog_of(tmp_path, kept_events=1, prepare=prepare)
+    catalog, later = catalog_of(tmp_path, kept_bytes=1, prepare=prepare)
     read_all(catalog, later)
     entries = catalog.run(discover.run_identifier(str(tmp_path / "run")))
     assert [type(entry.state) for entry in entries] == [Ready, Dropped]
@@ -265,7 +274,7 @@ def test_several_directories_give_their_runs_their_names(tmp_path: Path) -> None
     write_run(tmp_path / "one" / "run")
     write_run(tmp_path / "two" / "run")
     directories = [LogDirectory(path=str(tmp_path / name), name=name) for name in ("one", "two")]
-    catalog = Catalog(directories, settings=Settings(), executor=Later())
+    catalog = Catalog(directories, settings=Settings(), executor=Later(), reader=Here())
     catalog.scan()
     assert [entry.file.run for entry in catalog.entries()] == ["one/run", "two/run"]
 
@@ -298,20 +307,112 @@ def test_unknown_names_are_refused(tmp_path: Path) -> None:
 
 def test_it_watches_and_reads_in_the_background(tmp_path: Path) -> None:
     write_run(tmp_path / "run")
-    is_read = threading.Event()
     catalog = Catalog(
         [LogDirectory(path=str(tmp_path))],
         settings=Settings(),
         executor=DaemonThreads(1),
-        prepare=lambda _: is_read.set(),
+        prepare=prepare,
     )
     catalog.start_reading()
     catalog.watch()
-    assert is_read.wait(timeout=30)
+    deadline = time.monotonic() + 30
+    while not any(isinstance(state, Ready) for state in states(catalog).values()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
-def test_settings_come_from_the_environment() -> None:
-    assert settings({}) == Settings()
-    assert settings({"STEPSCOPE_KEPT_EVENTS": "1_000"}).kept_events == 1000
-    with pytest.raises(UsageError, match="STEPSCOPE_READERS is 'many'"):
-        settings({"STEPSCOPE_READERS": "many"})
+def test_what_is_cancelled_while_it_waits_is_not_read_until_that_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    write_run(tmp_path / "run", "a", "b")
+    catalog, later = catalog_of(tmp_path)
+    catalog.scan()
+    catalog.start_reading()
+    first, second = catalog.entries()
+    catalog.cancel(first.file.id)
+    later.run()
+    assert [type(entry.state) for entry in catalog.entries()] == [Cancelled, Ready]
+    assert catalog.recording(first.file.id).state == Cancelled()
+    catalog.scan()
+    later.run()
+    assert catalog.entries()[0].state == Cancelled()
+    catalog.read_again(first.file.id)
+    catalog.read_again(second.file.id)
+    later.run()
+    assert [type(entry.state) for entry in catalog.entries()] == [Ready, Ready]
+
+
+def test_what_is_cancelled_while_it_is_read_ends_there_and_may_be_read_again_at_once(
+    tmp_path: Path,
+) -> None:
+    write_run(tmp_path / "run")
+
+    def cancel_and_ask_again(trace: Trace) -> None:
+        catalog.cancel(trace.id)
+        seen.append(catalog.entries()[0].state)
+        catalog.read_again(trace.id)
+        seen.append(catalog.entries()[0].state)
+
+    seen: list[State] = []
+    catalog, later = catalog_of(tmp_path, prepare=cancel_and_ask_again)
+    read_all(catalog, later)
+    assert seen == [Cancelled(), Queued()]
+    assert catalog.entries()[0].state == Queued(), "the first reading has no say any more"
+    assert len(later.jobs) == 1
+
+
+def test_a_file_that_cannot_be_read_is_tried_again_when_that_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "run" / "w.1.pt.trace.json"
+    write_trace(path)
+    whole = path.read_bytes()
+    path.write_text("")
+    catalog, later = catalog_of(tmp_path)
+    read_all(catalog, later)
+    [entry] = catalog.entries()
+    assert isinstance(entry.state, Unreadable)
+    path.write_bytes(whole)
+    catalog.read_again(entry.file.id)
+    later.run()
+    assert isinstance(catalog.entries()[0].state, Ready)
+
+
+def test_the_queue_is_in_the_order_of_reading(tmp_path: Path) -> None:
+    for run in ("a", "b", "c"):
+        write_run(tmp_path / run)
+    catalog, later = catalog_of(tmp_path)
+    catalog.scan()
+    catalog.run(discover.run_identifier(str(tmp_path / "b")))
+    runs = {entry.file.id: entry.file.run for entry in catalog.entries()}
+    assert [runs[identity] for identity in catalog.queue()] == ["b", "a", "c"]
+    later.run(1)
+    assert [runs[identity] for identity in catalog.queue()] == ["a", "c"]
+
+
+def traces_of(catalog: Catalog) -> list[Trace]:
+    return [entry.state.trace for entry in catalog.entries() if isinstance(entry.state, Ready)]
+
+
+def test_what_was_computed_goes_before_what_was_read(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", "a", "b")
+    catalog, later = catalog_of(tmp_path, prepare=prepare)
+    read_all(catalog, later)
+    total = sum(
+        footprint.columns_bytes(trace) + footprint.results_bytes(trace)
+        for trace in traces_of(catalog)
+    )
+    catalog, later = catalog_of(tmp_path, kept_bytes=total - 1, prepare=prepare)
+    read_all(catalog, later)
+    first, second = traces_of(catalog)
+    assert first.results
+    assert not second.results, "nobody asked for either, and it comes later"
+    assert catalog.recording(second.id).facts == catalog.entries()[1].facts
+
+
+def test_room_is_made_for_a_file_that_does_not_fit(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", "a", "b", "c")
+    catalog, later = catalog_of(tmp_path)
+    read_all(catalog, later)
+    catalog.let_go(1)
+    assert [type(entry.state) for entry in catalog.entries()] == [Ready, Ready, Dropped]
+    catalog.let_go(10**9)
+    assert [type(entry.state) for entry in catalog.entries()] == [Ready, Dropped, Dropped]

@@ -1,22 +1,39 @@
 """Which runs exist, and what is known of each file now; nothing here ever waits or hangs.
 
-A thread looks through the log directories; readers turn files into traces in the background. What
-is known of a file is one value, `State`, swapped as a whole. Everything heavy is imported when the
-first file is read, so that TensorBoard starts as fast with us as without.
+A thread looks through the log directories; readers turn files into traces in the background, and
+what they and the recordings that are kept take of memory stays within one budget. Everything heavy
+is imported when the first file is read, so that TensorBoard starts as fast with us as without.
 """
 
 import logging
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from queue import SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
-from stepscope import addresses, discover, storage
+from stepscope import discover, storage
+from stepscope.addresses import shown
 from stepscope.config import Settings
 from stepscope.discover import TraceFile
+from stepscope.entries import (
+    Cancelled,
+    Dropped,
+    Entry,
+    Facts,
+    Queued,
+    Reading,
+    Ready,
+    State,
+    Unreadable,
+)
 from stepscope.errors import NotFoundError, UnreadableError, in_one_line, unforeseen
+from stepscope.kept import Kept
+from stepscope.readers.orders import Answer, CancelledError, Order, Stop, Told
+from stepscope.readers.pace import Clock, Pace
+from stepscope.readers.pool import Reader, Readers
+from stepscope.readers.room import Room
+from stepscope.readers.threads import DaemonThreads
 from stepscope.report import Problem, RunReport
 from stepscope.storage import FileStamp
 
@@ -29,64 +46,8 @@ FRESH_SECONDS = 2.0
 """A look through the folders younger than this is not repeated on demand."""
 RESTS_A_LOOK = 10
 """A look that takes a second is followed by ten of rest: to list remote folders has its price."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Queued:
-    """Found, not read yet."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reading:
-    """Being read."""
-
-    phase: str = "reading"
-    bytes_done: int = 0
-    bytes_total: int = 0
-    events: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ready:
-    """Read."""
-
-    trace: "Trace"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Dropped:
-    """Was read, and let go to bound memory; it is read again when asked for."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Unreadable:
-    """Cannot be used, and why."""
-
-    problem: Problem
-
-
-State = Queued | Reading | Ready | Dropped | Unreadable
-
-
-@dataclass(frozen=True, kw_only=True)
-class Facts:
-    """What is remembered of a file once read, whether its trace is kept or not."""
-
-    rank: int | None
-    is_synthetic: bool
-    events: int
-    advice: RunReport | None = None
-    """What was said of it: small beside the trace, and what a run's page asks of every file."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Entry:
-    """One file and what is known of it."""
-
-    file: TraceFile
-    stamp: FileStamp
-    state: State
-    facts: Facts | None = None
+KEPT_SHARE = 0.5
+"""Of the memory that may be used, what recordings take that nobody looks at just now."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,31 +65,6 @@ class Executor(Protocol):
         """Run the job some time soon, and return at once."""
 
 
-class DaemonThreads:
-    """Runs jobs on threads that never keep the process alive: Ctrl-C ends it at once.
-
-    `concurrent.futures` would finish every queued file first.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        for number in range(count):
-            name = f"stepscope-reader-{number}"
-            threading.Thread(target=self._work, name=name, daemon=True).start()
-
-    def submit(self, job: Callable[[], None], /) -> None:
-        """Run the job on the next thread that is free."""
-        self._jobs.put(job)
-
-    def _work(self) -> None:
-        while True:
-            self._jobs.get()()
-
-
-def _no_preparation(trace: "Trace") -> None:
-    """Nothing is worked out ahead of the first question, and no advice is kept."""
-
-
 class Catalog:
     """The files under some log directories, read in the background, each once."""
 
@@ -138,18 +74,25 @@ class Catalog:
         *,
         settings: Settings,
         executor: Executor | None = None,
-        prepare: Callable[["Trace"], RunReport | None] = _no_preparation,
+        reader: Reader | None = None,
+        prepare: "Callable[[Trace], RunReport] | None" = None,
     ) -> None:
         """`prepare` does work ahead of questions: after a file is read, before it is `Ready`.
 
-        It returns the file's advice, which is kept when the trace is dropped.
+        It returns the file's advice, which is kept when the trace is dropped. `reader` is where
+        files are read: in processes of their own, where it is not said.
         """
         self.directories = tuple(directories)
+        self.pace = Pace()
         self._settings = settings
-        self._executor: Executor = executor or DaemonThreads(settings.reader_count)
+        self._executor: Executor = executor or DaemonThreads(settings.jobs)
+        self._room = Room(settings.memory_bytes, self.let_go)
+        self._reader = reader or Readers(self._room)
         self._prepare = prepare
         self._lock = threading.RLock()
         self._entries: dict[str, Entry] = {}
+        self._stops: dict[str, Stop] = {}
+        self._kept = Kept()
         self._problems: tuple[Problem, ...] = ()
         self._asked_for: dict[str, float] = {}
         self._is_reading = False
@@ -192,6 +135,11 @@ class Catalog:
         with self._lock:
             return tuple(self._entries.values())
 
+    def queue(self) -> tuple[str, ...]:
+        """Return the ids of the files that wait, in the order in which they will be read."""
+        with self._lock:
+            return tuple(entry.file.id for entry in self._waiting())
+
     def look_again(self) -> None:
         """Have the directories looked through soon, unless that was done a moment ago."""
         if self._scanned_at is not None and monotonic() - self._scanned_at > self._rest_seconds:
@@ -204,12 +152,33 @@ class Catalog:
             NotFoundError: no file has that id.
         """
         with self._lock:
-            entry = self._entries.get(identity)
-            if entry is None:
-                msg = f"no trace has the id {identity!r}: it may have been moved or deleted"
-                raise NotFoundError(msg)
-            self._want(entry)
+            self._want(self._entry(identity))
+            self._shrink(int(self._settings.memory_bytes * KEPT_SHARE))
             return self._entries[identity]
+
+    def cancel(self, identity: str) -> None:
+        """Do not read a file, or stop reading it; one that was read stays as it is.
+
+        Raises:
+            NotFoundError: no file has that id.
+        """
+        with self._lock:
+            entry = self._entry(identity)
+            if isinstance(entry.state, Queued | Reading):
+                self._entries[identity] = replace(entry, state=Cancelled())
+        self._stop(identity)
+
+    def read_again(self, identity: str) -> None:
+        """Read a file whose reading was cancelled or failed; it goes before all others.
+
+        Raises:
+            NotFoundError: no file has that id.
+        """
+        with self._lock:
+            entry = self._entry(identity)
+            self._want(entry)
+            if isinstance(entry.state, Cancelled | Unreadable):
+                self._enqueue(entry)
 
     def run(self, identity: str) -> tuple[Entry, ...]:
         """Return what is known of a run's files now; they go before all others from here on.
@@ -228,6 +197,11 @@ class Catalog:
             self._asked_for[identity] = monotonic()
             self.start_reading()
             return tuple(own)
+
+    def let_go(self, missing_bytes: int) -> None:
+        """Make room for a file that does not fit beside what is kept."""
+        with self._lock:
+            self._shrink(self._room.kept_bytes - missing_bytes)
 
     def scan(self) -> None:
         """Look through the directories once: new files are queued, changed ones read again."""
@@ -272,15 +246,35 @@ class Catalog:
                     entries[file.id] = replace(known, file=file)
             self._entries = entries
             is_reading = self._is_reading
+            gone = [identity for identity in self._stops if identity not in entries]
+        for identity in gone:
+            self._stop(identity)
         for _ in range(fresh_count if is_reading else 0):
             self._executor.submit(self._read_next)
 
+    def _entry(self, identity: str) -> Entry:
+        entry = self._entries.get(identity)
+        if entry is None:
+            msg = f"no trace has the id {identity!r}: it may have been moved or deleted"
+            raise NotFoundError(msg)
+        return entry
+
+    def _stop(self, identity: str) -> None:
+        """End the reading of a file, if there is one; what it still tells is not heard."""
+        with self._lock:
+            stop = self._stops.pop(identity, None)
+        if stop is not None:
+            stop.set()
+
     def _want(self, entry: Entry) -> None:
         self._asked_for[entry.file.run_id] = self._asked_for[entry.file.id] = monotonic()
-        if isinstance(entry.state, Dropped):
-            self._entries[entry.file.id] = replace(entry, state=Queued())
-            self._executor.submit(self._read_next)
         self.start_reading()
+        if isinstance(entry.state, Dropped):
+            self._enqueue(entry)
+
+    def _enqueue(self, entry: Entry) -> None:
+        self._entries[entry.file.id] = replace(entry, state=Queued())
+        self._executor.submit(self._read_next)
 
     def _last_asked_for(self, entry: Entry) -> tuple[float, float]:
         """Return when its run was asked for, and when it was itself."""
@@ -291,72 +285,79 @@ class Catalog:
         """Return what is read first: what was asked for, then what was recorded last."""
         return self._last_asked_for(entry), entry.file.recorded_ns
 
-    def _take_next(self) -> Entry | None:
+    def _waiting(self) -> list[Entry]:
+        waiting = [entry for entry in self._entries.values() if entry.state == Queued()]
+        waiting.sort(key=self._eagerness, reverse=True)  # keeps the order of equals
+        return waiting
+
+    def _take_next(self) -> tuple[Entry, Stop] | None:
         with self._lock:
-            waiting = [entry for entry in self._entries.values() if entry.state == Queued()]
-            if not waiting:
+            if not (waiting := self._waiting()):
                 return None
-            entry = max(waiting, key=self._eagerness)  # the first of equals
-            taken = replace(entry, state=Reading(bytes_total=entry.stamp.size_bytes))
-            self._entries[entry.file.id] = taken
-            return taken
+            entry, stop = waiting[0], Stop()
+            told = Told(phase="waiting", bytes_total=entry.stamp.size_bytes)
+            reading = Reading(told=told, clock=Clock(began=monotonic()))
+            self._entries[entry.file.id] = replace(entry, state=reading)
+            self._stops[entry.file.id] = stop
+            return entry, stop
 
     def _read_next(self) -> None:
-        entry = self._take_next()
-        if entry is None:
+        taken = self._take_next()
+        if taken is None:
             return
-        state, facts = self._read(entry)
-        self._put(entry, state, facts)
-        if isinstance(state, Ready):
-            self._drop_beyond_bound()
+        entry, stop = taken
+        state, facts = self._read(entry, stop)
+        with self._lock:
+            self._put(entry, stop, state, facts)
+            if self._stops.get(entry.file.id) is stop:
+                del self._stops[entry.file.id]
+            self._shrink(int(self._settings.memory_bytes * KEPT_SHARE))
 
-    def _read(self, entry: Entry) -> tuple[State, Facts | None]:
-        # Imported here because it brings pandas, which TensorBoard's start should not wait for.
-        from stepscope.read import read_trace
+    def _read(self, entry: Entry, stop: Stop) -> tuple[State, Facts | None]:
+        clock = Clock(began=monotonic())
 
-        def progress(bytes_done: int, bytes_total: int, events: int) -> None:
-            now = Reading(bytes_done=bytes_done, bytes_total=bytes_total, events=events)
-            self._put(entry, now, entry.facts)
+        def tell(told: Told) -> None:
+            nonlocal clock
+            clock = clock.at(told.phase, monotonic())
+            self._put(entry, stop, Reading(told=told, clock=clock), entry.facts)
 
+        order = Order(
+            file=entry.file, stamp=entry.stamp, prepare=self._prepare, cache=self._settings.cache
+        )
         try:
-            trace = read_trace(entry.file, progress)
-            size = entry.stamp.size_bytes
-            analysing = Reading(
-                phase="analysing", bytes_done=size, bytes_total=size, events=len(trace)
-            )
-            self._put(entry, analysing, entry.facts)
-            facts = _facts(trace, self._prepare(trace))
+            answer = self._reader.read(order, tell, stop)
+        except CancelledError:
+            return Cancelled(), entry.facts
         except Exception as error:  # one file must not end the reading of the others
             if not isinstance(error, UnreadableError):
-                path = addresses.shown(entry.file.path)
-                log.warning("reading %s failed: %s", path, in_one_line(error))
+                path = entry.file.path
+                log.warning("reading %s failed: %s", shown(path), in_one_line(error, path))
             problem = unforeseen(entry.file.path, error)
             return Unreadable(problem=_as_problem(problem)), entry.facts
-        return Ready(trace=trace), facts
+        self.pace.finished(clock, monotonic())
+        return _read_state(answer)
 
-    def _put(self, entry: Entry, state: State, facts: Facts | None) -> None:
-        """Replace what is known of a file, unless it has gone, or changed, in the meantime."""
+    def _put(self, entry: Entry, stop: Stop, state: State, facts: Facts | None) -> None:
+        """Replace what is known of a file, unless its reading has been ended in the meantime."""
         with self._lock:
-            now = self._entries.get(entry.file.id)
-            if now is not None and now.stamp == entry.stamp:
+            if self._stops.get(entry.file.id) is stop:
+                now = self._entries[entry.file.id]
                 self._entries[entry.file.id] = replace(now, state=state, facts=facts)
 
-    def _drop_beyond_bound(self) -> None:
-        """Let go of recordings, those asked for least lately first, but never the latest.
+    def _shrink(self, bound_bytes: int) -> None:
+        """Let go of what was asked for least lately: of other runs, then of the latest run itself.
 
-        First of other runs, then of the latest run itself: a run of many ranks is bounded, too.
+        A run of many ranks is bounded, too; what was asked for last stays.
         """
-        with self._lock:
-            kept = [entry for entry in self._entries.values() if isinstance(entry.state, Ready)]
-            events = sum(entry.facts.events for entry in kept if entry.facts)
-            # Among those that nobody asked for, the later in the list goes first.
-            kept.reverse()
-            kept.sort(key=self._last_asked_for)
-            for entry in kept[:-1]:
-                if events <= self._settings.kept_events:
-                    return
-                events -= entry.facts.events if entry.facts else 0
-                self._entries[entry.file.id] = replace(entry, state=Dropped())
+        kept = [entry for entry in self._entries.values() if isinstance(entry.state, Ready)]
+        # Among those that nobody asked for, the later in the list goes first.
+        kept.reverse()
+        kept.sort(key=self._last_asked_for)
+        traces = [entry.state.trace for entry in kept if isinstance(entry.state, Ready)]
+        gone, left_bytes = self._kept.beyond(traces, bound_bytes)
+        for trace in gone:
+            self._entries[trace.id] = replace(self._entries[trace.id], state=Dropped())
+        self._room.keep(left_bytes)
 
 
 def _stamped(files: Iterable[TraceFile]) -> list[tuple[TraceFile, FileStamp]]:
@@ -365,7 +366,7 @@ def _stamped(files: Iterable[TraceFile]) -> list[tuple[TraceFile, FileStamp]]:
         try:
             stamped.append((file, file.listed or storage.stamp(file.path)))
         except (OSError, UnreadableError):  # it has gone since it was listed, or is a dead link
-            log.info("%s cannot be looked at", addresses.shown(file.path))
+            log.info("%s cannot be looked at", shown(file.path))
     return stamped
 
 
@@ -381,7 +382,7 @@ def _absent(path: str) -> list[Problem]:
         message, remedy = "This is a file, not a folder.", "Give the folder that holds it."
     else:
         message, remedy = "There is no such folder.", "Check the path; it is looked for again."
-    return [Problem(path=addresses.shown(path), message=message, remedy=remedy)]
+    return [Problem(path=shown(path), message=message, remedy=remedy)]
 
 
 def _as_problem(error: UnreadableError) -> Problem:
@@ -395,5 +396,14 @@ def _is_there(path: str) -> bool:
         return False
 
 
-def _facts(trace: "Trace", advice: RunReport | None) -> Facts:
-    return Facts(rank=trace.rank, is_synthetic=trace.is_synthetic, events=len(trace), advice=advice)
+def _read_state(answer: Answer) -> tuple[State, Facts | None]:
+    trace = answer.trace
+    if trace is None:
+        raise ValueError(answer)
+    facts = Facts(
+        rank=trace.rank,
+        is_synthetic=trace.is_synthetic,
+        events=len(trace),
+        advice=answer.advice,
+    )
+    return Ready(trace=trace), facts

@@ -1,23 +1,111 @@
-"""What the user can set, read once from the environment and frozen."""
+"""What the user can set, by an option or in the environment, read once and frozen."""
 
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from stepscope import machine
 from stepscope.errors import UsageError
+
+MEMORY_SHARE = 0.5
+"""Of the memory that is free at the start, what is ours where the user does not say it."""
+LEAST_MEMORY_BYTES = 256 * 2**20
+"""With less than this not even a small recording can be read."""
+SIZE = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[KMGT]?)(?:i?B)?", re.IGNORECASE)
+UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+OFF = frozenset({"", "0", "no", "off", "false"})
+ON = frozenset({"1", "yes", "on", "true"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheSettings:
+    """Whether what was read is kept on disk, and how much of it."""
+
+    folder: str | None = None
+    """Where; the user's own cache folder where it is empty, nowhere where it is None.
+    `STEPSCOPE_CACHE` is a folder, or `1`."""
+    worth_bytes: int = 200_000_000
+    """JSON from which keeping it pays: less is read anew as fast. `STEPSCOPE_CACHE_FROM`."""
+    bound_bytes: int = 10 * 2**30
+    """Beyond that, what was used least lately is removed. `STEPSCOPE_CACHE_SIZE`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How much the catalog may hold, and how it goes about its work."""
+    """How much memory and how many cores reading may take, and what is kept of what was read."""
 
-    kept_events: int = 8_000_000
-    """Events of traces kept in memory, at about 500 bytes each: 4 GB. `STEPSCOPE_KEPT_EVENTS`."""
-    reader_count: int = 2
-    """Files read at once; two, so that a huge one does not hold up a small one.
-    `STEPSCOPE_READERS`."""
+    memory_bytes: int = 4 * 2**30
+    """For the files being read and the recordings that are kept, together. `STEPSCOPE_MEMORY`."""
+    jobs: int = 2
+    """Files read at once. `STEPSCOPE_JOBS`."""
     rescan_seconds: int = 10
     """Pause between two looks for new files. `STEPSCOPE_RESCAN_SECONDS`."""
+    cache: CacheSettings = field(default_factory=CacheSettings)
+
+
+def settings(
+    environment: Mapping[str, str] = os.environ,
+    *,
+    jobs: int | None = None,
+    memory: str | None = None,
+    cache: str | None = None,
+) -> Settings:
+    """Return the user's settings; what is given here goes before the environment.
+
+    Without a word of the user, memory is a share of what is free now, and there are as many jobs
+    as cores.
+
+    Raises:
+        UsageError: a value is no number, no size, or too small.
+    """
+    default = Settings()
+    return Settings(
+        memory_bytes=_memory_bytes(environment, memory),
+        jobs=jobs or _whole(environment, "STEPSCOPE_JOBS", machine.core_count()),
+        rescan_seconds=_whole(environment, "STEPSCOPE_RESCAN_SECONDS", default.rescan_seconds),
+        cache=_cache(environment, cache),
+    )
+
+
+def size_bytes(text: str, name: str) -> int:
+    """Return a size like `8G`, `512M` or `1.5GiB` in bytes; units are powers of 1024.
+
+    Raises:
+        UsageError: it is no size; `name` says what was set to it.
+    """
+    match = SIZE.fullmatch(text.strip())
+    if match is None:
+        msg = f"{name} is {text!r}: it must be a size, such as 8G or 512M"
+        raise UsageError(msg)
+    return int(float(match["number"]) * UNITS[match["unit"].upper()])
+
+
+def _memory_bytes(environment: Mapping[str, str], given: str | None) -> int:
+    name = "--memory" if given else "STEPSCOPE_MEMORY"
+    text = given or environment.get(name, "").strip()
+    if not text:
+        return max(LEAST_MEMORY_BYTES, int(machine.available_bytes() * MEMORY_SHARE))
+    if (wanted := size_bytes(text, name)) >= LEAST_MEMORY_BYTES:
+        return wanted
+    msg = f"{name} is {text!r}: less than {LEAST_MEMORY_BYTES // 2**20}M reads nothing"
+    raise UsageError(msg)
+
+
+def _cache(environment: Mapping[str, str], given: str | None) -> CacheSettings:
+    default = CacheSettings()
+    text = (environment.get("STEPSCOPE_CACHE", "") if given is None else given).strip()
+    folder = "" if text.lower() in ON else text
+    return CacheSettings(
+        folder=None if text.lower() in OFF else folder,
+        worth_bytes=_size(environment, "STEPSCOPE_CACHE_FROM", default.worth_bytes),
+        bound_bytes=_size(environment, "STEPSCOPE_CACHE_SIZE", default.bound_bytes),
+    )
+
+
+def _size(environment: Mapping[str, str], name: str, default: int) -> int:
+    text = environment.get(name, "").strip()
+    return size_bytes(text, name) if text else default
 
 
 def _whole(environment: Mapping[str, str], name: str, default: int) -> int:
@@ -28,17 +116,3 @@ def _whole(environment: Mapping[str, str], name: str, default: int) -> int:
         msg = f"{name} is {text!r}: it must be a whole number above zero"
         raise UsageError(msg)
     return int(text)
-
-
-def settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Return the user's settings.
-
-    Raises:
-        UsageError: a variable holds no whole number above zero.
-    """
-    default = Settings()
-    return Settings(
-        kept_events=_whole(environment, "STEPSCOPE_KEPT_EVENTS", default.kept_events),
-        reader_count=_whole(environment, "STEPSCOPE_READERS", default.reader_count),
-        rescan_seconds=_whole(environment, "STEPSCOPE_RESCAN_SECONDS", default.rescan_seconds),
-    )

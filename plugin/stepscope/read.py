@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from stepscope import ingest
 from stepscope.discover import TraceFile
 from stepscope.errors import UnreadableError, unforeseen
+from stepscope.ingest import EventColumns
 from stepscope.ingest.reader import Progress
 from stepscope.trace import Run, Trace, trace_from_columns
 
@@ -27,7 +28,11 @@ def read_trace(file: TraceFile, progress: Progress | None = None) -> Trace:
     Raises:
         UnreadableError: the file cannot be opened, is no trace, or holds no event.
     """
-    columns = ingest.read(file.path, progress)
+    return trace_of(file, ingest.read(file.path, progress))
+
+
+def trace_of(file: TraceFile, columns: EventColumns) -> Trace:
+    """Return the recording in a file whose events these are."""
     return trace_from_columns(
         columns, worker=file.worker, span=file.span, identity=file.id, path=file.path
     )

@@ -9,13 +9,13 @@ from tensorboard.plugins import base_plugin
 
 TYPE_CHECKING = False  # type checkers know this name; `typing` alone takes longer than all the rest
 if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
     from collections.abc import Iterable
 
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
     from stepscope.catalog import Catalog, LogDirectory
-    from stepscope.report import RunReport
-    from stepscope.trace import Trace
+    from stepscope.config import Settings
 
 NAME = "stepscope"
 DRIVE = r"[a-zA-Z]:[\\/]"
@@ -23,6 +23,25 @@ DRIVE = r"[a-zA-Z]:[\\/]"
 
 class StepscopeLoader(base_plugin.TBLoader):  # type: ignore[misc] # TensorBoard has no types
     """Makes the plugin when TensorBoard starts."""
+
+    def define_flags(self, parser: "ArgumentParser") -> None:
+        """Add our options to TensorBoard's; the environment sets what they leave open."""
+        group = parser.add_argument_group("stepscope plugin")
+        group.add_argument(
+            "--stepscope_jobs", type=int, metavar="N", help="Traces read at once (STEPSCOPE_JOBS)."
+        )
+        group.add_argument(
+            "--stepscope_memory",
+            metavar="SIZE",
+            help="Memory for the traces that are read and kept, such as 8G (STEPSCOPE_MEMORY).",
+        )
+        group.add_argument(
+            "--stepscope_cache",
+            metavar="FOLDER",
+            nargs="?",
+            const="1",
+            help="Keep what was read of large traces on disk (STEPSCOPE_CACHE).",
+        )
 
     def load(self, context: base_plugin.TBContext) -> "StepscopePlugin":
         """Return the plugin; what is raised here is logged by TensorBoard, which goes on."""
@@ -36,14 +55,14 @@ class StepscopePlugin(base_plugin.TBPlugin):  # type: ignore[misc] # TensorBoard
 
     def __init__(self, context: base_plugin.TBContext) -> None:
         """Begin to look for traces in every log directory."""
+        from stepscope.api.ahead import prepare
         from stepscope.catalog import Catalog
-        from stepscope.config import settings
 
         specification = getattr(context.flags, "logdir_spec", "") or ""
         self._catalog = Catalog(
             log_directories(context.logdir or "", specification),
-            settings=settings(),
-            prepare=_prepare,
+            settings=_settings(context.flags),
+            prepare=prepare,
         )
         self._catalog.watch()
 
@@ -58,6 +77,16 @@ class StepscopePlugin(base_plugin.TBPlugin):  # type: ignore[misc] # TensorBoard
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:
         """Return what TensorBoard shows of us."""
         return base_plugin.FrontendMetadata(es_module_path="/index.js", tab_name="Stepscope")
+
+
+def _settings(flags: "Namespace") -> "Settings":
+    from stepscope.config import settings
+
+    return settings(
+        jobs=getattr(flags, "stepscope_jobs", None),
+        memory=getattr(flags, "stepscope_memory", None),
+        cache=getattr(flags, "stepscope_cache", None),
+    )
 
 
 class _Late:
@@ -79,12 +108,6 @@ class _Late:
 
                 self._app = create_app(self._catalog)
         return self._app(environ, start_response)
-
-
-def _prepare(trace: "Trace") -> "RunReport":
-    from stepscope.api.answers import prepare
-
-    return prepare(trace)
 
 
 def mounted(app: "WSGIApplication") -> "WSGIApplication":

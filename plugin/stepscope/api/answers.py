@@ -11,8 +11,8 @@ from stepscope.report import RunReport
 from stepscope.trace import Run, Trace
 
 
-def prepare(trace: Trace) -> RunReport:
-    """Work out what every visit asks first: the advice, which is kept when the trace is not."""
+def advice(trace: Trace) -> RunReport:
+    """Return what every rule says of a recording."""
     return advise(Run(name="", workers=(trace,)))
 
 
@@ -20,7 +20,7 @@ def prepare(trace: Trace) -> RunReport:
 class Answers:
     """Where the answers come from."""
 
-    advice: Callable[[Trace], RunReport] = prepare
+    advice: Callable[[Trace], RunReport] = advice
     overview: Callable[[Trace], Overview] = overview
     operators: Callable[[Trace, str], Table] = operators_table
     kernels: Callable[[Trace, str], Table] = kernels_table

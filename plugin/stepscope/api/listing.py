@@ -1,16 +1,42 @@
 """The catalog's entries as the wire type `Runs`."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import groupby
+from time import monotonic
 
 from stepscope import addresses, discover
 from stepscope.api.messages import Progress, Runs, RunState, Span, State, Worker
-from stepscope.catalog import Catalog, Dropped, Entry, Queued, Reading, Ready, Unreadable
+from stepscope.catalog import Catalog
+from stepscope.entries import Cancelled, Dropped, Entry, Queued, Reading, Ready, Unreadable
+from stepscope.readers.pace import Pace
 from stepscope.report import SCHEMA_VERSION
+
+STATES: Mapping[type[object], State] = {
+    Queued: "queued",
+    Reading: "reading",
+    Ready: "ready",
+    Dropped: "ready",  # one that was let go is read again by being asked for
+    Cancelled: "cancelled",
+    Unreadable: "unreadable",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Moment:
+    """What is the same for all files at the time of asking."""
+
+    now: float
+    pace: Pace
+    places: Mapping[str, int]
+    """Of those that wait, by id."""
 
 
 def runs(catalog: Catalog) -> Runs:
     """Return everything found, and how far reading has come."""
     is_scanning = catalog.is_scanning  # before the entries: a first look that ends now is seen
+    places = {identity: place for place, identity in enumerate(catalog.queue(), start=1)}
+    moment = _Moment(now=monotonic(), pace=catalog.pace, places=places)
     entries = catalog.entries()
     states = {_state(entry) for entry in entries}
     return Runs(
@@ -19,7 +45,7 @@ def runs(catalog: Catalog) -> Runs:
         scanning=is_scanning,
         loading=bool(states & {"queued", "reading"}),
         runs=tuple(
-            _run(identity, tuple(own))
+            _run(identity, tuple(own), moment)
             for identity, own in groupby(entries, lambda entry: entry.file.run_id)
         ),
         problems=catalog.problems,
@@ -27,59 +53,60 @@ def runs(catalog: Catalog) -> Runs:
     )
 
 
-def _run(identity: str, entries: tuple[Entry, ...]) -> RunState:
+def _run(identity: str, entries: tuple[Entry, ...], moment: _Moment) -> RunState:
     return RunState(
         id=identity,
         name=entries[0].file.run,
         synthetic=any(entry.facts.is_synthetic for entry in entries if entry.facts),
         state=_together({_state(entry) for entry in entries}),
         workers=tuple(
-            _worker(worker, tuple(own))
+            _worker(worker, tuple(own), moment)
             for worker, own in groupby(entries, lambda entry: entry.file.worker)
         ),
     )
 
 
-def _worker(name: str, entries: tuple[Entry, ...]) -> Worker:
+def _worker(name: str, entries: tuple[Entry, ...], moment: _Moment) -> Worker:
     ranks = [entry.facts.rank for entry in entries if entry.facts]
     return Worker(
         name=name,
         rank=next((rank for rank in ranks if rank is not None), None),
-        spans=tuple(_span(entry) for entry in entries),
+        spans=tuple(_span(entry, moment) for entry in entries),
     )
 
 
-def _span(entry: Entry) -> Span:
+def _span(entry: Entry, moment: _Moment) -> Span:
     state = entry.state
     return Span(
         trace=entry.file.id,
         label=entry.file.span,
         file=addresses.name(entry.file.path),
         state=_state(entry),
-        progress=_progress(state) if isinstance(state, Reading) else None,
+        progress=_progress(state, moment) if isinstance(state, Reading) else None,
         problem=state.problem if isinstance(state, Unreadable) else None,
+        place=moment.places.get(entry.file.id),
     )
 
 
-def _progress(state: Reading) -> Progress:
+def _progress(state: Reading, moment: _Moment) -> Progress:
+    told, clock = state.told, state.clock
+    left_s = moment.pace.left_s(told, clock, moment.now)
     return Progress(
-        phase=state.phase,
-        bytes_done=state.bytes_done,
-        bytes_total=state.bytes_total,
-        events=state.events,
+        phase=told.phase,
+        bytes_done=told.bytes_done,
+        bytes_total=told.bytes_total,
+        events=told.events,
+        elapsed_ns=_nanoseconds(max(0.0, moment.now - clock.began)),
+        left_ns=None if left_s is None else _nanoseconds(left_s),
     )
+
+
+def _nanoseconds(seconds: float) -> int:
+    return round(seconds * 1e9)
 
 
 def _state(entry: Entry) -> State:
-    match entry.state:
-        case Queued():
-            return "queued"
-        case Reading():
-            return "reading"
-        case Ready() | Dropped():  # one that was let go is read again by being asked for
-            return "ready"
-        case Unreadable():
-            return "unreadable"
+    return STATES[type(entry.state)]
 
 
 def _together(states: set[State]) -> State:
@@ -88,4 +115,5 @@ def _together(states: set[State]) -> State:
         return "queued"
     if states & {"queued", "reading"}:
         return "reading"
-    return "ready" if "ready" in states else "unreadable"
+    order: tuple[State, ...] = ("ready", "cancelled", "unreadable")
+    return next(state for state in order if state in states)

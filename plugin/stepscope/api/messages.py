@@ -1,6 +1,6 @@
 r"""The API's answers, as wire types; `frontend/src/api/types.gen.ts` is generated from them.
 
-Routes (GET only; `trace` and `run` are opaque ids; errors are an `ApiError` with its HTTP status):
+Routes (`trace` and `run` are opaque ids; errors are an `ApiError` with its HTTP status):
 
 | route | answer |
 |---|---|
@@ -10,8 +10,12 @@ Routes (GET only; `trace` and `run` are opaque ids; errors are an `ApiError` wit
 | `api/traces/<trace>/operators?group=name\|shape` | `Table` |
 | `api/traces/<trace>/kernels?group=name\|launch` | `Table` |
 | `api/schema` | JSON Schema of the report |
+| POST `api/traces/<trace>/cancel` | `Runs`: the file is not read, or no longer |
+| POST `api/traces/<trace>/read` | `Runs`: what was cancelled or failed is read before others |
 
-A run or trace that is still being read answers 409 with `code` `still-loading`; an unknown one 404.
+A run or trace that is still being read answers 409 with `code` `still-loading`, one whose reading
+was cancelled 409 with `cancelled`; an unknown one 404. What is posted carries the header
+`X-Stepscope`, whatever is in it: no page of another origin can send it.
 """
 
 from typing import Any, Literal
@@ -20,16 +24,22 @@ import msgspec
 
 from stepscope.report import DeviceReport, HealthItem, Problem, RunReport, StepReport, Unit
 
-State = Literal["queued", "reading", "ready", "unreadable"]
+State = Literal["queued", "reading", "ready", "cancelled", "unreadable"]
+Phase = Literal["waiting", "reading", "analysing", "advising"]
 
 
 class Progress(msgspec.Struct, frozen=True):
     """How far the reading of one file has come."""
 
-    phase: str
+    phase: Phase
+    """`waiting` is for memory that other files take."""
     bytes_done: int
+    """Of the file as it lies on disk."""
     bytes_total: int
     events: int
+    elapsed_ns: int
+    left_ns: int | None
+    """Until it is ready, by what was measured so far; null until that tells anything."""
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -43,6 +53,8 @@ class Span(msgspec.Struct, frozen=True):
     state: State
     progress: Progress | None
     problem: Problem | None
+    place: int | None = None
+    """Of a file that is queued: 1 is read next."""
 
 
 class Worker(msgspec.Struct, frozen=True):

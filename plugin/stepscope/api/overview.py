@@ -13,11 +13,12 @@ from stepscope.api.environment import environment
 from stepscope.api.messages import Category, IdleCause, Overview, StepRow, Table, TopRow
 from stepscope.api.tables import kernels_table, operators_table
 from stepscope.report import SCHEMA_VERSION
-from stepscope.trace import Trace
+from stepscope.trace import Trace, computed
 
 TOP_COUNT = 5
 
 
+@computed
 def overview(trace: Trace) -> Overview:
     """Return where the step time of a recording goes."""
     report = worker_report(trace)

@@ -27,6 +27,18 @@ def still_loading(name: str) -> RefusalError:
     return RefusalError(409, ApiError("still-loading", message, "Ask again in a moment."))
 
 
+def cancelled(name: str) -> RefusalError:
+    """Say that the user did not want it read."""
+    message = f"The reading of {name} was cancelled."
+    return RefusalError(409, ApiError("cancelled", message, "Have it read again."))
+
+
+def foreign(header: str) -> RefusalError:
+    """Say that only our own page may ask this."""
+    message = f"this is asked with the header {header}"
+    return RefusalError(403, ApiError("not-our-page", message, "Send it, with any value."))
+
+
 def unreadable(message: str, remedy: str) -> RefusalError:
     """Say that a file cannot be used, and why."""
     return RefusalError(422, ApiError("unreadable", message, remedy))

@@ -9,11 +9,13 @@ from stepscope._version import __version__
 from stepscope.advice import merged
 from stepscope.api import encoding, listing, messages, refusals
 from stepscope.api.answers import Answers
-from stepscope.catalog import Catalog, Entry, Ready, Unreadable
+from stepscope.catalog import Catalog
+from stepscope.entries import Cancelled, Entry, Ready, Unreadable
 from stepscope.report import SCHEMA_VERSION, Problem, RunReport, json_schema
 from stepscope.trace import Trace
 
 DEFAULT_GROUP = "name"
+OWN_HEADER = "X-Stepscope"
 
 
 def register(app: flask.Flask, catalog: Catalog, answers: Answers) -> None:
@@ -55,7 +57,30 @@ def register(app: flask.Flask, catalog: Catalog, answers: Answers) -> None:
     def schema() -> flask.Response:
         return encoding.encoded(json_schema())
 
+    _add_changes(api, catalog)
     app.register_blueprint(api)
+
+
+def _add_changes(api: flask.Blueprint, catalog: Catalog) -> None:
+    """Add the routes that change something: what is read."""
+
+    @api.post("/traces/<trace>/cancel")
+    def cancel(trace: str) -> flask.Response:
+        _require_own_page()
+        catalog.cancel(trace)
+        return encoding.encoded(listing.runs(catalog))
+
+    @api.post("/traces/<trace>/read")
+    def read(trace: str) -> flask.Response:
+        _require_own_page()
+        catalog.read_again(trace)
+        return encoding.encoded(listing.runs(catalog))
+
+
+def _require_own_page() -> None:
+    """Refuse what a page of another origin may have sent: it cannot add a header of its own."""
+    if OWN_HEADER not in flask.request.headers:
+        raise refusals.foreign(OWN_HEADER)
 
 
 def _table(entry: Entry, build: Callable[[Trace, str], messages.Table]) -> flask.Response:
@@ -70,6 +95,8 @@ def _ready(entry: Entry) -> Trace:
             return trace
         case Unreadable(problem=problem):
             raise _unusable(problem)
+        case Cancelled():
+            raise refusals.cancelled(entry.file.worker)
     raise refusals.still_loading(entry.file.worker)
 
 
@@ -91,8 +118,11 @@ def _known_of(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
     if known:
         return known
     problems = [entry.state.problem for entry in entries if isinstance(entry.state, Unreadable)]
+    cancelled_count = sum(isinstance(entry.state, Cancelled) for entry in entries)
     if len(problems) == len(entries):
         raise _unusable(problems[0])
+    if len(problems) + cancelled_count == len(entries):
+        raise refusals.cancelled(entries[0].file.run)
     raise refusals.still_loading(entries[0].file.run)
 
 

@@ -11,7 +11,8 @@ import click
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-    from stepscope.catalog import LogDirectory
+    from stepscope.catalog import Catalog, LogDirectory
+    from stepscope.config import Settings
 
 DEFAULT_PORT = 6007
 """One above TensorBoard's own."""
@@ -34,13 +35,25 @@ LOOPBACK = "127.0.0.1"
     metavar="NAME",
     help="Answer to this name too, where a proxy passes it on; repeatable.",
 )
+@click.option("--jobs", type=click.IntRange(min=1), help="Files read at once.  [default: cores]")
+@click.option(
+    "--memory",
+    metavar="SIZE",
+    help="For the traces that are read and kept, such as 8G.  [default: half of what is free]",
+)
+@click.option(
+    "--cache/--no-cache", default=None, help="Keep what was read of large traces on disk."
+)
 @click.option("--open", "is_opened", is_flag=True, help="Open the page in the browser.")
-def serve(
+def serve(  # noqa: PLR0913 (one parameter an option)
     *,
     logdirs: tuple[str, ...],
     host: str,
     port: int | None,
     allowed: tuple[str, ...],
+    jobs: int | None,
+    memory: str | None,
+    cache: bool | None,
     is_opened: bool,
 ) -> None:
     """Serve the page for the traces below each LOGDIR, until Ctrl-C.
@@ -57,9 +70,12 @@ def serve(
     from waitress import serve as answer
 
     from stepscope.addresses import shown
+    from stepscope.config import settings
 
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
-    app = _app(logdirs, host, allowed)
+    kept = None if cache is None else str(int(cache))
+    catalog = _catalog(logdirs, settings(jobs=jobs, memory=memory, cache=kept))
+    app = _app(catalog, host, allowed)
     listening = _listening(host, port)
     address = _address(host, int(listening.getsockname()[1]))
     places = ", ".join(map(shown, logdirs))
@@ -69,16 +85,20 @@ def serve(
     answer(app, sockets=[listening], threads=THREADS, ident="stepscope", _quiet=True)
 
 
-def _app(logdirs: Iterable[str], host: str, allowed: Iterable[str]) -> "WSGIApplication":
-    from stepscope.api import hosts
-    from stepscope.api.answers import prepare
-    from stepscope.api.app import create_app
+def _catalog(logdirs: tuple[str, ...], chosen: "Settings") -> "Catalog":
+    from stepscope.api.ahead import prepare
     from stepscope.catalog import Catalog
-    from stepscope.config import settings
 
-    catalog = Catalog(_directories(tuple(logdirs)), settings=settings(), prepare=prepare)
+    catalog = Catalog(_directories(logdirs), settings=chosen, prepare=prepare)
     catalog.watch()
     catalog.start_reading()
+    return catalog
+
+
+def _app(catalog: "Catalog", host: str, allowed: Iterable[str]) -> "WSGIApplication":
+    from stepscope.api import hosts
+    from stepscope.api.app import create_app
+
     return create_app(catalog, hosts_answered=hosts.answered(host, allowed))
 
 

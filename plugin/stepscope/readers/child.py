@@ -1,0 +1,131 @@
+"""What runs in a reader's process: orders come on standard input, answers go to standard output.
+
+The process ends with its parent, whatever becomes of that: when standard input ends, or when the
+parent's number changes (a program that the parent started may hold the other end open).
+"""
+
+import gc
+import logging
+import os
+import threading
+import time
+from io import FileIO, RawIOBase
+from queue import SimpleQueue
+from traceback import format_exception
+
+from stepscope import machine
+from stepscope.errors import UnreadableError, in_one_line, unforeseen
+from stepscope.readers import frames, need
+from stepscope.readers.messages import Accepted, Done, Failed, Logged
+from stepscope.readers.orders import Order, Told
+from stepscope.readers.packing import packed
+from stepscope.readers.work import carry_out
+
+log = logging.getLogger(__name__)
+
+TELL_SECONDS = 0.1
+"""Progress is told no more often."""
+LOOK_SECONDS = 1.0
+"""Between two looks whether the parent is still there."""
+WORN_BYTES = 256 * 2**20
+"""A process that holds so much more than at its start makes way for a fresh one."""
+
+
+class _Parent:
+    """Who asked: everything is told through one pipe, one message at a time."""
+
+    def __init__(self, output: RawIOBase) -> None:
+        self._output = output
+        self._lock = threading.Lock()
+        self._told = Told()
+        self._told_at = 0.0
+
+    def send(self, message: object) -> None:
+        with self._lock:
+            frames.send(self._output, message)
+
+    def tell(self, told: Told) -> None:
+        """Tell how far a reading has come, as often as it is worth it."""
+        now = time.monotonic()
+        if told.phase == self._told.phase and now - self._told_at < TELL_SECONDS:
+            return
+        self._told, self._told_at = told, now
+        self.send(told)
+
+
+class _Log(logging.Handler):
+    """Hands what is logged here to the parent's log."""
+
+    def __init__(self, parent: _Parent) -> None:
+        super().__init__()
+        self._parent = parent
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Send one record."""
+        text = record.getMessage()
+        self._parent.send(Logged(logger=record.name, level=record.levelno, message=text))
+
+
+def main() -> None:
+    """Carry out orders until there are no more."""
+    orders: SimpleQueue[Order] = SimpleQueue()
+    parent = _Parent(FileIO(os.dup(1), "w"))
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a library prints is no answer
+    logging.basicConfig(handlers=[_Log(parent)])
+    for watch in (lambda: _listen(FileIO(0), orders), lambda: _watch(os.getppid())):
+        threading.Thread(target=watch, daemon=True).start()
+    fresh_bytes = machine.resident_bytes()
+    try:
+        while _serve(orders.get(), parent):
+            gc.collect()
+            machine.give_back()
+            if machine.resident_bytes() > fresh_bytes + WORN_BYTES:
+                break
+    except OSError:  # nobody is there to hear it
+        pass
+    os._exit(0)
+
+
+def _listen(stream: RawIOBase, orders: SimpleQueue[Order]) -> None:
+    """Take orders; where there will be no more, nobody waits for what is being done."""
+    try:
+        while True:
+            orders.put(frames.receive(stream))
+    finally:
+        os._exit(0)
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(LOOK_SECONDS)
+    os._exit(0)
+
+
+def _serve(order: Order, parent: _Parent) -> bool:
+    """Carry out one order; return whether this process is good for another."""
+    parent.send(Accepted())
+    try:
+        with machine.data_limit(order.memory_bytes):
+            answer = carry_out(order, parent.tell)
+            trace = packed(answer.trace) if answer.trace is not None else None
+    except Exception as error:  # whatever is wrong with one file, it is told
+        parent.send(_failed(order, error))
+        return False
+    parent.send(Done(trace=trace, advice=answer.advice))
+    return True
+
+
+def _failed(order: Order, error: Exception) -> Failed:
+    path = order.file.path
+    if order.memory_bytes is not None and _is_for_memory(error):
+        return Failed(problem=need.beyond_share(path, order.memory_bytes), is_memory=True)
+    problem = unforeseen(path, error)
+    if isinstance(error, UnreadableError):
+        return Failed(problem=problem, is_memory=False)
+    log.warning("reading %s failed: %s", path, in_one_line(error))
+    return Failed(problem=problem, is_memory=False, traceback="".join(format_exception(error)))
+
+
+def _is_for_memory(error: Exception) -> bool:
+    """A thread that finds no room for its stack says so in other words."""
+    return isinstance(error, MemoryError) or str(error) == "can't start new thread"

@@ -1,0 +1,100 @@
+"""What a reader is asked to do, what it tells meanwhile, and what it answers."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from stepscope.config import CacheSettings
+from stepscope.discover import TraceFile
+from stepscope.errors import StepscopeError
+from stepscope.report import RunReport
+from stepscope.storage import FileStamp
+
+if TYPE_CHECKING:
+    from stepscope.trace import Trace
+
+Phase = Literal["waiting", "reading", "analysing", "advising"]
+"""`waiting` is for memory that other files take."""
+
+
+class CancelledError(StepscopeError):
+    """The user has ended the reading of a file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """How far a reading has come."""
+
+    phase: Phase = "reading"
+    bytes_done: int = 0
+    bytes_total: int = 0
+    events: int = 0
+
+
+Tell = Callable[[Told], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """One file to read, and what is wanted of it."""
+
+    file: TraceFile
+    stamp: FileStamp | None = None
+    """The file's size and time of change, where they are known."""
+    prepare: "Callable[[Trace], RunReport] | None" = None
+    """Gives the advice, and works out ahead what will be asked for: a function of a module, since
+    it is called by its name in another process."""
+    is_kept: bool = True
+    """Whether the trace itself is wanted, or its advice alone."""
+    cache: CacheSettings = field(default_factory=CacheSettings)
+    memory_bytes: int | None = None
+    """More than that it may not take."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a file gave."""
+
+    trace: "Trace | None" = None
+    advice: RunReport | None = None
+
+
+class Stop:
+    """Lets one thread end what another one reads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._actions: list[Callable[[], None]] = []
+        self.is_set = False
+
+    def set(self) -> None:
+        """End the reading: at once, or as soon as it looks."""
+        with self._lock:
+            self.is_set = True
+            for action in self._actions:
+                action()
+
+    def check(self) -> None:
+        """Go on only where nothing has ended the reading.
+
+        Raises:
+            CancelledError: it was ended.
+        """
+        if self.is_set:
+            msg = "the reading was cancelled"
+            raise CancelledError(msg)
+
+    @contextmanager
+    def calls(self, action: Callable[[], None]) -> Iterator[None]:
+        """Have `set` call this within the block; it must be quick, and may come at its start."""
+        with self._lock:
+            self._actions.append(action)
+            if self.is_set:
+                action()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._actions.remove(action)

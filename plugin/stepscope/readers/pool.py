@@ -1,0 +1,257 @@
+"""Where files are read: small ones here, others in processes of their own, within one budget."""
+
+import logging
+import signal
+import threading
+from contextlib import suppress
+from dataclasses import replace
+from typing import Protocol
+
+from stepscope import addresses, storage
+from stepscope.errors import StepscopeError, UnreadableError
+from stepscope.readers import need
+from stepscope.readers.messages import Done, Failed, Logged
+from stepscope.readers.orders import Answer, CancelledError, Order, Stop, Tell, Told
+from stepscope.readers.process import GoneError, ReaderProcess
+from stepscope.readers.room import Room
+from stepscope.storage import FileStamp
+
+log = logging.getLogger(__name__)
+
+SMALL_BYTES = 64 * 2**20
+"""JSON that is read here: it takes less time than a process takes to start."""
+IDLE_SECONDS = 20.0
+"""Processes that have had nothing to do for so long are ended."""
+TRIES = 3
+"""Processes that may end before they take an order: that is not the file's doing."""
+ENOUGH_MORE = 1.25
+"""A second try with less more memory than this is not worth it."""
+CLOSED = "the program ends"
+KILLED = frozenset({-signal.SIGTERM, -9})
+"""How a process ends that another one, or the system, wanted to end; Windows knows no signal 9."""
+OWN = "memory"
+"""Where only this process can read: fsspec's file system in memory."""
+
+
+class Reader(Protocol):
+    """Reads files, one a thread."""
+
+    def read(self, order: Order, tell: Tell, stop: Stop) -> Answer:
+        """Carry out an order, and return when that is done."""
+
+
+class _NoProcessError(Exception):
+    """This system lets us start none."""
+
+
+class _ShortError(Exception):
+    """A file did not fit in the memory that it was given; its `problem` says so."""
+
+    def __init__(self, problem: UnreadableError, granted_bytes: int) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+        self.granted_bytes = granted_bytes
+
+
+class _RemoteError(Exception):
+    """What was raised in a reader's process, as it was told there."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
+def read_here(order: Order, tell: Tell, stop: Stop) -> Answer:
+    """Carry out an order in this process.
+
+    Raises:
+        CancelledError: the reading was ended.
+        UnreadableError: the file cannot be used.
+    """
+    # Imported here because it brings pandas, which TensorBoard's start should not wait for.
+    from stepscope.readers.work import carry_out
+
+    def told(now: Told) -> None:
+        stop.check()
+        tell(now)
+
+    return carry_out(order, told)
+
+
+class Here:
+    """Reads every file in this process."""
+
+    def read(self, order: Order, tell: Tell, stop: Stop) -> Answer:
+        """Carry out an order, on the caller's thread."""
+        return read_here(order, tell, stop)
+
+
+class Readers:
+    """Reads files in processes of their own; any number of threads may ask at once."""
+
+    def __init__(
+        self,
+        room: Room,
+        *,
+        small_bytes: int = SMALL_BYTES,
+    ) -> None:
+        """`small_bytes` is the JSON up to which a file is read here instead."""
+        self.room = room
+        self._small_bytes = small_bytes
+        self._lock = threading.Lock()
+        self._idle: list[ReaderProcess] = []
+        self._at_work: set[ReaderProcess] = set()
+        self._timer: threading.Timer | None = None
+        self._is_closed = False
+        self._has_processes = True
+
+    def read(self, order: Order, tell: Tell, stop: Stop) -> Answer:
+        """Carry out an order: wait for memory, read, and return what the file gave.
+
+        Raises:
+            CancelledError: the reading was ended.
+            UnreadableError: the file cannot be used, its reader was killed, or needs more memory
+                than there may be.
+        """
+        stamp = _stamp(order)
+        inflated = need.inflated_bytes(order.file.path, stamp) if stamp else 0
+        if stamp:
+            need.refuse_beyond(order.file.path, stamp, inflated, self.room.total_bytes)
+        order = replace(order, stamp=stamp)
+        if inflated <= self._small_bytes or addresses.scheme(order.file.path) == OWN:
+            return read_here(order, tell, stop)
+        tell(Told(phase="waiting", bytes_total=stamp.size_bytes if stamp else 0))
+        try:
+            return self._within(need.needed_bytes(inflated), order, tell, stop)
+        except _ShortError as short:
+            if short.granted_bytes * ENOUGH_MORE > self.room.most_bytes:
+                raise short.problem from None
+        try:  # its size told too little of what is in it: once more, with all that there is
+            return self._within(self.room.total_bytes, order, tell, stop)
+        except _ShortError as short:
+            raise short.problem from None
+
+    @property
+    def process_ids(self) -> tuple[int, ...]:
+        """The system's numbers of the processes that read something just now."""
+        with self._lock:
+            return tuple(process.id for process in self._at_work)
+
+    def close(self) -> None:
+        """End every process now, whatever it does."""
+        with self._lock:
+            self._is_closed = True
+            idle = list(self._idle)
+            self._idle.clear()
+            for process in self._at_work:
+                process.kill()  # whoever waits for it sees that it ends
+        for process in idle:
+            process.end()
+
+    def _within(self, wanted_bytes: int, order: Order, tell: Tell, stop: Stop) -> Answer:
+        with self.room.taken(wanted_bytes, stop) as granted:
+            order = replace(order, memory_bytes=max(0, granted - need.PROCESS_BYTES))
+            for _ in range(TRIES if self._has_processes else 0):
+                try:
+                    if (answer := self._asked(order, granted, tell, stop)) is not None:
+                        return answer
+                except _NoProcessError as error:
+                    self._has_processes = False
+                    log.warning("no process can be started (%s): reading on threads instead", error)
+                    break
+            return read_here(order, tell, stop)
+
+    def _asked(self, order: Order, granted: int, tell: Tell, stop: Stop) -> Answer | None:
+        """Have a process carry out an order; None where it ended before it took it."""
+        process, is_fresh = self._taken()
+        is_accepted = is_done = False
+        try:
+            with stop.calls(process.kill):
+                for message in process.asked(order):
+                    is_accepted = True
+                    if isinstance(message, Done):
+                        is_done = True
+                        return _answer(message)
+                    _heard(message, granted, tell)
+        except GoneError as gone:
+            stop.check()
+            if is_accepted:
+                raise _gone(order.file.path, gone) from None
+            if is_fresh and gone.status >= 0:
+                raise _NoProcessError(gone) from None
+        finally:
+            self._given_back(process, is_good=is_done)
+        return None
+
+    def _taken(self) -> tuple[ReaderProcess, bool]:
+        """Return a process that has nothing to do, and whether it is a fresh one."""
+        with self._lock:
+            if self._is_closed:
+                raise CancelledError(CLOSED)
+            process = self._idle.pop() if self._idle else None
+            if process is not None:
+                self._at_work.add(process)
+                return process, False
+        try:
+            process = ReaderProcess()
+        except OSError as error:
+            raise _NoProcessError(error) from error
+        with self._lock:
+            self._at_work.add(process)
+        return process, True
+
+    def _given_back(self, process: ReaderProcess, *, is_good: bool) -> None:
+        with self._lock:
+            self._at_work.discard(process)
+            if is_good and not self._is_closed:
+                self._idle.append(process)
+                if self._timer is not None:
+                    self._timer.cancel()
+                self._timer = threading.Timer(IDLE_SECONDS, self._end_idle)
+                self._timer.daemon = True
+                self._timer.start()
+                return
+        process.kill()
+        process.end()
+
+    def _end_idle(self) -> None:
+        with self._lock:
+            idle = list(self._idle)
+            self._idle.clear()
+        for process in idle:
+            process.end()
+
+
+def _stamp(order: Order) -> FileStamp | None:
+    if order.stamp is not None:
+        return order.stamp
+    with suppress(OSError, StepscopeError):  # whoever reads it will say what is wrong
+        return storage.stamp(order.file.path)
+    return None
+
+
+def _answer(done: Done) -> Answer:
+    if done.trace is None:
+        return Answer(advice=done.advice)
+    from stepscope.readers.packing import unpacked
+
+    return Answer(trace=unpacked(done.trace), advice=done.advice)
+
+
+def _heard(message: object, granted_bytes: int, tell: Tell) -> None:
+    match message:
+        case Told():
+            tell(message)
+        case Logged(logger=logger, level=level, message=text):
+            logging.getLogger(logger).log(level, "%s", text)
+        case Failed(problem=problem, is_memory=True):
+            raise _ShortError(problem, granted_bytes)
+        case Failed(problem=problem, traceback=traceback):
+            raise problem from (_RemoteError(traceback) if traceback else None)
+
+
+def _gone(path: str, gone: GoneError) -> UnreadableError:
+    if gone.status not in KILLED:
+        message = f"The reader of this file crashed ({gone})."
+        return UnreadableError(path, message, "This is a bug in stepscope: please report it.")
+    message = f"The reader of this file was killed ({gone}), as happens when memory runs out."
+    return UnreadableError(path, message, "Free some memory, or read fewer files at once (--jobs).")

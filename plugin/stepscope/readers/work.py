@@ -1,0 +1,48 @@
+"""The work itself, wherever it is done: read a file, work out its advice."""
+
+from stepscope import ingest
+from stepscope.advice import advise, worker_report
+from stepscope.read import trace_of
+from stepscope.readers.orders import Answer, Order, Phase, Tell, Told
+from stepscope.report import RunReport
+from stepscope.trace import Run, Trace
+
+
+def carry_out(order: Order, tell: Tell) -> Answer:
+    """Do what an order says, in this process.
+
+    Raises:
+        UnreadableError: the file cannot be opened, is no trace, or holds no event.
+    """
+    telling = _Telling(order, tell)
+    columns = ingest.read(order.file.path, telling.progress)
+    telling.begin("analysing", events=len(columns))
+    trace = trace_of(order.file, columns)
+    advice = None
+    if order.prepare is not None:
+        worker_report(trace)
+        telling.begin("advising", events=len(columns))
+        advice = order.prepare(trace)
+    return Answer(trace=trace if order.is_kept else None, advice=advice)
+
+
+def advice_of(trace: Trace) -> RunReport:
+    """Return what every rule says of a recording."""
+    return advise(Run(name="", workers=(trace,)))
+
+
+class _Telling:
+    """Turns what the reader of bytes tells into what we tell."""
+
+    def __init__(self, order: Order, tell: Tell) -> None:
+        self._tell = tell
+        self._size_bytes = order.stamp.size_bytes if order.stamp else 0
+        tell(Told(bytes_total=self._size_bytes))
+
+    def progress(self, bytes_done: int, bytes_total: int, events: int) -> None:
+        self._size_bytes = bytes_total
+        self._tell(Told(bytes_done=bytes_done, bytes_total=bytes_total, events=events))
+
+    def begin(self, phase: Phase, *, events: int) -> None:
+        size = self._size_bytes
+        self._tell(Told(phase=phase, bytes_done=size, bytes_total=size, events=events))

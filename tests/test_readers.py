@@ -1,0 +1,371 @@
+"""Files are read in processes of their own; whatever becomes of one, the others go on."""
+
+import logging
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+import reader_tasks
+from logs import EVENT_COUNT, write_run
+from same_columns import differences
+from stepscope import discover
+from stepscope.api.ahead import prepare
+from stepscope.errors import UnreadableError
+from stepscope.readers.many import Outcome, read_all
+from stepscope.readers.orders import Answer, CancelledError, Order, Stop, Told
+from stepscope.readers.pool import Here, Readers
+from stepscope.readers.room import Room
+from stepscope.readers.work import advice_of
+from stepscope.report import RunReport
+from stepscope.trace import Trace
+
+MIB = 2**20
+BUDGET = 4096 * MIB
+Task = Callable[[Trace], RunReport]
+
+
+@pytest.fixture
+def readers() -> Iterator[Readers]:
+    """Readers that read nothing in this process."""
+    pool = Readers(Room(BUDGET), small_bytes=-1)
+    yield pool
+    pool.close()
+
+
+def orders_of(folder: Path, task: Task = advice_of, *, is_kept: bool = False) -> list[Order]:
+    return [Order(file=file, prepare=task, is_kept=is_kept) for file in discover.at(str(folder))]
+
+
+def order_of(folder: Path, task: Task = advice_of, *, is_kept: bool = False) -> Order:
+    [order] = orders_of(write_run(folder), task, is_kept=is_kept)
+    return order
+
+
+def nothing(_: Told) -> None:
+    """Tell nobody."""
+
+
+def ends_within(seconds: float, process_id: int) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        with suppress(ChildProcessError):
+            os.waitpid(process_id, os.WNOHANG)
+        try:
+            os.kill(process_id, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_a_process_gives_what_reading_here_gives(tmp_path: Path, readers: Readers) -> None:
+    order = order_of(tmp_path, prepare, is_kept=True)
+    here, there = Here().read(order, nothing, Stop()), readers.read(order, nothing, Stop())
+    assert here.trace is not None
+    assert there.trace is not None
+    assert differences(there.trace.columns, here.trace.columns) == []
+    assert there.advice == here.advice == advice_of(there.trace)
+    for name in ("worker", "span", "id", "path", "rank", "is_synthetic", "dialect"):
+        assert getattr(there.trace, name) == getattr(here.trace, name), name
+    assert there.trace.kernels.equals(here.trace.kernels)
+
+
+def test_what_was_worked_out_ahead_comes_along_and_frames_do_not(
+    tmp_path: Path, readers: Readers
+) -> None:
+    answer = readers.read(order_of(tmp_path, prepare, is_kept=True), nothing, Stop())
+    assert answer.trace is not None
+    assert "stepscope.api.overview.overview" in answer.trace.results
+
+
+def test_the_trace_comes_only_where_it_is_wanted(tmp_path: Path, readers: Readers) -> None:
+    answer = readers.read(order_of(tmp_path), nothing, Stop())
+    assert answer.trace is None
+    assert answer.advice is not None
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 5])
+def test_the_answers_are_the_same_and_in_order_whatever_the_number_of_jobs(
+    tmp_path: Path, readers: Readers, jobs: int
+) -> None:
+    write_run(tmp_path / "run", *"abcde")
+    (tmp_path / "run" / "c.1700000000000.pt.trace.json.gz").write_bytes(b"")
+    orders = orders_of(tmp_path)
+    expected = read_all(orders, Here(), jobs=1, watch=lambda _: nothing)
+    found = read_all(orders, readers, jobs=jobs, watch=lambda _: nothing)
+    assert [str(each) for each in found] == [str(each) for each in expected]
+    assert [type(each) for each in found] == [Answer, Answer, UnreadableError, Answer, Answer]
+
+
+def test_how_far_it_has_come_is_told(tmp_path: Path, readers: Readers) -> None:
+    told: list[Told] = []
+    order = order_of(tmp_path)
+    readers.read(order, told.append, Stop())
+    size = Path(order.file.path).stat().st_size
+    assert [each.phase for each in told] == ["waiting", "reading", "analysing", "advising"]
+    assert told[-1] == Told(phase="advising", bytes_done=size, bytes_total=size, events=EVENT_COUNT)
+
+
+def test_what_is_printed_and_logged_there_breaks_nothing_and_is_heard_here(
+    tmp_path: Path, readers: Readers, caplog: pytest.LogCaptureFixture
+) -> None:
+    readers.read(order_of(tmp_path, reader_tasks.talkative), nothing, Stop())
+    assert ("reader_tasks", logging.WARNING, "said of worker0") in caplog.record_tuples
+
+
+@pytest.mark.parametrize(
+    ("task", "said", "remedy"),
+    [
+        (reader_tasks.crashing, "The reader of this file crashed (signal 6, SIGABRT).", "a bug"),
+        (reader_tasks.failing, "stepscope failed on this file (ZeroDivisionError", "a bug"),
+    ],
+)
+def test_a_file_on_which_the_reader_fails_costs_itself(
+    tmp_path: Path, readers: Readers, task: Task, said: str, remedy: str
+) -> None:
+    order = order_of(tmp_path, task)
+    with pytest.raises(UnreadableError) as failed:
+        readers.read(order, nothing, Stop())
+    assert failed.value.path == order.file.path
+    assert failed.value.message.startswith(said)
+    assert remedy in failed.value.remedy
+    assert readers.read(order_of(tmp_path), nothing, Stop()).advice is not None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_killing_readers_at_random_leaves_the_others_right(tmp_path: Path, seed: int) -> None:
+    write_run(tmp_path / "run", *"abcdefgh")
+    orders = orders_of(tmp_path, reader_tasks.slow)
+    readers = Readers(Room(BUDGET), small_bytes=-1)
+    chance = random.Random(seed)  # noqa: S311
+    killed: set[int] = set()
+    is_over = threading.Event()
+
+    def kill() -> None:
+        while not is_over.wait(chance.uniform(0.05, 0.4)):
+            for process_id in readers.process_ids[:1]:
+                killed.add(process_id)
+                os.kill(process_id, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    outcomes = read_all(orders, readers, jobs=2, watch=lambda _: nothing)
+    is_over.set()
+    killer.join()
+    readers.close()
+    expected = Here().read(orders[0], nothing, Stop()).advice
+    assert expected is not None
+    wrong = [each for each in outcomes if isinstance(each, UnreadableError)]
+    assert len(wrong) <= len(killed)
+    for problem in wrong:
+        assert problem.message.startswith("The reader of this file was killed (signal 9, SIGKILL)")
+        assert "--jobs" in problem.remedy
+    for place, outcome in enumerate(outcomes):
+        if isinstance(outcome, Answer):
+            assert outcome.advice is not None
+            assert [each.name for each in outcome.advice.workers] == ["abcdefgh"[place]]
+            assert len(outcome.advice.outcomes) == len(expected.outcomes)
+
+
+def test_a_process_killed_while_it_does_nothing_costs_nothing(
+    tmp_path: Path, readers: Readers
+) -> None:
+    order = order_of(tmp_path, reader_tasks.slow)
+    seen: list[int] = []
+    readers.read(order, lambda _: seen.extend(readers.process_ids), Stop())
+    os.kill(seen[-1], signal.SIGKILL)
+    assert readers.read(order, nothing, Stop()).advice is not None
+
+
+def test_a_reading_is_cancelled_at_once(tmp_path: Path, readers: Readers) -> None:
+    stop = Stop()
+    seen: list[int] = []
+
+    def tell(told: Told) -> None:
+        if told.phase == "advising":
+            seen.extend(readers.process_ids)
+            threading.Timer(0.05, stop.set).start()
+
+    began = time.monotonic()
+    with pytest.raises(CancelledError):
+        readers.read(order_of(tmp_path, reader_tasks.endless), tell, stop)
+    assert time.monotonic() - began < 20
+    assert ends_within(5, seen[0])
+    assert readers.read(order_of(tmp_path), nothing, Stop()).advice is not None
+
+
+def test_what_is_cancelled_before_it_begins_does_not_begin(
+    tmp_path: Path, readers: Readers
+) -> None:
+    for reader in (Here(), readers):
+        stop = Stop()
+        stop.set()
+        with pytest.raises(CancelledError):
+            reader.read(order_of(tmp_path, reader_tasks.endless), nothing, stop)
+
+
+def test_more_memory_than_there_may_be_is_a_clear_problem(tmp_path: Path) -> None:
+    readers = Readers(Room(512 * MIB), small_bytes=-1)
+    order = order_of(tmp_path, reader_tasks.greedy)
+    with pytest.raises(UnreadableError) as failed:
+        readers.read(order, nothing, Stop())
+    readers.close()
+    assert failed.value.message == "This needs more than the 0.4 GiB of memory that may be used."
+    assert failed.value.remedy == (
+        "Give more (--memory 1G, or STEPSCOPE_MEMORY=1G), or record fewer steps."
+    )
+
+
+def test_a_file_that_needs_more_than_its_size_says_is_read_with_all_there_is(
+    tmp_path: Path, readers: Readers
+) -> None:
+    assert readers.read(order_of(tmp_path, reader_tasks.greedy), nothing, Stop()).advice is not None
+
+
+def test_a_file_whose_size_says_that_it_cannot_fit_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "w.1.pt.trace.json"
+    with path.open("wb") as stream:
+        stream.truncate(100 * 2**30)
+    readers = Readers(Room(1024 * MIB))
+    [order] = orders_of(path)
+    with pytest.raises(UnreadableError) as refused:
+        readers.read(order, nothing, Stop())
+    assert refused.value.message == (
+        "This holds about 100.0 GiB of JSON: it needs more than 30.0 GiB of memory, and 1.0 GiB"
+        " may be used."
+    )
+    assert "--memory 30G" in refused.value.remedy
+
+
+def test_where_no_process_can_be_started_files_are_read_here(
+    tmp_path: Path,
+    readers: Readers,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write_run(tmp_path / "run", "a", "b")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "absent"))
+    outcomes = read_all(orders_of(tmp_path), readers, jobs=1, watch=lambda _: nothing)
+    assert [type(each) for each in outcomes] == [Answer, Answer]
+    assert [record.message.split(" (")[0] for record in caplog.records] == [
+        "no process can be started"
+    ]
+
+
+def test_a_python_that_cannot_start_is_as_good_as_none(
+    tmp_path: Path, readers: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    assert readers.read(order_of(tmp_path), nothing, Stop()).advice is not None
+
+
+def test_processes_with_nothing_to_do_end(
+    tmp_path: Path, readers: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stepscope.readers.pool.IDLE_SECONDS", 0.05)
+    seen: list[int] = []
+    readers.read(order_of(tmp_path), lambda _: seen.extend(readers.process_ids), Stop())
+    assert ends_within(10, seen[0])
+
+
+def test_a_file_that_changes_while_it_is_read_gives_what_was_read(
+    tmp_path: Path, readers: Readers
+) -> None:
+    order = order_of(tmp_path, reader_tasks.slow)
+
+    def tell(told: Told) -> None:
+        if told.phase == "advising":
+            Path(order.file.path).write_bytes(b"")
+
+    advice = readers.read(order, tell, Stop()).advice
+    assert advice is not None
+    assert [worker.events for worker in advice.workers] == [EVENT_COUNT]
+
+
+PARENT = """
+import sys
+from stepscope import discover
+from stepscope.readers.orders import Order, Stop
+from stepscope.readers.pool import Readers
+from stepscope.readers.room import Room
+import reader_tasks
+print("began", flush=True)
+readers = Readers(Room(2**32), small_bytes=-1)
+def tell(told):
+    if told.phase == "advising":
+        print(*readers.process_ids, flush=True)
+[file] = discover.at(sys.argv[1])
+task = getattr(reader_tasks, sys.argv[2])
+readers.read(Order(file=file, prepare=task, is_kept=False), tell, Stop())
+"""
+"""A program without `if __name__ == "__main__"`."""
+
+
+@contextmanager
+def program(folder: Path, task: str) -> Iterator[subprocess.Popen[str]]:
+    path = folder / "program.py"
+    path.write_text(PARENT)
+    write_run(folder / "log")
+    paths = os.pathsep.join(entry for entry in sys.path if entry)
+    with subprocess.Popen(
+        [sys.executable, path, folder / "log", task],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": paths},
+    ) as process:
+        yield process
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_readers_end_with_the_program_that_started_them(
+    tmp_path: Path, how: signal.Signals
+) -> None:
+    with program(tmp_path, "endless") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "began\n"
+        reader = int(process.stdout.readline())
+        process.send_signal(how)
+        process.wait()
+        assert ends_within(10, reader)
+
+
+def test_a_program_is_not_run_again_by_its_readers(tmp_path: Path) -> None:
+    with program(tmp_path, "slow") as process:
+        stdout, stderr = process.communicate(timeout=60)
+    assert stdout.count("began") == 1
+    assert (process.returncode, stderr) == (0, "")
+
+
+def answered(outcome: Outcome) -> bool:
+    return isinstance(outcome, Answer)
+
+
+def test_files_that_do_not_fit_together_are_read_one_after_another(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", *"abc")
+    readers = Readers(Room(600 * MIB), small_bytes=-1)
+    most: list[int] = []
+
+    def tell(_: Told) -> None:
+        most.append(len(readers.process_ids))
+
+    orders = orders_of(tmp_path, reader_tasks.slow)
+    assert all(map(answered, read_all(orders, readers, jobs=3, watch=lambda _: tell)))
+    readers.close()
+    assert max(most) == 2, "256 MiB each, of 600"
