@@ -14,6 +14,7 @@ from queue import SimpleQueue
 from traceback import format_exception
 
 from stepscope import machine
+from stepscope.addresses import shown
 from stepscope.errors import UnreadableError, in_one_line, unforeseen
 from stepscope.readers import frames, need
 from stepscope.readers.messages import Accepted, Done, Failed, Logged
@@ -122,7 +123,7 @@ def _failed(order: Order, error: Exception) -> Failed:
     problem = unforeseen(path, error)
     if isinstance(error, UnreadableError):
         return Failed(problem=problem, is_memory=False)
-    log.warning("reading %s failed: %s", path, in_one_line(error))
+    log.warning("reading %s failed: %s", shown(path), in_one_line(error, path))
     return Failed(problem=problem, is_memory=False, traceback="".join(format_exception(error)))
 
 

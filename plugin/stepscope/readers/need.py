@@ -30,7 +30,7 @@ def inflated_bytes(path: str, stamp: FileStamp) -> int:
     """Return about how much JSON a file holds."""
     size = stamp.size_bytes
     if addresses.is_remote(path):
-        return size * GZIP_RATIO if path.endswith(".gz") else size
+        return size * GZIP_RATIO if addresses.name(path).endswith(".gz") else size
     said = _said_bytes(path)
     if said is None:
         return size
