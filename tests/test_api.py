@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 import stepscope
-from logs import write_run, write_trace
+from logs import EVENT_COUNT, write_run, write_trace
 from stepscope import discover
 from stepscope.advice import advise
 from stepscope.api import hosts, listing
@@ -52,12 +52,13 @@ def log(tmp_path: Path) -> Path:
     return folder
 
 
-def catalog_of(folder: Path, executor: Any = None) -> Catalog:
+def catalog_of(folder: Path, executor: Any = None, **options: Any) -> Catalog:
     catalog = Catalog(
         [LogDirectory(path=str(folder))],
         settings=Settings(),
         executor=executor or AtOnce(),
         reader=Here(),
+        **options,
     )
     catalog.scan()
     return catalog
@@ -410,8 +411,8 @@ def _refuse(constant: str) -> None:
     raise AssertionError(msg)
 
 
-def posted(client: flask.testing.FlaskClient, trace: str, what: str) -> Runs:
-    response = client.post(f"/api/traces/{trace}/{what}", headers={"X-Stepscope": "1"})
+def posted(client: flask.testing.FlaskClient, trace: str, what: str, kind: str = "traces") -> Runs:
+    response = client.post(f"/api/{kind}/{trace}/{what}", headers={"X-Stepscope": "1"})
     assert response.status_code == 200
     return msgspec.json.decode(response.data, type=Runs)
 
@@ -444,15 +445,47 @@ def test_reading_is_cancelled_and_asked_for_again(log: Path) -> None:
     assert (good.state, places(good)) == ("reading", [None, 1])
 
 
-@pytest.mark.parametrize("what", ["cancel", "read"])
-def test_a_page_of_another_origin_changes_nothing(log: Path, what: str) -> None:
+def test_all_files_of_a_run_are_cancelled_and_asked_for_again(log: Path) -> None:
     client = client_of(log, Never())
-    trace = trace_of(client, "good")
+    good = run_named(runs_of(client), "good")
+    runs = posted(client, good.id, "cancel", "runs")
+    assert run_named(runs, "good").state == "cancelled"
+    assert run_named(runs, "half").state == "queued"
+    assert places(run_named(posted(client, good.id, "read", "runs"), "good")) == [1, 2]
+
+
+def test_to_read_all_of_a_run_leaves_what_was_read(log: Path) -> None:
+    client = client_of(log)
+    half = run_named(runs_of(client), "half")
+    assert posted(client, half.id, "read", "runs") == runs_of(client)
+
+
+def test_a_file_is_told_with_its_size_and_what_was_found_in_it(tmp_path: Path) -> None:
+    whole = write_trace(tmp_path / "whole" / "w.1.pt.trace.json")
+    cut = tmp_path / "cut" / "w.1.pt.trace.json"
+    cut.parent.mkdir()
+    cut.write_bytes(whole.read_bytes()[:-700])
+    catalog = catalog_of(tmp_path, prepare=prepare)
+    unread = [run.workers[0].spans[0] for run in listing.runs(catalog).runs]
+    assert [(span.events, span.damage) for span in unread] == [(None, None), (None, None)]
+    catalog.start_reading()
+    spans = [run.workers[0].spans[0] for run in listing.runs(catalog).runs]
+    size_bytes = whole.stat().st_size
+    assert [span.file_bytes for span in spans] == [size_bytes - 700, size_bytes]
+    assert [span.damage for span in spans] == ["warning", None]
+    assert spans[1].events == EVENT_COUNT
+
+
+@pytest.mark.parametrize("kind", ["traces", "runs"])
+@pytest.mark.parametrize("what", ["cancel", "read"])
+def test_a_page_of_another_origin_changes_nothing(log: Path, what: str, kind: str) -> None:
+    client = client_of(log, Never())
+    identity = {"traces": trace_of(client, "good"), "runs": runs_of(client).runs[1].id}[kind]
     before = client.get("/api/runs").data
-    assert refused(client.post(f"/api/traces/{trace}/{what}")) == (403, "not-our-page")
-    assert refused(client.get(f"/api/traces/{trace}/{what}")) == (404, "not-found")
+    assert refused(client.post(f"/api/{kind}/{identity}/{what}")) == (403, "not-our-page")
+    assert refused(client.get(f"/api/{kind}/{identity}/{what}")) == (404, "not-found")
     assert client.get("/api/runs").data == before
-    unknown = client.post(f"/api/traces/nope/{what}", headers={"X-Stepscope": "1"})
+    unknown = client.post(f"/api/{kind}/nope/{what}", headers={"X-Stepscope": "1"})
     assert refused(unknown) == (404, "not-found")
 
 

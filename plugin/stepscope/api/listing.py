@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from time import monotonic
+from typing import get_args
 
 from stepscope import addresses, discover
 from stepscope.api.messages import Progress, Runs, RunState, Span, State, Worker
 from stepscope.catalog import Catalog
 from stepscope.entries import Cancelled, Dropped, Entry, Queued, Reading, Ready, Unreadable
 from stepscope.readers.pace import Pace
-from stepscope.report import SCHEMA_VERSION
+from stepscope.report import SCHEMA_VERSION, Severity
 
 STATES: Mapping[type[object], State] = {
     Queued: "queued",
@@ -85,7 +86,19 @@ def _span(entry: Entry, moment: _Moment) -> Span:
         progress=_progress(state, moment) if isinstance(state, Reading) else None,
         problem=state.problem if isinstance(state, Unreadable) else None,
         place=moment.places.get(entry.file.id),
+        file_bytes=entry.stamp.size_bytes,
+        events=entry.facts.events if entry.facts else None,
+        damage=_damage(entry),
     )
+
+
+def _damage(entry: Entry) -> Severity | None:
+    """Return the worst damage that was found in a file."""
+    if entry.facts is None or entry.facts.advice is None:
+        return None
+    items = [item for worker in entry.facts.advice.workers for item in worker.health]
+    found = {item.severity for item in items if item.nature == "damage"}
+    return next((severity for severity in get_args(Severity) if severity in found), None)
 
 
 def _progress(state: Reading, moment: _Moment) -> Progress:

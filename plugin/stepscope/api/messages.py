@@ -12,6 +12,7 @@ Routes (`trace` and `run` are opaque ids; errors are an `ApiError` with its HTTP
 | `api/schema` | JSON Schema of the report |
 | POST `api/traces/<trace>/cancel` | `Runs`: the file is not read, or no longer |
 | POST `api/traces/<trace>/read` | `Runs`: what was cancelled or failed is read before others |
+| POST `api/runs/<run>/cancel`, `…/read` | `Runs`: the same for all files of a run |
 
 A run or trace that is still being read answers 409 with `code` `still-loading`, one whose reading
 was cancelled 409 with `cancelled`; an unknown one 404. What is posted carries the header
@@ -22,7 +23,15 @@ from typing import Any, Literal
 
 import msgspec
 
-from stepscope.report import DeviceReport, HealthItem, Problem, RunReport, StepReport, Unit
+from stepscope.report import (
+    DeviceReport,
+    HealthItem,
+    Problem,
+    RunReport,
+    Severity,
+    StepReport,
+    Unit,
+)
 
 State = Literal["queued", "reading", "ready", "cancelled", "unreadable"]
 Phase = Literal["waiting", "reading", "analysing", "advising"]
@@ -55,6 +64,12 @@ class Span(msgspec.Struct, frozen=True):
     problem: Problem | None
     place: int | None = None
     """Of a file that is queued: 1 is read next."""
+    file_bytes: int = 0
+    """How long the file is, as it lies on disk."""
+    events: int | None = None
+    """None until it was read."""
+    damage: Severity | None = None
+    """The worst that was found damaged in it; None where nothing was, or it was not read yet."""
 
 
 class Worker(msgspec.Struct, frozen=True):

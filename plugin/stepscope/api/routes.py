@@ -76,6 +76,21 @@ def _add_changes(api: flask.Blueprint, catalog: Catalog) -> None:
         catalog.read_again(trace)
         return encoding.encoded(listing.runs(catalog))
 
+    @api.post("/runs/<run>/cancel")
+    def cancel_all(run: str) -> flask.Response:
+        _require_own_page()
+        for entry in catalog.run(run):
+            catalog.cancel(entry.file.id)
+        return encoding.encoded(listing.runs(catalog))
+
+    @api.post("/runs/<run>/read")
+    def read_all(run: str) -> flask.Response:
+        _require_own_page()
+        for entry in reversed(catalog.run(run)):  # what is asked for last is read first
+            if isinstance(entry.state, Cancelled | Unreadable):
+                catalog.read_again(entry.file.id)
+        return encoding.encoded(listing.runs(catalog))
+
 
 def _require_own_page() -> None:
     """Refuse what a page of another origin may have sent: it cannot add a header of its own."""
