@@ -8,7 +8,7 @@ its place in the document.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -195,7 +195,7 @@ class Document:
         self._expect_damage()
         end = self._found(NEXT_KEY)
         try:
-            found = mended(self._text[:end], self._at)
+            found = mended(self._text[self._at : end])
         except BeyondRepairError:
             self._skip("damaged-metadata", (len(self._text) if end is None else end) - self._at)
             if end is None:
@@ -203,7 +203,7 @@ class Document:
             return end is not None
         self.metadata[key] = _plain(found.value)
         self._note_mended(found.kinds)
-        self._at = found.end
+        self._at += found.end
         return True
 
     def _behind_the_end(self) -> Iterator[Event]:
@@ -319,14 +319,14 @@ class Document:
             self._skip("interleaved-documents" if is_another else "skipped-events", stop - self._at)
             return None
         self._note_mended(found.kinds)
-        self._at = found.end
+        self._at += found.end
         self._is_comma_due = True
         return found.value
 
     def _mended_event(self, end: int | None) -> Mended:
         if not self._text.startswith("{", self._at):
             raise BeyondRepairError
-        return mended(self._text[:end], self._at)
+        return mended(self._text[self._at : end])
 
     def _scan_ahead(self) -> None:
         """Let the scanner take what it can from here, and go on behind that."""
@@ -386,11 +386,12 @@ class Document:
         return self._text[self._at : self._at + EXAMPLE_CHARACTERS]
 
     def _note(self, kind: str, at: int, *, count: int = 1) -> None:
-        self._log.add(kind, self._offset(at), self._text[at:][:EXAMPLE_CHARACTERS], count=count)
+        text = self._text[at : at + EXAMPLE_CHARACTERS]
+        self._log.add(kind, self._offset(at), text, count=count)
 
-    def _note_mended(self, kinds: Iterable[str]) -> None:
-        for kind in kinds:
-            self._note(kind, self._at)
+    def _note_mended(self, kinds: Mapping[str, int]) -> None:
+        for kind, count in kinds.items():
+            self._note(kind, self._at, count=count)
 
     def _note_truncated(self) -> None:
         self._log.add("truncated-json", self._offset(self._at), self._text[-EXAMPLE_CHARACTERS:])

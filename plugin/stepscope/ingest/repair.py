@@ -8,19 +8,22 @@ what was meant: that raises.
 
 import json
 import re
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from stepscope.ingest.exact import NumberText
 
 SPACE = re.compile(r"[ \t\r\n]*")
-STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+"""Without going back: a text of a million escapes that does not end would cost a gigabyte."""
 NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?=[\s,\]}]|$)", re.ASCII)
 LONGEST_WHOLE_DIGITS = 4000
 """Python itself refuses to read longer whole numbers."""
 WORD = re.compile(r"[-+.\w/]{1,40}(?=[\s,\]}])", re.ASCII)
 ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
-KEY_AHEAD = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"\s*:', re.DOTALL)
+KEY_AHEAD = re.compile(STRING.pattern + r"\s*:", re.DOTALL)
 LITERALS = {"true": True, "false": False, "null": None}
 NOT_NUMBERS = frozenset({"NaN", "Infinity", "-Infinity"})
 DEEPEST = 200
@@ -37,33 +40,33 @@ class Mended:
     value: Any
     end: int
     """Where in the text it ends."""
-    kinds: tuple[str, ...]
-    """The kind of each damage that was mended, as in `incidents.MEANINGS`."""
+    kinds: Mapping[str, int]
+    """How often each kind of damage was mended; the kinds are those of `incidents.MEANINGS`."""
 
 
-def mended(text: str, at: int = 0) -> Mended:
-    """Read the value that begins at a place in the text.
+def mended(text: str) -> Mended:
+    """Read the value that the text begins with.
 
     Raises:
         BeyondRepairError: it is damaged in an unknown way, or ends in the middle.
     """
-    reader = _Reader(text, at)
+    reader = _Reader(text)
     value = reader.value(0)
-    return Mended(value=value, end=reader.at, kinds=tuple(reader.kinds))
+    return Mended(value=value, end=reader.at, kinds=reader.kinds)
 
 
 class _Reader:
-    def __init__(self, text: str, at: int) -> None:
+    def __init__(self, text: str) -> None:
         self.text = text
-        self.at = at
-        self.kinds: list[str] = []
+        self.at = 0
+        self.kinds: Counter[str] = Counter()
 
     def value(self, depth: int) -> Any:  # noqa: ANN401 (a JSON value is anything)
         character = self._next()
         if character in {"{", "["} and depth < DEEPEST:
             return self._object(depth) if character == "{" else self._list(depth)
         if character in {",", "}", "]"}:
-            self.kinds.append("empty-value")
+            self.kinds["empty-value"] += 1
             return None
         return self._string() if character == '"' else self._scalar()
 
@@ -96,15 +99,16 @@ class _Reader:
         while (character := self._next()) == ",":
             commas += 1
             self.at += 1
+        due = 1 if before and character != end else 0
+        if commas > due:
+            self.kinds["extra-comma"] += commas - due
+        elif commas < due:
+            self.kinds["missing-comma"] += 1
         if character == end:
             self.at += 1
-            self.kinds += ["extra-comma"] * commas
             return False
-        if not character or (ahead and not ahead.match(self.text, self.at)):
+        if character in {"", "}", "]"} or (ahead and not ahead.match(self.text, self.at)):
             raise BeyondRepairError
-        due = 1 if before else 0
-        self.kinds += ["extra-comma"] * (commas - due)
-        self.kinds += ["missing-comma"] * (due - commas)
         return True
 
     def _string(self) -> str:
@@ -117,7 +121,7 @@ class _Reader:
     def _escape(self, escape: re.Match[str]) -> str:
         if len(escape[0]) > 1:
             return escape[0]
-        self.kinds.append("invalid-escape")
+        self.kinds["invalid-escape"] += 1
         return r"\\"
 
     def _scalar(self) -> Any:  # noqa: ANN401
@@ -130,7 +134,7 @@ class _Reader:
         self.at = word.end()
         if word[0] in LITERALS:
             return LITERALS[word[0]]
-        self.kinds.append("not-a-number" if word[0] in NOT_NUMBERS else "bare-word")
+        self.kinds["not-a-number" if word[0] in NOT_NUMBERS else "bare-word"] += 1
         return None
 
 
