@@ -80,7 +80,7 @@ def test_a_process_gives_what_reading_here_gives(tmp_path: Path, readers: Reader
     assert here.trace is not None
     assert there.trace is not None
     assert differences(there.trace.columns, here.trace.columns) == []
-    assert there.advice == here.advice == advice_of(there.trace)
+    assert there.prepared == here.prepared == advice_of(there.trace)
     for name in ("worker", "span", "id", "path", "rank", "is_synthetic", "dialect"):
         assert getattr(there.trace, name) == getattr(here.trace, name), name
     assert there.trace.kernels.equals(here.trace.kernels)
@@ -97,7 +97,7 @@ def test_what_was_worked_out_ahead_comes_along_and_frames_do_not(
 def test_the_trace_comes_only_where_it_is_wanted(tmp_path: Path, readers: Readers) -> None:
     answer = readers.read(order_of(tmp_path), nothing, Stop())
     assert answer.trace is None
-    assert answer.advice is not None
+    assert answer.prepared is not None
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 5])
@@ -145,7 +145,7 @@ def test_a_file_on_which_the_reader_fails_costs_itself(
     assert failed.value.path == order.file.path
     assert failed.value.message.startswith(said)
     assert remedy in failed.value.remedy
-    assert readers.read(order_of(tmp_path), nothing, Stop()).advice is not None
+    assert readers.read(order_of(tmp_path), nothing, Stop()).prepared is not None
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -169,7 +169,7 @@ def test_killing_readers_at_random_leaves_the_others_right(tmp_path: Path, seed:
     is_over.set()
     killer.join()
     readers.close()
-    expected = Here().read(orders[0], nothing, Stop()).advice
+    expected = Here().read(orders[0], nothing, Stop()).prepared
     assert expected is not None
     wrong = [each for each in outcomes if isinstance(each, UnreadableError)]
     assert len(wrong) <= len(killed)
@@ -178,9 +178,9 @@ def test_killing_readers_at_random_leaves_the_others_right(tmp_path: Path, seed:
         assert "--jobs" in problem.remedy
     for place, outcome in enumerate(outcomes):
         if isinstance(outcome, Answer):
-            assert outcome.advice is not None
-            assert [each.name for each in outcome.advice.workers] == ["abcdefgh"[place]]
-            assert len(outcome.advice.outcomes) == len(expected.outcomes)
+            assert outcome.prepared is not None
+            assert [each.name for each in outcome.prepared.workers] == ["abcdefgh"[place]]
+            assert len(outcome.prepared.outcomes) == len(expected.outcomes)
 
 
 def test_a_process_killed_while_it_does_nothing_costs_nothing(
@@ -190,7 +190,7 @@ def test_a_process_killed_while_it_does_nothing_costs_nothing(
     seen: list[int] = []
     readers.read(order, lambda _: seen.extend(readers.process_ids), Stop())
     os.kill(seen[-1], signal.SIGKILL)
-    assert readers.read(order, nothing, Stop()).advice is not None
+    assert readers.read(order, nothing, Stop()).prepared is not None
 
 
 def test_a_reading_is_cancelled_at_once(tmp_path: Path, readers: Readers) -> None:
@@ -207,7 +207,7 @@ def test_a_reading_is_cancelled_at_once(tmp_path: Path, readers: Readers) -> Non
         readers.read(order_of(tmp_path, reader_tasks.endless), tell, stop)
     assert time.monotonic() - began < 20
     assert ends_within(5, seen[0])
-    assert readers.read(order_of(tmp_path), nothing, Stop()).advice is not None
+    assert readers.read(order_of(tmp_path), nothing, Stop()).prepared is not None
 
 
 def test_what_is_cancelled_before_it_begins_does_not_begin(
@@ -235,7 +235,9 @@ def test_more_memory_than_there_may_be_is_a_clear_problem(tmp_path: Path) -> Non
 def test_a_file_that_needs_more_than_its_size_says_is_read_with_all_there_is(
     tmp_path: Path, readers: Readers
 ) -> None:
-    assert readers.read(order_of(tmp_path, reader_tasks.greedy), nothing, Stop()).advice is not None
+    assert (
+        readers.read(order_of(tmp_path, reader_tasks.greedy), nothing, Stop()).prepared is not None
+    )
 
 
 def test_a_file_whose_size_says_that_it_cannot_fit_is_not_read(tmp_path: Path) -> None:
@@ -272,7 +274,7 @@ def test_a_python_that_cannot_start_is_as_good_as_none(
     tmp_path: Path, readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    assert readers.read(order_of(tmp_path), nothing, Stop()).advice is not None
+    assert readers.read(order_of(tmp_path), nothing, Stop()).prepared is not None
 
 
 def test_processes_with_nothing_to_do_end(
@@ -293,7 +295,7 @@ def test_a_file_that_changes_while_it_is_read_gives_what_was_read(
         if told.phase == "advising":
             Path(order.file.path).write_bytes(b"")
 
-    advice = readers.read(order, tell, Stop()).advice
+    advice = readers.read(order, tell, Stop()).prepared
     assert advice is not None
     assert [worker.events for worker in advice.workers] == [EVENT_COUNT]
 

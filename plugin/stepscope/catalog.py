@@ -404,6 +404,6 @@ def _read_state(answer: Answer) -> tuple[State, Facts | None]:
         rank=trace.rank,
         is_synthetic=trace.is_synthetic,
         events=len(trace),
-        advice=answer.advice,
+        advice=answer.prepared,
     )
     return Ready(trace=trace), facts

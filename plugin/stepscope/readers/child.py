@@ -75,16 +75,22 @@ def main() -> None:
     logging.basicConfig(handlers=[_Log(parent)])
     for watch in (lambda: _listen(FileIO(0), orders), lambda: _watch(os.getppid())):
         threading.Thread(target=watch, daemon=True).start()
+    gc.freeze()  # what was imported stays
     fresh_bytes = machine.resident_bytes()
     try:
-        while _serve(orders.get(), parent):
-            gc.collect()
-            machine.give_back()
-            if machine.resident_bytes() > fresh_bytes + WORN_BYTES:
-                break
+        while _serve(orders.get(), parent) and _is_as_good_as(fresh_bytes):
+            pass
     except OSError:  # nobody is there to hear it
         pass
     os._exit(0)
+
+
+def _is_as_good_as(fresh_bytes: int) -> bool:
+    """Give the system what is not needed; tell whether a fresh process would hold much less."""
+    if machine.resident_bytes() > fresh_bytes + WORN_BYTES:
+        gc.collect()
+        machine.give_back()
+    return machine.resident_bytes() <= fresh_bytes + WORN_BYTES
 
 
 def _listen(stream: RawIOBase, orders: SimpleQueue[Order]) -> None:
@@ -112,7 +118,7 @@ def _serve(order: Order, parent: _Parent) -> bool:
     except Exception as error:  # whatever is wrong with one file, it is told
         parent.send(_failed(order, error))
         return False
-    parent.send(Done(trace=trace, advice=answer.advice))
+    parent.send(Done(trace=trace, prepared=answer.prepared))
     return True
 
 

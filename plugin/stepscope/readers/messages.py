@@ -1,10 +1,9 @@
 """What a reader's process says to the process that asked it."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stepscope.errors import UnreadableError
-from stepscope.report import RunReport
 
 if TYPE_CHECKING:
     from stepscope.readers.packing import Packed
@@ -29,7 +28,7 @@ class Done:
     """The order is carried out."""
 
     trace: "Packed | None"
-    advice: RunReport | None
+    prepared: Any
 
 
 @dataclass(frozen=True, kw_only=True)

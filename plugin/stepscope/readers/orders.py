@@ -4,12 +4,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from stepscope.config import CacheSettings
 from stepscope.discover import TraceFile
 from stepscope.errors import StepscopeError
-from stepscope.report import RunReport
 from stepscope.storage import FileStamp
 
 if TYPE_CHECKING:
@@ -43,11 +42,11 @@ class Order:
     file: TraceFile
     stamp: FileStamp | None = None
     """The file's size and time of change, where they are known."""
-    prepare: "Callable[[Trace], RunReport] | None" = None
-    """Gives the advice, and works out ahead what will be asked for: a function of a module, since
+    prepare: "Callable[[Trace], Any] | None" = None
+    """Works out what is wanted of the recording, such as its advice: a function of a module, since
     it is called by its name in another process."""
     is_kept: bool = True
-    """Whether the trace itself is wanted, or its advice alone."""
+    """Whether the trace itself is wanted, too."""
     cache: CacheSettings = field(default_factory=CacheSettings)
     memory_bytes: int | None = None
     """More than that it may not take."""
@@ -58,7 +57,8 @@ class Answer:
     """What a file gave."""
 
     trace: "Trace | None" = None
-    advice: RunReport | None = None
+    prepared: Any = None
+    """What `Order.prepare` gave."""
 
 
 class Stop:

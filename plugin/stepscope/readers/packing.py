@@ -61,7 +61,10 @@ def unpacked(sent: Packed) -> Trace:
 
 def _undecoded(columns: EventColumns) -> EventColumns:
     """Leave out what was decoded: it is decoded again where it is asked for."""
-    arguments = {key: replace(column) for key, column in columns.arguments.items()}
+    arguments = {
+        key: replace(column, kept=replace(column.kept))  # type: ignore[type-var]
+        for key, column in columns.arguments.items()
+    }
     return replace(columns, arguments=arguments)
 
 

@@ -231,10 +231,10 @@ def _stamp(order: Order) -> FileStamp | None:
 
 def _answer(done: Done) -> Answer:
     if done.trace is None:
-        return Answer(advice=done.advice)
+        return Answer(prepared=done.prepared)
     from stepscope.readers.packing import unpacked
 
-    return Answer(trace=unpacked(done.trace), advice=done.advice)
+    return Answer(trace=unpacked(done.trace), prepared=done.prepared)
 
 
 def _heard(message: object, granted_bytes: int, tell: Tell) -> None:

@@ -18,12 +18,12 @@ def carry_out(order: Order, tell: Tell) -> Answer:
     columns = ingest.read(order.file.path, telling.progress)
     telling.begin("analysing", events=len(columns))
     trace = trace_of(order.file, columns)
-    advice = None
+    prepared = None
     if order.prepare is not None:
         worker_report(trace)
         telling.begin("advising", events=len(columns))
-        advice = order.prepare(trace)
-    return Answer(trace=trace if order.is_kept else None, advice=advice)
+        prepared = order.prepare(trace)
+    return Answer(trace=trace if order.is_kept else None, prepared=prepared)
 
 
 def advice_of(trace: Trace) -> RunReport:
