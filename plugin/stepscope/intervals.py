@@ -39,9 +39,8 @@ def duration_ns(times: Intervals) -> int:
 def complement(times: Intervals, start_ns: int, end_ns: int) -> Intervals:
     """Return the times of the window `[start_ns, end_ns)` that are not in the set."""
     inside = clip(times, start_ns, end_ns)
-    starts = np.concatenate(([start_ns], inside[:, 1]))
-    ends = np.concatenate((inside[:, 0], [end_ns]))
-    return union(starts, ends)
+    between = np.concatenate(([start_ns], inside.ravel(), [end_ns])).reshape(-1, 2)
+    return between[between[:, 1] > between[:, 0]]
 
 
 def clip(times: Intervals, start_ns: int, end_ns: int) -> Intervals:
@@ -60,9 +59,10 @@ def intersection(left: Intervals, right: Intervals) -> Intervals:
     owner = np.repeat(np.arange(len(left)), counts)
     offset = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
     partner = np.repeat(low, counts) + offset
+    # In order, and between two of them one of the sets has a hole: there is nothing to unite.
     start = np.maximum(left[owner, 0], right[partner, 0])
     end = np.minimum(left[owner, 1], right[partner, 1])
-    return union(start, end)
+    return np.stack((start, end), axis=1)
 
 
 def difference(left: Intervals, right: Intervals) -> Intervals:

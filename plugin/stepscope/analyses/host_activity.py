@@ -54,11 +54,10 @@ def _covering(
     start_ns, end_ns = during_ns
     begin, stop = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
     covered = np.minimum(stop, end_ns) - np.maximum(begin, start_ns)
-    fits = 2 * covered >= end_ns - start_ns
+    rows = np.flatnonzero(2 * covered >= end_ns - start_ns)  # few: looked at closer from here on
     if thread:
-        fits &= (calls["thread"] == thread).to_numpy()
-    fits &= ~calls["event"].isin(trace.steps["event"]).to_numpy()
-    rows = np.flatnonzero(fits)
+        rows = rows[(calls["thread"].iloc[rows] == thread).to_numpy()]
+    rows = rows[~calls["event"].iloc[rows].isin(trace.steps["event"]).to_numpy()]
     if not len(rows):
         return ""
     best = rows[np.lexsort((begin[rows], covered[rows]))[-1]]

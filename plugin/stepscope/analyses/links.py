@@ -55,8 +55,9 @@ def links(trace: Trace) -> Links:
 def enclosing_operator(trace: Trace, frame: pd.DataFrame) -> NDArray[np.int64]:
     """Return, for each row of a host frame, the innermost operator around it (`host_calls` row)."""
     operators = np.flatnonzero(trace.host_calls["is_operator"].to_numpy())
-    around = call_tree.enclosing(_spans(trace.host_calls.iloc[operators]), _spans(frame))
-    return np.append(operators, NONE)[around]
+    thread, start_ns, end_ns = _spans(trace.host_calls)
+    outer = thread[operators], start_ns[operators], end_ns[operators]
+    return np.append(operators, NONE)[call_tree.enclosing(outer, _spans(frame))]
 
 
 def enclosing_call(trace: Trace, frame: pd.DataFrame) -> NDArray[np.int64]:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.frames.naming import named
 from stepscope.report import EventReference
@@ -70,16 +69,17 @@ def is_users(frame: str) -> bool:
 
 
 @computed
-def _users_frames(trace: Trace) -> NDArray[np.bool_]:
-    return named(trace.python_calls["name"], is_users)
+def _users_calls(trace: Trace) -> pd.DataFrame:
+    """Return the calls of the user's own code, in the order they began: few of all Python calls."""
+    calls = trace.python_calls[["name", "start_ns", "end_ns", "thread"]]
+    return calls[named(calls["name"], is_users)]
 
 
 def source_line(trace: Trace, thread: str, start_ns: int, end_ns: int) -> str:
     """Return the user's innermost frame around a time on a thread, or "" where none is known."""
-    frames = trace.python_calls
+    frames = _users_calls(trace)
     around = (frames["start_ns"].to_numpy() <= start_ns) & (frames["end_ns"].to_numpy() >= end_ns)
-    around &= _users_frames(trace) & (frames["thread"] == thread).to_numpy()
-    rows = np.flatnonzero(around)
+    rows = np.flatnonzero(around & (frames["thread"] == thread).to_numpy())
     return str(frames["name"].iloc[rows[-1]]) if len(rows) else ""
 
 
@@ -88,11 +88,11 @@ def longest_frame_within(trace: Trace, thread: str, start_ns: int, end_ns: int) 
 
     Frames that go on for longer than twice that time (the training loop itself) are passed over.
     """
-    frames = trace.python_calls
+    frames = _users_calls(trace)
     begin, stop = frames["start_ns"].to_numpy(), frames["end_ns"].to_numpy()
     covered = np.minimum(stop, end_ns) - np.maximum(begin, start_ns)
-    fits = _users_frames(trace) & (frames["thread"] == thread).to_numpy()
-    fits &= (stop - begin <= 2 * (end_ns - start_ns)) & (2 * covered >= end_ns - start_ns)
+    fits = (stop - begin <= 2 * (end_ns - start_ns)) & (2 * covered >= end_ns - start_ns)
+    fits &= (frames["thread"] == thread).to_numpy()
     rows = np.flatnonzero(fits)
     if not len(rows):
         return ""
@@ -107,10 +107,10 @@ def costliest_frame_within(
 
     ("", 0) where none of the user's own frames lies within. Of equals, the innermost.
     """
-    frames = trace.python_calls
+    frames = _users_calls(trace)
     begin, stop = frames["start_ns"].to_numpy(), frames["end_ns"].to_numpy()
-    inside = _users_frames(trace) & (frames["thread"] == thread).to_numpy()
-    rows = np.flatnonzero(inside & (begin >= start_ns) & (stop <= end_ns))
+    inside = (begin >= start_ns) & (stop <= end_ns) & (frames["thread"] == thread).to_numpy()
+    rows = np.flatnonzero(inside)
     if not len(rows):
         return "", 0
     names = frames["name"].cat
