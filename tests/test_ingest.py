@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -419,6 +420,17 @@ def test_things_among_the_events_that_are_none_are_counted() -> None:
     assert _names(columns) == ["aten::mm"]
     assert _incidents(columns) == {"not-an-event": 4}
     assert [example.text for example in columns.incidents[0].examples] == ["1", '"a"', "null"]
+
+
+def test_a_number_of_an_event_that_was_skipped_widens_no_column() -> None:
+    small, large = ({"ph": "X", "args": {"a": value}} for value in (1, 2**40))
+    damaged = json.dumps(large).replace('"X"', '"X" "')
+    columns = columns_of(f"[{json.dumps(small)},{damaged},{json.dumps(small)}]")
+    assert _argument(columns, "a") == {0: 1, 1: 1}
+    assert columns.arguments["a"].values.dtype == np.int32
+    late = json.dumps(large | {"name": "x"}).replace('"name": "x"', '"name" "x"')
+    columns = columns_of(f"[{json.dumps(small)},{late},{json.dumps(small)}]")
+    assert columns.arguments["a"].values.dtype == np.int32
 
 
 def test_arguments_that_are_no_object_are_kept() -> None:

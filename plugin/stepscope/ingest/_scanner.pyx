@@ -68,6 +68,7 @@ cdef enum:
     STAGED = 512
     DEEPEST = 64
     EXAMPLES = 3
+    CATEGORIES = 64
 
 # What became of an attempt.
 cdef enum:
@@ -623,14 +624,16 @@ cdef int time_field(const uint8_t* p, const uint8_t* end, const uint8_t** after,
 
 cdef struct Argument:
     int32_t* rows
-    uint8_t* kinds
-    int64_t* values
+    uint8_t* kinds    # NULL while all are of `first_kind`
+    int32_t* narrow   # the values, while 32 bits hold all of them
+    int64_t* wide     # the values, since they do not
     int64_t count
     int64_t capacity
     uint64_t met_in  # the last attempt that had this key
     int32_t next_key  # the key that followed it last
     int32_t last_kind
     int64_t last_code
+    int32_t first_kind
 
 
 cdef struct Field:
@@ -707,7 +710,8 @@ cdef class Scanner:
     cdef int32_t[STAGED] touched  # the arguments of the event that is being read
     cdef int touched_count
     cdef int64_t[CODES] last_codes
-    cdef int32_t key_before
+    cdef int32_t key_before  # that stood before; -1 and less: none, in an event of some category
+    cdef int32_t[CATEGORIES] first_keys  # the first key last time, by category
     cdef bint starved
     cdef int64_t limit
     cdef int64_t text_times
@@ -722,6 +726,8 @@ cdef class Scanner:
         self.limit = limit
         self.key_before = -1
         cdef int index
+        for index in range(CATEGORIES):
+            self.first_keys[index] = -1
         for index in range(CODES):
             self.last_codes[index] = -1
         if (
@@ -736,7 +742,8 @@ cdef class Scanner:
         for index in range(self.keys.count if self.arguments != NULL else 0):
             free(self.arguments[index].rows)
             free(self.arguments[index].kinds)
-            free(self.arguments[index].values)
+            free(self.arguments[index].narrow)
+            free(self.arguments[index].wide)
         free(self.arguments)
         for index in range(CODES):
             free(self.codes[index])
@@ -904,6 +911,9 @@ cdef class Scanner:
             elif field == ARGS:
                 if p[0] != 123:
                     return ODD
+                self.key_before = -1
+                if fields[CAT].tag >= 0:
+                    self.key_before -= <int32_t>((load(fields[CAT].text) * MIX_1) >> 58)
                 status = self.take_arguments(p + 1, end, &next_place)
                 if status != TAKEN:
                     return status
@@ -981,13 +991,16 @@ cdef class Scanner:
                 return TAKEN
             return ODD
 
+    cdef inline int32_t* next_key(self) noexcept nogil:
+        """Return where the key is noted that came next last time."""
+        if self.key_before >= 0:
+            return &self.arguments[self.key_before].next_key
+        return &self.first_keys[-1 - self.key_before]
+
     cdef inline const uint8_t* predicted(self, const uint8_t* key, const uint8_t* end) noexcept nogil:
         """Return where the key ends if it is the one that followed the key before last time."""
-        cdef int32_t next_key
+        cdef int32_t next_key = self.next_key()[0]
         cdef const Text* text
-        if self.key_before < 0:
-            return NULL
-        next_key = self.arguments[self.key_before].next_key
         if next_key < 0:
             return NULL
         text = &self.keys.texts[next_key]
@@ -999,16 +1012,14 @@ cdef class Scanner:
 
     cdef int64_t key_code(self, const uint8_t* key, int64_t size, int64_t tag) noexcept nogil:
         """Return the key's code, with a column for it; -1 without memory. Tag 1: with escapes."""
-        cdef int64_t code
-        if self.key_before >= 0:
-            code = self.arguments[self.key_before].next_key
-            if code >= 0 and is_text(&self.keys, code, key, size):
-                return code
+        cdef int64_t code = self.next_key()[0]
+        if code >= 0 and is_text(&self.keys, code, key, size):
+            return code
         if self.keys.count >= self.argument_capacity and self.widen_arguments() != TAKEN:
             return -1
         code = code_of(&self.keys, key, size, tag)
-        if code >= 0 and self.key_before >= 0:
-            self.arguments[self.key_before].next_key = <int32_t>code
+        if code >= 0:
+            self.next_key()[0] = <int32_t>code
         return code
 
     cdef int widen_arguments(self) noexcept nogil:
@@ -1073,12 +1084,8 @@ cdef class Scanner:
                 return NO_MEMORY
             argument.last_code = value
             argument.last_kind = kind
-        if argument.count >= argument.capacity and argument_widen(argument) != TAKEN:
+        if argument_append(argument, self.count, kind, value) != TAKEN:
             return NO_MEMORY
-        argument.rows[argument.count] = <int32_t>self.count
-        argument.kinds[argument.count] = <uint8_t>kind
-        argument.values[argument.count] = value
-        argument.count += 1
         self.touched[self.touched_count] = <int32_t>code
         self.touched_count += 1
         return TAKEN
@@ -1174,18 +1181,12 @@ cdef class Scanner:
         cdef bytes padded = key + PADDED
         cdef const uint8_t* start = padded
         cdef int64_t code
-        cdef Argument* argument
         self.key_before = -1
         code = self.key_code(start, len(key), b'"' in key or b"\\" in key)
         if code < 0:
             raise MemoryError
-        argument = &self.arguments[code]
-        if argument.count >= argument.capacity and argument_widen(argument) != TAKEN:
+        if argument_append(&self.arguments[code], self.count - 1, kind, value) != TAKEN:
             raise MemoryError
-        argument.rows[argument.count] = <int32_t>(self.count - 1)
-        argument.kinds[argument.count] = <uint8_t>kind
-        argument.values[argument.count] = value
-        argument.count += 1
 
     # --- what was taken ----------------------------------------------------------------------------
 
@@ -1204,19 +1205,27 @@ cdef class Scanner:
         return columns
 
     def take_arguments_of(self, int64_t code):
-        """Hand over one argument's rows (int32), kinds (uint8) and values (int64)."""
+        """Hand over one argument's rows (int32), kinds (uint8; one where it is that of all), values
+        (int32, or int64 where that is not enough), and how many bytes a value has.
+        """
         cdef Argument* argument
         if not 0 <= code < self.keys.count:
             raise IndexError(code)
         argument = &self.arguments[code]
-        taken = (
-            handed_over(argument.rows, argument.count * 4),
-            handed_over(argument.kinds, argument.count),
-            handed_over(argument.values, argument.count * 8),
-        )
+        rows = handed_over(argument.rows, argument.count * 4)
+        if argument.kinds != NULL:
+            kinds = handed_over(argument.kinds, argument.count)
+        else:
+            kinds = memoryview(bytes([argument.first_kind]))
+        if argument.wide != NULL:
+            values = handed_over(argument.wide, argument.count * 8)
+        else:
+            values = handed_over(argument.narrow, argument.count * 4)
+        taken = (rows, kinds, values, 8 if argument.wide != NULL else 4)
         argument.rows = NULL
         argument.kinds = NULL
-        argument.values = NULL
+        argument.narrow = NULL
+        argument.wide = NULL
         argument.count = argument.capacity = 0
         return taken
 
@@ -1272,13 +1281,59 @@ cdef int resized(void** array, int64_t size) noexcept nogil:
     return TAKEN
 
 
+cdef inline int argument_append(Argument* argument, int64_t row, int kind, int64_t value) noexcept nogil:
+    if argument.count >= argument.capacity and argument_widen(argument) != TAKEN:
+        return NO_MEMORY
+    if argument.count == 0 and argument.kinds == NULL:
+        argument.first_kind = kind
+    if kind != argument.first_kind and argument.kinds == NULL and argument_mix(argument) != TAKEN:
+        return NO_MEMORY
+    if value != <int32_t>value and argument.wide == NULL and argument_broaden(argument) != TAKEN:
+        return NO_MEMORY
+    argument.rows[argument.count] = <int32_t>row
+    if argument.kinds != NULL:
+        argument.kinds[argument.count] = <uint8_t>kind
+    if argument.wide != NULL:
+        argument.wide[argument.count] = value
+    else:
+        argument.narrow[argument.count] = <int32_t>value
+    argument.count += 1
+    return TAKEN
+
+
 cdef int argument_widen(Argument* argument) noexcept nogil:
+    """Make room for more values."""
     cdef int64_t capacity = argument.capacity * 2 + 64
-    if (
-        resized(<void**>&argument.rows, capacity * 4) != TAKEN
-        or resized(<void**>&argument.kinds, capacity) != TAKEN
-        or resized(<void**>&argument.values, capacity * 8) != TAKEN
-    ):
+    if resized(<void**>&argument.rows, capacity * 4) != TAKEN:
+        return NO_MEMORY
+    if argument.kinds != NULL and resized(<void**>&argument.kinds, capacity) != TAKEN:
+        return NO_MEMORY
+    if argument.wide != NULL:
+        if resized(<void**>&argument.wide, capacity * 8) != TAKEN:
+            return NO_MEMORY
+    elif resized(<void**>&argument.narrow, capacity * 4) != TAKEN:
         return NO_MEMORY
     argument.capacity = capacity
+    return TAKEN
+
+
+cdef int argument_mix(Argument* argument) noexcept nogil:
+    """From here on, note the kind of each value."""
+    argument.kinds = <uint8_t*>malloc(<size_t>argument.capacity)
+    if argument.kinds == NULL:
+        return NO_MEMORY
+    memset(argument.kinds, argument.first_kind, <size_t>argument.count)
+    return TAKEN
+
+
+cdef int argument_broaden(Argument* argument) noexcept nogil:
+    """From here on, keep values in 64 bits."""
+    cdef int64_t index
+    argument.wide = <int64_t*>malloc(<size_t>argument.capacity * 8)
+    if argument.wide == NULL:
+        return NO_MEMORY
+    for index in range(argument.count):
+        argument.wide[index] = argument.narrow[index]
+    free(argument.narrow)
+    argument.narrow = NULL
     return TAKEN

@@ -160,8 +160,10 @@ def event_columns(taken: Taken, about: About) -> EventColumns:
     )
 
 
-def narrowest(values: NDArray[np.int64]) -> NDArray[Any]:
+def narrowest(values: NDArray[Any]) -> NDArray[Any]:
     """Return whole numbers as int32 where that holds all of them."""
+    if values.dtype == np.int32:
+        return values
     fits = not len(values) or (INT32.min <= values.min() and values.max() <= INT32.max)
     return values.astype(np.int32) if fits else values
 

@@ -31,6 +31,8 @@ except ImportError:  # no compiler was there when stepscope was installed
 IS_BUILT = _scanner is not None
 WHOLE, DECIMAL, PLAIN, ESCAPED, CONTAINER, NUMBER, TRUE, FALSE = range(8)
 """How the scanner keeps an argument's value: see `_scanner.pyx`."""
+WIDTHS = {4: np.int32, 8: np.int64}
+"""By how many bytes a value has."""
 DIGITS_BEHIND_BITS = 4
 POWERS = np.array([float(10**power) for power in range(16)])
 """Exact, so that a division of whole numbers below 2**53 rounds once, as reading the text does."""
@@ -73,7 +75,7 @@ class ScannedValues:
         """Return the values with the narrowest type that holds all of them."""
         present = set(np.flatnonzero(np.bincount(self.kinds)).tolist())
         if present == {WHOLE}:
-            return self.values, None
+            return narrowest(self.values), None
         if present <= {WHOLE, DECIMAL, NUMBER}:
             numbers = self._numbers(present)
             if numbers is not None:
@@ -233,27 +235,17 @@ class ScannedColumns:
             data=np.frombuffer(data, dtype=np.uint8), ends=np.frombuffer(ends, dtype=np.int64)
         )
         columns: dict[str, ArgumentColumn] = {}
-        for name, (rows, kinds, values) in zip(names, taken, strict=True):
+        for name, (rows, kinds, values, size) in zip(names, taken, strict=True):
             if rows.nbytes:
                 columns[name.decode("utf-8", "surrogatepass")] = ArgumentColumn(
                     rows=np.frombuffer(rows, dtype=np.int32),
-                    kept=_compact(
-                        np.frombuffer(kinds, dtype=np.uint8),
-                        np.frombuffer(values, dtype=np.int64),
-                        texts,
+                    kept=ScannedValues(
+                        kinds=np.frombuffer(kinds, dtype=np.uint8),
+                        values=np.frombuffer(values, dtype=WIDTHS[size]),
+                        texts=texts,
                     ),
                 )
         return columns
-
-
-def _compact(
-    kinds: NDArray[np.uint8], values: NDArray[np.int64], texts: ArgumentTexts
-) -> ScannedValues:
-    """Keep a kind that all values have once, and numbers in half the bytes where they fit."""
-    is_one = bool((kinds == kinds[0]).all())
-    return ScannedValues(
-        kinds=kinds[:1].copy() if is_one else kinds, values=narrowest(values), texts=texts
-    )
 
 
 def _merged(
