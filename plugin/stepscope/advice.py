@@ -32,6 +32,7 @@ from stepscope.quantities import duration
 from stepscope.report import (
     ClaimReport,
     Confidence,
+    FileHealth,
     HealthItem,
     Outcome,
     RunReport,
@@ -119,12 +120,42 @@ def worker_report(trace: Trace, rules: Sequence[Rule[Any]] | None = None) -> Wor
         idle_ns=idle_per_step(trace),
         health=recorded_health(trace, all_rules() if rules is None else rules),
         inflated_bytes=trace.columns.inflated_bytes,
-        reader="compiled scanner" if is_compiled() else "Python",
+        reader=_reader(),
         producer=producer(trace).name,
         fingerprint=fingerprint(trace),
         record_next=record_next(trace),
-        profile_call=profile_call(trace) if record_next(trace) else "",
+        profile_call=_profile_call(trace),
     )
+
+
+def file_health(trace: Trace, *, run: str, file_bytes: int) -> FileHealth:
+    """Return what one file is worth, without asking more of it than that."""
+    return FileHealth(
+        path=trace.path,
+        run=run,
+        name=trace.worker,
+        span=trace.span,
+        rank=trace.rank,
+        file_bytes=file_bytes,
+        inflated_bytes=trace.columns.inflated_bytes,
+        events=len(trace),
+        reader=_reader(),
+        dialect=trace.dialect.name,
+        producer=producer(trace).name,
+        synthetic=trace.is_synthetic,
+        fingerprint=fingerprint(trace),
+        health=recorded_health(trace, all_rules()),
+        record_next=record_next(trace),
+        profile_call=_profile_call(trace),
+    )
+
+
+def _reader() -> str:
+    return "compiled scanner" if is_compiled() else "Python reader"
+
+
+def _profile_call(trace: Trace) -> str:
+    return profile_call(trace) if record_next(trace) else ""
 
 
 def recorded_health(trace: Trace, rules: Sequence[Rule[Any]]) -> tuple[HealthItem, ...]:

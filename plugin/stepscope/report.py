@@ -245,6 +245,36 @@ class Report(msgspec.Struct, frozen=True):
     version: str = ""
 
 
+class FileHealth(msgspec.Struct, frozen=True):
+    """What one file is worth. Fields are `WorkerReport`'s where they have its names."""
+
+    path: str
+    run: str
+    name: str
+    span: str
+    rank: int | None
+    file_bytes: int
+    inflated_bytes: int
+    events: int
+    reader: str
+    dialect: str
+    producer: str
+    synthetic: bool
+    fingerprint: str
+    health: tuple[HealthItem, ...]
+    record_next: tuple[RecordNext, ...]
+    profile_call: str
+
+
+class HealthReport(msgspec.Struct, frozen=True):
+    """Everything `stepscope health` found."""
+
+    files: tuple[FileHealth, ...]
+    problems: tuple[Problem, ...] = ()
+    schema: int = SCHEMA_VERSION
+    version: str = ""
+
+
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of `Report`."""
     return msgspec.json.schema(Report)

@@ -48,6 +48,13 @@ def test_a_recording_of_the_device_alone_lacks_the_operators() -> None:
     )
 
 
+def test_a_device_that_was_used_but_not_recorded_is_missing() -> None:
+    memory = [*MEMORY[:4], {"Bytes": 512, "Device Type": 1}]
+    assert flags([*STEPS, SHAPES, STACK, memory]) == {
+        "device": "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"
+    }
+
+
 def test_the_call_has_what_was_missing_and_keeps_what_there_was() -> None:
     trace = trace_of([*STEPS, *KERNEL, MEMORY], with_flops=1, with_modules=0)
     assert profile_call(trace) == (
@@ -56,11 +63,11 @@ def test_the_call_has_what_was_missing_and_keeps_what_there_was() -> None:
         "\n"
         "with torch.profiler.profile(\n"
         "    activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],\n"
-        "    schedule=torch.profiler.schedule(wait=1, warmup=1, active=5),\n"
+        "    schedule=torch.profiler.schedule(wait=1, warmup=1, active=5),  # new\n"
         '    on_trace_ready=torch.profiler.tensorboard_trace_handler("log/run"),\n'
         "    record_shapes=True,\n"
         "    profile_memory=True,\n"
-        "    with_stack=True,\n"
+        "    with_stack=True,  # new\n"
         "    with_flops=True,\n"
         ") as prof:\n"
         "    for batch in loader:\n"

@@ -2,13 +2,15 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import msgspec
 
 from stepscope.analyses.health import order, with_effect
-from stepscope.report import HealthItem, WorkerReport
+from stepscope.report import FileHealth, HealthItem, WorkerReport
 from stepscope.trace import Trace, computed
 
+Recording = TypeVar("Recording", WorkerReport, FileHealth)
 SAMPLES = 4096
 NAMES_SHOWN = 3
 
@@ -29,7 +31,7 @@ def fingerprint(trace: Trace) -> str:
     return digest.hexdigest()
 
 
-def with_duplicates(workers: Iterable[WorkerReport]) -> tuple[WorkerReport, ...]:
+def with_duplicates(workers: Iterable[Recording]) -> tuple[Recording, ...]:
     """Return a run's recordings; those that another doubles say so among their health."""
     workers = tuple(workers)
     same_file = _groups(workers, lambda worker: worker.fingerprint or None)
@@ -41,16 +43,12 @@ def with_duplicates(workers: Iterable[WorkerReport]) -> tuple[WorkerReport, ...]
     )
 
 
-Group = Sequence[WorkerReport]
-"""All recordings that share something; empty where nothing is shared."""
-
-
 def _groups(
-    workers: Sequence[WorkerReport], key: Callable[[WorkerReport], object]
-) -> tuple[Group, ...]:
+    workers: Sequence[Recording], key: Callable[[Recording], object]
+) -> tuple[Sequence[Recording], ...]:
     """Return, for each recording, all that have its key; where it has none, or alone, nothing."""
     keys = [key(worker) for worker in workers]
-    sharing: dict[object, list[WorkerReport]] = {}
+    sharing: dict[object, list[Recording]] = {}
     for own, worker in zip(keys, workers, strict=True):
         if own is not None:
             sharing.setdefault(own, []).append(worker)
@@ -58,15 +56,21 @@ def _groups(
     return tuple(group if len(group) > 1 else () for group in groups)
 
 
-def _told(worker: WorkerReport, same_file: Group, same_rank: Group) -> WorkerReport:
-    if not same_file and not same_rank:
+def _told(
+    worker: Recording, same_file: Sequence[Recording], same_rank: Sequence[Recording]
+) -> Recording:
+    item: HealthItem
+    if same_file:
+        item = _duplicate_file(worker, same_file)
+    elif same_rank:
+        item = _duplicate_rank(worker, same_rank)
+    else:
         return worker
-    item = _duplicate_file(worker, same_file) if same_file else _duplicate_rank(worker, same_rank)
-    kept = (each for each in worker.health if each.kind != item.kind)
-    return msgspec.structs.replace(worker, health=tuple(sorted((*kept, item), key=order)))
+    items = [item, *(each for each in worker.health if each.kind != item.kind)]
+    return msgspec.structs.replace(worker, health=tuple(sorted(items, key=order)))
 
 
-def _duplicate_file(worker: WorkerReport, group: Group) -> HealthItem:
+def _duplicate_file(worker: Recording, group: Sequence[Recording]) -> HealthItem:
     return with_effect(
         HealthItem(
             kind="duplicate-file",
@@ -80,7 +84,7 @@ def _duplicate_file(worker: WorkerReport, group: Group) -> HealthItem:
     )
 
 
-def _duplicate_rank(worker: WorkerReport, group: Group) -> HealthItem:
+def _duplicate_rank(worker: Recording, group: Sequence[Recording]) -> HealthItem:
     return with_effect(
         HealthItem(
             kind="duplicate-rank",
@@ -97,7 +101,7 @@ def _duplicate_rank(worker: WorkerReport, group: Group) -> HealthItem:
     )
 
 
-def _names(worker: WorkerReport, group: Group) -> str:
+def _names(worker: Recording, group: Sequence[Recording]) -> str:
     names = [f"{each.name}, span {each.span}" for each in group if each is not worker]
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     return f"{'; '.join(names[:NAMES_SHOWN])}{more}"

@@ -43,6 +43,11 @@ def _without_host(trace: Trace) -> bool:
     return bool(len(trace.device_events)) and not len(trace.host_calls)
 
 
+def _without_device(trace: Trace) -> bool:
+    used = (trace.memory["device_type_code"] > 0).any()
+    return bool(used) and not len(trace.device_events)
+
+
 def _without_steps(trace: Trace) -> bool:
     return not len(complete_steps(trace))
 
@@ -75,6 +80,12 @@ FLAGS: tuple[Flag, ...] = (
         why="Operators show which code launched what, and why the device waits.",
         message="no operator was recorded: nothing says which code the device works for",
         remedy=f"torch.profiler.profile(activities=[{HOST}, ...])",
+    ),
+    Flag(
+        name="device",
+        argument="activities",
+        is_missing=_without_device,
+        why="Kernels and copies show how busy the device is, and what it waits for.",
     ),
     Flag(
         name="steps",
@@ -135,9 +146,16 @@ def record_next(trace: Trace) -> tuple[RecordNext, ...]:
 
 @computed
 def profile_call(trace: Trace) -> str:
-    """Return Python that records what is missing as well as what this recording has."""
+    """Return Python that records what is missing as well as what this recording has.
+
+    Lines that add something say `# new`.
+    """
     package, _ = _activity(trace)
-    lines = [f"    {_line(trace, argument)},\n" for argument in _arguments(trace)]
+    missing = {flag.argument for flag in FLAGS if flag.is_missing(trace)}
+    lines = [
+        f"    {_line(trace, argument)},{'  # new' if argument in missing else ''}\n"
+        for argument in _arguments(trace)
+    ]
     return (
         f"import {package.partition('.')[0]}\n"
         f"from {package} import ProfilerActivity\n"

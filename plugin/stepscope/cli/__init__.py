@@ -8,12 +8,13 @@ import click
 
 from stepscope._version import __version__
 from stepscope.cli.advise import advise
+from stepscope.cli.health import health
 from stepscope.cli.rules import rules
 from stepscope.cli.schema import schema
 from stepscope.cli.serve import serve
 from stepscope.errors import StepscopeError
 
-COMMANDS = (advise, serve, rules, schema)
+COMMANDS = (advise, health, serve, rules, schema)
 UNUSABLE = 2
 """The exit status where nothing could be done with what was given."""
 FAILED = 1
@@ -70,7 +71,8 @@ def cli(*, traceback: bool) -> None:
 
     \b
     stepscope advise log/            what to fix, from the traces below log/
-    stepscope serve log/             the same as a page in the browser
+    stepscope health log/            what the traces are worth, and what to record next
+    stepscope serve log/             advice as a page in the browser
     tensorboard --logdir log/        the same as a tab of TensorBoard
 
     Record a trace with torch.profiler.profile(on_trace_ready=

@@ -1,18 +1,16 @@
 """`stepscope advise`: what to fix, as text, JSON or Markdown."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
+from stepscope.cli.files import as_problems, files_at, reading_progress, show_tracebacks
+from stepscope.cli.printing import is_coloured, width, write
+
 if TYPE_CHECKING:
     from stepscope.discover import TraceFile
-    from stepscope.errors import UnreadableError
-    from stepscope.ingest.reader import Progress
-    from stepscope.read import FileProgress
     from stepscope.report import Report, RunReport, Severity
 
 Format = Literal["text", "json", "markdown"]
@@ -79,23 +77,15 @@ def advise(  # noqa: PLR0913 (one parameter an option)
         format=form,
         workers=workers,
         min_severity=min_severity,
-        is_coloured=not (no_color or output) and _is_coloured(),
+        is_coloured=not (no_color or output) and is_coloured(),
     )
     report = _report(paths, choice)
     for line in words.problems(report):
         click.echo(f"stepscope: {line}", err=True)
     if report.runs or form == "json":
-        _write(_rendered(report, choice), output)
+        write(_rendered(report, choice), output)
     if not report.runs:
         raise click.exceptions.Exit(NOTHING_READ)
-
-
-def _is_coloured() -> bool:
-    """Tell whether standard output is a terminal that wants colour (NO_COLOR, TERM)."""
-    from rich.console import Console
-
-    console = Console()
-    return console.is_terminal and not console.no_color and console.color_system is not None
 
 
 def _report(paths: Sequence[str], choice: Choice) -> "Report":
@@ -103,48 +93,19 @@ def _report(paths: Sequence[str], choice: Choice) -> "Report":
     from stepscope._version import __version__
     from stepscope.advice import advise_each
     from stepscope.read import read_runs
-    from stepscope.report import Problem, Report
+    from stepscope.report import Report
 
-    files, problems = _files(paths)
-    with _progress() as progress:
+    files, problems = files_at(paths)
+    with reading_progress() as progress:
         reading = read_runs(_of_workers(files, choice.workers), progress)
         advised = [advise_each(run) for run in reading.runs]
     problems += (*reading.problems, *(error for _, failed in advised for error in failed))
-    _show_tracebacks(problems)
+    show_tracebacks(problems)
     return Report(
         runs=tuple(_narrowed(run, choice.min_severity) for run, _ in advised if run.workers),
-        problems=tuple(
-            Problem(path=error.path, message=error.message, remedy=error.remedy)
-            for error in problems
-        ),
+        problems=as_problems(problems),
         version=__version__,
     )
-
-
-def _show_tracebacks(problems: "Sequence[UnreadableError]") -> None:
-    """With `--traceback`, show where a failure that nobody foresaw came from."""
-    import traceback
-
-    if click.get_current_context().find_root().params["traceback"]:
-        for error in problems:
-            if error.__cause__ is not None:
-                traceback.print_exception(error.__cause__)
-
-
-def _files(paths: Sequence[str]) -> "tuple[list[TraceFile], list[UnreadableError]]":
-    from stepscope import discover, storage
-    from stepscope.errors import UnreadableError
-
-    files: dict[str, TraceFile] = {}
-    """By real path: a file that several paths lead to counts once."""
-    problems: list[UnreadableError] = []
-    for path in paths:
-        try:
-            for file in discover.at(path):
-                files.setdefault(storage.real_path(file.path), file)
-        except UnreadableError as problem:
-            problems.append(problem)
-    return discover.arranged(files.values()), problems
 
 
 def _of_workers(files: "list[TraceFile]", workers: Sequence[str]) -> "list[TraceFile]":
@@ -184,44 +145,4 @@ def _rendered(report: "Report", choice: Choice) -> str:
     import msgspec
 
     told = msgspec.structs.replace(report, problems=())
-    return text.render(told, width=_width(), is_coloured=choice.is_coloured)
-
-
-def _width() -> int:
-    """Return the terminal's width within reason; 80 where there is none."""
-    from rich.console import Console
-
-    console = Console()
-    return max(40, min(console.width, 120)) if console.is_terminal else 80
-
-
-def _write(text: str, output: str | None) -> None:
-    if output is None:
-        click.echo(text, nl=False, color=True)
-    else:
-        Path(output).write_text(text, encoding="utf-8")
-
-
-@contextmanager
-def _progress() -> "Iterator[FileProgress]":
-    """Show how far reading has come, on standard error, where that is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, TextColumn
-    from rich.progress import Progress as Bar
-
-    from stepscope.addresses import shown
-    from stepscope.render.words import plain
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn())
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=None)
-
-        def told(bytes_done: int, bytes_total: int, _events: int) -> None:
-            bar.update(task, completed=bytes_done, total=bytes_total)
-
-        def begun(file: "TraceFile") -> "Progress":
-            bar.reset(task, total=None, description=plain(shown(file.path)))
-            return told
-
-        yield begun
+    return text.render(told, width=width(), is_coloured=choice.is_coloured)

@@ -1,10 +1,10 @@
-"""A report as one JSON object; `stepscope schema` prints its schema."""
+"""A report as one JSON object; `stepscope schema` prints the schema of `advise`'s."""
 
 import msgspec
 
-from stepscope.report import Report
+from stepscope.report import HealthReport, Report
 
 
-def render(report: Report) -> str:
+def render(report: Report | HealthReport) -> str:
     """Return the report as indented JSON."""
     return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"

@@ -1,45 +1,21 @@
 """A report for a terminal: the verdict, what to fix by what it saves, then the rest in brief."""
 
 from collections.abc import Iterator
-from io import StringIO
-from textwrap import indent
 
-from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
+from rich.console import RenderableType
 from rich.rule import Rule
-from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
 from stepscope.render import words
+from stepscope.render.terminal import STYLES, WIDTH, code, indented, laid_out, severity_mark
 from stepscope.render.words import WorkerAdvice
-from stepscope.report import Fix, HealthItem, Outcome, Report, Severity
-
-WIDTH = 80
-STYLES: dict[Severity, str] = {
-    "critical": "bold red",
-    "warning": "bold yellow",
-    "info": "bold cyan",
-}
-INDENT = 3
+from stepscope.report import Fix, HealthItem, Outcome, Report
 
 
 def render(report: Report, *, width: int = WIDTH, is_coloured: bool = False) -> str:
     """Return the report in lines of at most `width` columns, where its words let it."""
-    written = StringIO()
-    console = Console(
-        file=written,
-        width=width,
-        force_terminal=is_coloured,
-        color_system="standard" if is_coloured else None,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
-    for part in _parts(report):
-        console.print(part, crop=False)  # code goes beyond the edge, since it is to be copied
-    lines = written.getvalue().splitlines()
-    return "\n".join(line.rstrip() for line in lines).strip("\n") + "\n"
+    return laid_out(_parts(report), width=width, is_coloured=is_coloured)
 
 
 def _parts(report: Report) -> Iterator[RenderableType]:
@@ -50,10 +26,6 @@ def _parts(report: Report) -> Iterator[RenderableType]:
             yield Text()
     for line in words.problems(report):
         yield Text.assemble(("Not read: ", "bold"), line)
-
-
-def _indented(part: RenderableType) -> RenderableType:
-    return Padding(part, (0, 0, 0, INDENT))
 
 
 def _worker(advice: WorkerAdvice) -> Iterator[RenderableType]:
@@ -74,21 +46,19 @@ def _worker(advice: WorkerAdvice) -> Iterator[RenderableType]:
 
 
 def _health(item: HealthItem) -> Text:
-    remedy = f". {item.remedy}" if item.remedy else ""
-    text = words.plain(f"{item.message}{remedy}")
-    return Text.assemble(("The recording: ", STYLES[item.severity]), text)
+    return Text.assemble(("The recording: ", STYLES[item.severity]), words.health(item))
 
 
 def _finding(number: int, outcome: Outcome, per: str) -> Iterator[RenderableType]:
     severity = outcome.severity or "info"
     yield Text.assemble(
         f"{number}. ",
-        (severity.upper(), STYLES[severity]),
+        severity_mark(severity),
         "  ",
         (words.plain(outcome.title), "bold"),
         f"  [{outcome.rule}]",
     )
-    yield from map(_indented, _measured(outcome, per))
+    yield from map(indented, _measured(outcome, per))
     if outcome.fix:
         yield from _fix(outcome.fix)
 
@@ -100,6 +70,8 @@ def _measured(outcome: Outcome, per: str) -> Iterator[RenderableType]:
     if line:
         yield Text(line[0].upper() + line[1:] + ".", style="green" if saving else "")
     yield Text(words.plain(outcome.message))
+    if why := words.doubt(outcome):
+        yield Text.assemble(("Doubtful: ", STYLES["warning"]), why)
     if outcome.claim and outcome.claim.method:
         yield Text(f"Reckoned: {words.plain(outcome.claim.method)}", style="dim")
     if outcome.evidence:
@@ -119,32 +91,25 @@ def _evidence(outcome: Outcome) -> RenderableType:
 
 
 def _fix(fix: Fix) -> Iterator[RenderableType]:
-    yield _indented(Text.assemble(("Fix: ", "bold"), words.plain(fix.summary)))
+    yield indented(Text.assemble(("Fix: ", "bold"), words.plain(fix.summary)))
     if fix.code:
-        yield _code(fix.code, fix.language)
+        yield code(fix.code, fix.language)
     if fix.verify:
-        yield _indented(Text.assemble(("Check: ", "bold"), words.plain(fix.verify)))
+        yield indented(Text.assemble(("Check: ", "bold"), words.plain(fix.verify)))
     for caveat in fix.caveats:
-        yield _indented(Text.assemble(("Mind: ", "bold"), words.plain(caveat)))
-
-
-def _code(code: str, language: str) -> RenderableType:
-    """Return the code with its lines as they are, whatever the width."""
-    shifted = indent(words.plain(code.strip("\n")), " " * 2 * INDENT)
-    coloured = Syntax("", language or "text", theme="ansi_dark").highlight(shifted)
-    coloured.rstrip()
-    coloured.no_wrap, coloured.overflow = True, "ignore"
-    return Group(coloured)  # bare, `print` would join it to a new text that wraps
+        yield indented(Text.assemble(("Mind: ", "bold"), words.plain(caveat)))
 
 
 def _rest(advice: WorkerAdvice) -> Iterator[RenderableType]:
-    if passed := advice.of("passed"):
-        yield Text.assemble((f"Passed ({len(passed)}): ", "bold"), words.rules(passed))
+    for passed in words.passed(advice.of("passed")):
+        yield Text.assemble((f"{passed.label}: ", "bold"), ", ".join(passed.rules))
+        if passed.why:
+            yield indented(Text(passed.why))
     for status, label in words.REST.items():
         outcomes = advice.of(status)
         if outcomes:
             yield Text(f"{label} ({len(outcomes)}):", style="bold")
         for reason in words.reasons(outcomes):
-            yield _indented(Text(f"{', '.join(reason.rules)}: {reason.text}"))
+            yield indented(Text(f"{', '.join(reason.rules)}: {reason.text}"))
             if reason.remedy:
-                yield _code(reason.remedy, "python")
+                yield code(reason.remedy, "python")

@@ -9,6 +9,8 @@ from stepscope.report import (
     Confidence,
     EventReference,
     Evidence,
+    HealthItem,
+    HealthReport,
     Outcome,
     Report,
     RunReport,
@@ -138,25 +140,58 @@ def reasons(outcomes: Iterable[Outcome]) -> tuple[Reason, ...]:
     for outcome in outcomes:
         rules.setdefault((outcome.reason or "", outcome.remedy or ""), []).append(outcome.rule)
     return tuple(
-        Reason(rules=tuple(names), text=_sentences(text), remedy=plain(remedy))
+        Reason(rules=tuple(names), text=sentences(text), remedy=plain(remedy))
         for (text, remedy), names in rules.items()
     )
 
 
-def rules(outcomes: Iterable[Outcome]) -> str:
-    """Name the rules of some outcomes."""
-    return ", ".join(outcome.rule for outcome in outcomes)
-
-
-def problems(report: Report) -> tuple[str, ...]:
+def problems(report: Report | HealthReport) -> tuple[str, ...]:
     """Return a line for each file that could not be read."""
     return tuple(
-        _sentences(f"{problem.path}: {problem.message}", problem.remedy)
+        sentences(f"{problem.path}: {problem.message}", problem.remedy)
         for problem in report.problems
     )
 
 
-def _sentences(*texts: str) -> str:
+@dataclass(frozen=True, kw_only=True)
+class Passed:
+    """Rules that found nothing, and what of the recording puts that in doubt."""
+
+    rules: tuple[str, ...]
+    why: str
+    """Empty where nothing does."""
+
+    @property
+    def label(self) -> str:
+        """What to call them."""
+        return f"Passed{', but doubtful' if self.why else ''} ({len(self.rules)})"
+
+
+def passed(outcomes: Iterable[Outcome]) -> tuple[Passed, ...]:
+    """Return the rules that found nothing, those without a doubt first."""
+    rules: dict[str, list[str]] = {"": []}
+    for outcome in outcomes:
+        rules.setdefault(doubt(outcome), []).append(outcome.rule)
+    return tuple(Passed(rules=tuple(names), why=why) for why, names in rules.items() if names)
+
+
+def doubt(outcome: Outcome) -> str:
+    """Say what of the recording is damaged that an answer rests on; empty where nothing is."""
+    return sentences(*map(capitalised, outcome.doubts))
+
+
+def health(item: HealthItem) -> str:
+    """Say what was found, what was done about it, and what to do."""
+    done = f"; {item.action}" if item.action else ""
+    return sentences(f"{item.message}{done}", item.remedy)
+
+
+def capitalised(text: str) -> str:
+    """Return a text that begins as sentences do."""
+    return text[:1].upper() + text[1:]
+
+
+def sentences(*texts: str) -> str:
     """Return texts one after the other, each with a full stop where it ends without."""
     stripped = [plain(text.strip()) for text in texts if text.strip()]
     return " ".join(text if text.endswith((".", "!", "?")) else f"{text}." for text in stripped)

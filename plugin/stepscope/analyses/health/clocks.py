@@ -30,7 +30,9 @@ def check(trace: Trace) -> Iterator[HealthItem]:
             f"{'begins' if len(rows) == 1 else 'begin'} up to {duration(int(early_ns.max()))} "
             "before the host launched them"
         ),
-        action="causes of idle time are withheld" if is_damage else "none: they are too few",
+        action="causes of idle time are withheld"
+        if is_damage
+        else "left as it is: they are too few to matter",
         remedy="Record it again, with a newer driver and torch." if is_damage else "",
         examples=examples(
             trace,

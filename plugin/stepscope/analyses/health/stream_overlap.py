@@ -74,7 +74,7 @@ def check(trace: Trace) -> Iterator[HealthItem]:
         action=(
             "busy time counts each nanosecond once; sums of durations count the overlap twice"
             if len(long.rows)
-            else "none: programmatic dependent launches do this, and so do whole microseconds"
+            else "left as it is: programmatic dependent launches do this, and whole microseconds"
         ),
         remedy="Record it again, with a newer driver and torch." if len(long.rows) else "",
         examples=examples(

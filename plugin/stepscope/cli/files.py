@@ -1,0 +1,75 @@
+"""Which files a command was given, and how far the reading of them has come."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from stepscope.discover import TraceFile
+    from stepscope.errors import UnreadableError
+    from stepscope.ingest.reader import Progress
+    from stepscope.read import FileProgress
+    from stepscope.report import Problem
+
+
+def files_at(paths: Sequence[str]) -> "tuple[list[TraceFile], list[UnreadableError]]":
+    """Return the recordings at these paths, and what is wrong with the other paths."""
+    from stepscope import discover, storage
+    from stepscope.errors import UnreadableError
+
+    files: dict[str, TraceFile] = {}
+    """By real path: a file that several paths lead to counts once."""
+    problems: list[UnreadableError] = []
+    for path in paths:
+        try:
+            for file in discover.at(path):
+                files.setdefault(storage.real_path(file.path), file)
+        except UnreadableError as problem:
+            problems.append(problem)
+    return discover.arranged(files.values()), problems
+
+
+@contextmanager
+def reading_progress() -> "Iterator[FileProgress]":
+    """Show how far reading has come, on standard error, where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    from stepscope.addresses import shown
+    from stepscope.render.words import plain
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn())
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=None)
+
+        def told(bytes_done: int, bytes_total: int, _events: int) -> None:
+            bar.update(task, completed=bytes_done, total=bytes_total)
+
+        def begun(file: "TraceFile") -> "Progress":
+            bar.reset(task, total=None, description=plain(shown(file.path)))
+            return told
+
+        yield begun
+
+
+def show_tracebacks(problems: "Sequence[UnreadableError]") -> None:
+    """With `--traceback`, show where a failure that nobody foresaw came from."""
+    import traceback
+
+    if click.get_current_context().find_root().params["traceback"]:
+        for error in problems:
+            if error.__cause__ is not None:
+                traceback.print_exception(error.__cause__)
+
+
+def as_problems(errors: "Sequence[UnreadableError]") -> "tuple[Problem, ...]":
+    """Return errors as they are handed out."""
+    from stepscope.report import Problem
+
+    return tuple(
+        Problem(path=error.path, message=error.message, remedy=error.remedy) for error in errors
+    )

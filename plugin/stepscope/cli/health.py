@@ -1,0 +1,130 @@
+"""`stepscope health`: what the files are worth, before anything is made of them."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from stepscope.cli.files import as_problems, files_at, reading_progress, show_tracebacks
+from stepscope.cli.printing import is_coloured, width, write
+
+if TYPE_CHECKING:
+    from stepscope.discover import TraceFile
+    from stepscope.ingest.reader import Progress
+    from stepscope.report import FileHealth, HealthReport
+
+Format = Literal["text", "json", "markdown"]
+DAMAGED = 1
+NOTHING_READ = 2
+
+
+@click.command(short_help="Print what the traces below PATH are worth, and what to record next.")
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "markdown"]),
+    default="text",
+    show_default=True,
+    help="JSON is one object with the fields of `advise`.",
+)
+@click.option("--output", type=click.Path(dir_okay=False), help="Write to this file.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["damage"]),
+    help="Exit with 1 where damage makes a figure unreliable, or a file cannot be read.",
+)
+@click.option("--no-color", is_flag=True, help="No colours, even in a terminal.")
+def health(
+    *, paths: tuple[str, ...], form: Format, output: str | None, fail_on: str | None, no_color: bool
+) -> None:
+    """Print what each trace below each PATH is worth, and what to record next time.
+
+    PATH is a log directory, the folder of one run, or one trace file of any name.
+
+    Of each file: what was read; what is damaged or missing, how often, at which byte of the
+    (inflated) JSON, and what was done about it; which rules and figures that makes unreliable;
+    what was not recorded, and one call of torch.profiler.profile that records it all.
+
+    \b
+    critical   figures that rest on it mean nothing; rules that do are withheld
+    warning    they are in doubt; rules have low confidence
+    info       they stand as they are
+
+    \b
+    stepscope health log/
+    stepscope health trace.json.gz --format markdown --output health.md
+    stepscope health log/ --fail-on damage              # in CI, before `advise`
+    stepscope health log/ --format json | jq '.files[].health[] | select(.effect != "none")'
+
+    The exit status is 2 where nothing could be read, 1 where --fail-on asks for it, else 0.
+    """
+    from stepscope.render import words
+
+    report = _report(paths)
+    for line in words.problems(report):
+        click.echo(f"stepscope: {line}", err=True)
+    if report.files or form == "json":
+        is_plain = no_color or output is not None or not is_coloured()
+        write(_rendered(report, form, is_coloured=not is_plain), output)
+    if not report.files:
+        raise click.exceptions.Exit(NOTHING_READ)
+    if fail_on and (report.problems or any(map(_is_damaged, report.files))):
+        raise click.exceptions.Exit(DAMAGED)
+
+
+def _report(paths: Sequence[str]) -> "HealthReport":
+    """Read each file, look at it, and let go of its events before the next."""
+    from stepscope._version import __version__
+    from stepscope.errors import unforeseen
+    from stepscope.report import HealthReport
+
+    files, problems = files_at(paths)
+    found: dict[str, list[FileHealth]] = {}
+    with reading_progress() as progress:
+        for file in files:
+            try:
+                found.setdefault(file.folder, []).append(_health(file, progress(file)))
+            except Exception as error:  # whatever is wrong with one file, the others go on
+                problems.append(unforeseen(file.path, error))
+    show_tracebacks(problems)
+    return HealthReport(
+        files=tuple(each for run in found.values() for each in _of_run(run)),
+        problems=as_problems(problems),
+        version=__version__,
+    )
+
+
+def _health(file: "TraceFile", progress: "Progress | None") -> "FileHealth":
+    from stepscope import storage
+    from stepscope.advice import file_health
+    from stepscope.read import read_trace
+
+    trace = read_trace(file, progress)
+    return file_health(trace, run=file.run, file_bytes=storage.stamp(file.path).size_bytes)
+
+
+def _of_run(files: "Sequence[FileHealth]") -> "tuple[FileHealth, ...]":
+    from stepscope.analyses.duplicates import with_duplicates
+
+    return with_duplicates(files)
+
+
+def _is_damaged(file: "FileHealth") -> bool:
+    """Tell whether damage makes any figure unreliable; what was only not recorded is none."""
+    return any(item.nature == "damage" and item.effect != "none" for item in file.health)
+
+
+def _rendered(report: "HealthReport", form: Format, *, is_coloured: bool) -> str:
+    from stepscope.render import health_markdown, health_text, json
+
+    match form:
+        case "json":
+            return json.render(report)
+        case "markdown":
+            return health_markdown.render(report)
+    # The problems have just been told on standard error.
+    import msgspec
+
+    told = msgspec.structs.replace(report, problems=())
+    return health_text.render(told, width=width(), is_coloured=is_coloured)

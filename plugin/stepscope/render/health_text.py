@@ -1,0 +1,65 @@
+"""What files are worth, for a terminal: what is damaged and where, then what was not recorded."""
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from stepscope.addresses import shown
+from stepscope.render import health_words, words
+from stepscope.render.terminal import WIDTH, code, indented, laid_out, severity_mark
+from stepscope.report import FileHealth, HealthItem, HealthReport
+
+
+def render(report: HealthReport, *, width: int = WIDTH, is_coloured: bool = False) -> str:
+    """Return the report in lines of at most `width` columns, where its words let it."""
+    return laid_out(_parts(report), width=width, is_coloured=is_coloured)
+
+
+def _parts(report: HealthReport) -> Iterator[RenderableType]:
+    for file in report.files:
+        yield from _file(file)
+        yield Text()
+    for line in words.problems(report):
+        yield Text.assemble(("Not read: ", "bold"), line)
+
+
+def _file(file: FileHealth) -> Iterator[RenderableType]:
+    yield Rule(Text(words.plain(shown(file.path)), style="bold", overflow="fold"), align="left")
+    yield Text(health_words.whose(file), style="dim")
+    yield Text(health_words.facts(file), style="dim")
+    yield Text(health_words.verdict(file), style="bold")
+    for item in health_words.told(file):
+        yield Text()
+        yield from _item(item)
+    if file.record_next:
+        yield Text()
+        yield from _next(file)
+
+
+def _item(item: HealthItem) -> Iterator[RenderableType]:
+    yield Text.assemble(
+        severity_mark(item.severity),
+        "  ",
+        (words.plain(item.kind), "bold"),
+        f"  {health_words.counted(item)}",
+    )
+    yield indented(Text(words.capitalised(words.health(item))))
+    if affected := health_words.affected(item):
+        yield indented(Text(f"{affected}."))
+    for example in item.examples:
+        yield indented(Text(health_words.example(example), style="dim"))
+
+
+def _next(file: FileHealth) -> Iterator[RenderableType]:
+    yield Text("Not recorded:", style="bold")
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for missing in file.record_next:
+        table.add_row(Text(missing.flag), Text(words.plain(missing.why)))
+    yield indented(table)
+    yield Text(f"{health_words.NEXT_TIME}:", style="bold")
+    yield code(file.profile_call, "python")

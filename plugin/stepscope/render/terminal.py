@@ -1,0 +1,58 @@
+"""How text for a terminal is laid out: widths, colours, indents, and code that is not wrapped."""
+
+from collections.abc import Iterable
+from io import StringIO
+from textwrap import indent
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.syntax import Syntax
+from rich.text import Text
+
+from stepscope.render import words
+from stepscope.report import Severity
+
+WIDTH = 80
+STYLES: dict[Severity, str] = {
+    "critical": "bold red",
+    "warning": "bold yellow",
+    "info": "bold cyan",
+}
+INDENT = 3
+
+
+def laid_out(parts: Iterable[RenderableType], *, width: int, is_coloured: bool) -> str:
+    """Return the parts in lines of at most `width` columns, where their words let them."""
+    written = StringIO()
+    console = Console(
+        file=written,
+        width=width,
+        force_terminal=is_coloured,
+        color_system="standard" if is_coloured else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    for part in parts:
+        console.print(part, crop=False)  # code goes beyond the edge, since it is to be copied
+    lines = written.getvalue().splitlines()
+    return "\n".join(line.rstrip() for line in lines).strip("\n") + "\n"
+
+
+def indented(part: RenderableType) -> RenderableType:
+    """Return the part, shifted to the right."""
+    return Padding(part, (0, 0, 0, INDENT))
+
+
+def code(text: str, language: str) -> RenderableType:
+    """Return the code with its lines as they are, whatever the width."""
+    shifted = indent(words.plain(text.strip("\n")), " " * 2 * INDENT)
+    coloured = Syntax("", language or "text", theme="ansi_dark").highlight(shifted)
+    coloured.rstrip()
+    coloured.no_wrap, coloured.overflow = True, "ignore"
+    return Group(coloured)  # bare, `print` would join it to a new text that wraps
+
+
+def severity_mark(severity: Severity) -> Text:
+    """Return how serious something is, in its colour."""
+    return Text(severity.upper(), style=STYLES[severity])
