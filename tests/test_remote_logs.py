@@ -99,6 +99,7 @@ def s3(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     for name, value in environment(server.address).items():
         monkeypatch.setenv(name, value)
     server.post("reset")
+    s3fs.S3FileSystem.clear_instance_cache()
     system = s3fs.S3FileSystem(use_listings_cache=False)
     system.mkdir("logs")
     server.requests.clear()
@@ -229,6 +230,10 @@ def test_who_has_no_credentials_is_told_which(monkeypatch: pytest.MonkeyPatch) -
         storage.exists("s3://logs/run")
     assert caught.value.message.startswith("There are no credentials for 'logs': Unable to locate")
     assert "FSSPEC_S3_ANON=true" in caught.value.remedy
+    with monkeypatch.context() as since_then:
+        since_then.setenv("AWS_ACCESS_KEY_ID", "key")
+        since_then.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+        assert storage.is_folder("s3://logs")
     monkeypatch.setitem(fsspec.config.conf, "s3", {"anon": True})
     assert storage.is_folder("s3://logs")
 

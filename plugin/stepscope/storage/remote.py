@@ -7,6 +7,7 @@ Credentials, endpoints and proxies come from where the field's own tools have th
 import errno
 import logging
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from io import BufferedReader, BytesIO, RawIOBase
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -83,8 +84,7 @@ def stamp(path: str) -> FileStamp:
 
 def open_binary(path: str) -> BinaryIO:
     """Open a file for reading; it arrives in blocks, one after the other."""
-    with failures.told(path):
-        system, inside = _system(path)
+    with _system_of(path) as (system, inside):
         kind = addresses.scheme(path)
         if kind == "memory":  # its files have one place for all who read them
             return BytesIO(system.cat_file(inside))
@@ -99,8 +99,7 @@ def walk(root: str) -> Iterator[tuple[str, dict[str, FileStamp | None]]]:
     if addresses.scheme(root) in addresses.WEB:
         return
     root = addresses.tidy(root)
-    with failures.told(root):
-        system, base = _system(root)
+    with _system_of(root) as (system, base):
         found = system.find(base, detail=True, **_within(system, LISTING_SECONDS))
     folders: dict[str, dict[str, FileStamp | None]] = {}
     for inside, info in found.items():
@@ -153,8 +152,7 @@ class _Source(RawIOBase):
 
 def _info(path: str) -> Info | None:
     """Return what is known of a path; None where nothing is there."""
-    with failures.told(path):
-        system, inside = _system(path)
+    with _system_of(path) as (system, inside):
         try:
             info: Info = system.info(inside, **_within(system, ANSWER_SECONDS))
         except Exception as error:
@@ -164,8 +162,22 @@ def _info(path: str) -> Info | None:
     return info
 
 
+@contextmanager
+def _system_of(path: str) -> Iterator[tuple[fsspec.AbstractFileSystem, str]]:
+    """Give the file system of an address, and the path in it; tell its errors as ours.
+
+    After an error it is made anew: credentials that have come since then would not be seen.
+    """
+    with failures.told(path):
+        system, inside = _system(path)
+        try:
+            yield system, inside
+        except Exception:
+            system.clear_instance_cache()
+            raise
+
+
 def _system(path: str) -> tuple[fsspec.AbstractFileSystem, str]:
-    """Return the file system of an address, for this process, and the path in it."""
     kind = addresses.scheme(path)
     if kind in (*S3, *GOOGLE, *AZURE) and not addresses.bucket(path):
         message = "There is no bucket in this address."
