@@ -51,12 +51,11 @@ class Source:
     def threads(self) -> tuple[NDArray[np.int32], tuple[str, ...]]:
         """Each event's thread as an index, and the threads' names `pid/tid`."""
         columns = self.columns
-        key = self._processes().astype(np.int64) << 32 | columns.tid.astype(np.int64) & 0xFFFFFFFF
-        index, distinct = pd.factorize(key, sort=True)
+        index, distinct = pd.factorize(_paired(self._processes(), columns.tid), sort=True)
         strings = columns.strings
         names = [
-            f"{strings[pid] if pid >= 0 else ''}/{strings[tid] if tid < len(strings) else ''}"
-            for pid, tid in ((k >> 32, k & 0xFFFFFFFF) for k in distinct.tolist())
+            f"{strings[pid] if pid >= 0 else ''}/{strings[tid] if tid >= 0 else ''}"
+            for pid, tid in map(_pair, distinct.tolist())
         ]
         return index.astype(np.int32), _told_apart(names)
 
@@ -182,16 +181,25 @@ def source(columns: EventColumns) -> Source:
     )
 
 
-def _pair(columns: EventColumns, key: int) -> tuple[str, str]:
-    category, name = (key >> 32) - 1, (key & 0xFFFFFFFF) - 1
-    strings = columns.strings
-    return strings[category] if category >= 0 else "", strings[name] if name >= 0 else ""
+def _paired(first: NDArray[np.int32], second: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return two codes, each of which may be missing, as one number; pairs keep their order."""
+    key: NDArray[np.int64] = first.astype(np.int64)
+    key <<= 32
+    key += second
+    return key
+
+
+def _pair(key: int) -> tuple[int, int]:
+    """Return the two codes of a number of `_paired`."""
+    second = (key + 1 & 0xFFFFFFFF) - 1
+    return key - second >> 32, second
 
 
 def _kinds(columns: EventColumns) -> NDArray[np.int8]:
-    key = (columns.category.astype(np.int64) + 1) << 32 | columns.name.astype(np.int64) + 1
-    index, distinct = pd.factorize(key)
-    of_pair = [kind_of(*_pair(columns, pair)) for pair in distinct.tolist()]
+    index, distinct = pd.factorize(_paired(columns.category, columns.name))
+    strings = (*columns.strings, "")  # MISSING, -1, is the last
+    pairs = map(_pair, distinct.tolist())
+    of_pair = [kind_of(strings[category], strings[name]) for category, name in pairs]
     kinds = np.array(of_pair, dtype=np.int8)[index]
     kinds[columns.phase == _code(columns, METADATA_PHASE)] = int(Kind.OTHER)
     is_complete = columns.phase == _code(columns, COMPLETE_PHASE)
