@@ -191,7 +191,7 @@ def test_the_verdict_and_the_devices_figures_say_that_they_mean_nothing() -> Non
     _, worker = answer([*STEPS, *RECORDS_LOST, stuck], rule(TIMES))
     why = (
         "30 device events of 31 begin before the one ahead on the same stream ends, by up to "
-        "50.0 µs: a duration is wrong"
+        "50.0 µs: durations are wrong"
     )
     assert worker.verdict == (
         f"Step 1.00 ms (± 0.0 %, 3 steps). Where the time goes cannot be told: {why}."

@@ -87,6 +87,11 @@ def event_name(trace: Trace, event: int) -> str:
     """Return an event's name, cut where it is long."""
     code = int(trace.columns.name[event])
     name = trace.columns.strings[code] if code >= 0 else "an event without a name"
+    return cut(name)
+
+
+def cut(name: str) -> str:
+    """Return a name, without its end where it is long."""
     return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 1]}…"
 
 

@@ -7,14 +7,14 @@ the device's time).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.health._check import Check, by_share, examples, on_device
+from stepscope.analyses.health._check import Check, by_share, cut, examples, on_device
 from stepscope.quantities import count, duration
 from stepscope.report import HealthItem
 from stepscope.trace import Trace
@@ -29,7 +29,9 @@ DAMAGED_SHARE = 0.10
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Overlaps:
     rows: NDArray[np.int64]
-    """Rows of `device_events` that begin before the one ahead of them on their stream ends."""
+    """Rows of `device_events` that begin before one ahead of them on their stream ends."""
+    beneath: NDArray[np.int64]
+    """For each, the row of the one that ends last of those ahead."""
     overlap_ns: NDArray[np.int64]
     total_count: int
     total_ns: int
@@ -37,11 +39,11 @@ class _Overlaps:
     def longer(self) -> "_Overlaps":
         """Return those that no launch explains."""
         kept = self.overlap_ns > SMALL_NS
-        return _Overlaps(
+        return replace(
+            self,
             rows=self.rows[kept],
+            beneath=self.beneath[kept],
             overlap_ns=self.overlap_ns[kept],
-            total_count=self.total_count,
-            total_ns=self.total_ns,
         )
 
     @property
@@ -57,34 +59,58 @@ def check(trace: Trace) -> Iterator[HealthItem]:
     if found is None or not len(found.rows):
         return
     long = found.longer()
-    told = long if len(long.rows) else found
-    events = trace.device_events["event"].to_numpy()[told.rows]
-    most = duration(int(told.overlap_ns.max()))
-    yield HealthItem(
+    yield _damage(trace, long) if len(long.rows) else _note(trace, found)
+
+
+def _note(trace: Trace, found: _Overlaps) -> HealthItem:
+    names = trace.device_events["name"]
+    return HealthItem(
         kind="same-stream-overlap",
-        severity=by_share(long.share, DOUBTFUL_SHARE, DAMAGED_SHARE),
-        count=len(told.rows),
+        severity="info",
+        count=len(found.rows),
         of_count=found.total_count,
-        nature="damage" if len(long.rows) else "note",
-        message=(
-            f"{count(len(told.rows), 'device event')} of {found.total_count:,} "
-            f"{'begins' if len(told.rows) == 1 else 'begin'} before the one ahead on the same "
-            f"stream ends, by up to {most}" + (": a duration is wrong" if len(long.rows) else "")
-        ),
-        action=(
-            "busy time counts each nanosecond once; sums of durations count the overlap twice"
-            if len(long.rows)
-            else "left as it is: programmatic dependent launches do this, and whole microseconds"
-        ),
-        remedy="Record it again, with a newer driver and torch." if len(long.rows) else "",
+        message=_words(found),
+        action="left as it is: programmatic dependent launches do this, and whole microseconds",
         examples=examples(
             trace,
-            events,
+            trace.device_events["event"].to_numpy()[found.rows],
             lambda n: (
-                f"{on_device(trace, int(told.rows[n]))}, "
-                f"{duration(int(told.overlap_ns[n]))} before the last one ended"
+                f"{on_device(trace, int(found.rows[n]))}, {duration(int(found.overlap_ns[n]))} "
+                f"before the end of {cut(str(names.iloc[found.beneath[n]]))}"
             ),
         ),
+    )
+
+
+def _damage(trace: Trace, found: _Overlaps) -> HealthItem:
+    stuck, counts = np.unique(found.beneath, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    return HealthItem(
+        kind="same-stream-overlap",
+        severity=by_share(found.share, DOUBTFUL_SHARE, DAMAGED_SHARE),
+        count=len(found.rows),
+        of_count=found.total_count,
+        nature="damage",
+        message=f"{_words(found)}: durations are wrong",
+        action="busy time counts each nanosecond once; sums of durations count the overlap twice",
+        remedy="Record it again, with a newer driver and torch.",
+        examples=examples(
+            trace,
+            trace.device_events["event"].to_numpy()[stuck[order]],
+            lambda n: (
+                f"{on_device(trace, int(stuck[order[n]]))}; "
+                f"{count(int(counts[order[n]]), 'later event begins', 'later events begin')} "
+                "before it ends"
+            ),
+        ),
+    )
+
+
+def _words(found: _Overlaps) -> str:
+    verb = "begins" if len(found.rows) == 1 else "begin"
+    return (
+        f"{count(len(found.rows), 'device event')} of {found.total_count:,} {verb} before the one "
+        f"ahead on the same stream ends, by up to {duration(int(found.overlap_ns.max()))}"
     )
 
 
@@ -101,11 +127,13 @@ def _overlaps(trace: Trace) -> _Overlaps | None:
     rows, lane = rows[order], lane[order]
     start, end = frame["start_ns"].to_numpy()[rows], frame["end_ns"].to_numpy()[rows]
     ended = pd.Series(end).groupby(lane).cummax().to_numpy()
+    last = np.maximum.accumulate(np.where(end == ended, np.arange(len(rows)), 0))
     overlap = np.minimum(ended[:-1], end[1:]) - start[1:]
     overlap[lane[1:] != lane[:-1]] = 0
     late = np.flatnonzero(overlap > 0)
     return _Overlaps(
         rows=rows[late + 1],
+        beneath=rows[last[late]],
         overlap_ns=overlap[late],
         total_count=len(rows),
         total_ns=int((end - start).sum()),
