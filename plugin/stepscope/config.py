@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 
 from stepscope import machine
 from stepscope.errors import UsageError
@@ -95,9 +96,13 @@ def _memory_bytes(environment: Mapping[str, str], given: str | None) -> int:
 def _cache(environment: Mapping[str, str], given: str | None) -> CacheSettings:
     default = CacheSettings()
     text = (environment.get("STEPSCOPE_CACHE", "") if given is None else given).strip()
+    is_on = text.lower() not in OFF
+    if is_on and find_spec("pyarrow") is None:
+        msg = "to keep traces on disk needs pyarrow: pip install 'stepscope[cache]'"
+        raise UsageError(msg)
     folder = "" if text.lower() in ON else text
     return CacheSettings(
-        folder=None if text.lower() in OFF else folder,
+        folder=folder if is_on else None,
         worth_bytes=_size(environment, "STEPSCOPE_CACHE_FROM", default.worth_bytes),
         bound_bytes=_size(environment, "STEPSCOPE_CACHE_SIZE", default.bound_bytes),
     )

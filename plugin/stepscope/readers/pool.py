@@ -82,7 +82,7 @@ class Here:
 
     def read(self, order: Order, tell: Tell, stop: Stop) -> Answer:
         """Carry out an order, on the caller's thread."""
-        return read_here(order, tell, stop)
+        return read_here(replace(order, stamp=_stamp(order)), tell, stop)
 
 
 class Readers:

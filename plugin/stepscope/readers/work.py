@@ -1,6 +1,6 @@
 """The work itself, wherever it is done: read a file, work out its advice."""
 
-from stepscope import ingest
+from stepscope import cache, ingest
 from stepscope.advice import advise, worker_report
 from stepscope.read import trace_of
 from stepscope.readers.orders import Answer, Order, Phase, Tell, Told
@@ -15,7 +15,10 @@ def carry_out(order: Order, tell: Tell) -> Answer:
         UnreadableError: the file cannot be opened, is no trace, or holds no event.
     """
     telling = _Telling(order, tell)
-    columns = ingest.read(order.file.path, telling.progress)
+    path = order.file.path
+    columns = cache.columns_of(
+        path, order.stamp, order.cache, lambda: ingest.read(path, telling.progress)
+    )
     telling.begin("analysing", events=len(columns))
     trace = trace_of(order.file, columns)
     prepared = None
