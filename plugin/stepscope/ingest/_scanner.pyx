@@ -918,7 +918,7 @@ cdef class Scanner:
                 if status != TAKEN:
                     return status
             else:
-                status = self.take_argument(key, size, p, end, &next_place)
+                status = self.take_argument(self.key_code(key, size, 0), p, end, &next_place)
                 if status != TAKEN:
                     return status
             p = behind_space(next_place, end)
@@ -949,6 +949,7 @@ cdef class Scanner:
         cdef const uint8_t* next_place = NULL
         cdef bint has_escape = False
         cdef int status
+        cdef int64_t code
         p = behind_space(p, end)
         if p < end and p[0] == 125:
             after[0] = p + 1
@@ -959,7 +960,8 @@ cdef class Scanner:
             if p[0] != 34:
                 return ODD
             key = p + 1
-            p = self.predicted(key, end)
+            code = self.next_key()[0]
+            p = self.behind_known_key(code, key, end)
             if p == NULL:
                 status = behind_text(key, end, &next_place, &has_escape)
                 if status != TAKEN:
@@ -967,6 +969,7 @@ cdef class Scanner:
                 if has_escape:
                     return ODD
                 p = next_place
+                code = self.key_code(key, p - key, 0)
             next_place = p + 1
             if next_place[0] != 58:
                 next_place = behind_space(next_place, end)
@@ -977,7 +980,7 @@ cdef class Scanner:
             next_place = behind_space(next_place + 1, end)
             if next_place >= end:
                 return STARVED
-            status = self.take_argument(key, p - key, next_place, end, &next_place)
+            status = self.take_argument(code, next_place, end, &next_place)
             if status != TAKEN:
                 return status
             p = behind_space(next_place, end)
@@ -997,13 +1000,12 @@ cdef class Scanner:
             return &self.arguments[self.key_before].next_key
         return &self.first_keys[-1 - self.key_before]
 
-    cdef inline const uint8_t* predicted(self, const uint8_t* key, const uint8_t* end) noexcept nogil:
-        """Return where the key ends if it is the one that followed the key before last time."""
-        cdef int32_t next_key = self.next_key()[0]
+    cdef inline const uint8_t* behind_known_key(self, int64_t code, const uint8_t* key, const uint8_t* end) noexcept nogil:
+        """Return the closing quote of a key if it is the one with this code, else NULL."""
         cdef const Text* text
-        if next_key < 0:
+        if code < 0:
             return NULL
-        text = &self.keys.texts[next_key]
+        text = &self.keys.texts[code]
         if text.tag != 0 or key + text.size >= end or key[text.size] != 34:
             return NULL
         if not is_same(key, self.keys.bytes + text.offset, text.size):
@@ -1034,9 +1036,8 @@ cdef class Scanner:
         self.argument_capacity = capacity
         return TAKEN
 
-    cdef inline int take_argument(self, const uint8_t* key, int64_t key_size, const uint8_t* p, const uint8_t* end, const uint8_t** after) noexcept nogil:
-        """Append one argument's value, which stands at `p`; `forget` takes it back."""
-        cdef int64_t code = self.key_code(key, key_size, 0)
+    cdef inline int take_argument(self, int64_t code, const uint8_t* p, const uint8_t* end, const uint8_t** after) noexcept nogil:
+        """Append the value at `p` of the argument whose key has a code; `forget` takes it back."""
         cdef int64_t value = -1
         cdef int status
         cdef int kind = WHOLE
