@@ -114,3 +114,10 @@ def test_calls_that_outlast_hundreds_around_them_find_their_parent() -> None:
     parents = call_tree.nest(*_columns(calls)).parent.tolist()
     assert parents == _slow_parents(calls)
     assert parents[-1] < len(deep) - call_tree.MOST_ROUNDS
+
+
+@given(CALLS)
+def test_calls_are_ordered_as_a_sort_by_all_three_orders_them(calls: Calls) -> None:
+    thread, start, duration = _columns(calls)
+    order = call_tree._order(thread.astype(np.int8), start, start + duration)  # noqa: SLF001
+    assert order.tolist() == _order(calls)

@@ -21,7 +21,7 @@ class Nesting:
 
 
 def nest(
-    thread: NDArray[np.int64], start_ns: NDArray[np.int64], duration_ns: NDArray[np.int64]
+    thread: NDArray[np.integer], start_ns: NDArray[np.int64], duration_ns: NDArray[np.int64]
 ) -> Nesting:
     """Nest calls by time on each thread: a parent wholly contains its child.
 
@@ -29,7 +29,7 @@ def nest(
     (`torch.autograd.profiler_util.EventList._populate_cpu_children`); nothing is dropped.
     """
     end_ns = start_ns + duration_ns
-    order = np.lexsort((-end_ns, start_ns, thread))
+    order = _order(thread, start_ns, end_ns)
     # A parent ends behind its child's beginning, which matters where the child takes no time.
     needed_ns = end_ns + (duration_ns <= 0)
     found = _last_reaching(thread[order], end_ns[order], needed_ns[order])
@@ -39,8 +39,26 @@ def nest(
     return Nesting(parent=parent, depth=depth, self_ns=self_ns(parent, duration_ns))
 
 
+def _order(
+    thread: NDArray[np.integer], start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the calls by thread, then start, the longest first; equal ones keep their order.
+
+    It is what `np.lexsort((-end_ns, start_ns, thread))` gives. Calls come in the order they began,
+    or nearly so, which a stable sort makes use of, and few of them began at once.
+    """
+    order = np.argsort(start_ns, kind="stable")
+    order = order[np.argsort(thread[order], kind="stable")]
+    where, start = thread[order], start_ns[order]
+    is_next_equal = (where[1:] == where[:-1]) & (start[1:] == start[:-1])
+    equal = np.flatnonzero(np.append(is_next_equal, False) | np.append(False, is_next_equal))
+    rows = order[equal]
+    order[equal] = rows[np.lexsort((-end_ns[rows], start[equal], where[equal]))]
+    return order
+
+
 def _last_reaching(
-    thread: NDArray[np.int64], end_ns: NDArray[np.int64], needed_ns: NDArray[np.int64]
+    thread: NDArray[np.integer], end_ns: NDArray[np.int64], needed_ns: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return, for each row, the last one before it on its thread that ends at `needed_ns` or later.
 
@@ -86,8 +104,8 @@ def self_ns(parent: NDArray[np.int64], duration_ns: NDArray[np.int64]) -> NDArra
 
 
 def enclosing(
-    outer: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
-    inner: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    outer: tuple[NDArray[np.integer], NDArray[np.int64], NDArray[np.int64]],
+    inner: tuple[NDArray[np.integer], NDArray[np.int64], NDArray[np.int64]],
 ) -> NDArray[np.int64]:
     """Return, for each inner call, the row of the innermost outer call that contains it, or -1.
 
@@ -98,7 +116,7 @@ def enclosing(
     thread = np.concatenate((outer[0], inner[0]))
     start = np.concatenate((outer[1], inner[1]))
     end = np.concatenate((outer[2], inner[1]))  # an inner call contains nothing
-    order = np.lexsort((-end, start, thread))  # equal ones: an inner call ends no later
+    order = _order(thread, start, end)  # of equal ones too, an inner call ends no later
     found = _last_reaching(thread[order], end[order], np.maximum(start + 1, end)[order])
     around = np.append(order, NONE)[found]
     innermost: NDArray[np.int64] = np.empty_like(around)

@@ -67,6 +67,9 @@ def enclosing_call(trace: Trace, frame: pd.DataFrame) -> NDArray[np.int64]:
 
 def _spans(
     frame: pd.DataFrame,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    thread = frame["thread"].cat.codes.to_numpy().astype(np.int64)
-    return thread, frame["start_ns"].to_numpy(), frame["end_ns"].to_numpy()
+) -> tuple[NDArray[np.integer], NDArray[np.int64], NDArray[np.int64]]:
+    return (
+        frame["thread"].cat.codes.to_numpy(),
+        frame["start_ns"].to_numpy(),
+        frame["end_ns"].to_numpy(),
+    )

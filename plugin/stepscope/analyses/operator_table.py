@@ -142,7 +142,7 @@ def _around_calls(trace: Trace) -> NDArray[np.int64]:
 def _outermost_calls(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the runtime calls that no other runtime call holds, and the host call around each."""
     runtime = trace.runtime_calls
-    thread = runtime["thread"].cat.codes.to_numpy().astype(np.int64)
+    thread = runtime["thread"].cat.codes.to_numpy()
     start, duration = runtime["start_ns"].to_numpy(), runtime["duration_ns"].to_numpy()
     rows = np.flatnonzero(call_tree.nest(thread, start, duration).depth == 0)
     return rows, _around_calls(trace)[rows]

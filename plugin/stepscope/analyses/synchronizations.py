@@ -91,7 +91,7 @@ def _is_blocking(trace: Trace) -> NDArray[np.bool_]:
 def _outermost_waits(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Leave out waits within a wait: a call of one layer that makes the next layer's."""
     calls = trace.runtime_calls.iloc[rows]
-    thread = calls["thread"].cat.codes.to_numpy().astype(np.int64)
+    thread = calls["thread"].cat.codes.to_numpy()
     nesting = call_tree.nest(thread, calls["start_ns"].to_numpy(), calls["duration_ns"].to_numpy())
     return rows[nesting.parent < 0]
 

@@ -52,9 +52,7 @@ def build(source: Source) -> pd.DataFrame:
     rows = rows[~named(names, HIDDEN_NAMES.__contains__)]
     timing = source.timing(rows)
     thread = source.thread(rows)
-    nesting = call_tree.nest(
-        thread.codes.astype("int64"), timing["start_ns"], timing["duration_ns"]
-    )
+    nesting = call_tree.nest(np.asarray(thread.codes), timing["start_ns"], timing["duration_ns"])
     return pd.DataFrame(
         {
             **timing,

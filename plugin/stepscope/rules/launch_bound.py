@@ -8,6 +8,7 @@ from stepscope.analyses import requirements
 from stepscope.analyses.device_activity import DeviceActivity
 from stepscope.analyses.dispatch import Dispatch, dispatch
 from stepscope.analyses.window import window
+from stepscope.dialects import Kind
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, Fix, Link
 from stepscope.rules import Claim, Finding, Rule
@@ -50,7 +51,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
             f"{duration(within.per_step(cost.idle_ns))}"
             f"{' a step' if within.has_steps else ''} ({share(lost)}) for the next of "
             f"{within.per_step(cost.kernel_count):,} kernels, in gaps of under 1 ms"
-            f"{_split(trace, cost)}."
+            f"{_split(cost)}."
         ),
         evidence=tuple(_evidence(trace, device, cost, lost)),
         claim=Claim(
@@ -62,8 +63,8 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     )
 
 
-def _split(trace: Trace, cost: Dispatch) -> str:
-    if not len(trace.operators):
+def _split(cost: Dispatch) -> str:
+    if not cost.has_operators:
         return ""  # what the host did in between was not recorded
     return (
         f": {share(cost.inside_share)} of it inside operators, {share(cost.launch_share)} in the "
@@ -72,7 +73,9 @@ def _split(trace: Trace, cost: Dispatch) -> str:
 
 
 def _is_distorted(trace: Trace, options: Options) -> bool:
-    return len(trace.python_calls) >= options.stacks_per_operator * max(1, len(trace.operators))
+    operator_count = int(trace.host_calls["is_operator"].sum())
+    python_count = len(trace.source.rows(Kind.PYTHON_CALL))
+    return python_count >= options.stacks_per_operator * max(1, operator_count)
 
 
 def _evidence(
@@ -89,7 +92,7 @@ def _evidence(
     yield Evidence(
         label="Median kernel", value=cost.median_kernel_ns, unit="ns", link=Link(view="kernels")
     )
-    if len(trace.operators):
+    if cost.has_operators:
         yield Evidence(label="Of the gaps, inside operators", value=cost.inside_share, unit="share")
         yield Evidence(label="Of the gaps, in launch calls", value=cost.launch_share, unit="share")
         yield Evidence(
