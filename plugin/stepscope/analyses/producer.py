@@ -149,7 +149,7 @@ def _process_names(trace: Trace) -> tuple[str, ...]:
 
 
 def _holds(trace: Trace, *kinds: Kind) -> bool:
-    return bool(np.isin(trace.source.kinds, [int(kind) for kind in kinds]).any())
+    return any(bool((trace.source.kinds == int(kind)).any()) for kind in kinds)
 
 
 def _is_torch(trace: Trace) -> bool:
