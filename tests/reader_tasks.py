@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from stepscope.readers.work import advice_of
+from stepscope.readers.tasks import advise
 from stepscope.report import RunReport
 from stepscope.trace import Trace
 
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 def slow(trace: Trace) -> RunReport:
     """Take a while."""
     time.sleep(0.1)
-    return advice_of(trace)
+    return advise(trace)
 
 
 def endless(_: Trace) -> RunReport:
@@ -28,14 +28,14 @@ def endless(_: Trace) -> RunReport:
 def greedy(trace: Trace) -> RunReport:
     """Need 600 MB more than reading does."""
     len(np.ones(600_000_000, dtype=np.uint8))
-    return advice_of(trace)
+    return advise(trace)
 
 
 def talkative(trace: Trace) -> RunReport:
     """Print, and say something to the log."""
     os.write(1, b"printed by a library")
     log.warning("said of %s", trace.worker)
-    return advice_of(trace)
+    return advise(trace)
 
 
 def crashing(_: Trace) -> RunReport:

@@ -21,10 +21,10 @@ from stepscope import discover
 from stepscope.api.ahead import prepare
 from stepscope.errors import UnreadableError
 from stepscope.readers.many import Outcome, read_all
-from stepscope.readers.orders import Answer, CancelledError, Order, Stop, Told
+from stepscope.readers.orders import Answer, CancelledError, Order, Step, Stop, Told
 from stepscope.readers.pool import Here, Readers
 from stepscope.readers.room import Room
-from stepscope.readers.work import advice_of
+from stepscope.readers.tasks import advise, analyse
 from stepscope.report import RunReport
 from stepscope.trace import Trace
 
@@ -41,11 +41,12 @@ def readers() -> Iterator[Readers]:
     pool.close()
 
 
-def orders_of(folder: Path, task: Task = advice_of, *, is_kept: bool = False) -> list[Order]:
-    return [Order(file=file, prepare=task, is_kept=is_kept) for file in discover.at(str(folder))]
+def orders_of(folder: Path, task: Task = advise, *, is_kept: bool = False) -> list[Order]:
+    steps: tuple[Step, ...] = (("analysing", analyse), ("advising", task))
+    return [Order(file=file, steps=steps, is_kept=is_kept) for file in discover.at(str(folder))]
 
 
-def order_of(folder: Path, task: Task = advice_of, *, is_kept: bool = False) -> Order:
+def order_of(folder: Path, task: Task = advise, *, is_kept: bool = False) -> Order:
     [order] = orders_of(write_run(folder), task, is_kept=is_kept)
     return order
 
@@ -80,7 +81,7 @@ def test_a_process_gives_what_reading_here_gives(tmp_path: Path, readers: Reader
     assert here.trace is not None
     assert there.trace is not None
     assert differences(there.trace.columns, here.trace.columns) == []
-    assert there.prepared == here.prepared == advice_of(there.trace)
+    assert there.prepared == here.prepared == advise(there.trace)
     for name in ("worker", "span", "id", "path", "rank", "is_synthetic", "dialect"):
         assert getattr(there.trace, name) == getattr(here.trace, name), name
     assert there.trace.kernels.equals(here.trace.kernels)
@@ -306,6 +307,7 @@ from stepscope import discover
 from stepscope.readers.orders import Order, Stop
 from stepscope.readers.pool import Readers
 from stepscope.readers.room import Room
+from stepscope.readers.tasks import advise, analyse
 import reader_tasks
 print("began", flush=True)
 readers = Readers(Room(2**32), small_bytes=-1)
@@ -314,7 +316,7 @@ def tell(told):
         print(*readers.process_ids, flush=True)
 [file] = discover.at(sys.argv[1])
 task = getattr(reader_tasks, sys.argv[2])
-readers.read(Order(file=file, prepare=task, is_kept=False), tell, Stop())
+readers.read(Order(file=file, steps=(("advising", task),), is_kept=False), tell, Stop())
 """
 """A program without `if __name__ == "__main__"`."""
 

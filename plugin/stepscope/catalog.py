@@ -29,10 +29,11 @@ from stepscope.entries import (
 )
 from stepscope.errors import NotFoundError, UnreadableError, in_one_line, unforeseen
 from stepscope.kept import Kept
-from stepscope.readers.orders import Answer, CancelledError, Order, Stop, Told
+from stepscope.readers.orders import Answer, CancelledError, Order, Step, Stop, Told
 from stepscope.readers.pace import Clock, Pace
 from stepscope.readers.pool import Reader, Readers
 from stepscope.readers.room import Room
+from stepscope.readers.tasks import analyse
 from stepscope.readers.threads import DaemonThreads
 from stepscope.report import Problem, RunReport
 from stepscope.storage import FileStamp
@@ -88,7 +89,9 @@ class Catalog:
         self._executor: Executor = executor or DaemonThreads(settings.jobs)
         self._room = Room(settings.memory_bytes, self.let_go)
         self._reader = reader or Readers(self._room)
-        self._prepare = prepare
+        self._steps: tuple[Step, ...] = ()
+        if prepare is not None:
+            self._steps = (("analysing", analyse), ("advising", prepare))
         self._lock = threading.RLock()
         self._entries: dict[str, Entry] = {}
         self._stops: dict[str, Stop] = {}
@@ -322,7 +325,7 @@ class Catalog:
             self._put(entry, stop, Reading(told=told, clock=clock), entry.facts)
 
         order = Order(
-            file=entry.file, stamp=entry.stamp, prepare=self._prepare, cache=self._settings.cache
+            file=entry.file, stamp=entry.stamp, steps=self._steps, cache=self._settings.cache
         )
         try:
             answer = self._reader.read(order, tell, stop)

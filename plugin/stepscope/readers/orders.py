@@ -35,6 +35,9 @@ class Told:
 Tell = Callable[[Told], None]
 
 
+Step = tuple[Phase, "Callable[[Trace], Any]"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Order:
     """One file to read, and what is wanted of it."""
@@ -42,9 +45,9 @@ class Order:
     file: TraceFile
     stamp: FileStamp | None = None
     """The file's size and time of change, where they are known."""
-    prepare: "Callable[[Trace], Any] | None" = None
-    """Works out what is wanted of the recording, such as its advice: a function of a module, since
-    it is called by its name in another process."""
+    steps: "tuple[Step, ...]" = ()
+    """What to work out of the recording, such as its advice, by phase. Each is a function of a
+    module, since it is called by its name in another process."""
     is_kept: bool = True
     """Whether the trace itself is wanted, too."""
     cache: CacheSettings = field(default_factory=CacheSettings)
@@ -58,7 +61,7 @@ class Answer:
 
     trace: "Trace | None" = None
     prepared: Any = None
-    """What `Order.prepare` gave."""
+    """What the last of `Order.steps` gave."""
 
 
 class Stop:

@@ -1,11 +1,8 @@
 """The work itself, wherever it is done: read a file, work out its advice."""
 
 from stepscope import cache, ingest
-from stepscope.advice import advise, worker_report
 from stepscope.read import trace_of
 from stepscope.readers.orders import Answer, Order, Phase, Tell, Told
-from stepscope.report import RunReport
-from stepscope.trace import Run, Trace
 
 
 def carry_out(order: Order, tell: Tell) -> Answer:
@@ -22,16 +19,10 @@ def carry_out(order: Order, tell: Tell) -> Answer:
     telling.begin("analysing", events=len(columns))
     trace = trace_of(order.file, columns)
     prepared = None
-    if order.prepare is not None:
-        worker_report(trace)
-        telling.begin("advising", events=len(columns))
-        prepared = order.prepare(trace)
+    for phase, step in order.steps:
+        telling.begin(phase, events=len(columns))
+        prepared = step(trace)
     return Answer(trace=trace if order.is_kept else None, prepared=prepared)
-
-
-def advice_of(trace: Trace) -> RunReport:
-    """Return what every rule says of a recording."""
-    return advise(Run(name="", workers=(trace,)))
 
 
 class _Telling:
