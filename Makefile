@@ -63,6 +63,7 @@ format: $(MADE)/dev ## format the Python sources, and fix what can be fixed
 .PHONY: bench
 bench: $(MADE)/dev $(MADE)/peers $(MADE)/pandas-$(OLD_PANDAS) ## measure beside other readers (FULL=1: up to 10 M events, TRACE=a recording to repeat)
 	PYTHONPATH=tests:sample_logs/record $(BIN)/python -m benchmarks $(if $(FULL),--full) $(if $(TRACE),--seed $(TRACE))
+	$(if $(FULL),STEPSCOPE_LARGE=1 $(PYTEST) -n 0 tests/benchmarks)
 
 .PHONY: record
 record: $(MADE)/dev ## record the CPU samples in sample_logs/ again

@@ -5,13 +5,14 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from benchmarks.scaled import FOLDER, ROOT
 
 KIBIBYTE = 1024
+LAUNCHER = Path(__file__).with_name("launcher.py")
 
 
 class FailedError(Exception):
@@ -34,24 +35,23 @@ def measured(command: Sequence[str], environment: Mapping[str, str] | None = Non
     Raises:
         FailedError: it ended with an error.
     """
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        start = time.perf_counter()
-        process = subprocess.Popen(
-            command, stdout=output, stderr=errors, env=_environment(environment or {})
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "report.json")
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", str(LAUNCHER), str(report), *command],
+            capture_output=True,
+            check=False,
+            env=_environment(environment or {}),
         )
-        _, status, usage = os.wait4(process.pid, 0)
-        whole = time.perf_counter() - start
-        process.returncode = os.waitstatus_to_exitcode(status)
-        output.seek(0)
-        errors.seek(0)
-        lines = output.read().splitlines()
-        if process.returncode:
-            said = errors.read().decode(errors="replace").strip().splitlines()
-            raise FailedError(said[-1] if said else f"exit status {process.returncode}")
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").strip().splitlines()
+            raise FailedError(said[-1] if said else f"exit status {done.returncode}")
+        took = json.loads(report.read_text())
+    lines = done.stdout.splitlines()
     return Measured(
-        seconds={**_phases(lines[-1] if lines else b""), "whole": whole},
-        cpu_seconds=usage.ru_utime + usage.ru_stime,
-        peak_bytes=usage.ru_maxrss * KIBIBYTE,
+        seconds={**_phases(lines[-1] if lines else b""), "whole": took["whole_seconds"]},
+        cpu_seconds=took["cpu_seconds"],
+        peak_bytes=took["peak_kibibytes"] * KIBIBYTE,
     )
 
 

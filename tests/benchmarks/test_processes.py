@@ -19,6 +19,11 @@ def test_a_process_is_charged_with_its_time_and_its_memory() -> None:
     assert HELD_BYTES < found.peak_bytes < 2 * HELD_BYTES
 
 
+def test_a_process_is_not_charged_with_what_its_starter_holds() -> None:
+    held = bytearray(HELD_BYTES)
+    assert measured([sys.executable, "-c", "pass"]).peak_bytes < len(held)
+
+
 def test_a_process_that_tells_no_phases_has_its_whole_time() -> None:
     assert list(measured([sys.executable, "-c", "print('{not JSON}')"]).seconds) == ["whole"]
 
