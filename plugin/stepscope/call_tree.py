@@ -112,7 +112,9 @@ def enclosing(
     Both are `(thread, start_ns, end_ns)`. An inner call that sticks out at its end counts as
     contained when it starts inside: the host's clock and the runtime's differ by some hundred ns.
     """
-    outer_count = len(outer[0])
+    outer_count, inner_count = len(outer[0]), len(inner[0])
+    if not outer_count or not inner_count:
+        return np.full(inner_count, NONE, dtype=np.int64)
     thread = np.concatenate((outer[0], inner[0]))
     start = np.concatenate((outer[1], inner[1]))
     end = np.concatenate((outer[2], inner[1]))  # an inner call contains nothing
