@@ -1,11 +1,14 @@
 """The command line: what it prints, where, and with which exit status."""
 
+import contextlib
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -17,7 +20,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import stepscope
-from logs import ROWS, write_run, write_trace
+from logs import EVENT_COUNT, ROWS, write_run, write_trace
 from stepscope import errors, ingest
 from stepscope.api.messages import Runs
 from stepscope.cli import cli
@@ -138,9 +141,9 @@ def test_a_failure_while_reading_costs_only_its_file(
     monkeypatch.setattr("stepscope.ingest.read", fail)
     report = report_of(run("advise", log, "--format", "json"))
     assert [len(each.workers) for each in report.runs] == [1, 1]
-    assert [problem.message for problem in report.problems] == [
-        "This needs more memory than there is."
-    ]
+    [problem] = report.problems
+    assert problem.message.startswith("This needs more than the ")
+    assert "--memory" in problem.remedy
 
 
 def test_a_path_that_cannot_be_looked_at_costs_only_itself(log: Path) -> None:
@@ -197,7 +200,7 @@ def test_a_bad_file_is_told_and_the_others_go_on(log: Path) -> None:
     [
         ("absent.json", None, "There is no such file or folder."),
         ("empty.json", b"", "The file is empty."),
-        ("text.json", b"hello", "This is not a trace: it is not JSON."),
+        ("text.json", b"hello", "This is text that is no JSON."),
         ("other.json", b'{"a": 1}', "This is not a trace: it is JSON without traceEvents."),
         ("noise.json.gz", b"\x1f\x8b\x08\x00garbage", ""),
         ("none.json", b'{"traceEvents": []}', "This is a trace without a single event."),
@@ -255,7 +258,7 @@ def test_an_unexpected_error_is_one_line(log: Path, monkeypatch: pytest.MonkeyPa
         msg = "a bug"
         raise ZeroDivisionError(msg)
 
-    monkeypatch.setattr("stepscope.read.read_runs", fail)
+    monkeypatch.setattr("stepscope.discover.at", fail)
     result = run("advise", log)
     assert result.exit_code == 1
     assert re.fullmatch(r"stepscope: failed \(\w+: .*\n", result.stderr)
@@ -385,6 +388,128 @@ def test_serve_wants_a_folder(tmp_path: Path, name: str, said: str) -> None:
     assert said in result.stderr
 
 
+# --- large logs --------------------------------------------------------------------------------
+
+
+def write_large(folder: Path, count: int) -> None:
+    """Write files of 135 MB: together too much to be read in one process."""
+    first = write_trace(folder / "0.1.pt.trace.json")
+    head, events, tail = first.read_bytes().partition(b'{"ph"')
+    filler = b'"note": "' + b"x" * 1_000_000 + b'", '
+    first.write_bytes(head[:-17] + filler * 135 + head[-17:] + events + tail)
+    for number in range(1, count):
+        os.link(first, folder / f"{number}.1.pt.trace.json")
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("large")
+    write_large(folder, 2)
+    (folder / "9.1.pt.trace.json").write_text("")
+    return folder
+
+
+def test_what_is_said_does_not_depend_on_the_number_of_jobs(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (log / "second" / "z.1.pt.trace.json").write_text("")
+    for command in ("advise", "health"):
+        in_one_process = run(command, log, "--format", "json")
+        with monkeypatch.context() as patched:
+            patched.setattr("stepscope.cli.reading.WORTH_PROCESSES_BYTES", -1)
+            in_several = [
+                run(command, log, "--format", "json", "--jobs", jobs) for jobs in ("1", "3")
+            ]
+        for result in in_several:
+            assert result.stdout == in_one_process.stdout
+            assert result.stderr == in_one_process.stderr != ""
+
+
+def test_a_file_that_takes_too_much_memory_is_told_so(tmp_path: Path) -> None:
+    texts = ({"cpu_op": [number, "x" * 1_000_000]} for number in range(400))
+    rows = (["cpu_op", f"op{place}", place, 1, text] for place, text in enumerate(texts))
+    path = write_trace(tmp_path / "w.1.pt.trace.json", tuple(rows))
+    os.link(path, tmp_path / "v.1.pt.trace.json")
+    for given, count in ((path, 1), (tmp_path, 2)):
+        result = run("advise", given, "--memory", "256M", "--jobs", "2")
+        assert result.exit_code == 2
+        assert len(result.stderr.splitlines()) == count
+        for line in result.stderr.splitlines():
+            assert re.search(r": This needs more than the 0\.\d GiB of memory that may", line)
+            assert line.endswith("(--memory 1G, or STEPSCOPE_MEMORY=1G), or record fewer steps.")
+
+
+def test_a_budget_is_a_size_that_suffices_for_something(log: Path) -> None:
+    for size, said in (
+        ("1K", "less than 256M reads nothing"),
+        ("much", "it must be a size, such as 8G or 512M"),
+    ):
+        result = run("advise", log, "--memory", size)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr == f"stepscope: --memory is {size!r}: {said}\n"
+
+
+def children_of(process_id: int) -> list[int]:
+    path = Path(f"/proc/{process_id}/task")
+    return [
+        int(child) for task in path.iterdir() for child in (task / "children").read_text().split()
+    ]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
+def test_ctrl_c_ends_everything_at_once(large: Path) -> None:
+    command = [sys.executable, "-c", WITH_CTRL_C, "advise", str(large)]
+    environment = {**os.environ, "STEPSCOPE_PURE_PYTHON": "1"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        deadline = time.monotonic() + 30
+        while not (children := children_of(process.pid)):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=10)
+    assert (process.returncode, stdout, stderr) == (130, "", "")
+    deadline = time.monotonic() + 5
+    while any(Path(f"/proc/{child}").exists() for child in children):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_terminal_is_told_how_far_it_is(log: Path) -> None:
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "stepscope", "advise", str(log), "--format", "json"]
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        text=True,
+        env={**os.environ, "TERM": "xterm"},
+    ) as process:
+        stdout, _ = process.communicate(timeout=60)
+    os.close(theirs)
+    told = b""
+    with contextlib.suppress(OSError):  # Linux says so at the end
+        while part := os.read(ours, 65536):
+            told += part
+    os.close(ours)
+    assert b"all 3 files" in told
+    assert len(msgspec.json.decode(stdout, type=Report).runs) == 2
+
+
+def test_what_was_kept_on_disk_gives_the_same_advice(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STEPSCOPE_CACHE", str(tmp_path / "kept"))
+    monkeypatch.setenv("STEPSCOPE_CACHE_FROM", "0")
+    plain = run("advise", log, "--no-cache", "--format", "json")
+    assert not (tmp_path / "kept").exists()
+    for _ in range(2):
+        assert run("advise", log, "--format", "json").stdout == plain.stdout
+    assert len(list((tmp_path / "kept").iterdir())) == 3
+
+
 # --- the library -------------------------------------------------------------------------------
 
 
@@ -423,3 +548,13 @@ def test_advice_prints_as_the_command_line_does(log: Path) -> None:
     assert str(advice) == run("advise", log / "first").stdout
     assert advice.report.name == "first"
     assert advice._repr_markdown_() == run("advise", log / "first", "--format", "markdown").stdout
+
+
+def test_several_files_are_loaded_at_once(log: Path, large: Path) -> None:
+    (here,) = stepscope.load_all(log / "first")
+    (there,) = stepscope.load_all(log / "first", jobs=2)
+    assert [trace.worker for trace in there.workers] == [trace.worker for trace in here.workers]
+    with pytest.warns(UserWarning, match="The file is empty"):
+        run_of_large = stepscope.load(large, jobs=2)
+    assert [len(trace) for trace in run_of_large.workers] == [EVENT_COUNT] * 2
+    assert stepscope.advise(there).report == stepscope.advise(here).report

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -108,8 +108,8 @@ def test_the_answers_are_the_same_and_in_order_whatever_the_number_of_jobs(
     write_run(tmp_path / "run", *"abcde")
     (tmp_path / "run" / "c.1700000000000.pt.trace.json.gz").write_bytes(b"")
     orders = orders_of(tmp_path)
-    expected = read_all(orders, Here(), jobs=1, watch=lambda _: nothing)
-    found = read_all(orders, readers, jobs=jobs, watch=lambda _: nothing)
+    expected = read_all(orders, Here(), jobs=1)
+    found = read_all(orders, readers, jobs=jobs)
     assert [str(each) for each in found] == [str(each) for each in expected]
     assert [type(each) for each in found] == [Answer, Answer, UnreadableError, Answer, Answer]
 
@@ -166,7 +166,7 @@ def test_killing_readers_at_random_leaves_the_others_right(tmp_path: Path, seed:
 
     killer = threading.Thread(target=kill)
     killer.start()
-    outcomes = read_all(orders, readers, jobs=2, watch=lambda _: nothing)
+    outcomes = read_all(orders, readers, jobs=2)
     is_over.set()
     killer.join()
     readers.close()
@@ -264,7 +264,7 @@ def test_where_no_process_can_be_started_files_are_read_here(
 ) -> None:
     write_run(tmp_path / "run", "a", "b")
     monkeypatch.setattr(sys, "executable", str(tmp_path / "absent"))
-    outcomes = read_all(orders_of(tmp_path), readers, jobs=1, watch=lambda _: nothing)
+    outcomes = read_all(orders_of(tmp_path), readers, jobs=1)
     assert [type(each) for each in outcomes] == [Answer, Answer]
     assert [record.message.split(" (")[0] for record in caplog.records] == [
         "no process can be started"
@@ -370,6 +370,6 @@ def test_files_that_do_not_fit_together_are_read_one_after_another(tmp_path: Pat
         most.append(len(readers.process_ids))
 
     orders = orders_of(tmp_path, reader_tasks.slow)
-    assert all(map(answered, read_all(orders, readers, jobs=3, watch=lambda _: tell)))
+    assert all(map(answered, read_all(orders, readers, jobs=3, watch=lambda _: nullcontext(tell))))
     readers.close()
     assert max(most) == 2, "256 MiB each, of 600"

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["__version__", "advise", "load", "load_all"]
 
 
-def load(path: str | PathLike[str]) -> "Run":
+def load(path: str | PathLike[str], *, jobs: int = 1) -> "Run":
     """Return the run at a path: a run's folder, a log directory with one run, or a trace file.
 
     `run.workers` holds one `Trace` a recording; each has `worker`, `span`, and its frames.
+    With `jobs`, so many files are read at once, large ones in processes of their own: those never
+    run your script again, so it needs no `if __name__ == "__main__"` for it.
 
     Raises:
         UnreadableError: nothing there can be read; the message says what to do.
@@ -32,18 +34,20 @@ def load(path: str | PathLike[str]) -> "Run":
     """
     from stepscope import library
 
-    return library.load(path)
+    return library.load(path, jobs=jobs)
 
 
-def load_all(path: str | PathLike[str]) -> "tuple[Run, ...]":
+def load_all(path: str | PathLike[str], *, jobs: int = 1) -> "tuple[Run, ...]":
     """Return every run below a path; a file that cannot be read is a warning.
+
+    `jobs` is as for `load`.
 
     Raises:
         UnreadableError: nothing there can be read.
     """
     from stepscope import library
 
-    return library.load_all(path)
+    return library.load_all(path, jobs=jobs)
 
 
 def advise(run: "Run") -> "Advice":

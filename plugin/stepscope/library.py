@@ -2,17 +2,23 @@
 
 import warnings
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from os import PathLike, fspath
 
 from stepscope import discover
 from stepscope._version import __version__
 from stepscope.advice import advise_each
+from stepscope.config import settings
+from stepscope.discover import TraceFile
 from stepscope.errors import UnreadableError, UsageError
-from stepscope.read import read_runs
+from stepscope.readers.many import Outcome, read_all
+from stepscope.readers.orders import Order
+from stepscope.readers.pool import Here, Readers
+from stepscope.readers.room import Room
 from stepscope.render import markdown, text
 from stepscope.report import Report, RunReport
-from stepscope.trace import Run
+from stepscope.trace import Run, Trace
 
 
 @dataclass(frozen=True)
@@ -32,25 +38,45 @@ class Advice:
         return Report(runs=(self.report,), version=__version__)
 
 
-def load_all(path: str | PathLike[str]) -> tuple[Run, ...]:
+def load_all(path: str | PathLike[str], *, jobs: int = 1) -> tuple[Run, ...]:
     """Return every run below a path; a file that cannot be read is a warning.
+
+    Files are read one after another in this process, or `jobs` at once, large ones in processes of
+    their own.
 
     Raises:
         UnreadableError: nothing below the path can be read.
     """
-    reading = read_runs(discover.at(fspath(path)))
-    _tell(reading.problems, is_any_left=bool(reading.runs))
-    return reading.runs
+    files = discover.at(fspath(path))
+    traces: dict[str, list[Trace]] = {}
+    problems: list[UnreadableError] = []
+    for file, outcome in zip(files, _read(files, jobs), strict=True):
+        if isinstance(outcome, UnreadableError):
+            problems.append(outcome)
+        elif outcome.trace is not None:
+            traces.setdefault(file.folder, []).append(outcome.trace)
+    names = {file.folder: file.run for file in files}
+    runs = tuple(Run(name=names[each], workers=tuple(own)) for each, own in traces.items())
+    _tell(problems, is_any_left=bool(runs))
+    return runs
 
 
-def load(path: str | PathLike[str]) -> Run:
-    """Return the one run below a path.
+def _read(files: Sequence[TraceFile], jobs: int) -> Sequence[Outcome]:
+    orders = [Order(file=file) for file in files]
+    if jobs == 1:
+        return read_all(orders, Here(), jobs=1)
+    with closing(Readers(Room(settings().memory_bytes))) as readers:
+        return read_all(orders, readers, jobs=jobs)
+
+
+def load(path: str | PathLike[str], *, jobs: int = 1) -> Run:
+    """Return the one run below a path; `jobs` is as for `load_all`.
 
     Raises:
         UnreadableError: nothing there can be read.
         UsageError: there are several runs.
     """
-    runs = load_all(path)
+    runs = load_all(path, jobs=jobs)
     if len(runs) > 1:
         names = ", ".join(run.name for run in runs)
         msg = (

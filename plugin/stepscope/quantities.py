@@ -3,6 +3,8 @@
 The one place in Python where a number becomes text; `frontend/src/core/format.ts` is its twin.
 """
 
+import math
+
 _DURATIONS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
 _BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
@@ -23,6 +25,13 @@ def duration(time_ns: float) -> str:
         if abs(time_ns) >= size * 0.9995:
             return f"{significant(time_ns / size)} {unit}"
     return f"{time_ns:.0f} ns"
+
+
+def clock(time_ns: float) -> str:
+    """Return a time to wait in minutes and seconds, as a clock shows it: `1:05`, `1:00:05`."""
+    minutes, seconds = divmod(math.ceil(time_ns / 1e9), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
 def size(count_bytes: float) -> str:

@@ -18,6 +18,8 @@ COMMANDS = (advise, health, serve, rules, schema)
 UNUSABLE = 2
 """The exit status where nothing could be done with what was given."""
 FAILED = 1
+INTERRUPTED = 130
+"""Ctrl-C, as shells count it."""
 
 
 class _Refusal(click.ClickException):
@@ -47,6 +49,8 @@ class _Commands(click.Group):
             raise _Refusal(str(error)) from error
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
+        except KeyboardInterrupt:
+            raise click.exceptions.Exit(INTERRUPTED) from None
         except OSError as error:
             message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
             raise _Refusal(message) from error

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from stepscope.cli.files import as_problems, files_at, reading_progress, show_tracebacks
+from stepscope.cli.files import as_problems, files_at, show_tracebacks
 from stepscope.cli.printing import is_coloured, width, write
+from stepscope.cli.reading import Effort, order_for, read, with_effort
 
 if TYPE_CHECKING:
     from stepscope.discover import TraceFile
+    from stepscope.readers.orders import Step
     from stepscope.report import Report, RunReport, Severity
 
 Format = Literal["text", "json", "markdown"]
@@ -50,6 +52,7 @@ class Choice:
     help="Leave out findings that are less serious.",
 )
 @click.option("--no-color", is_flag=True, help="No colours, even in a terminal.")
+@with_effort
 def advise(  # noqa: PLR0913 (one parameter an option)
     *,
     paths: tuple[str, ...],
@@ -58,6 +61,7 @@ def advise(  # noqa: PLR0913 (one parameter an option)
     workers: tuple[str, ...],
     min_severity: "Severity",
     no_color: bool,
+    effort: Effort,
 ) -> None:
     """Print what to fix, with proof, in the traces below each PATH.
 
@@ -79,7 +83,7 @@ def advise(  # noqa: PLR0913 (one parameter an option)
         min_severity=min_severity,
         is_coloured=not (no_color or output) and is_coloured(),
     )
-    report = _report(paths, choice)
+    report = _report(paths, choice, effort)
     for line in words.problems(report):
         click.echo(f"stepscope: {line}", err=True)
     if report.runs or form == "json":
@@ -88,24 +92,36 @@ def advise(  # noqa: PLR0913 (one parameter an option)
         raise click.exceptions.Exit(NOTHING_READ)
 
 
-def _report(paths: Sequence[str], choice: Choice) -> "Report":
-    """Read, advise, and keep what was asked for."""
+def _report(paths: Sequence[str], choice: Choice, effort: Effort) -> "Report":
+    """Read and advise file by file, and keep what was asked for."""
     from stepscope._version import __version__
-    from stepscope.advice import advise_each
-    from stepscope.read import read_runs
+    from stepscope.errors import UnreadableError
+    from stepscope.readers.tasks import advise, analyse
     from stepscope.report import Report
 
+    settings = effort.settings()
     files, problems = files_at(paths)
-    with reading_progress() as progress:
-        reading = read_runs(_of_workers(files, choice.workers), progress)
-        advised = [advise_each(run) for run in reading.runs]
-    problems += (*reading.problems, *(error for _, failed in advised for error in failed))
+    files = _of_workers(files, choice.workers)
+    steps: tuple[Step, ...] = (("analysing", analyse), ("advising", advise))
+    outcomes = read([order_for(file, steps, settings) for file in files], settings)
+    reports: dict[str, tuple[str, list[RunReport]]] = {}
+    for file, outcome in zip(files, outcomes, strict=True):
+        if isinstance(outcome, UnreadableError):
+            problems.append(outcome)
+        else:
+            reports.setdefault(file.folder, (file.run, []))[1].append(outcome.prepared)
     show_tracebacks(problems)
     return Report(
-        runs=tuple(_narrowed(run, choice.min_severity) for run, _ in advised if run.workers),
+        runs=tuple(_narrowed(_run(*run), choice.min_severity) for run in reports.values()),
         problems=as_problems(problems),
         version=__version__,
     )
+
+
+def _run(name: str, recordings: "Sequence[RunReport]") -> "RunReport":
+    from stepscope.advice import merged
+
+    return merged(name, recordings)
 
 
 def _of_workers(files: "list[TraceFile]", workers: Sequence[str]) -> "list[TraceFile]":

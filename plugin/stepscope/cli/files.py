@@ -1,7 +1,6 @@
-"""Which files a command was given, and how far the reading of them has come."""
+"""Which files a command was given, and what was wrong with them."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -9,8 +8,6 @@ import click
 if TYPE_CHECKING:
     from stepscope.discover import TraceFile
     from stepscope.errors import UnreadableError
-    from stepscope.ingest.reader import Progress
-    from stepscope.read import FileProgress
     from stepscope.report import Problem
 
 
@@ -29,31 +26,6 @@ def files_at(paths: Sequence[str]) -> "tuple[list[TraceFile], list[UnreadableErr
         except UnreadableError as problem:
             problems.append(problem)
     return discover.arranged(files.values()), problems
-
-
-@contextmanager
-def reading_progress() -> "Iterator[FileProgress]":
-    """Show how far reading has come, on standard error, where that is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, TextColumn
-    from rich.progress import Progress as Bar
-
-    from stepscope.addresses import shown
-    from stepscope.render.words import plain
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn())
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=None)
-
-        def told(bytes_done: int, bytes_total: int, _events: int) -> None:
-            bar.update(task, completed=bytes_done, total=bytes_total)
-
-        def begun(file: "TraceFile") -> "Progress":
-            bar.reset(task, total=None, description=plain(shown(file.path)))
-            return told
-
-        yield begun
 
 
 def show_tracebacks(problems: "Sequence[UnreadableError]") -> None:

@@ -1,16 +1,20 @@
 """`stepscope health`: what the files are worth, before anything is made of them."""
 
+import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import click
 
-from stepscope.cli.files import as_problems, files_at, reading_progress, show_tracebacks
+from stepscope.cli.files import as_problems, files_at, show_tracebacks
 from stepscope.cli.printing import is_coloured, width, write
+from stepscope.cli.reading import Effort, order_for, read, with_effort
 
 if TYPE_CHECKING:
+    from stepscope.config import Settings
     from stepscope.discover import TraceFile
-    from stepscope.ingest.reader import Progress
+    from stepscope.readers.orders import Order
     from stepscope.report import FileHealth, HealthReport
 
 Format = Literal["text", "json", "markdown"]
@@ -35,8 +39,15 @@ NOTHING_READ = 2
     help="Exit with 1 where damage makes a figure unreliable, or a file cannot be read.",
 )
 @click.option("--no-color", is_flag=True, help="No colours, even in a terminal.")
-def health(
-    *, paths: tuple[str, ...], form: Format, output: str | None, fail_on: str | None, no_color: bool
+@with_effort
+def health(  # noqa: PLR0913 (one parameter an option)
+    *,
+    paths: tuple[str, ...],
+    form: Format,
+    output: str | None,
+    fail_on: str | None,
+    no_color: bool,
+    effort: Effort,
 ) -> None:
     """Print what each trace below each PATH is worth, and what to record next time.
 
@@ -61,7 +72,7 @@ def health(
     """
     from stepscope.render import words
 
-    report = _report(paths)
+    report = _report(paths, effort)
     for line in words.problems(report):
         click.echo(f"stepscope: {line}", err=True)
     if report.files or form == "json":
@@ -73,20 +84,21 @@ def health(
         raise click.exceptions.Exit(DAMAGED)
 
 
-def _report(paths: Sequence[str]) -> "HealthReport":
-    """Read each file, look at it, and let go of its events before the next."""
+def _report(paths: Sequence[str], effort: Effort) -> "HealthReport":
+    """Read each file, look at it, and keep nothing else of it."""
     from stepscope._version import __version__
-    from stepscope.errors import unforeseen
+    from stepscope.errors import UnreadableError
     from stepscope.report import HealthReport
 
+    settings = effort.settings()
     files, problems = files_at(paths)
     found: dict[str, list[FileHealth]] = {}
-    with reading_progress() as progress:
-        for file in files:
-            try:
-                found.setdefault(file.folder, []).append(_health(file, progress(file)))
-            except Exception as error:  # whatever is wrong with one file, the others go on
-                problems.append(unforeseen(file.path, error))
+    outcomes = read([_order(file, settings) for file in files], settings)
+    for file, outcome in zip(files, outcomes, strict=True):
+        if isinstance(outcome, UnreadableError):
+            problems.append(outcome)
+        else:
+            found.setdefault(file.folder, []).append(outcome.prepared)
     show_tracebacks(problems)
     return HealthReport(
         files=tuple(each for run in found.values() for each in _of_run(run)),
@@ -95,13 +107,13 @@ def _report(paths: Sequence[str]) -> "HealthReport":
     )
 
 
-def _health(file: "TraceFile", progress: "Progress | None") -> "FileHealth":
-    from stepscope import storage
-    from stepscope.advice import file_health
-    from stepscope.read import read_trace
+def _order(file: "TraceFile", settings: "Settings") -> "Order":
+    from stepscope.readers.tasks import judge
 
-    trace = read_trace(file, progress)
-    return file_health(trace, run=file.run, file_bytes=storage.stamp(file.path).size_bytes)
+    order = order_for(file, (), settings)
+    size = order.stamp.size_bytes if order.stamp else 0
+    task = functools.partial(judge, run=file.run, file_bytes=size)
+    return dataclasses.replace(order, steps=(("analysing", task),))
 
 
 def _of_run(files: "Sequence[FileHealth]") -> "tuple[FileHealth, ...]":

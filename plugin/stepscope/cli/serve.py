@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stepscope.cli.reading import Effort, with_effort
+
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
@@ -35,26 +37,16 @@ LOOPBACK = "127.0.0.1"
     metavar="NAME",
     help="Answer to this name too, where a proxy passes it on; repeatable.",
 )
-@click.option("--jobs", type=click.IntRange(min=1), help="Files read at once.  [default: cores]")
-@click.option(
-    "--memory",
-    metavar="SIZE",
-    help="For the traces that are read and kept, such as 8G.  [default: half of what is free]",
-)
-@click.option(
-    "--cache/--no-cache", default=None, help="Keep what was read of large traces on disk."
-)
 @click.option("--open", "is_opened", is_flag=True, help="Open the page in the browser.")
+@with_effort
 def serve(  # noqa: PLR0913 (one parameter an option)
     *,
     logdirs: tuple[str, ...],
     host: str,
     port: int | None,
     allowed: tuple[str, ...],
-    jobs: int | None,
-    memory: str | None,
-    cache: bool | None,
     is_opened: bool,
+    effort: Effort,
 ) -> None:
     """Serve the page for the traces below each LOGDIR, until Ctrl-C.
 
@@ -70,11 +62,9 @@ def serve(  # noqa: PLR0913 (one parameter an option)
     from waitress import serve as answer
 
     from stepscope.addresses import shown
-    from stepscope.config import settings
 
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
-    kept = None if cache is None else str(int(cache))
-    catalog = _catalog(logdirs, settings(jobs=jobs, memory=memory, cache=kept))
+    catalog = _catalog(logdirs, effort.settings())
     app = _app(catalog, host, allowed)
     listening = _listening(host, port)
     address = _address(host, int(listening.getsockname()[1]))

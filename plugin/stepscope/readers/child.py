@@ -124,15 +124,10 @@ def _serve(order: Order, parent: _Parent) -> bool:
 
 def _failed(order: Order, error: Exception) -> Failed:
     path = order.file.path
-    if order.memory_bytes is not None and _is_for_memory(error):
+    if order.memory_bytes is not None and need.is_for_memory(error):
         return Failed(problem=need.beyond_share(path, order.memory_bytes), is_memory=True)
     problem = unforeseen(path, error)
     if isinstance(error, UnreadableError):
         return Failed(problem=problem, is_memory=False)
     log.warning("reading %s failed: %s", shown(path), in_one_line(error, path))
     return Failed(problem=problem, is_memory=False, traceback="".join(format_exception(error)))
-
-
-def _is_for_memory(error: Exception) -> bool:
-    """A thread that finds no room for its stack says so in other words."""
-    return isinstance(error, MemoryError) or str(error) == "can't start new thread"

@@ -1,6 +1,7 @@
 """Many files for one who waits for all of them: the command line, a script."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from queue import SimpleQueue
 
 from stepscope.errors import UnreadableError, unforeseen
@@ -9,12 +10,17 @@ from stepscope.readers.pool import Reader
 from stepscope.readers.threads import DaemonThreads
 
 Outcome = Answer | UnreadableError
-Watch = Callable[[Order], Tell]
-"""Called when the reading of a file begins; what it returns is told how far that has come."""
+Watch = Callable[[Order], AbstractContextManager[Tell]]
+"""Entered when the reading of a file begins, told how far that is, and left when it is over."""
+
+
+def unwatched(_: Order) -> AbstractContextManager[Tell]:
+    """Nobody looks on."""
+    return nullcontext(lambda _: None)
 
 
 def read_all(
-    orders: Sequence[Order], reader: Reader, *, jobs: int, watch: Watch
+    orders: Sequence[Order], reader: Reader, *, jobs: int, watch: Watch = unwatched
 ) -> tuple[Outcome, ...]:
     """Carry out every order, `jobs` at once; return what each gave, in the orders' order."""
     outcomes: SimpleQueue[tuple[int, Outcome]] = SimpleQueue()
@@ -33,6 +39,7 @@ def read_all(
 
 def _outcome(order: Order, reader: Reader, watch: Watch) -> Outcome:
     try:
-        return reader.read(order, watch(order), Stop())
+        with watch(order) as tell:
+            return reader.read(order, tell, Stop())
     except Exception as error:  # whatever is wrong with one file, the others go on
         return unforeseen(order.file.path, error)

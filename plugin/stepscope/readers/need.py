@@ -67,6 +67,11 @@ def beyond_share(path: str, limit_bytes: int) -> UnreadableError:
     return UnreadableError(path, message, more_memory(2 * limit_bytes))
 
 
+def is_for_memory(error: Exception) -> bool:
+    """Tell whether memory was not enough; a thread without room for its stack says it otherwise."""
+    return isinstance(error, MemoryError) or str(error) == "can't start new thread"
+
+
 def more_memory(bytes_: int) -> str:
     """Return what to do where a file needs more memory."""
     size = f"{-(-bytes_ // 2**30)}G"

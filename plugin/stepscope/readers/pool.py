@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
-from stepscope import addresses, storage
+from stepscope import addresses, machine, storage
 from stepscope.errors import StepscopeError, UnreadableError
 from stepscope.readers import need
 from stepscope.readers.messages import Done, Failed, Logged
@@ -78,11 +78,27 @@ def read_here(order: Order, tell: Tell, stop: Stop) -> Answer:
 
 
 class Here:
-    """Reads every file in this process."""
+    """Reads every file in this process, on the caller's thread."""
+
+    def __init__(self, memory_bytes: int | None = None) -> None:
+        """`memory_bytes` is how much more this process may take, whatever else it does."""
+        self._memory_bytes = memory_bytes
 
     def read(self, order: Order, tell: Tell, stop: Stop) -> Answer:
-        """Carry out an order, on the caller's thread."""
-        return read_here(replace(order, stamp=_stamp(order)), tell, stop)
+        """Carry out an order.
+
+        Raises:
+            CancelledError: the reading was ended.
+            UnreadableError: the file cannot be used, or needs more memory than there may be.
+        """
+        order = replace(order, stamp=_stamp(order))
+        try:
+            with machine.data_limit(self._memory_bytes):
+                return read_here(order, tell, stop)
+        except Exception as error:
+            if self._memory_bytes is None or not need.is_for_memory(error):
+                raise
+        raise need.beyond_share(order.file.path, self._memory_bytes)
 
 
 class Readers:
