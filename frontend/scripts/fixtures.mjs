@@ -1,6 +1,8 @@
 /**
- * Writes the views' fixtures from real answers, so that they cannot drift from the API:
- * `stepscope serve sample_logs --port 6007 &`, then `npm run fixtures -- http://127.0.0.1:6007`.
+ * Writes the views' fixtures from real answers, so that they cannot drift from the API. The samples
+ * hold no damage, so that is made: in a folder with links to what lies in `sample_logs`,
+ * `cd tests && python -m browser.damaged FOLDER`, then `stepscope serve FOLDER --port 6007 &`, then
+ * `npm run fixtures -- http://127.0.0.1:6007`.
  */
 import { writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -13,6 +15,8 @@ if (!base) {
 }
 /** A run with findings, steps, a device and kernels: every part of every view has something to show. */
 const runName = process.argv[3] ?? 'synthetic_dataloader/fault';
+/** A run with damage, gaps and something to record next time. */
+const damagedName = process.argv[4] ?? 'damaged';
 const WAIT_MS = 500;
 const MOST_WAITS = 240;
 
@@ -39,12 +43,20 @@ function write(path, value) {
 }
 
 const runs = await readRuns();
-const run = runs.runs.find((each) => each.name === runName);
-if (!run) throw new Error(`There is no run ${runName}; there are ${runs.runs.map((r) => r.name)}`);
+
+function named(name) {
+  const found = runs.runs.find((each) => each.name === name);
+  if (found) return found;
+  throw new Error(`There is no run ${name}; there are ${runs.runs.map((each) => each.name)}`);
+}
+
+const run = named(runName);
 const { trace } = run.workers[0].spans[0];
 
-write('tests/fixtures/runs.json', runs);
+// Where it was served from is nobody's business.
+write('tests/fixtures/runs.json', { ...runs, logdir: 'sample_logs' });
 write('src/views/advice/fixture.json', await answer(`runs/${run.id}/advice`));
 for (const view of ['overview', 'operators', 'kernels']) {
   write(`src/views/${view}/fixture.json`, await answer(`traces/${trace}/${view}`));
 }
+write('src/views/health/fixture.json', await answer(`runs/${named(damagedName).id}/advice`));

@@ -2,10 +2,11 @@ import { screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { renderInPage } from '../tests/render';
-import { outcome, runReport } from '../tests/samples';
-import { noRuns, readingRun, unreadableRun } from '../tests/states';
+import { health, outcome, runReport } from '../tests/samples';
+import { cancelledRun, noRuns, readingRun, spanOf, unreadableRun } from '../tests/states';
 import type { RunState, Runs } from './api/types.gen';
 import { App } from './app';
+import { views } from './views';
 
 const readyRun: RunState = {
   id: 'done',
@@ -16,14 +17,9 @@ const readyRun: RunState = {
     {
       name: 'worker0',
       rank: 0,
-      spans: ['1', '2'].map((label) => ({
-        trace: `t${label}`,
-        label,
-        file: `worker0.${label}.pt.trace.json`,
-        state: 'ready',
-        progress: null,
-        problem: null,
-      })),
+      spans: ['1', '2'].map((label) =>
+        spanOf({ trace: `t${label}`, label, file: `worker0.${label}.pt.trace.json` }),
+      ),
     },
   ],
 };
@@ -80,7 +76,65 @@ describe('runs', () => {
     expect(await screen.findByRole('heading', { name: 'Reading llama_fsdp' })).toBeTruthy();
     expect(screen.getAllByText('2,345,678 events')).toHaveLength(2);
     expect(screen.getAllByText('123 MB of 516 MB')).toHaveLength(2);
-    expect(screen.getAllByText('waiting').length).toBeGreaterThanOrEqual(2);
+    expect(screen.getByText('number 2 in the queue')).toBeTruthy();
+    expect(screen.getByText('Reading files: 4 or fewer are left').role).toBe('status');
+  });
+
+  it('show each file that is ready while others are read', async () => {
+    const [ready] = readyRun.workers;
+    if (!ready) throw new Error('the run has a worker');
+    serve({ ...readyRun, state: 'reading', workers: [ready, ...readingRun.workers.slice(1)] });
+    answers['runs/done/advice'] = runReport([outcome({ title: 'A finding' })]);
+    const { store } = renderInPage(<App />);
+    expect(await screen.findByRole('button', { name: /A finding/ })).toBeTruthy();
+    expect(screen.getByText('3 files')).toBeTruthy();
+    store.write({ ...store.current(), run: 'done', worker: 'rank2' }, 'push');
+    expect(await screen.findByRole('heading', { name: 'Reading resnet50' })).toBeTruthy();
+    await userEvent.click(screen.getByRole('link', { name: 'show worker0, span 1' }));
+    expect(await screen.findByRole('button', { name: /A finding/ })).toBeTruthy();
+  });
+
+  it('that were cancelled say so in every view, and are read when that is asked for', async () => {
+    serve(cancelledRun);
+    const { store } = renderInPage(<App />);
+    const heading = { name: 'The reading of stopped was cancelled' };
+    for (const { id } of views) {
+      store.write({ ...store.current(), view: id }, 'push');
+      expect(await screen.findByRole('heading', heading)).toBeTruthy();
+    }
+    answers['runs/stopped/read'] = { ...noRuns, loading: true, runs: [readingRun] };
+    await userEvent.click(screen.getByRole('button', { name: /^Read all 2 again/ }));
+    expect(await screen.findByRole('heading', { name: 'Reading llama_fsdp' })).toBeTruthy();
+  });
+
+  it('that cannot be read may be asked for again', async () => {
+    serve(unreadableRun);
+    renderInPage(<App />);
+    answers['traces/broken-0/read'] = { ...noRuns, runs: [readingRun] };
+    await userEvent.click(await screen.findByRole('button', { name: /^Read again/ }));
+    expect(await screen.findByRole('heading', { name: 'Reading llama_fsdp' })).toBeTruthy();
+  });
+
+  it('are listed by the numbers in their names', async () => {
+    serve(...['run_10', 'run_2', 'run_1'].map((name) => ({ ...readyRun, id: name, name })));
+    renderInPage(<App />);
+    await userEvent.click(await screen.findByRole('button', { name: /^Run/ }));
+    expect(screen.getAllByRole('option').map((option) => option.textContent)).toEqual([
+      'readyrun_1synthetic',
+      'readyrun_2synthetic',
+      'readyrun_10synthetic',
+    ]);
+  });
+
+  it('are cancelled from every view', async () => {
+    serve(readyRun, readingRun);
+    answers['runs/done/advice'] = runReport([]);
+    renderInPage(<App />, { run: 'done' });
+    await userEvent.click(await screen.findByTitle('What is being read, and how to cancel it'));
+    answers['runs/llama_fsdp/cancel'] = { ...noRuns, runs: [readyRun, cancelledRun] };
+    await userEvent.click(screen.getByRole('button', { name: 'Cancel llama_fsdp' }));
+    expect(await screen.findByText('2 files are ready, 2 cancelled')).toBeTruthy();
+    expect(screen.queryByTitle('What is being read, and how to cancel it')).toBeNull();
   });
 
   it('say what could not be read and what to do, and others are not affected', async () => {
@@ -114,6 +168,43 @@ describe('runs', () => {
     await userEvent.click(screen.getByRole('button', { name: /^Span/ }));
     await userEvent.keyboard('{ArrowDown}{Enter}');
     expect(store.current()).toMatchObject({ run: 'f', worker: 'worker0', span: '2' });
+  });
+});
+
+describe('damage', () => {
+  const [worker] = readyRun.workers;
+  const damaged: RunState = {
+    ...readyRun,
+    workers: [{ name: 'worker0', rank: 0, spans: [spanOf({ damage: 'warning' })] }],
+  };
+  const item = health({
+    message: 'the file ends in the middle',
+    effect: 'low',
+    affects: ['operators', 'verdict'],
+  });
+
+  it('is marked in the rail and in the lists, and leads to what was found', async () => {
+    serve(damaged, { ...readyRun, id: 'whole', name: 'whole', workers: worker ? [worker] : [] });
+    answers['runs/done/advice'] = runReport([], { health: [item] });
+    const { store } = renderInPage(<App />, { run: 'done' });
+    const rail = await screen.findByRole('navigation', { name: 'Views' });
+    await userEvent.click(within(rail).getByRole('link', { name: 'Health something was found' }));
+    expect(store.current().view).toBe('health');
+    expect(await screen.findByText('The file ends in the middle.')).toBeTruthy();
+    await userEvent.click(screen.getByRole('button', { name: /^Run/ }));
+    const options = screen.getAllByRole('option').map((option) => option.textContent);
+    expect(options).toEqual(['readyresnet50damagedsynthetic', 'readywholesynthetic']);
+  });
+
+  it('is said above the figures that rest on it, and nowhere else', async () => {
+    serve(damaged);
+    answers['runs/done/advice'] = runReport([], { health: [item] });
+    const { store } = renderInPage(<App />, { view: 'operators' });
+    const caution = await screen.findByRole('complementary', { name: 'Caution' });
+    expect(caution.textContent).toBe('Doubtful. The file ends in the middle. Health of this file');
+    store.write({ ...store.current(), view: 'kernels' }, 'push');
+    await screen.findByRole('alert');
+    expect(screen.queryByRole('complementary', { name: 'Caution' })).toBeNull();
   });
 });
 

@@ -27,7 +27,7 @@ function Frame({ runs }: { readonly runs: Runs }): ReactNode {
   return (
     <div className="shell">
       <TopBar runs={runs} selection={selection} />
-      <Rail />
+      <Rail selection={selection} />
       <main id="main" className="main" tabIndex={-1}>
         <div className="notices">
           <Problems problems={problemsOf(runs)} />

@@ -2,20 +2,29 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Connect, Plugin } from 'vite';
-import type { Runs } from '../src/api/types.gen.ts';
-import { readingRun, unreadableRun } from './states.ts';
+import type { RunReport, Runs } from '../src/api/types.gen.ts';
+import { cancelledRun, readingRun, unreadableRun } from './states.ts';
 
 const CONTENT_POLICY =
   "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; object-src 'none'";
 
 const read = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8');
 
+const runs = JSON.parse(read('fixtures/runs.json')) as Runs;
+const damaged = JSON.parse(read('../src/views/health/fixture.json')) as RunReport;
+
+function adviceOn(run: string): string {
+  const isDamaged = runs.runs.some(({ id, name }) => id === run && name === damaged.name);
+  return read(`../src/views/${isDamaged ? 'health' : 'advice'}/fixture.json`);
+}
+
 function bodyOf(path: string): string | null {
-  if (path === 'runs') {
-    const runs = JSON.parse(read('fixtures/runs.json')) as Runs;
-    return JSON.stringify({ ...runs, runs: [...runs.runs, readingRun, unreadableRun] });
+  if (path === 'runs' || /\/(cancel|read)$/.test(path)) {
+    const states = [readingRun, cancelledRun, unreadableRun];
+    return JSON.stringify({ ...runs, runs: [...runs.runs, ...states] });
   }
-  if (/^runs\/[^/]+\/advice$/.test(path)) return read('../src/views/advice/fixture.json');
+  const run = /^runs\/([^/]+)\/advice$/.exec(path)?.[1];
+  if (run !== undefined) return adviceOn(run);
   const view = /^traces\/[^/]+\/(overview|operators|kernels)$/.exec(path)?.[1];
   return view ? read(`../src/views/${view}/fixture.json`) : null;
 }

@@ -1,5 +1,5 @@
 /** Outcomes for tests, as the API sends them. */
-import type { Outcome, RunReport, WorkerReport } from '../src/api/types.gen';
+import type { HealthItem, Outcome, RunReport, WorkerReport } from '../src/api/types.gen';
 
 export function outcome(patch: Partial<Outcome>): Outcome {
   return {
@@ -22,6 +22,25 @@ export function outcome(patch: Partial<Outcome>): Outcome {
     remedy: null,
     links: [],
     doubts: [],
+    ...patch,
+  };
+}
+
+/** Damage that was repaired, unless something else is said. */
+export function health(patch: Partial<HealthItem> = {}): HealthItem {
+  return {
+    kind: 'invalid-escape',
+    severity: 'info',
+    count: 1,
+    message: 'a backslash begins no escape that JSON knows',
+    remedy: '',
+    nature: 'damage',
+    of_count: null,
+    action: '',
+    lost_bytes: 0,
+    examples: [],
+    effect: 'none',
+    affects: [],
     ...patch,
   };
 }

@@ -1,4 +1,4 @@
-/** Runs in the states that sample logs do not have: being read, unreadable, empty. */
+/** Runs in the states that sample logs do not have: being read, cancelled, unreadable, empty. */
 import type { Problem, RunState, Runs, Span } from '../src/api/types.gen';
 
 const EMPTY_FILE: Problem = {
@@ -7,50 +7,73 @@ const EMPTY_FILE: Problem = {
   remedy: 'Record it again; the disk may have been full.',
 };
 
-function span(rank: number): Span {
-  const isReading = rank < 2;
+/** One file, ready unless something else is said. */
+export function spanOf(patch: Partial<Span> = {}): Span {
   return {
-    trace: `reading-${rank}`,
+    trace: 't1',
     label: '1',
-    file: `rank${rank}.1700000000000.pt.trace.json.gz`,
-    state: isReading ? 'reading' : 'queued',
-    progress: isReading
-      ? { phase: 'events', bytes_done: 123_456_789, bytes_total: 516_000_000, events: 2_345_678 }
-      : null,
+    file: 'worker0.1.pt.trace.json',
+    state: 'ready',
+    progress: null,
     problem: null,
+    place: null,
+    file_bytes: 1_000_000,
+    events: patch.state === undefined || patch.state === 'ready' ? 1200 : null,
+    damage: null,
+    ...patch,
   };
 }
 
-export const readingRun: RunState = {
-  id: 'reading',
-  name: 'llama_fsdp',
-  synthetic: false,
-  state: 'reading',
-  workers: [0, 1, 2, 3].map((rank) => ({ name: `rank${rank}`, rank, spans: [span(rank)] })),
-};
-
-export const unreadableRun: RunState = {
-  id: 'broken',
-  name: 'broken',
-  synthetic: false,
-  state: 'unreadable',
-  workers: [
-    {
-      name: 'worker0',
-      rank: null,
-      spans: [
-        {
-          trace: 'broken-0',
-          label: '1',
-          file: 'worker0.1.pt.trace.json',
-          state: 'unreadable',
-          progress: null,
-          problem: EMPTY_FILE,
-        },
-      ],
+/** A file that is being read: 123 MB of 516 MB after 3 s, unless something else is said. */
+export function readingSpan(patch: Partial<Span> = {}): Span {
+  return spanOf({
+    state: 'reading',
+    file_bytes: 516_000_000,
+    progress: {
+      phase: 'reading',
+      bytes_done: 123_456_789,
+      bytes_total: 516_000_000,
+      events: 2_345_678,
+      elapsed_ns: 3_000_000_000,
+      left_ns: 9_500_000_000,
     },
-  ],
-};
+    ...patch,
+  });
+}
+
+export const queuedSpan = (place: number, patch: Partial<Span> = {}): Span =>
+  spanOf({ state: 'queued', place, file_bytes: 516_000_000, ...patch });
+
+export const cancelledSpan = (patch: Partial<Span> = {}): Span =>
+  spanOf({ state: 'cancelled', file_bytes: 516_000_000, ...patch });
+
+/** A run of one worker a file. */
+export function runOf(name: string, state: RunState['state'], spans: readonly Span[]): RunState {
+  const workers = spans.map((span, rank) => ({ name: `rank${rank}`, rank, spans: [span] }));
+  return { id: name, name, synthetic: false, state, workers };
+}
+
+const of = (rank: number): Partial<Span> => ({
+  trace: `reading-${rank}`,
+  file: `rank${rank}.1700000000000.pt.trace.json.gz`,
+});
+
+/** Two files are read, two wait. */
+export const readingRun: RunState = runOf('llama_fsdp', 'reading', [
+  readingSpan(of(0)),
+  readingSpan(of(1)),
+  queuedSpan(1, of(2)),
+  queuedSpan(2, of(3)),
+]);
+
+export const cancelledRun: RunState = runOf('stopped', 'cancelled', [
+  cancelledSpan({ trace: 'stopped-0' }),
+  cancelledSpan({ trace: 'stopped-1' }),
+]);
+
+export const unreadableRun: RunState = runOf('broken', 'unreadable', [
+  spanOf({ trace: 'broken-0', state: 'unreadable', problem: EMPTY_FILE, file_bytes: 0 }),
+]);
 
 export const noRuns: Runs = {
   schema: 1,

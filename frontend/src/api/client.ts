@@ -35,22 +35,38 @@ async function refusal(response: Response): Promise<RequestError> {
   );
 }
 
-async function ask<T>(path: string, signal: AbortSignal): Promise<T> {
+async function request<T>(path: string, options: RequestInit): Promise<T> {
   const url = new URL(`api/${path}`, document.baseURI);
   let response: Response;
   try {
-    response = await fetch(url, { signal, headers: { Accept: 'application/json' } });
+    response = await fetch(url, options);
   } catch (error) {
-    if (signal.aborted) throw error;
+    if (options.signal?.aborted) throw error;
     throw new RequestError(0, 'unreachable', 'The server does not answer.', UNREACHABLE_HINT);
   }
   if (!response.ok) throw await refusal(response);
   return (await response.json()) as T;
 }
 
+const ACCEPT = { Accept: 'application/json' };
+
+const ask = <T>(path: string, signal: AbortSignal): Promise<T> =>
+  request(path, { signal, headers: ACCEPT });
+
+/** What changes something carries a header that no page of another origin can send. */
+const tell = <T>(path: string): Promise<T> =>
+  request(path, { method: 'POST', headers: { ...ACCEPT, 'X-Stepscope': 'page' } });
+
 const id = encodeURIComponent;
 
 export type TableName = 'operators' | 'kernels';
+
+/** What is to be done about the reading of one file, or of all files of a run. */
+export interface Change {
+  readonly what: 'cancel' | 'read';
+  readonly of: 'traces' | 'runs';
+  readonly id: string;
+}
 
 export const api = {
   runs: (signal: AbortSignal): Promise<Runs> => ask('runs', signal),
@@ -65,4 +81,5 @@ export const api = {
     signal: AbortSignal,
   ): Promise<Table> =>
     ask(`traces/${id(trace)}/${name}${group === null ? '' : `?group=${id(group)}`}`, signal),
+  change: ({ what, of, id: which }: Change): Promise<Runs> => tell(`${of}/${id(which)}/${what}`),
 };

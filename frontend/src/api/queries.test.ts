@@ -16,8 +16,8 @@ const runs = (patch: Partial<Runs>): Runs => ({
 
 describe('asking for the runs again', () => {
   it('is quick while files are read, slow when quiet, and stops out of sight', () => {
-    expect(pollInterval(runs({ loading: true }), true)).toBe(2000);
-    expect(pollInterval(runs({ scanning: true }), true)).toBe(2000);
+    expect(pollInterval(runs({ loading: true }), true)).toBe(1000);
+    expect(pollInterval(runs({ scanning: true }), true)).toBe(1000);
     expect(pollInterval(runs({}), true)).toBe(10_000);
     expect(pollInterval(runs({ loading: true }), false)).toBe(false);
   });
@@ -52,6 +52,16 @@ describe('the client', () => {
     expect(String(asked.mock.calls[0]?.[0])).toBe(
       `${page}api/traces/a%2F..%2Fb/kernels?group=launch`,
     );
+  });
+
+  it('changes what is read by a post with the page’s own header', async () => {
+    const asked = vi.fn(async (_url: URL, _options: RequestInit) => new Response('{}'));
+    vi.stubGlobal('fetch', asked);
+    await api.change({ what: 'cancel', of: 'runs', id: 'a b' });
+    const [url, options] = asked.mock.calls[0] ?? [];
+    expect(String(url)).toBe(`${new URL('.', document.baseURI).href}api/runs/a%20b/cancel`);
+    expect(options?.method).toBe('POST');
+    expect(new Headers(options?.headers).has('X-Stepscope')).toBe(true);
   });
 
   it('hands the server’s words to the user', async () => {

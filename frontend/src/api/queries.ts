@@ -1,9 +1,18 @@
 /** The API's answers as queries: cached, shared between views, cancelled when no longer wanted. */
-import { keepPreviousData, type UseQueryResult, useQuery } from '@tanstack/react-query';
-import { api, RequestError, type TableName } from './client';
+import {
+  keepPreviousData,
+  type UseMutationResult,
+  type UseQueryResult,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query';
+import { inOrder } from '../core/natural';
+import { spansOf } from '../core/progress';
+import { api, type Change, RequestError, type TableName } from './client';
 import type { Overview, RunReport, RunState, Runs, Table } from './types.gen';
 
-const WHILE_LOADING_MS = 2000;
+const WHILE_LOADING_MS = 1000;
 const WHEN_QUIET_MS = 10_000;
 
 /** How long until the runs are asked for again; false while nobody can see the page. */
@@ -23,19 +32,40 @@ export function useRuns(isVisible: boolean): UseQueryResult<Runs> {
   return useQuery({
     queryKey: ['runs'],
     queryFn: ({ signal }) => api.runs(signal),
+    select: inOrder,
     refetchInterval: (query) => pollInterval(query.state.data, isVisible),
     refetchOnWindowFocus: true,
   });
 }
 
-/** Changes when another of the run's files can be read, so that the advice is asked for anew. */
+/** Cancels the reading of files, or asks for it again; the answer is how things stand then. */
+export function useChange(): UseMutationResult<Runs, Error, Change> {
+  const client = useQueryClient();
+  return useMutation({
+    networkMode: 'always',
+    mutationFn: (change: Change) => api.change(change),
+    onSuccess: async (runs) => {
+      // An answer that is on its way may be from before.
+      await client.cancelQueries({ queryKey: ['runs'] });
+      client.setQueryData(['runs'], runs);
+    },
+  });
+}
+
+/** Changes with the files that can be shown, and with them, so that the advice is asked for anew. */
 const readiness = (run: RunState): string =>
-  run.workers.map((worker) => worker.spans.map((span) => span.trace + span.state).join()).join(';');
+  spansOf(run)
+    .filter((span) => span.state === 'ready')
+    .map(({ trace, file_bytes, events }) => `${trace} ${file_bytes} ${events}`)
+    .join();
 
 export function useAdvice(run: RunState): UseQueryResult<RunReport> {
   return useQuery({
     queryKey: ['advice', run.id, readiness(run)],
     queryFn: ({ signal }) => api.advice(run.id, signal),
+    // Until the advice on one more file is there, that on the others stays.
+    placeholderData: (previous, query) =>
+      query?.queryKey[1] === run.id ? keepPreviousData(previous) : undefined,
   });
 }
 

@@ -51,7 +51,7 @@ export interface RunState {
 id: string
 name: string
 synthetic: boolean
-state: ("queued" | "reading" | "ready" | "unreadable")
+state: ("cancelled" | "queued" | "reading" | "ready" | "unreadable")
 workers: Worker[]
 }
 /**
@@ -69,18 +69,24 @@ export interface Span {
 trace: string
 label: string
 file: string
-state: ("queued" | "reading" | "ready" | "unreadable")
+state: ("cancelled" | "queued" | "reading" | "ready" | "unreadable")
 progress: (Progress | null)
 problem: (Problem | null)
+place: (number | null)
+file_bytes: number
+events: (number | null)
+damage: (("critical" | "info" | "warning") | null)
 }
 /**
  * How far the reading of one file has come.
  */
 export interface Progress {
-phase: string
+phase: ("advising" | "analysing" | "reading" | "waiting")
 bytes_done: number
 bytes_total: number
 events: number
+elapsed_ns: number
+left_ns: (number | null)
 }
 /**
  * A file or folder that could not be read, and what to do about it.

@@ -8,7 +8,7 @@ interface Props {
   readonly value: number | null;
   /** In place of the share: `14.2 GB`. */
   readonly text?: string | undefined;
-  /** Why there is no value, and what would record it. */
+  /** Why there is no value, and what would record it; or why the value is doubtful. */
   readonly note?: string | undefined;
 }
 
@@ -29,6 +29,7 @@ export function Bullet({ label, help, value, text, note }: Props): ReactNode {
             <span className="bullet-fill" style={{ width: `${Math.min(1, value) * 100}%` }} />
           </span>
           <span className="bullet-value">{text ?? share(value)}</span>
+          {note && <span className="bullet-note bullet-doubt">{note}</span>}
         </>
       )}
     </div>

@@ -2,6 +2,17 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import * as format from './format';
 
+it.each([
+  [0, '1 s'],
+  [11_200_000_000, '12 s'],
+  [59_400_000_000, '1 min'],
+  [95_000_000_000, '2 min'],
+  [3_541_000_000_000, '1 h 00 min'],
+  [7_500_000_000_000, '2 h 05 min'],
+])('a guess of %d ns reads %s', (ns, text) => {
+  expect(format.roughly(ns)).toBe(text);
+});
+
 describe('durations', () => {
   it.each([
     [0, '0 ns'],

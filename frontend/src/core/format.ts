@@ -79,6 +79,15 @@ export function tick(ns: number): string {
 export const instant = (ns: number): string =>
   `${(ns / 1e6).toLocaleString('en-US', { minimumFractionDigits: 3, maximumFractionDigits: 3 })} ms`;
 
+/** A time that is only guessed, rounded up: `12 s`, `3 min`, `2 h 05 min`. */
+export function roughly(ns: number): string {
+  const seconds = Math.max(1, Math.ceil(ns / 1e9));
+  const minutes = Math.ceil(seconds / 60);
+  if (seconds < 60) return `${seconds} s`;
+  if (minutes < 60) return `${minutes} min`;
+  return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} min`;
+}
+
 export const bytes = (value: number): string => scaled(value, BYTES);
 export const rate = (value: number): string => scaled(value, RATE);
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { sentence } from './sentence';
+import { isCode, sentence } from './sentence';
 
 it.each([
   ['no device event was recorded', 'No device event was recorded.'],
@@ -8,4 +8,14 @@ it.each([
   ['', ''],
 ])('%s', (text, written) => {
   expect(sentence(text)).toBe(written);
+});
+
+it.each([
+  ['torch.profiler.profile(..., with_stack=True)', true],
+  ['for batch in DataLoader(...):  # iterate inside the profiled loop', true],
+  ['Call prof.step() at the end of each iteration', false],
+  ['Begin together (torch.distributed.barrier()).', false],
+  ['', false],
+])('%s is code: %s', (text, expected) => {
+  expect(isCode(text)).toBe(expected);
 });

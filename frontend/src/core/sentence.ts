@@ -1,3 +1,7 @@
+/** True for a line of code, as against a sentence. */
+export const isCode = (text: string): boolean =>
+  /[()=]/.test(text) && !/[.!?]$/.test(text.trim()) && !/^[A-Z][a-z]+ /.test(text);
+
 /** A fragment as a sentence: a capital to begin with, a stop at the end. */
 export function sentence(text: string): string {
   const trimmed = text.trim();

@@ -1,16 +1,17 @@
 import { type ReactNode, Suspense } from 'react';
-import type { Problem, Runs } from '../api/types.gen';
+import type { Problem, Runs, Span } from '../api/types.gen';
 import { sentence } from '../core/sentence';
 import { useNavigation } from '../state/navigation';
 import type { Selected, Selection } from '../state/selection';
 import { views } from '../views';
-import type { View } from '../views/view';
 import { Empty } from '../widgets/empty';
 import { ErrorBoundary } from '../widgets/failure';
 import { Goto } from '../widgets/goto';
 import { Skeleton } from '../widgets/loaded';
 import { Reading } from '../widgets/reading';
+import { ChangeButton } from '../widgets/reading/change_button';
 import { RecordHint } from '../widgets/record_hint';
+import { Caution } from './caution';
 
 interface Props {
   readonly runs: Runs;
@@ -56,15 +57,10 @@ function UnknownRun({ name }: { readonly name: string }): ReactNode {
   );
 }
 
-function Unreadable({
-  problem,
-  name,
-}: {
-  readonly problem: Problem | null;
-  readonly name: string;
-}): ReactNode {
+function Unreadable({ span }: { readonly span: Span }): ReactNode {
+  const { problem, file } = span;
   return (
-    <Empty icon="critical" tone="bad" title={`${name} could not be read`}>
+    <Empty icon="critical" tone="bad" title={`${file} could not be read`}>
       {problem && (
         <>
           <p>
@@ -74,17 +70,18 @@ function Unreadable({
           <p>{sentence(problem.remedy)}</p>
         </>
       )}
+      <ChangeButton change={{ what: 'read', of: 'traces', id: span.trace }} about={file}>
+        Read again
+      </ChangeButton>
     </Empty>
   );
 }
 
-/** What stands in for the view while its files are not there. */
-function obstacle(view: View, { run, span }: Selection): ReactNode | null {
-  const state = view.needs === 'run' ? run.state : span.state;
-  if (state === 'ready') return null;
-  if (state !== 'unreadable') return <Reading run={run} />;
-  const name = view.needs === 'run' ? run.name : span.file;
-  return <Unreadable problem={span.problem} name={name} />;
+/** What stands in for the view while its file is not there; the run's other files do not matter. */
+function obstacle({ run, span }: Selection): ReactNode | null {
+  if (span.state === 'ready') return null;
+  if (span.state === 'unreadable') return <Unreadable span={span} />;
+  return <Reading run={run} trace={span.trace} />;
 }
 
 function ViewPage({ selection }: { readonly selection: Selection }): ReactNode {
@@ -99,7 +96,7 @@ function ViewPage({ selection }: { readonly selection: Selection }): ReactNode {
       </Empty>
     );
   }
-  const instead = obstacle(view, selection);
+  const instead = obstacle(selection);
   if (instead) return <div className="page">{instead}</div>;
   const { Page } = view;
   return (
@@ -107,6 +104,7 @@ function ViewPage({ selection }: { readonly selection: Selection }): ReactNode {
       <h1 className="visually-hidden">
         {view.title} of {selection.run.name}, {selection.worker.name}, span {selection.span.label}
       </h1>
+      <Caution selection={selection} restsOn={view.restsOn} />
       <Suspense fallback={<Skeleton />}>
         <Page selection={selection} />
       </Suspense>

@@ -1,5 +1,6 @@
 import { type ReactNode, useCallback, useState, useSyncExternalStore } from 'react';
-import type { Runs, Worker } from '../api/types.gen';
+import type { Runs, Span, Worker } from '../api/types.gen';
+import { announcement, spansOf } from '../core/progress';
 import { themeStore } from '../host/theme';
 import { useNavigation } from '../state/navigation';
 import type { Selection } from '../state/selection';
@@ -9,17 +10,25 @@ import { Help } from '../widgets/help';
 import { Icon } from '../widgets/icon';
 import { type Choice, Picker } from '../widgets/picker';
 import { useKeys } from './keys';
+import { ReadingNote } from './reading_note';
 
 interface Props {
   readonly runs: Runs;
   readonly selection: Selection | null;
 }
 
+const SEVERITIES = ['critical', 'warning', 'info'] as const;
+
+/** The worst damage that was found in any of some files. */
+const worstDamage = (spans: readonly Span[]): Span['damage'] =>
+  SEVERITIES.find((severity) => spans.some((span) => span.damage === severity)) ?? null;
+
 function runChoices(runs: Runs): Choice[] {
   return runs.runs.map((run) => ({
     key: run.id,
     label: run.name,
     state: run.state,
+    damage: worstDamage(spansOf(run)),
     note: run.synthetic ? 'synthetic' : undefined,
   }));
 }
@@ -31,6 +40,7 @@ function workerChoice(worker: Worker): Choice {
     label: worker.name,
     note: worker.rank === null ? undefined : `rank ${worker.rank}`,
     state: isAlone ? worker.spans[0]?.state : undefined,
+    damage: worstDamage(worker.spans),
   };
 }
 
@@ -43,10 +53,11 @@ function Pickers({
 }): ReactNode {
   const { go } = useNavigation();
   const { run, worker, span } = selection;
-  const spans = worker.spans.map(({ label, state, file }) => ({
+  const spans = worker.spans.map(({ label, state, file, damage }) => ({
     key: label,
     label,
     state,
+    damage,
     note: file,
   }));
   return (
@@ -120,11 +131,10 @@ export function TopBar({ runs, selection }: Props): ReactNode {
       </span>
       {selection && <Pickers runs={runs} selection={selection} />}
       <span className="space" />
-      {runs.loading && (
-        <span className="loading-note" role="status">
-          <span className="dot dot-reading" /> reading files
-        </span>
-      )}
+      <span className="visually-hidden" role="status">
+        {announcement(runs)}
+      </span>
+      <ReadingNote runs={runs} />
       {named && <Copy text={() => href(named)} label="Copy link" icon="link" quiet />}
       <ThemeToggle />
       <button

@@ -1,18 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import { spanOf } from '../../tests/states';
 import type { RunState, Runs, Span } from '../api/types.gen';
 import { HOME } from './location';
 import { select } from './selection';
 
 type State = Span['state'];
 
-const span = (label: string, state: State): Span => ({
-  trace: `trace-${label}`,
-  label,
-  file: `${label}.pt.trace.json`,
-  state,
-  progress: null,
-  problem: null,
-});
+const span = (label: string, state: State): Span =>
+  spanOf({ trace: `trace-${label}`, label, file: `${label}.pt.trace.json`, state });
 const run = (name: string, state: State, spans: Record<string, Span[]>): RunState => ({
   id: `id-${name}`,
   name,
@@ -87,6 +82,15 @@ describe('the latest run', () => {
     expect(shown('id-new', newer, ...three)).toBe('new');
     expect(shown('id-broken', newer, ...three)).toBe('newer');
     expect(shown('id-gone', newer, ...three)).toBe('newer');
+  });
+
+  it('is not one whose reading was cancelled, but where nothing else can be shown', () => {
+    const stopped = timed('stopped', 'cancelled', '1700000005000000000');
+    expect(shown(null, stopped, ...three)).toBe('new');
+    expect(shown('id-stopped', stopped, ...three)).toBe('stopped');
+    expect(shown(null, timed('broken', 'unreadable', '1700000009000000000'), stopped)).toBe(
+      'stopped',
+    );
   });
 
   it('is the first where all are broken', () => {

@@ -14,7 +14,7 @@ export type Selected =
   | { readonly kind: 'unknown-run'; readonly name: string }
   | { readonly kind: 'empty' };
 
-const ORDER = { ready: 0, reading: 1, queued: 2, unreadable: 3 } as const;
+const ORDER = { ready: 0, reading: 1, queued: 2, cancelled: 3, unreadable: 4 } as const;
 
 function mostReady<T extends { state: keyof typeof ORDER }>(items: readonly T[]): T | undefined {
   return items.reduce<T | undefined>(
@@ -30,10 +30,10 @@ const latestOf = (run: RunState): string =>
 
 /** The run that was just made: the latest by its files' names; of equals the first that is ready. */
 function latestRun(runs: readonly RunState[]): RunState | undefined {
-  const readable = runs.filter((run) => run.state !== 'unreadable');
+  const readable = runs.filter(({ state }) => state !== 'unreadable' && state !== 'cancelled');
   const times = new Map(readable.map((run) => [run, latestOf(run)]));
   const latest = [...times.values()].reduce((a, b) => (a > b ? a : b), '');
-  return mostReady(readable.filter((run) => times.get(run) === latest)) ?? runs[0];
+  return mostReady(readable.filter((run) => times.get(run) === latest)) ?? mostReady(runs);
 }
 
 function runOf(

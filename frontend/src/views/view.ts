@@ -1,4 +1,5 @@
 import type { ComponentType } from 'react';
+import type { HealthItem } from '../api/types.gen';
 import type { Selection } from '../state/selection';
 import type { IconName } from '../widgets/icon';
 
@@ -15,7 +16,9 @@ export interface View {
   readonly order: number;
   /** The key that leads here after `g`. */
   readonly key: string;
-  /** What must have been read: every file of the run, or the one recording that is shown. */
-  readonly needs: 'run' | 'recording';
+  /** What damage to the recording would make unreliable: names in `HealthItem.affects`. */
+  readonly restsOn: readonly string[];
+  /** Something in the view that should be seen, by how bad it is. */
+  readonly mark?: (selection: Selection) => HealthItem['severity'] | null;
   readonly Page: ComponentType<PageProps>;
 }

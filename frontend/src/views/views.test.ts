@@ -14,7 +14,13 @@ describe('views', () => {
   });
 
   it('come in their order, each with a key of its own', () => {
-    expect(views.map((view) => view.id)).toEqual(['advice', 'overview', 'operators', 'kernels']);
+    expect(views.map((view) => view.id)).toEqual([
+      'advice',
+      'overview',
+      'operators',
+      'kernels',
+      'health',
+    ]);
     expect(new Set(views.map((view) => view.key)).size).toBe(views.length);
   });
 });

@@ -1,44 +1,62 @@
 import type { ReactNode } from 'react';
 import type { HealthItem } from '../api/types.gen';
-import { count } from '../core/format';
+import { plural } from '../core/format';
+import { ofNature, worthOf } from '../core/health';
 import { sentence } from '../core/sentence';
 import { SeverityBadge } from './badge';
-import { Copy } from './copy';
+import { Goto } from './goto';
+import { Icon } from './icon';
 import { Prose } from './prose';
 import './health.css';
 
-/** One line of code, as against a sentence. */
-const isCode = (remedy: string): boolean => /[()=]/.test(remedy) && !/[.!?]$/.test(remedy.trim());
+const MOST_ITEMS = 4;
 
-/** What a reader should know of the file itself: damage, too few steps, what was not recorded. */
-export function Health({ items }: { readonly items: readonly HealthItem[] }): ReactNode {
-  if (items.length === 0) return null;
+/** What is only named here: the view of health has the rest. */
+function rest(items: readonly HealthItem[]): string {
+  const parts = [
+    [ofNature(items, 'damage').length, 'kind of damage', 'kinds of damage'],
+    [ofNature(items, 'gap').length, 'thing not recorded', 'things not recorded'],
+    [ofNature(items, 'note').length, 'note', 'notes'],
+  ] as const;
+  return parts
+    .filter(([size]) => size > 0)
+    .map(([size, one, many]) => plural(size, one, many))
+    .join(', ');
+}
+
+/** What a recording is worth as a file, in a few lines, with the way to the whole. */
+export function HealthSummary({ items }: { readonly items: readonly HealthItem[] }): ReactNode {
+  const told = items.filter((item) => item.severity !== 'info').slice(0, MOST_ITEMS);
+  const others = rest(items.filter((item) => !told.includes(item)));
   return (
     <section className="card health" aria-labelledby="health">
-      <h2 id="health">Quality of this recording</h2>
-      <ul>
-        {items.map((item) => (
-          <li key={item.kind + item.message}>
-            <SeverityBadge severity={item.severity} />
-            <p>
-              <Prose text={sentence(item.message)} />
-              {item.count > 1 && <span className="muted"> ({count(item.count)}×)</span>}
-              {!isCode(item.remedy) && (
+      <div className="card-head">
+        <h2 id="health">{worthOf(items).title}</h2>
+        <Goto to={{ view: 'health' }} className="all">
+          Health <Icon name="arrow" size={13} />
+        </Goto>
+      </div>
+      {told.length > 0 && (
+        <ul>
+          {told.map((item) => (
+            <li key={item.kind + item.message}>
+              <SeverityBadge severity={item.severity} />
+              <p>
+                <Prose text={sentence(item.message)} />{' '}
                 <span className="muted">
-                  {' '}
-                  <Prose text={item.remedy} />
+                  <Prose text={sentence(item.action)} />
                 </span>
-              )}
-            </p>
-            {isCode(item.remedy) && (
-              <span className="remedy">
-                <code>{item.remedy}</code>
-                <Copy text={item.remedy} quiet />
-              </span>
-            )}
-          </li>
-        ))}
-      </ul>
+              </p>
+            </li>
+          ))}
+        </ul>
+      )}
+      {others !== '' && (
+        <p className="muted">
+          {told.length > 0 ? 'And ' : ''}
+          {others}.
+        </p>
+      )}
     </section>
   );
 }

@@ -4,7 +4,7 @@ import './help.css';
 
 const KEYS: readonly (readonly [string, string])[] = [
   ['?', 'This help'],
-  ['g then a / o / p / k', 'Advice, Overview, Operators, Kernels'],
+  ['g then a / o / p / k / h', 'Advice, Overview, Operators, Kernels, Health'],
   ['/', 'Search in the table'],
   ['↑ ↓ Page Home End', 'Move between the rows of a table'],
   ['Enter', 'Open the details of a row'],

@@ -7,6 +7,7 @@ const PATHS = {
   overview: 'M4 13h6V4H4zM14 20h6v-9h-6zM4 20h6v-3H4zM14 7h6V4h-6z',
   operators: 'M4 6h16M4 12h11M4 18h6',
   kernels: 'M7 7h10v10H7zM10 3v4M14 3v4M10 17v4M14 17v4M3 10h4M3 14h4M17 10h4M17 14h4',
+  health: 'M3 12.5h4l2.6-7 4.6 13 2.6-6H21',
   critical: 'M12 8v5M12 16.5v.1M8.2 3h7.6L21 8.2v7.6L15.8 21H8.2L3 15.8V8.2z',
   warning:
     'M12 9.5v4M12 17v.1M10.3 4.2 2.6 17.6A2 2 0 0 0 4.3 20.6h15.4a2 2 0 0 0 1.7-3L13.7 4.2a2 2 0 0 0-3.4 0Z',

@@ -1,12 +1,16 @@
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import type { Span } from '../api/types.gen';
 import { Icon } from './icon';
+import { STATE_WORDS } from './reading/words';
 import './picker.css';
 
 export interface Choice {
   readonly key: string;
   readonly label: string;
   readonly note?: string | undefined;
-  readonly state?: 'queued' | 'reading' | 'ready' | 'unreadable' | undefined;
+  readonly state?: Span['state'] | undefined;
+  /** The worst that was found damaged in it. */
+  readonly damage?: Span['damage'] | undefined;
 }
 
 interface Props {
@@ -18,12 +22,6 @@ interface Props {
 }
 
 const TYPE_AHEAD_FROM = 6;
-const STATE_WORDS = {
-  queued: 'waiting',
-  reading: 'being read',
-  ready: 'ready',
-  unreadable: 'unreadable',
-};
 
 function StateDot({ state }: { readonly state: Choice['state'] }): ReactNode {
   if (!state) return null;
@@ -120,6 +118,12 @@ function PickerList({ label, choices, value, onChoose, close }: ListProps): Reac
           >
             <StateDot state={choice.state} />
             <span className="picker-option-label">{choice.label}</span>
+            {choice.damage && (
+              <span className={`picker-damage severity-${choice.damage}`} title="damaged">
+                <Icon name={choice.damage} size={14} />
+                <span className="visually-hidden">damaged</span>
+              </span>
+            )}
             {choice.note && <span className="picker-note">{choice.note}</span>}
           </div>
         ))}

@@ -108,6 +108,45 @@ describe('savings', () => {
   });
 });
 
+describe('doubts', () => {
+  const doubts = ['the file ends in the middle'];
+
+  it('stand with the finding that they concern, closed and open', () => {
+    const report = runReport([
+      outcome({ rule: 'a', title: 'Unsure', doubts }),
+      outcome({ rule: 'b', title: 'Sure' }),
+    ]);
+    renderInPage(<Advice report={report} {...here} />, { open: 'a' });
+    const unsure = screen.getByRole('button', { name: /Unsure/ });
+    expect(unsure.textContent).toContain('doubtful');
+    expect(screen.getByRole('button', { name: /Sure/ }).textContent).not.toContain('doubtful');
+    const said = unsure.closest('li')?.querySelector('.doubts');
+    expect(said?.textContent).toContain('The file ends in the middle.');
+  });
+
+  it('are no clean bill, and set apart what passed in a damaged recording', () => {
+    const report = runReport([
+      outcome({ rule: 'a', status: 'passed', title: 'Unsure', doubts }),
+      outcome({ rule: 'b', status: 'passed', title: 'Sure' }),
+    ]);
+    renderInPage(<Advice report={report} {...here} />);
+    expect(screen.getByRole('heading', { name: /does not tell enough/ })).toBeTruthy();
+    const apart = screen.getByText('Passed, but doubtful').closest('details');
+    expect(apart?.textContent).toContain('The file ends in the middle.');
+    expect(apart?.textContent).toContain('Unsure');
+    expect(screen.getByText('Passed').closest('details')?.textContent).not.toContain('Unsure');
+  });
+
+  it('open the list that a link names a check of', () => {
+    const report = runReport([
+      outcome({}),
+      outcome({ rule: 'p', status: 'passed', title: 'Fine' }),
+    ]);
+    renderInPage(<Advice report={report} {...here} />, { open: 'p' });
+    expect(screen.getByText('Passed').closest('details')?.open).toBe(true);
+  });
+});
+
 describe('what found nothing', () => {
   it('is folded away, with the line that would record what is missing', () => {
     const report = runReport([

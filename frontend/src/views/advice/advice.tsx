@@ -1,22 +1,15 @@
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect, useRef } from 'react';
 import type { Outcome, RunReport, WorkerReport } from '../../api/types.gen';
 import { plural } from '../../core/format';
+import { reportOf } from '../../core/health';
 import { useNavigation } from '../../state/navigation';
 import { Empty } from '../../widgets/empty';
-import { Health } from '../../widgets/health';
+import { HealthSummary } from '../../widgets/health';
 import { Elsewhere } from './elsewhere';
 import { Finding } from './finding';
 import { NothingFound } from './nothing_found';
 import { Failed, NotApplicable, Passed, Suppressed } from './others';
-import {
-  alsoFound,
-  emptiness,
-  foundElsewhere,
-  reportOf,
-  type Sorted,
-  sorted,
-  takersOf,
-} from './outcomes';
+import { alsoFound, emptiness, foundElsewhere, type Sorted, sorted, takersOf } from './outcomes';
 import { Verdict } from './verdict';
 import './advice.css';
 
@@ -75,8 +68,19 @@ function Findings({ report, outcomes, worker }: FindingsProps): ReactNode {
   );
 }
 
+/** Where a link names a finding or a check, it is what should be seen first. */
+function useNamedInView(): void {
+  const named = useRef(useNavigation().location.open);
+  useEffect(() => {
+    if (named.current === null) return;
+    const found = document.querySelector(`[data-rule="${CSS.escape(named.current)}"]`);
+    found?.scrollIntoView({ block: 'nearest' });
+  }, []);
+}
+
 /** The advice on one recording of a run. */
 export function Advice({ report, trace, name }: Props): ReactNode {
+  useNamedInView();
   const worker = reportOf(report, trace);
   const outcomes = sorted(report.outcomes, trace);
   if (!worker) {
@@ -107,7 +111,7 @@ export function Advice({ report, trace, name }: Props): ReactNode {
         <NotApplicable outcomes={outcomes.notApplicable} isOpen={isUnsure} />
         <Suppressed outcomes={outcomes.suppressed} />
       </div>
-      <Health items={worker.health} />
+      <HealthSummary items={worker.health} />
     </div>
   );
 }

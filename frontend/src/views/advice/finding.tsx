@@ -63,6 +63,7 @@ export function Finding(props: Props): ReactNode {
   const facts = outcome.evidence.length + outcome.events.length;
   return (
     <li
+      data-rule={outcome.rule}
       className={`finding finding-${isCovered(outcome) ? 'covered' : (outcome.severity ?? 'info')}`}
     >
       <h3>
@@ -83,6 +84,7 @@ export function Finding(props: Props): ReactNode {
             {!isOpen && <span className="finding-glimpse">{outcome.message}</span>}
           </span>
           <span className="finding-meta">
+            {outcome.doubts.length > 0 && <span className="doubtful">doubtful</span>}
             {outcome.confidence && <span>{outcome.confidence} confidence</span>}
             <span>{plural(facts, 'piece of evidence', 'pieces of evidence')}</span>
             {also.length > 0 && <span>also in {plural(also.length, 'other recording')}</span>}

@@ -22,6 +22,7 @@ import { Copy } from '../../widgets/copy';
 import { Goto, placeOf } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 import { Prose } from '../../widgets/prose';
+import { Doubts } from './doubts';
 import { findingMarkdown } from './markdown';
 import { isCovered } from './outcomes';
 
@@ -216,6 +217,7 @@ export function FindingBody({ outcome, run, step, also }: Props): ReactNode {
     });
   return (
     <div className="finding-body">
+      <Doubts doubts={outcome.doubts} />
       <div className="finding-columns">
         <div>
           <p className="finding-message">

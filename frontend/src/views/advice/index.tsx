@@ -7,6 +7,6 @@ export const view: View = {
   icon: 'advice',
   order: 10,
   key: 'a',
-  needs: 'run',
+  restsOn: ['verdict'],
   Page: lazy(() => import('./page')),
 };

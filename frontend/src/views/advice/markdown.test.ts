@@ -63,6 +63,13 @@ DataLoader(num_workers=4)
 `);
   });
 
+  it('says what makes it doubtful', () => {
+    const doubts = ['the file ends in the middle', 'the gzip stream breaks off'];
+    expect(findingMarkdown(outcome({ doubts }), context)).toContain(
+      '\n**Doubtful:** The file ends in the middle. The gzip stream breaks off.\n',
+    );
+  });
+
   it('fences code that holds fences', () => {
     const fix = { summary: 's', code: '```', language: '', verify: '', caveats: [] };
     expect(findingMarkdown(outcome({ fix }), context)).toContain('````\n```\n````');

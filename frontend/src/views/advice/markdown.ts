@@ -1,6 +1,7 @@
 /** A finding as Markdown, to paste into an issue or a merge request. Pure. */
 import type { ClaimReport, Outcome } from '../../api/types.gen';
 import { duration, durationRange, instant, quantity, share } from '../../core/format';
+import { sentence } from '../../core/sentence';
 
 export interface MarkdownContext {
   readonly run: string;
@@ -46,6 +47,7 @@ export function findingMarkdown(outcome: Outcome, context: MarkdownContext): str
   const paragraphs = [
     `### ${outcome.title}`,
     `\`${outcome.rule}\` · ${grade.filter(Boolean).join(', ')} · run \`${context.run}\`, worker \`${outcome.worker}\`, span ${outcome.span}`,
+    outcome.doubts.length > 0 ? `**Doubtful:** ${outcome.doubts.map(sentence).join(' ')}` : '',
     claim ? `**Saving:** ${savingText(claim, context.perStep)}. ${claim.method}` : '',
     outcome.message,
     outcome.why,

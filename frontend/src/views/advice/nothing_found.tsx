@@ -36,14 +36,21 @@ function Healthy({ outcomes, worker }: Props): ReactNode {
 function CannotTell({ outcomes, worker }: Props): ReactNode {
   const blind = outcomes.notApplicable.length + outcomes.failed.length;
   const made = outcomes.passed.length;
-  const isDamaged = worker.health.some((item) => item.severity === 'critical');
+  const isDamaged = worker.health.some(
+    (item) => item.nature === 'damage' && item.effect !== 'none',
+  );
   return (
     <Empty icon="info" title="Nothing was found, but this trace does not tell enough">
       <p>
         {plural(made, 'check')} passed on {numbers(worker)}; {count(blind)} of {count(made + blind)}{' '}
-        could not be made{isDamaged ? ', and the file is damaged' : ''}. That is no clean bill.
-        Below, under “Not applicable”, each says why, and which line of code would record what it
-        lacks.
+        could not be made
+        {isDamaged && (
+          <>
+            , and the file is <Goto to={{ view: 'health' }}>damaged</Goto>
+          </>
+        )}
+        . That is no clean bill. Below, under “Not applicable”, each says why, and which line of
+        code would record what it lacks.
       </p>
     </Empty>
   );

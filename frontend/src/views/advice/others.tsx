@@ -1,36 +1,17 @@
 import type { ReactNode } from 'react';
 import type { Outcome } from '../../api/types.gen';
 import { count } from '../../core/format';
-import { sentence } from '../../core/sentence';
+import { isCode, sentence } from '../../core/sentence';
+import { useNavigation } from '../../state/navigation';
 import { Code } from '../../widgets/code';
+import { Fold } from '../../widgets/fold';
 import { Icon } from '../../widgets/icon';
 import { Prose } from '../../widgets/prose';
+import { Doubts } from './doubts';
 import { byLack } from './outcomes';
 
 interface Props {
   readonly outcomes: readonly Outcome[];
-}
-
-interface FoldProps extends Props {
-  readonly title: string;
-  readonly note: string;
-  readonly isOpen?: boolean;
-  readonly children: ReactNode;
-}
-
-function Fold({ title, note, outcomes, isOpen = false, children }: FoldProps): ReactNode {
-  if (outcomes.length === 0) return null;
-  return (
-    <details className="fold" open={isOpen}>
-      <summary>
-        <Icon name="chevron" />
-        <span className="fold-title">{title}</span>
-        <span className="tag">{count(outcomes.length)}</span>
-        <span className="fold-note">{note}</span>
-      </summary>
-      <ul>{children}</ul>
-    </details>
-  );
 }
 
 function Check({
@@ -41,7 +22,7 @@ function Check({
   readonly words: string;
 }): ReactNode {
   return (
-    <li className="check">
+    <li className="check" data-rule={outcome.rule}>
       <span className={`check-title check-${outcome.status}`}>
         {outcome.status === 'passed' && <Icon name="passed" size={14} />}
         {outcome.title}
@@ -54,10 +35,44 @@ function Check({
   );
 }
 
-/** Checks that found nothing wrong. */
+/** Whether a link leads to one of some checks. */
+function useIsNamed(outcomes: readonly Outcome[]): boolean {
+  const { location } = useNavigation();
+  return outcomes.some((outcome) => outcome.rule === location.open);
+}
+
+/** Checks that found nothing wrong; apart from those whose word is worth less. */
 export function Passed({ outcomes }: Props): ReactNode {
+  const sure = outcomes.filter((outcome) => outcome.doubts.length === 0);
   return (
-    <Fold title="Passed" note="looked for, and not found" outcomes={outcomes}>
+    <>
+      <Fold
+        title="Passed"
+        note="looked for, and not found"
+        size={sure.length}
+        isOpen={useIsNamed(sure)}
+      >
+        {sure.map((outcome) => (
+          <Check key={outcome.rule} outcome={outcome} words={outcome.message} />
+        ))}
+      </Fold>
+      <PassedInDoubt outcomes={outcomes.filter((outcome) => outcome.doubts.length > 0)} />
+    </>
+  );
+}
+
+function PassedInDoubt({ outcomes }: Props): ReactNode {
+  const doubts = [...new Set(outcomes.flatMap((outcome) => outcome.doubts))];
+  return (
+    <Fold
+      title="Passed, but doubtful"
+      note="not found in a damaged recording"
+      size={outcomes.length}
+      isOpen={useIsNamed(outcomes)}
+    >
+      <li>
+        <Doubts doubts={doubts} />
+      </li>
       {outcomes.map((outcome) => (
         <Check key={outcome.rule} outcome={outcome} words={outcome.message} />
       ))}
@@ -76,8 +91,8 @@ export function NotApplicable({ outcomes, isOpen }: NotApplicableProps): ReactNo
     <Fold
       title="Not applicable"
       note="the trace lacks what they look at"
-      outcomes={outcomes}
-      isOpen={isOpen}
+      size={outcomes.length}
+      isOpen={useIsNamed(outcomes) || isOpen}
     >
       {byLack(outcomes).map((lack) => (
         <li key={lack.reason + lack.remedy} className="lack">
@@ -87,13 +102,17 @@ export function NotApplicable({ outcomes, isOpen }: NotApplicableProps): ReactNo
             </strong>
             <ul className="lack-rules">
               {lack.outcomes.map((outcome) => (
-                <li key={outcome.rule} title={outcome.rule}>
+                <li key={outcome.rule} title={outcome.rule} data-rule={outcome.rule}>
                   {outcome.title}
                 </li>
               ))}
             </ul>
           </div>
-          {lack.remedy !== '' && <Code code={lack.remedy} />}
+          {isCode(lack.remedy) ? (
+            <Code code={lack.remedy} />
+          ) : (
+            <Prose text={sentence(lack.remedy)} />
+          )}
         </li>
       ))}
     </Fold>
@@ -102,7 +121,7 @@ export function NotApplicable({ outcomes, isOpen }: NotApplicableProps): ReactNo
 
 export function Suppressed({ outcomes }: Props): ReactNode {
   return (
-    <Fold title="Suppressed" note="switched off by you" outcomes={outcomes}>
+    <Fold title="Suppressed" note="switched off by you" size={outcomes.length}>
       {outcomes.map((outcome) => (
         <Check key={outcome.rule} outcome={outcome} words={outcome.reason ?? ''} />
       ))}

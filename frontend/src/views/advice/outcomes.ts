@@ -1,5 +1,5 @@
 /** The outcomes of a run, sorted into what the page says of one recording. Pure. */
-import type { Outcome, RunReport, WorkerReport } from '../../api/types.gen';
+import type { Outcome, WorkerReport } from '../../api/types.gen';
 
 export interface Sorted {
   /** What to fix, in the order in which the server ranks it. */
@@ -67,7 +67,8 @@ type Recorded = Pick<WorkerReport, 'devices' | 'health'>;
 export function emptiness(outcomes: Sorted, { devices, health }: Recorded): Emptiness {
   const { passed, notApplicable, failed } = outcomes;
   if (passed.length === 0 && failed.length === 0) return 'nothing-applicable';
-  if (failed.length > 0 || health.some((item) => item.severity === 'critical')) {
+  const isDoubtful = passed.some((outcome) => outcome.doubts.length > 0);
+  if (isDoubtful || failed.length > 0 || health.some((item) => item.severity === 'critical')) {
     return 'cannot-tell';
   }
   if (passed.length >= notApplicable.length) return 'healthy';
@@ -93,8 +94,4 @@ export function byLack(outcomes: readonly Outcome[]): readonly Lack[] {
       return { reason, remedy, outcomes: own };
     })
     .sort((a, b) => b.outcomes.length - a.outcomes.length);
-}
-
-export function reportOf(report: RunReport, trace: string): WorkerReport | undefined {
-  return report.workers.find((worker) => worker.trace === trace);
 }

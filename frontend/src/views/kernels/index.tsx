@@ -7,6 +7,6 @@ export const view: View = {
   icon: 'kernels',
   order: 40,
   key: 'k',
-  needs: 'recording',
+  restsOn: ['kernels'],
   Page: lazy(() => import('./page')),
 };

@@ -7,6 +7,6 @@ export const view: View = {
   icon: 'operators',
   order: 30,
   key: 'p',
-  needs: 'recording',
+  restsOn: ['operators'],
   Page: lazy(() => import('./page')),
 };

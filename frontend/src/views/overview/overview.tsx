@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import type { Overview } from '../../api/types.gen';
 import { type Part, StackedBar } from '../../charts/stacked_bar';
 import { duration, plural } from '../../core/format';
-import { Health } from '../../widgets/health';
+import { HealthSummary } from '../../widgets/health';
 import { Devices } from './devices';
 import { Environment } from './environment';
 import { Idle } from './idle';
@@ -70,7 +70,7 @@ export function OverviewReport({ overview }: Props): ReactNode {
           <TopList title="Longest gaps" view={null} rows={overview.longest_gaps} />
         </div>
       )}
-      <Health items={overview.health} />
+      <HealthSummary items={overview.health} />
       <Environment overview={overview} />
     </div>
   );

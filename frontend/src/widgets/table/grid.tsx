@@ -63,7 +63,7 @@ function Head({ shown, sort, onSort }: HeadProps): ReactNode {
 
 const NAME_PX = 230;
 const TEXT_PX = 180;
-const NUMBER_PX = 80;
+const NUMBER_PX = 88;
 /** Digits and the bar beside them. */
 const SHARE_PX = 120;
 /** A longer label is cut; its tooltip is not. */

@@ -6,12 +6,13 @@ import { download } from '../../host/download';
 import type { Sort } from '../../state/location';
 import { useNavigation } from '../../state/navigation';
 import { Empty } from '../empty';
+import { ExportMenu } from '../export_menu';
 import { useColumnsShown } from './columns_shown';
 import { RowDrawer } from './details';
 import { Grid } from './grid';
 import { type ShownTable, useTableModel } from './model';
 import { cellOf, matchingRows } from './rows';
-import { ColumnChooser, ExportMenu, GroupBy, RowCount, SearchBox } from './toolbar';
+import { ColumnChooser, GroupBy, RowCount, SearchBox } from './toolbar';
 import './table.css';
 
 interface Props {
@@ -83,7 +84,10 @@ function FilledTable(props: Props): ReactNode {
         <RowCount shown={shown.rows.length} all={table.row_count} />
         <span className="space" />
         <ColumnChooser columns={table.columns} choice={choice} />
-        <ExportMenu onExport={(format) => save({ props, shown, search, format })} />
+        <ExportMenu
+          note="The rows and columns shown, in full precision."
+          onExport={(format) => save({ props, shown, search, format })}
+        />
       </div>
       <div className="table-body">
         <Grid

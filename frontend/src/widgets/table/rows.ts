@@ -1,6 +1,7 @@
 /** From the API's columns to the rows that a table shows. Pure. */
 import type { Column, Table } from '../../api/types.gen';
 import type { CellValue } from '../../core/format';
+import { natural } from '../../core/natural';
 import type { Matcher } from '../../core/search';
 
 /** A row is its place in the columns. */
@@ -37,13 +38,10 @@ export function matchingRows(table: Table, matcher: Matcher): RowIndex[] {
   );
 }
 
-/** Made once: a collator of one's own for each comparison costs ten times as much. */
-const NAMES = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
-
 /** Ascending order of two recorded values; what is not recorded comes last either way. */
 export function compareCells(a: CellValue, b: CellValue): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
-  return NAMES.compare(String(a), String(b));
+  return natural.compare(String(a), String(b));
 }
 
 /** What a full bar of a share column stands for: the largest part of a whole, else all of one. */

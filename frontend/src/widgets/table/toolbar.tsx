@@ -2,6 +2,7 @@ import { type ReactNode, useEffect, useRef, useState } from 'react';
 import type { Column } from '../../api/types.gen';
 import { count } from '../../core/format';
 import { Icon } from '../icon';
+import { Menu } from '../menu';
 import type { ColumnsShown } from './columns_shown';
 
 const TYPING_MS = 200;
@@ -95,44 +96,15 @@ interface ChooserProps {
   readonly choice: ColumnsShown;
 }
 
-/** A button with a panel below it, closed by Escape or a press elsewhere. */
-function Menu(props: {
-  readonly label: string;
-  readonly icon: 'columns' | 'download';
-  readonly children: ReactNode;
-}): ReactNode {
-  const box = useRef<HTMLDetailsElement>(null);
-  useEffect(() => {
-    const pressed = (event: Event): void => {
-      if (box.current?.open && !box.current.contains(event.target as Node))
-        box.current.open = false;
-    };
-    document.addEventListener('pointerdown', pressed);
-    return () => document.removeEventListener('pointerdown', pressed);
-  }, []);
-  return (
-    <details
-      className="menu"
-      ref={box}
-      onKeyDown={(event) => {
-        if (event.key !== 'Escape' || !box.current?.open) return;
-        event.preventDefault();
-        box.current.open = false;
-        box.current.querySelector('summary')?.focus();
-      }}
-    >
-      <summary className="button">
-        <Icon name={props.icon} size={15} />
-        {props.label}
-      </summary>
-      <div className="menu-panel">{props.children}</div>
-    </details>
-  );
-}
-
 export function ColumnChooser({ columns, choice }: ChooserProps): ReactNode {
   return (
-    <Menu label="Columns" icon="columns">
+    <Menu
+      label={
+        <>
+          <Icon name="columns" size={15} /> Columns
+        </>
+      }
+    >
       {columns.slice(1).map((column) => (
         <label key={column.key} className="menu-item" title={column.help}>
           <input
@@ -146,24 +118,6 @@ export function ColumnChooser({ columns, choice }: ChooserProps): ReactNode {
       <button type="button" className="button quiet" onClick={choice.reset}>
         Show the usual columns
       </button>
-    </Menu>
-  );
-}
-
-interface ExportProps {
-  readonly onExport: (format: 'csv' | 'json') => void;
-}
-
-export function ExportMenu({ onExport }: ExportProps): ReactNode {
-  return (
-    <Menu label="Export" icon="download">
-      <button type="button" className="menu-item" onClick={() => onExport('csv')}>
-        CSV
-      </button>
-      <button type="button" className="menu-item" onClick={() => onExport('json')}>
-        JSON
-      </button>
-      <p className="menu-note">The rows and columns shown, in full precision.</p>
     </Menu>
   );
 }

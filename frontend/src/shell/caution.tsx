@@ -1,0 +1,34 @@
+import type { ReactNode } from 'react';
+import { useAdvice } from '../api/queries';
+import { against, reportOf } from '../core/health';
+import { sentence } from '../core/sentence';
+import type { Selection } from '../state/selection';
+import { Goto } from '../widgets/goto';
+import { Icon } from '../widgets/icon';
+import { Prose } from '../widgets/prose';
+
+interface Props {
+  readonly selection: Selection;
+  /** Names in `HealthItem.affects`. */
+  readonly restsOn: readonly string[];
+}
+
+/** Above figures that rest on damaged parts of the recording: what is wrong with them. */
+export function Caution({ selection, restsOn }: Props): ReactNode {
+  const { data } = useAdvice(selection.run);
+  const health = (data && reportOf(data, selection.span.trace)?.health) ?? [];
+  const concerns = against(health, restsOn);
+  const [worst] = concerns;
+  if (!worst) return null;
+  const isWithheld = worst.effect === 'withheld';
+  return (
+    <aside className={isWithheld ? 'caution caution-withheld' : 'caution'} aria-label="Caution">
+      <Icon name={isWithheld ? 'critical' : 'warning'} />
+      <p>
+        <strong>{isWithheld ? 'Not to be used.' : 'Doubtful.'}</strong>{' '}
+        <Prose text={concerns.map((item) => sentence(item.message)).join(' ')} />{' '}
+        <Goto to={{ view: 'health' }}>Health of this file</Goto>
+      </p>
+    </aside>
+  );
+}

@@ -1,0 +1,13 @@
+import { lazy } from 'react';
+import type { View } from '../view';
+
+export const view: View = {
+  id: 'health',
+  title: 'Health',
+  icon: 'health',
+  order: 50,
+  key: 'h',
+  restsOn: [],
+  mark: ({ span }) => span.damage,
+  Page: lazy(() => import('./page')),
+};

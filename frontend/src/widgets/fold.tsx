@@ -1,0 +1,28 @@
+import type { ReactNode } from 'react';
+import { count } from '../core/format';
+import { Icon } from './icon';
+import './fold.css';
+
+interface Props {
+  readonly title: string;
+  readonly note: string;
+  readonly size: number;
+  readonly isOpen?: boolean;
+  readonly children: ReactNode;
+}
+
+/** A list that lies folded, with how long it is; nothing where it is empty. */
+export function Fold({ title, note, size, isOpen = false, children }: Props): ReactNode {
+  if (size === 0) return null;
+  return (
+    <details className="fold" open={isOpen}>
+      <summary>
+        <Icon name="chevron" />
+        <span className="fold-title">{title}</span>
+        <span className="tag">{count(size)}</span>
+        <span className="fold-note">{note}</span>
+      </summary>
+      <ul>{children}</ul>
+    </details>
+  );
+}

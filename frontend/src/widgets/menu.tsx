@@ -1,0 +1,39 @@
+import { type ReactNode, useEffect, useRef } from 'react';
+import './menu.css';
+
+interface Props {
+  /** What stands on the button. */
+  readonly label: ReactNode;
+  readonly title?: string;
+  readonly children: ReactNode;
+}
+
+/** A button with a panel below it, closed by Escape or a press elsewhere. */
+export function Menu({ label, title, children }: Props): ReactNode {
+  const box = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    const pressed = (event: Event): void => {
+      if (box.current?.open && !box.current.contains(event.target as Node))
+        box.current.open = false;
+    };
+    document.addEventListener('pointerdown', pressed);
+    return () => document.removeEventListener('pointerdown', pressed);
+  }, []);
+  return (
+    <details
+      className="menu"
+      ref={box}
+      onKeyDown={(event) => {
+        if (event.key !== 'Escape' || !box.current?.open) return;
+        event.preventDefault();
+        box.current.open = false;
+        box.current.querySelector('summary')?.focus();
+      }}
+    >
+      <summary className="button" title={title}>
+        {label}
+      </summary>
+      <div className="menu-panel">{children}</div>
+    </details>
+  );
+}

@@ -1,0 +1,36 @@
+import type { ReactNode } from 'react';
+import { type Change, RequestError } from '../../api/client';
+import { useChange } from '../../api/queries';
+
+interface Props {
+  readonly change: Change;
+  readonly children: ReactNode;
+  /** What it is done to, for those who hear the button alone. */
+  readonly about: string;
+}
+
+const WORDS = { cancel: 'could not be cancelled', read: 'could not be asked for' } as const;
+
+/** A button that changes what is read, and says so where it could not. */
+export function ChangeButton({ change, children, about }: Props): ReactNode {
+  const { mutate, isPending, error, variables } = useChange();
+  const hint = error instanceof RequestError ? error.hint : '';
+  return (
+    <span className="change">
+      <button
+        type="button"
+        className="button"
+        aria-disabled={isPending}
+        onClick={() => !isPending && mutate(change)}
+      >
+        {children}
+        <span className="visually-hidden"> {about}</span>
+      </button>
+      {error && variables?.what === change.what && (
+        <span className="change-failed" role="alert">
+          Reading {WORDS[change.what]}: {error.message} {hint}
+        </span>
+      )}
+    </span>
+  );
+}

@@ -1,0 +1,166 @@
+import type { ReactNode } from 'react';
+import type { RunState, Span, Worker } from '../../api/types.gen';
+import { plural } from '../../core/format';
+import { doneShare, isPending, type Progress, progressOf, spansOf } from '../../core/progress';
+import { sentence } from '../../core/sentence';
+import { Goto } from '../goto';
+import { ChangeButton } from './change_button';
+import { fileWords, isCounted, wholeWords } from './words';
+import './reading.css';
+
+/** More rows than anybody reads; the whole is told above them. */
+const MOST_ROWS = 100;
+
+interface Recording {
+  readonly worker: Worker;
+  readonly span: Span;
+}
+
+const recordingsOf = (run: RunState): Recording[] =>
+  run.workers.flatMap((worker) => worker.spans.map((span) => ({ worker, span })));
+
+export function Words({ words }: { readonly words: readonly string[] }): ReactNode {
+  return (
+    <p className="words">
+      {words.map((word) => (
+        <span key={word}>{word}</span>
+      ))}
+    </p>
+  );
+}
+
+function Bar({ span }: { readonly span: Span }): ReactNode {
+  const { state, progress, file } = span;
+  if (state !== 'reading' || progress?.phase === 'waiting') return null;
+  const counted = isCounted(span) && progress;
+  return counted ? (
+    <progress value={counted.bytes_done} max={counted.bytes_total} aria-label={`Reading ${file}`} />
+  ) : (
+    <progress aria-label={`Reading ${file}`} />
+  );
+}
+
+/** How far all of it is. */
+export function WholeBar(props: {
+  readonly progress: Progress;
+  readonly label: string;
+}): ReactNode {
+  return <progress value={doneShare(props.progress)} max={1} aria-label={props.label} />;
+}
+
+interface RowProps extends Recording {
+  /** True for the file that the page is to show. */
+  readonly isWanted: boolean;
+}
+
+function Row({ worker, span, isWanted }: RowProps): ReactNode {
+  const { trace, file, problem } = span;
+  return (
+    <li className="file" aria-current={isWanted ? 'true' : undefined}>
+      <div className="file-name">
+        <strong>{worker.spans.length > 1 ? `${worker.name} · ${span.label}` : worker.name}</strong>
+        <span>{file}</span>
+      </div>
+      <div className="file-progress">
+        <Bar span={span} />
+        <Words words={fileWords(span)} />
+        {problem && <p>{sentence(problem.message)}</p>}
+      </div>
+      {isPending(span) ? (
+        <ChangeButton change={{ what: 'cancel', of: 'traces', id: trace }} about={file}>
+          Cancel
+        </ChangeButton>
+      ) : (
+        <ChangeButton change={{ what: 'read', of: 'traces', id: trace }} about={file}>
+          Read again
+        </ChangeButton>
+      )}
+    </li>
+  );
+}
+
+/** What can be done with all of them at once, where they are several. */
+function ForAll({ run }: { readonly run: RunState }): ReactNode {
+  const spans = spansOf(run);
+  const pending = spans.filter(isPending).length;
+  const cancelled = spans.filter((span) => span.state === 'cancelled').length;
+  return (
+    <div className="row">
+      {pending > 1 && (
+        <ChangeButton change={{ what: 'cancel', of: 'runs', id: run.id }} about={`of ${run.name}`}>
+          Cancel all {pending}
+        </ChangeButton>
+      )}
+      {cancelled > 1 && (
+        <ChangeButton change={{ what: 'read', of: 'runs', id: run.id }} about={`of ${run.name}`}>
+          Read all {cancelled} again
+        </ChangeButton>
+      )}
+    </div>
+  );
+}
+
+function Ready({ recordings }: { readonly recordings: readonly Recording[] }): ReactNode {
+  const [first] = recordings;
+  if (!first) return null;
+  const { worker, span } = first;
+  return (
+    <p className="reading-ready">
+      {plural(recordings.length, 'file of this run is', 'files of this run are')} ready:{' '}
+      <Goto to={{ worker: worker.name, span: span.label }}>
+        show {worker.name}, span {span.label}
+      </Goto>
+    </p>
+  );
+}
+
+interface Props {
+  readonly run: RunState;
+  /** The file that the page is to show. */
+  readonly trace: string;
+}
+
+/** How far the reading of a run's files has come; or that it was cancelled, and how to go on. */
+export function Reading({ run, trace }: Props): ReactNode {
+  const recordings = recordingsOf(run);
+  const others = recordings.filter(({ span }) => span.state !== 'ready');
+  const progress = progressOf(spansOf(run));
+  const isGoingOn = recordings.some(({ span }) => isPending(span));
+  return (
+    <section className="card reading" aria-labelledby="reading">
+      <div className="card-head">
+        <h2 id="reading">
+          {isGoingOn ? `Reading ${run.name}` : `The reading of ${run.name} was cancelled`}
+        </h2>
+        <ForAll run={run} />
+      </div>
+      {isGoingOn ? (
+        recordings.length > 1 && (
+          <div className="reading-whole">
+            <WholeBar progress={progress} label={`Reading ${run.name}`} />
+            <Words words={wholeWords(progress)} />
+          </div>
+        )
+      ) : (
+        <p className="muted">
+          Nothing of it is shown until it is read. No file was changed: have it read again whenever
+          you like.
+        </p>
+      )}
+      <Ready recordings={recordings.filter(({ span }) => span.state === 'ready')} />
+      <ul className="files">
+        {others.slice(0, MOST_ROWS).map(({ worker, span }) => (
+          <Row
+            key={span.trace}
+            worker={worker}
+            span={span}
+            isWanted={span.trace === trace && recordings.length > 1}
+          />
+        ))}
+      </ul>
+      {others.length > MOST_ROWS && (
+        <p className="muted">and {plural(others.length - MOST_ROWS, 'other file')}</p>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,56 @@
+/** The states of files, and how far their reading has come, in words. Pure. */
+import type { Progress as FileProgress, Span } from '../../api/types.gen';
+import { bytes, plural, roughly } from '../../core/format';
+import { isPending, type Progress } from '../../core/progress';
+
+export const STATE_WORDS: Readonly<Record<Span['state'], string>> = {
+  queued: 'waiting',
+  reading: 'being read',
+  ready: 'ready',
+  cancelled: 'cancelled',
+  unreadable: 'unreadable',
+};
+
+const PHASE_WORDS: Readonly<Record<FileProgress['phase'], string>> = {
+  waiting: 'waits until other files leave it memory',
+  reading: 'reading',
+  analysing: 'working out what happened',
+  advising: 'looking for advice',
+};
+
+const left = (ns: number | null): string => (ns === null ? '' : `about ${roughly(ns)} left`);
+
+function amount({ phase, bytes_done, bytes_total, events }: FileProgress): readonly string[] {
+  if (phase === 'waiting') return [];
+  const size = phase === 'reading' ? `${bytes(bytes_done)} of ${bytes(bytes_total)}` : '';
+  return [size, events > 0 ? plural(events, 'event') : ''];
+}
+
+/** How things stand with one file. */
+export function fileWords(span: Span): readonly string[] {
+  const { state, progress, place, file_bytes } = span;
+  if (state === 'reading' && progress) {
+    const words = [PHASE_WORDS[progress.phase], ...amount(progress), left(progress.left_ns)];
+    return words.filter((word) => word !== '');
+  }
+  const size = bytes(file_bytes);
+  if (state === 'queued') {
+    return [place === null || place === 1 ? 'is read next' : `number ${place} in the queue`, size];
+  }
+  return state === 'reading' ? ['begins', size] : [STATE_WORDS[state], size];
+}
+
+/** How things stand with all files together. */
+export function wholeWords(progress: Progress): readonly string[] {
+  const { doneCount, wantedCount, bytesDone, bytesTotal, leftNs } = progress;
+  const words = [
+    wantedCount > 1 ? `${doneCount} of ${plural(wantedCount, 'file')} done` : '',
+    bytesTotal > 0 ? `${bytes(bytesDone)} of ${bytes(bytesTotal)}` : '',
+    left(leftNs),
+  ];
+  return words.filter((word) => word !== '');
+}
+
+/** True while a file's bytes are counted; else nothing tells how far it is. */
+export const isCounted = (span: Span): boolean =>
+  isPending(span) && span.progress?.phase === 'reading' && span.progress.bytes_total > 0;
