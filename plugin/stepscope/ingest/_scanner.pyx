@@ -7,7 +7,7 @@ is written here, and here is nothing that repairs.
 
 Not plain, though valid, and left to Python: fields that are objects, keys with escapes or twice in
 one event, whole numbers of more than 18 digits in a field, times with an exponent, brackets more
-than 64 deep, more than 512 arguments.
+than 64 deep, more than 512 arguments, another writer's document among the events.
 
 Memory safety: `end` stands `PADDING` bytes before the end of what may be read. No token begins at
 or behind `end`; loops without a bound of their own look at it; tokens with a bound (18 digits, 8
@@ -660,6 +660,13 @@ cdef inline int argument_number(const uint8_t* p, const uint8_t* end, const uint
     return behind_number(p, end, after)
 
 
+cdef inline bint begins_document(const uint8_t* key, int size) noexcept nogil:
+    """Tell whether a key is one of a whole document's: another writer's, not an event's."""
+    return (size == 11 and memcmp(key, b"traceEvents", 11) == 0) or (
+        size == 13 and memcmp(key, b"schemaVersion", 13) == 0
+    )
+
+
 cdef inline int known_key(uint64_t word, int* size) noexcept nogil:
     """Return which field of an event is named by the key whose first eight bytes these are."""
     cdef uint32_t three = <uint32_t>word & 0xFFFFFF
@@ -717,6 +724,7 @@ cdef class Scanner:
     cdef int64_t text_times
     cdef int64_t missing_commas
     cdef int64_t extra_commas
+    cdef int64_t extra_comma_places
     cdef int64_t[3] text_time_examples
     cdef int64_t[3] missing_comma_examples
     cdef int64_t[3] extra_comma_examples
@@ -815,8 +823,9 @@ cdef class Scanner:
                 self.missing_comma_examples[self.missing_commas] = event
             self.missing_commas += 1
             return
-        if self.extra_commas < EXAMPLES:
-            self.extra_comma_examples[self.extra_commas] = before
+        if self.extra_comma_places < EXAMPLES:
+            self.extra_comma_examples[self.extra_comma_places] = before
+        self.extra_comma_places += 1
         self.extra_commas += commas - is_due
 
     cdef inline int take(self, const uint8_t* p, const uint8_t* end, int64_t offset, const uint8_t** after) noexcept nogil:
@@ -868,7 +877,7 @@ cdef class Scanner:
                 if has_escape:
                     return ODD
                 size = <int>(next_place - key)
-                if size <= 0:
+                if size <= 0 or begins_document(key, size):
                     return ODD
             elif met & (<uint32_t>1 << field):
                 return ODD
@@ -1255,7 +1264,7 @@ cdef class Scanner:
         return {
             "text-times": (self.text_times, [self.text_time_examples[i] for i in range(min(self.text_times, EXAMPLES))]),
             "missing-comma": (self.missing_commas, [self.missing_comma_examples[i] for i in range(min(self.missing_commas, EXAMPLES))]),
-            "extra-comma": (self.extra_commas, [self.extra_comma_examples[i] for i in range(min(self.extra_commas, EXAMPLES))]),
+            "extra-comma": (self.extra_commas, [self.extra_comma_examples[i] for i in range(min(self.extra_comma_places, EXAMPLES))]),
         }
 
 
