@@ -7,7 +7,6 @@ import os
 import time
 from contextlib import suppress
 from pathlib import Path
-from secrets import token_hex
 
 PRIVATE = 0o700
 UNFINISHED = ".part"
@@ -22,7 +21,7 @@ def write(folder: str, name: str, *parts: bytes | memoryview) -> None:
         OSError: there is no room, or the folder cannot be made or written to; nothing is left.
     """
     Path(folder).mkdir(mode=PRIVATE, parents=True, exist_ok=True)
-    unfinished = Path(folder, f"{name}.{token_hex(8)}{UNFINISHED}")
+    unfinished = Path(folder, f"{name}.{os.urandom(8).hex()}{UNFINISHED}")
     try:
         with unfinished.open("xb") as stream:
             for part in parts:

@@ -1,0 +1,311 @@
+"""What the machine has, what files need of it, and who gets how much."""
+
+import gzip
+import json
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tracebuild
+from loading import trace_of
+from logs import ROWS
+from stepscope import footprint, machine, storage
+from stepscope.api.ahead import prepare
+from stepscope.config import CacheSettings, Settings, settings, size_bytes
+from stepscope.errors import UnreadableError, UsageError
+from stepscope.readers import need
+from stepscope.readers.orders import CancelledError, Stop, Told
+from stepscope.readers.pace import Clock, Pace
+from stepscope.readers.room import Room
+from stepscope.storage import FileStamp
+
+MIB, GIB = 2**20, 2**30
+
+
+# --- the machine -------------------------------------------------------------------------------
+
+
+def root_of(folder: Path, **files: str) -> Path:
+    """A root folder with such files; `__` stands for `/`."""
+    for name, content in files.items():
+        path = folder / name.replace("__", "/").replace("_DOT_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return folder
+
+
+MEMINFO = "MemTotal: 16000000 kB\nMemAvailable: 8000000 kB\n"
+
+
+def test_memory_is_what_the_machine_says_is_available(tmp_path: Path) -> None:
+    assert machine.available_bytes(root_of(tmp_path, proc__meminfo=MEMINFO)) == 8_000_000 * 1024
+
+
+def test_memory_is_guessed_where_the_machine_does_not_say(tmp_path: Path) -> None:
+    assert 2**28 < machine.available_bytes(tmp_path) < 2**50
+
+
+def test_a_container_of_today_bounds_memory_and_cores(tmp_path: Path) -> None:
+    root = root_of(
+        tmp_path,
+        proc__meminfo=MEMINFO,
+        proc__self__cgroup="0::/outer/inner\n",
+        sys__fs__cgroup__outer__memory_DOT_max=f"{GIB}\n",
+        sys__fs__cgroup__outer__memory_DOT_current=f"{GIB // 2}\n",
+        sys__fs__cgroup__outer__memory_DOT_stat=f"anon 1\ninactive_file {GIB // 8}\n",
+        sys__fs__cgroup__outer__inner__memory_DOT_max="max\n",
+        sys__fs__cgroup__outer__inner__cpu_DOT_max="150000 100000\n",
+        sys__fs__cgroup__outer__cpu_DOT_max="max 100000\n",
+    )
+    assert machine.available_bytes(root) == GIB - GIB // 2 + GIB // 8
+    assert machine.core_count(root) == min(2, machine.core_count(tmp_path / "none"))
+
+
+def test_a_container_of_version_1_whose_path_is_the_hosts_bounds_them_too(tmp_path: Path) -> None:
+    root = root_of(
+        tmp_path,
+        proc__meminfo=MEMINFO,
+        proc__self__cgroup="3:cpu:/docker/a\n2:memory,x:/docker/a\n1:name=systemd:/\n",
+        sys__fs__cgroup__memory__memory_DOT_limit_in_bytes=f"{GIB}",
+        sys__fs__cgroup__memory__memory_DOT_usage_in_bytes="0",
+        sys__fs__cgroup__cpu__cpu_DOT_cfs_quota_us="50000\n",
+        sys__fs__cgroup__cpu__cpu_DOT_cfs_period_us="100000\n",
+    )
+    assert machine.available_bytes(root) == GIB
+    assert machine.core_count(root) == 1
+
+
+@pytest.mark.skipif(machine.held_bytes() is None, reason="the platform does not limit memory")
+def test_a_limit_holds_within_its_block_and_not_behind_it() -> None:
+    with machine.data_limit(64 * MIB):
+        np.empty(16 * MIB, dtype=np.uint8)
+        with pytest.raises(MemoryError):
+            np.empty(128 * MIB, dtype=np.uint8)
+    assert len(np.empty(128 * MIB, dtype=np.uint8)) == 128 * MIB
+
+
+# --- settings ----------------------------------------------------------------------------------
+
+
+def test_settings_come_from_options_then_the_environment_then_the_machine() -> None:
+    found = settings({})
+    assert (found.jobs, found.cache) == (machine.core_count(), CacheSettings())
+    assert found.memory_bytes == pytest.approx(machine.available_bytes() / 2, rel=0.2)
+    said = {"STEPSCOPE_JOBS": "3", "STEPSCOPE_MEMORY": "2G", "STEPSCOPE_RESCAN_SECONDS": "1"}
+    assert settings(said) == Settings(jobs=3, memory_bytes=2 * GIB, rescan_seconds=1)
+    given = settings(said, jobs=5, memory="512M")
+    assert given == Settings(jobs=5, memory_bytes=512 * MIB, rescan_seconds=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("512M", 512 * MIB), ("8G", 8 * GIB), ("1.5GiB", 3 * GIB // 2), ("2 gb", 2 * GIB), ("7", 7)],
+)
+def test_sizes_have_units_in_powers_of_1024(text: str, expected: int) -> None:
+    assert size_bytes(text, "x") == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("STEPSCOPE_MEMORY", "much", "must be a size, such as 8G"),
+        ("STEPSCOPE_MEMORY", "-1G", "must be a size, such as 8G"),
+        ("STEPSCOPE_MEMORY", "1M", "less than 256M reads nothing"),
+        ("STEPSCOPE_JOBS", "many", "must be a whole number above zero"),
+        ("STEPSCOPE_JOBS", "0", "must be a whole number above zero"),
+        ("STEPSCOPE_CACHE_SIZE", "G", "must be a size, such as 8G"),
+    ],
+)
+def test_what_is_no_setting_is_refused_by_its_name(name: str, text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=f"^{name} is '{text}': .*{said}"):
+        settings({name: text})
+
+
+# --- what a file needs -------------------------------------------------------------------------
+
+
+def inflated(path: Path) -> int:
+    return need.inflated_bytes(str(path), storage.stamp(str(path)))
+
+
+def test_a_file_says_how_much_json_it_holds(tmp_path: Path) -> None:
+    rows = [["cpu_op", "aten::mm", place, place**3 % 9973] for place in range(5000)]
+    text = json.dumps(tracebuild.document(rows=rows)).encode()
+    (tmp_path / "plain").write_bytes(text)
+    (tmp_path / "packed").write_bytes(gzip.compress(text, 1))
+    assert inflated(tmp_path / "plain") == inflated(tmp_path / "packed") == len(text)
+
+
+@pytest.mark.parametrize(
+    ("said", "size", "expected"),
+    [
+        (700 * MIB, 60 * MIB, 700 * MIB),
+        (100 * MIB, 300 * MIB, 4 * GIB + 100 * MIB),
+        (7, 100 * MIB, 1500 * MIB),
+        (0xFFFFFFFF, 1 * MIB, 15 * MIB),
+    ],
+    ids=["as it says", "counted modulo 4 GiB", "several members", "cut off"],
+)
+def test_a_packed_file_that_cannot_be_right_is_guessed(
+    tmp_path: Path, said: int, size: int, expected: int
+) -> None:
+    path = tmp_path / "packed"
+    with path.open("wb") as stream:
+        stream.write(b"\x1f\x8b")
+        stream.seek(size - 4)
+        stream.write(said.to_bytes(4, "little"))
+    assert inflated(path) == expected
+
+
+def test_a_remote_file_is_judged_by_its_name_alone() -> None:
+    stamp = FileStamp(size_bytes=10, modified_ns=1)
+    assert need.inflated_bytes("s3://none/w.json.gz", stamp) == 150
+    assert need.inflated_bytes("s3://none/w.json", stamp) == 10
+
+
+def test_only_what_surely_does_not_fit_is_refused() -> None:
+    stamp = FileStamp(size_bytes=GIB, modified_ns=1)
+    need.refuse_beyond("w.json", stamp, GIB, GIB // 3)
+    need.refuse_beyond("w.json.gz", stamp, 15 * GIB, 3 * GIB)
+    with pytest.raises(UnreadableError, match=r"more than 2\.4 GiB of memory, and 2\.0 GiB may"):
+        need.refuse_beyond("w.json.gz", stamp, 15 * GIB, 2 * GIB)
+
+
+# --- who gets how much -------------------------------------------------------------------------
+
+
+def in_background(action: object) -> threading.Thread:
+    thread = threading.Thread(target=action, daemon=True)  # type: ignore[arg-type]
+    thread.start()
+    return thread
+
+
+def test_a_reading_that_does_not_fit_waits_for_another_to_end() -> None:
+    room = Room(100)
+    seen: list[str] = []
+
+    def second() -> None:
+        with room.taken(60, Stop()):
+            seen.append("second")
+
+    with room.taken(60, Stop()):
+        waiting = in_background(second)
+        waiting.join(0.1)
+        with room.taken(40, Stop()):
+            seen.append("one that fits")
+    waiting.join(10)
+    assert seen == ["one that fits", "second"]
+
+
+def test_one_that_wants_more_than_there_is_gets_all_when_it_is_alone() -> None:
+    room = Room(100)
+    with room.taken(1000, Stop()) as granted:
+        assert granted == 100
+    room.keep(30)
+    with room.taken(1000, Stop()) as granted:
+        assert granted == 70
+    room.keep(90)
+    with room.taken(1000, Stop()) as granted:
+        assert granted == 50, "what is kept gives way"
+
+
+def test_what_is_kept_is_asked_to_give_way_first() -> None:
+    asked: list[int] = []
+
+    def let_go(missing_bytes: int) -> None:
+        asked.append(missing_bytes)
+        room.keep(room.kept_bytes - missing_bytes)
+
+    room = Room(100, let_go)
+    room.keep(60)
+    with room.taken(30, Stop()), room.taken(25, Stop()):
+        pass
+    assert asked == [15]
+
+
+def test_waiting_ends_when_it_is_cancelled() -> None:
+    room, stop = Room(100), Stop()
+    ended: list[str] = []
+
+    def wait() -> None:
+        try:
+            with room.taken(50, stop):
+                ended.append("granted")
+        except CancelledError:
+            ended.append("cancelled")
+
+    with room.taken(80, Stop()):
+        waiting = in_background(wait)
+        time.sleep(0.05)
+        stop.set()
+        waiting.join(10)
+    assert ended == ["cancelled"]
+
+
+# --- how long it takes -------------------------------------------------------------------------
+
+HALF = Told(bytes_done=50, bytes_total=100)
+
+
+def test_the_time_left_follows_from_the_rate() -> None:
+    assert Pace().left_s(HALF, Clock(began=10.0), 14.0) == pytest.approx(4.0)
+
+
+def test_nothing_is_said_before_anything_is_known() -> None:
+    pace, clock = Pace(), Clock(began=10.0)
+    assert pace.left_s(HALF, clock, 10.1) is None
+    assert pace.left_s(Told(), clock, 20.0) is None
+    assert pace.left_s(Told(phase="waiting"), clock, 20.0) is None
+    assert pace.left_s(Told(phase="analysing"), clock.at("analysing", 20.0), 21.0) is None
+
+
+def test_analyses_take_as_long_as_they_did_for_other_files() -> None:
+    pace = Pace()
+    first = Clock(began=0.0).at("reading", 1.0).at("analysing", 4.0).at("advising", 5.0)
+    pace.finished(first, 12.0)  # four seconds of reading, then eight
+    clock = Clock(began=20.0)
+    assert pace.left_s(HALF, clock, 22.0) == pytest.approx(2.0 + 2 * 4.0)
+    clock = clock.at("analysing", 24.0)
+    told = Told(phase="analysing", bytes_done=100, bytes_total=100)
+    assert pace.left_s(told, clock, 26.0) == pytest.approx(6.0)
+    assert pace.left_s(told, clock, 99.0) == 0.0
+
+
+def test_time_spent_waiting_does_not_count() -> None:
+    clock = Clock(began=0.0).at("waiting", 50.0).at("reading", 51.0)
+    assert Pace().left_s(HALF, clock, 54.0) == pytest.approx(4.0)
+
+
+# --- what a recording takes --------------------------------------------------------------------
+
+
+def test_a_recording_takes_what_its_arrays_and_what_was_computed_of_it_take() -> None:
+    trace = trace_of(ROWS)
+    columns = footprint.columns_bytes(trace)
+    assert columns > trace.columns.nbytes
+    assert footprint.results_bytes(trace) < 1000
+    prepare(trace)
+    frames = sum(
+        int(np.sum(each.memory_usage()))
+        for each in trace.results.values()
+        if isinstance(each, pd.DataFrame)
+    )
+    assert frames < footprint.results_bytes(trace) < 20 * frames
+    trace.results.clear()
+    assert footprint.columns_bytes(trace) == pytest.approx(columns, rel=0.2)
+
+
+def test_long_lists_are_measured_by_some_of_their_items() -> None:
+    texts = ["x" * 1000] * 3 + [f"{number:01000}" for number in range(100_000)]
+    began = time.perf_counter()
+    assert footprint.size_bytes(texts) == pytest.approx(1050 * len(texts), rel=0.1)
+    assert time.perf_counter() - began < 0.1
+
+
+def test_what_is_held_twice_counts_once() -> None:
+    array = np.zeros(10_000)
+    assert footprint.size_bytes((array, array, {"again": array})) < 81_000
