@@ -15,7 +15,9 @@ from loading import columns_of
 from stepscope.ingest import EventColumns, reader, scanned
 from stepscope.ingest.repair import BeyondRepairError, mended
 
-READERS = {"compiled": "0", "python": "1", "one-by-one": reader.ONE_BY_ONE}
+READERS = {"compiled": "0", "batches": "1", "one-by-one": reader.ONE_BY_ONE}
+Report = dict[str, tuple[int, int, dict[int, str]]]
+"""By kind: the count, the lost bytes, and what stands at the places of the examples."""
 
 
 @pytest.fixture(scope="module", params=READERS, autouse=True)
@@ -31,12 +33,40 @@ def _event(name: str, **fields: Any) -> str:
     return json.dumps({"ph": "X", "name": name, "ts": 1, "dur": 1} | fields)
 
 
+def _events(names: str) -> str:
+    return ",".join(map(_event, names))
+
+
+HEAD = '{"schemaVersion":1,"deviceProperties":[{"id":0,"name":"GPU"}],"traceEvents":['
+TAIL = '],"traceName":"t"}'
+METADATA = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "GPU"}], "traceName": "t"}
+
+
+def _document(names: str) -> str:
+    """A document of one event for each letter, with what kineto writes around them."""
+    return f"{HEAD}{_events(names)}{TAIL}"
+
+
 def _names(columns: EventColumns) -> list[str | None]:
     return [columns.strings[code] if code >= 0 else None for code in columns.name]
 
 
-def _kinds(columns: EventColumns) -> dict[str, int]:
-    return {incident.kind: incident.count for incident in columns.incidents}
+def _report(columns: EventColumns) -> Report:
+    return {
+        incident.kind: (
+            incident.count,
+            incident.lost_bytes,
+            {example.offset_bytes: example.text for example in incident.examples},
+        )
+        for incident in columns.incidents
+    }
+
+
+def _check(text: str, names: str, report: Report, metadata: dict[str, Any]) -> None:
+    """Read a file; compare the events' names, a letter each, the report, and the metadata."""
+    columns = columns_of(text)
+    assert (_names(columns), _report(columns)) == (list(names), report)
+    assert columns.metadata == metadata
 
 
 # --- what can be mended ----------------------------------------------------------------------
@@ -44,15 +74,16 @@ def _kinds(columns: EventColumns) -> dict[str, int]:
 
 @pytest.mark.parametrize("damaged", ['{"ph":"X","a":[{"b":1}}', '{"ph":"X","a":[1}', '{"a":[:1]}'])
 def test_a_list_that_ends_as_an_object_costs_its_event(damaged: str) -> None:
-    columns = columns_of(f"[{_event('before')},{damaged},{_event('after')}]")
-    assert _names(columns) == ["before", "after"]
-    assert _kinds(columns) == {"skipped-events": 1}
+    lost = f"{damaged},"
+    at = len(f"[{_event('a')},")
+    report = {"skipped-events": (1, len(lost), {at: lost})}
+    _check(f"[{_event('a')},{lost}{_event('b')}]", "ab", report, {})
 
 
 def test_many_damages_in_one_event_are_one_example() -> None:
-    columns = columns_of(f'[{{"ph":"X","a":[1{"," * 9},N/A,nan],"name":"a"}}]')
-    assert _kinds(columns) == {"bare-word": 2, "extra-comma": 9}
-    assert [len(incident.examples) for incident in columns.incidents] == [1, 1]
+    event = f'{{"ph":"X","a":[1{"," * 9}N/A,nan],"name":"a"}}'
+    report = {"bare-word": (2, 0, {1: event}), "extra-comma": (8, 0, {1: event})}
+    _check(f"[{event}]", "a", report, {})
 
 
 def test_a_text_of_millions_of_escapes_costs_no_more_memory_than_it_is_long() -> None:
@@ -65,3 +96,144 @@ def test_a_text_of_millions_of_escapes_costs_no_more_memory_than_it_is_long() ->
     finally:
         tracemalloc.stop()
     assert peak_bytes < len(text)
+
+
+# --- documents that end in the middle --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("end", "cut"),
+    [
+        ("", ""),
+        (",", ""),
+        (', {"ph":"X","na', '{"ph":"X","na'),
+        (', {"ph":"X","name":"x","ts":1,"dur":12', '{"ph":"X","name":"x","ts":1,"dur":12'),
+        (', {"ph":"X","args":{"a":[1,{"b":"\\', '{"ph":"X","args":{"a":[1,{"b":"\\'),
+        (', {"ph":"X","long":"' + "x" * 200, '{"ph":"X","long":"' + "x" * 200),
+        ("]", ""),
+        ("],", ""),
+        ('],\n  "traceNa', '"traceNa'),
+        ('],\n  "traceName"', ""),
+        ('],\n  "traceName": ', ""),
+        ('],\n  "traceName": "a', '"a'),
+        ('],\n  "distributedInfo": {"rank": 0, "world', '{"rank": 0, "world'),
+    ],
+)
+def test_a_document_cut_off_keeps_its_events_and_says_what_is_missing(end: str, cut: str) -> None:
+    start = HEAD + _events("ab")
+    report = {"truncated-json": (1, len(cut), {len(start + end) - len(cut): cut[:120]})}
+    metadata = {key: value for key, value in METADATA.items() if key != "traceName"}
+    _check(start + end, "ab", report, metadata)
+
+
+def test_a_tail_of_zeros_as_a_crash_leaves_it_is_no_event() -> None:
+    start = f"{HEAD}{_events('ab')},"
+    zeros = "\0" * 5000
+    report: Report = {
+        "truncated-json": (1, 0, {len(start) + 5000: ""}),
+        "skipped-events": (1, 5000, {len(start): "\0" * 120}),
+    }
+    metadata = {key: value for key, value in METADATA.items() if key != "traceName"}
+    _check(start + zeros, "ab", report, metadata)
+
+
+# --- two writers -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("between", ["", "\n", "\0\0\n"])
+def test_two_documents_one_behind_the_other_give_the_events_of_both(between: str) -> None:
+    start = _document("ab") + between
+    lost = len(HEAD) + len(TAIL)
+    report = {"interleaved-documents": (1, lost, {len(start): HEAD})}
+    _check(start + _document("cd"), "abcd", report, METADATA)
+
+
+def test_each_of_many_documents_is_counted() -> None:
+    whole = _document("ab")
+    report = {
+        "interleaved-documents": (
+            9,
+            9 * len(HEAD + TAIL),
+            {len(whole) * number: HEAD for number in (1, 2, 3)},
+        )
+    }
+    _check(whole * 10, "ab" * 10, report, METADATA)
+
+
+@pytest.mark.parametrize("comma", ["", ",", " ,\n"])
+def test_a_document_among_the_events_of_another_costs_neither_an_event(comma: str) -> None:
+    start = HEAD + _events("a") + comma
+    lost = len(HEAD) + len(TAIL) + 1  # with the comma behind it
+    report = {"interleaved-documents": (1, lost, {len(start): HEAD})}
+    _check(start + _document("bc") + f",{_events('d')}{TAIL}", "abcd", report, METADATA)
+
+
+def test_a_document_in_the_middle_of_an_event_costs_that_event() -> None:
+    start, first, rest = HEAD + _events("a"), ',{"ph":"X","na', 'me":"x"},'
+    report: Report = {
+        "skipped-events": (1, len(first) - 1, {len(start) + 1: first[1:]}),
+        "interleaved-documents": (
+            1,
+            len(HEAD) + len(TAIL) + len(rest),
+            {len(start + first): HEAD},
+        ),
+    }
+    _check(f"{start}{first}{_document('bc')}{rest}{_events('d')}{TAIL}", "abcd", report, METADATA)
+
+
+def test_documents_within_documents_within_documents() -> None:
+    start = HEAD + _events("a") + ","
+    second = HEAD + _events("b") + ","
+    report = {
+        "interleaved-documents": (
+            2,
+            2 * len(HEAD + TAIL + ","),
+            {len(start): HEAD, len(start + second): HEAD},
+        )
+    }
+    text = f"{start}{second}{_document('c')},{_events('d')}{TAIL},{_events('e')}{TAIL}"
+    _check(text, "abcde", report, METADATA)
+
+
+def test_another_document_that_ends_in_the_middle_ends_the_file_so() -> None:
+    start = _document("ab")
+    cut = _event("d")[:-5]
+    text = f"{start}{HEAD}{_events('c')},{cut}"
+    report: Report = {
+        "truncated-json": (1, len(cut), {len(text) - len(cut): cut}),
+        "interleaved-documents": (1, len(HEAD), {len(start): HEAD}),
+    }
+    _check(text, "abc", report, METADATA)
+
+
+def test_a_short_file_written_over_a_long_one_gives_what_is_left_of_that() -> None:
+    short, long = _document("ab"), _document("cdefgh")
+    rest = long[len(short) :]
+    lost = rest[: rest.index("{")]
+    report: Report = {
+        "interleaved-documents": (1, len(lost), {len(short): lost}),
+        "trailing-data": (1, len(TAIL) - 1, {len(long) - len(TAIL) + 1: TAIL[1:]}),
+    }
+    _check(short + rest, "abfgh", report, METADATA)
+
+
+def test_two_writers_in_blocks_cost_the_events_at_the_seams() -> None:
+    one, other = _document("abcdef"), _document("ghijkl")
+    size = 150
+    blocks = [text[at : at + size] for at in range(0, len(one), size) for text in (one, other)]
+    # what is left of `b` and of `l` gives nothing; `h` and `f` end as the other's: no one can tell
+    start, seam = '{"ph": "X", "name": "b", "ts"', '{"p: 1, "dur": 1},'
+    text = "".join(blocks)
+    report: Report = {
+        "skipped-events": (
+            2,
+            len(start + seam),
+            {text.index(start): start, text.index(seam): seam},
+        ),
+        "interleaved-documents": (
+            1,
+            len(HEAD + TAIL) + len('h": "X", "name": "l", "ts": 1, "dur": 1}'),
+            {size: HEAD},
+        ),
+    }
+    _check(text, "aghcdeijkf", report, METADATA)

@@ -88,8 +88,13 @@ def timed(event: Event, log: IncidentLog) -> tuple[int, int]:
         ),
     ):
         if is_so:
-            log.add(kind, event.offset, json.dumps(written, default=as_written))
+            log.add(kind, event.offset, times_text(*written))
     return times_ns
+
+
+def times_text(start: object, duration: object) -> str:
+    """Return an event's times as they were written, to be shown."""
+    return as_text([start, duration])
 
 
 def arguments_of(event: Event) -> dict[str, Any]:

@@ -4,48 +4,70 @@ The document is an object with `traceEvents` among other keys, in any order, or 
 events. An event that is no valid JSON is repaired where its damage is a known one, else skipped;
 reading goes on at the next event. Whatever was not as it should be is in the incident log, with
 its place in the document.
+
+What is found depends on the document alone, not on how much of it is read at once. And it is found
+in time of the document's length, whatever is in it: no text is read more than a few times.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+import string
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from stepscope.ingest.columns import readable
-from stepscope.ingest.exact import as_written
+from stepscope.ingest.cursor import LONGEST_VALUE_CHARACTERS, SMALL_BUFFER_BYTES, Cursor
 from stepscope.ingest.incidents import EXAMPLE_CHARACTERS, IncidentLog
 from stepscope.ingest.repair import BeyondRepairError, Mended, mended
 
 EVENTS_KEY = "traceEvents"
 BUFFER_BYTES = 1 << 20
-SMALL_BUFFER_BYTES = 1 << 14
-"""Beside a scanner, for the little that it leaves. And where there is damage: each error costs a
-walk through the buffer (json counts the lines for its message)."""
 JOINT_BYTES = 1 << 16
 """How much of the next piece goes behind the last one's rest, so that most is never copied."""
 PADDING = bytes(64)
 """A scanner looks this far ahead."""
-LONGEST_VALUE_CHARACTERS = 64 << 20
-"""A value that has not ended by then is damaged: real ones (dumped source code) are far smaller."""
+MENDED_CHARACTERS = 1 << 12
+"""How much of a damaged value is looked at first."""
+MOST_MENDED_CHARACTERS = 1 << 20
+"""Mending is slow: what is longer is skipped."""
+BEGINNINGS = string.digits + string.ascii_letters + '{["-+.'
+"""What a value, or a word in its place, may begin with."""
+MOST_TRIES = 4
+"""So many values are tried that begin before the place where another one turned out damaged."""
+MOST_METADATA_CHARACTERS = 64 << 20
+"""Beside the events, in all. Real ones have a few million."""
 NEAR_END = 16
-"""A literal or number cut by the buffer's end fails at most this far before it."""
-NEAR_MATCH = 64
-"""Longer than what the patterns below look at."""
+"""A literal or number cut by the text's end fails at most this far before it."""
+NEAR_END_MENDED = 64
+"""The same of damaged ones: longer than a word that is mended."""
+GAP = r"\s{0,200}"
 SPACE = re.compile(r"\s*")
 SPACE_AND_COMMAS = re.compile(r"[\s,]*")
 SPACE_AND_PADDING = re.compile(r"[\s\0]*")
-EVENT = r'\{\s*"(?:ph|name|cat|pid|tid|ts|dur|args|id)"\s*:'
-NEXT_EVENT = re.compile(rf'(?<=[\[,}}])\s*(?={EVENT})|(?<=\}})\s*(?=\]\s*(?:,\s*"|\}}|$))')
-"""Where an event begins (an object after a colon is another's arguments), or their list ends."""
-LATER_EVENT = re.compile(rf"(?<=[\[,}}])\s*(?={EVENT})")
+EVENT = rf'\{{{GAP}"(?:ph|name|cat|pid|tid|ts|dur|args|id)"{GAP}:'
+DOCUMENT = rf'\{{{GAP}"(?:schemaVersion|traceEvents)"{GAP}:'
+AN_EVENT = re.compile(EVENT)
+A_DOCUMENT = re.compile(DOCUMENT)
+NEXT_EVENT = re.compile(
+    rf"(?<=[\[,}}]){GAP}(?={EVENT})|(?={DOCUMENT})"
+    rf'|(?<=\}}){GAP}(?=\]{GAP}(?:,{GAP}"|\}}|$))'
+)
+"""Where an event begins (an object after a colon is another's arguments), or another document, or
+where the list of events ends."""
+LATER_EVENT = re.compile(rf"(?<=[\[,}}]){GAP}(?={EVENT})|(?={DOCUMENT})")
 """Where an event begins behind the end of the document."""
-NEXT_KEY = re.compile(r'\n\s{0,4}(?="[^"\n]+"\s*:)|(?="traceEvents"\s*:\s*\[)')
+FIRST_EVENT = re.compile(
+    rf'"{EVENTS_KEY}"{GAP}:{GAP}\[|(?<=[\[,}}]){GAP}(?=\{{{GAP}"(?:ph|cat|pid|tid|ts|dur)"{GAP}:)'
+)
+"""Where the events of another document begin: `id` and `name` are a device's, too."""
+NEXT_KEY = re.compile(rf'\n\s{{0,4}}(?="[^"\n]{{1,200}}"{GAP}:)|(?="{EVENTS_KEY}"{GAP}:{GAP}\[)')
 """Where a top-level key stands: at the start of a line, or the one that matters anywhere."""
-SECOND_WRITER = re.compile(r'"(?:traceEvents|schemaVersion|deviceProperties)"\s*:')
+SECOND_WRITER = re.compile(rf'"(?:traceEvents|schemaVersion|deviceProperties)"{GAP}:')
+ENDS_AS_OBJECT = re.compile(r"\}[\s\0]*$")
+LONG_NUMBER = re.compile(r"(?<!\d)\d{4301,}", re.ASCII)
+"""Python refuses to read it as a whole number."""
 Buffer = bytes | memoryview
-_DAMAGE = (ValueError, RecursionError)
-"""What decoding raises: not JSON; a number of thousands of digits; brackets thousands deep."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,8 +94,19 @@ class Scanner(Protocol):
         """Whether it stopped because the data ended, not because of what stands there."""
 
 
+class _DamagedError(Exception):
+    """A value is no valid JSON."""
+
+    def __init__(self, reach: int, *, is_cut_off: bool) -> None:
+        super().__init__()
+        self.reach = reach
+        """How many characters ahead that turned out."""
+        self.is_cut_off = is_cut_off
+        """Whether it is the document's end that made it so."""
+
+
 class _CutOffError(Exception):
-    """The buffer ends inside a value: more text is needed."""
+    """The document ends in the middle."""
 
 
 def _nothing() -> None:
@@ -93,384 +126,389 @@ class Document:
         scanner: Scanner | None = None,
         progress: Callable[[], None] = _nothing,
     ) -> None:
-        self._pieces = pieces
-        self._put_back: list[memoryview] = []
+        self._cursor = Cursor(pieces, SMALL_BUFFER_BYTES if scanner else BUFFER_BYTES, progress)
         self._log = log
         self._scanner = scanner
-        self._progress = progress
-        self._text = ""
-        self._at = 0
-        self._mark = (0, 0)
-        """A place in the text, and which byte of the document it is."""
-        self._ended = False
-        self._buffer_bytes = SMALL_BUFFER_BYTES if scanner else BUFFER_BYTES
         self._is_comma_due = False
+        self._is_comma_missing = False
         self._not_a_number_count = 0
+        self._metadata_characters = 0
+        self._reached = 0
+        """The byte furthest ahead at which a value turned out damaged."""
+        self._tries = 0
+        """How many damaged values began before that."""
         self.metadata: dict[str, Any] = {}
         self.has_events_key = False
         self.is_json = False
         decoder = json.JSONDecoder(
             strict=False, parse_float=str.encode, parse_constant=self._not_a_number
         )
-        self._scan = decoder.raw_decode
+        self._decoded = decoder.raw_decode
 
     @property
     def read_bytes(self) -> int:
         """How much of the document has been gone through."""
-        return self._offset(self._at)
+        return self._cursor.offset
 
     def events(self) -> Iterator[Event]:
         """Yield every event that no scanner took; `metadata` is complete afterwards."""
-        first = self._next_character()
-        if first == "[":
-            self._at += 1
-            self.has_events_key = self.is_json = True
-            yield from self._list()
-        elif first == "{":
-            self._at += 1
-            yield from self._object()
-        if self.is_json:
-            yield from self._behind_the_end()
+        try:
+            yield from self._document()
+            if self.is_json:
+                yield from self._behind_the_end()
+        except _CutOffError:
+            if self.is_json:
+                self._skip("truncated-json", self._cursor.rest)
 
     def _not_a_number(self, _text: str) -> None:
         self._not_a_number_count += 1
 
-    # --- the top level ------------------------------------------------------------------------
+    # --- the top level ----------------------------------------------------------------------------
+
+    def _document(self) -> Iterator[Event]:
+        first = self._cursor.next_character()
+        if first == "[":
+            self._cursor.at += 1
+            self.has_events_key = self.is_json = True
+            yield from self._list()
+        elif first == "{":
+            self._cursor.at += 1
+            yield from self._object()
 
     def _object(self) -> Iterator[Event]:
-        while (character := self._next_character()) and character != "}":
+        while (character := self._cursor.next_character()) != "}":
             key = self._key(character)
             if key is None:
                 if not self._skipped_to_key():
                     return
                 continue
             self.is_json = True
-            starts_with = self._next_character(over=SPACE)
+            starts_with = self._cursor.next_character(over=SPACE)
             if key == EVENTS_KEY and starts_with == "[":
-                self._at += 1
+                self._cursor.at += 1
                 self.has_events_key = True
                 yield from self._list()
             elif starts_with in {",", "}"}:
                 self.metadata[key] = None  # `"key": ,` (pytorch#172353)
-                self._note("empty-value", self._at)
-            elif not self._metadata(key):
-                return
-        self.is_json |= character == "}"
-        self._at += character == "}"
-        if not character:
-            self._note_truncated()
+                self._log.add("empty-value", self._cursor.offset, f"{json.dumps(key)}:")
+            else:
+                self._add_metadata(key)
+        self.is_json = True
+        self._cursor.at += 1
 
     def _key(self, character: str) -> str | None:
         """Return the key at the cursor and step behind its colon; None where there is none."""
+        if not character:
+            raise _CutOffError
         if character != '"':
             return None
         try:
-            key = self._value()
-        except (*_DAMAGE, _CutOffError):
+            found = self._value()
+        except _DamagedError as error:
+            if error.is_cut_off:
+                raise _CutOffError from error
             return None
-        if self._next_character() != ":":
+        self._cursor.at += found.end
+        colon = self._cursor.next_character()
+        if not colon:
+            raise _CutOffError
+        if colon != ":":
             return None
-        self._at += 1
-        return readable(str(key))
+        self._cursor.at += 1
+        return readable(str(found.value))
 
     def _skipped_to_key(self) -> bool:
-        """Pass over what is no key to the next one; False, and truncated, where there is none."""
-        end = self._found(NEXT_KEY) if self.is_json else None
-        if end is None:
-            if self.is_json:
-                self._note_truncated()
+        """Pass over what is no key to the next one; False at the end of the document."""
+        if not self.is_json:
             return False
-        self._skip("damaged-metadata", end - self._at)
-        return True
+        distance = self._cursor.distance(NEXT_KEY)
+        is_last = distance is None and self._cursor.has_ended
+        is_whole = ENDS_AS_OBJECT.search(self._cursor.text, self._cursor.at) is not None
+        self._skip("damaged-metadata", distance)
+        if is_last and not is_whole:
+            raise _CutOffError
+        return not is_last
 
-    def _metadata(self, key: str) -> bool:
+    def _add_metadata(self, key: str) -> None:
+        """Keep the value at the cursor; repair it, or go to the next key, where it is damaged."""
         try:
-            self.metadata[key] = _plain(self._value())
-        except (*_DAMAGE, _CutOffError):
-            return self._salvaged_metadata(key)
-        return True
+            self._keep(key, self._value())
+        except _DamagedError as error:
+            try:
+                self._keep(key, self._mended(begins=BEGINNINGS))
+            except _DamagedError as beyond:
+                self._skip("damaged-metadata", self._distance(NEXT_KEY, error, beyond))
+            self._cursor.shrink()
 
-    def _salvaged_metadata(self, key: str) -> bool:
-        """Repair a top-level value or skip it; go on at the next key, if there is one."""
-        self._expect_damage()
-        end = self._found(NEXT_KEY)
+    def _keep(self, key: str, found: Mended) -> None:
+        """Keep a value beside the events, unless there are too many or it is nested too deeply."""
+        self._metadata_characters += found.end
         try:
-            found = mended(self._text[self._at : end])
-        except BeyondRepairError:
-            self._skip("damaged-metadata", (len(self._text) if end is None else end) - self._at)
-            if end is None:
-                self._note_truncated()
-            return end is not None
-        self.metadata[key] = _plain(found.value)
-        self._note_mended(found.kinds)
-        self._at += found.end
-        return True
+            plain = _plain(found.value)
+        except RecursionError:
+            self._skip("damaged-metadata", found.end)
+            return
+        if self._metadata_characters > MOST_METADATA_CHARACTERS:
+            self._skip("damaged-metadata", found.end)
+            return
+        self._note(found)
+        self.metadata[key] = plain
+        self._cursor.at += found.end
 
     def _behind_the_end(self) -> Iterator[Event]:
         """Take the events of another document or writer behind the end; count what gives none."""
-        while self._next_character(over=SPACE_AND_PADDING):
-            start, at = self._offset(self._at), self._at
-            self._at = max(0, at - 1)  # the search begins one further
-            end = self._found(LATER_EVENT)
-            excerpt = self._text[self._at + (at > 0) :]
-            if end is None:
-                self._drain()
-                lost = self._offset(self._at) - start
-                self._log.add("trailing-data", start, excerpt, lost_bytes=lost)
-                return
-            self._at = end
-            lost = self._offset(end) - start
-            self._log.add("interleaved-documents", start, excerpt, lost_bytes=lost)
+        while self._cursor.next_character(over=SPACE_AND_PADDING):
+            if not self._cursor.stands_at(A_DOCUMENT):
+                is_event = self._cursor.stands_at(AN_EVENT)
+                distance = 0 if is_event else self._cursor.distance(LATER_EVENT)
+                if distance is None:
+                    self._skip_all("trailing-data")
+                    return
+                self._skip("interleaved-documents", distance)
             yield from self._list(is_end_expected=False)
 
-    def _drain(self) -> None:
-        while not self._ended:
-            self._at = len(self._text)
-            self._fill()
-        self._at = len(self._text)
-
-    # --- the events ---------------------------------------------------------------------------
+    # --- the events -------------------------------------------------------------------------------
 
     def _list(self, *, is_end_expected: bool = True) -> Iterator[Event]:
+        """Yield the events up to the list's end, and those of other documents within it."""
         self._is_comma_due = False
+        inner_count = 0
         while True:
             self._scan_ahead()
-            character = self._next_event()
+            character = self._next_item()
             if not character:
                 break
-            if character == "]":
-                self._at += 1
-                return
-            offset = self._offset(self._at)
-            try:
-                event = self._value()
-                self._is_comma_due = True
-            except (*_DAMAGE, _CutOffError) as error:
-                event = self._salvaged(is_cut_off=isinstance(error, _CutOffError))
-                if event is None:
-                    continue
-            if isinstance(event, dict):
-                yield Event(fields=event, offset=offset)
+            if self._cursor.stands_at(A_DOCUMENT):
+                inner_count += 1
+                self._skip("interleaved-documents", self._cursor.distance(FIRST_EVENT))
+                self._is_comma_due = False
+            elif character != "]":
+                event = self._event()
+                if event is not None:
+                    yield event
+            elif inner_count:
+                inner_count -= 1
+                self._leave_other_document()
             else:
-                self._log.add("not-an-event", offset, json.dumps(event, default=as_written))
-        if is_end_expected:
-            self._note_truncated()
+                self._cursor.at += 1
+                return
+        if is_end_expected or inner_count:
+            raise _CutOffError
 
-    def _next_event(self) -> str:
-        """Step over what separates two events; return the character there, or "" at the end."""
-        start = self._offset(self._at)
+    def _next_item(self) -> str:
+        """Step over what separates two items; return the character there, or "" at the end."""
+        start = self._cursor.offset
         commas = 0
         while True:
-            found = SPACE_AND_COMMAS.match(self._text, self._at)
-            commas += found[0].count(",") if found else 0
-            self._at = found.end() if found else self._at
-            if self._at < len(self._text) or self._ended:
+            found = SPACE_AND_COMMAS.match(self._cursor.text, self._cursor.at)
+            if found:
+                commas += found[0].count(",")
+                self._cursor.at = found.end()
+            if self._cursor.rest or self._cursor.has_ended:
                 break
-            self._fill()
-        character = self._text[self._at : self._at + 1]
+            self._cursor.fill()
+        character = self._cursor.excerpt(1)
         due = 1 if self._is_comma_due and character != "]" else 0
         if commas > due:
-            self._log.add("extra-comma", start, "," * commas, count=commas - due)
-        elif commas < due and character:
-            self._log.add("missing-comma", start, self._excerpt())
+            self._log.add("extra-comma", start, comma_excerpt(commas), count=commas - due)
+        self._is_comma_missing = commas < due
         return character
 
-    def _value(self) -> Any:  # noqa: ANN401 (a JSON value is anything)
-        """Return the value at the cursor and step behind it; read more text as it needs."""
+    def _leave_other_document(self) -> None:
+        """Pass over what another document holds behind its events."""
+        start = self._cursor.offset
+        distance = self._cursor.distance(NEXT_EVENT)
+        self._cursor.at += self._cursor.rest if distance is None else distance
+        self._log.more("interleaved-documents", lost_bytes=self._cursor.offset - start)
+        self._is_comma_due = False
+
+    def _event(self) -> Event | None:
+        """Return the event at the cursor, repaired if need be; None where there is none."""
+        offset = self._cursor.offset
+        try:
+            found: Mended | None = self._value()
+        except _DamagedError as error:
+            found = self._salvaged(error)
+            self._cursor.buffer_bytes = SMALL_BUFFER_BYTES  # where one is damaged, many may be
+        self._is_comma_due = found is not None
+        if found is None:
+            self._cursor.shrink()
+            return None
+        if self._is_comma_missing:
+            self._log.add("missing-comma", offset, self._cursor.excerpt(found.end))
+        self._note(found)
+        if not isinstance(found.value, dict):
+            self._skip("not-an-event", found.end)
+            return None
+        self._cursor.at += found.end
+        if found.kinds:
+            self._cursor.shrink()
+        return Event(fields=found.value, offset=offset)
+
+    def _salvaged(self, error: _DamagedError) -> Mended | None:
+        """Repair the event at the cursor; or skip it and go to the next one."""
+        try:
+            return self._mended(begins="{")
+        except _DamagedError as beyond:
+            distance = self._distance(NEXT_EVENT, error, beyond)
+            stop = self._cursor.at + (self._cursor.rest if distance is None else distance)
+            is_another = SECOND_WRITER.search(self._cursor.text, self._cursor.at, stop)
+            self._skip("interleaved-documents" if is_another else "skipped-events", distance)
+            return None
+
+    # --- one value --------------------------------------------------------------------------------
+
+    def _value(self) -> Mended:
+        """Return the value at the cursor; read more text as it needs.
+
+        Raises:
+            _DamagedError: it is no valid JSON.
+        """
+        cursor = self._cursor
         while True:
             self._not_a_number_count = 0
             try:
-                value, end = self._scan(self._text, self._at)
-            except json.JSONDecodeError as error:
-                if not self._is_cut_off(error):
-                    raise
-                if self._ended:
-                    raise _CutOffError from error
-                self._fill()
-                continue
-            if end >= len(self._text) - NEAR_END and not self._ended:
-                self._fill()  # a number at the very end may go on in the next piece
-                continue
-            if self._not_a_number_count:
-                self._note("not-a-number", self._at, count=self._not_a_number_count)
-            self._at = end
-            return value
+                value, end = self._decoded(cursor.text, cursor.at)
+            except (ValueError, RecursionError) as error:
+                if not self._is_cut(error):
+                    raise _DamagedError(_reach(error, cursor), is_cut_off=False) from error
+                if cursor.has_ended:
+                    raise _DamagedError(cursor.rest, is_cut_off=True) from error
+            else:
+                if end < len(cursor.text) - NEAR_END or cursor.has_ended:
+                    count = self._not_a_number_count
+                    kinds = {"not-a-number": count} if count else {}
+                    return Mended(value=value, end=end - cursor.at, kinds=kinds)
+            cursor.fill()  # what was cut there, such as a number, may go on in the next piece
 
-    def _is_cut_off(self, error: json.JSONDecodeError) -> bool:
-        rest = len(self._text) - self._at
-        if rest > LONGEST_VALUE_CHARACTERS:
+    def _is_cut(self, error: ValueError | RecursionError) -> bool:
+        """Tell whether an error is due to the end of what was read."""
+        text = self._cursor.text
+        if self._cursor.rest > LONGEST_VALUE_CHARACTERS:
             return False
-        is_open_text = error.msg.startswith("Unterminated string")
-        return is_open_text or error.pos >= len(self._text) - NEAR_END
+        if isinstance(error, json.JSONDecodeError):
+            is_open_text = error.msg.startswith("Unterminated string")
+            return is_open_text or error.pos >= len(text) - NEAR_END
+        # of a number of thousands of digits, a point may follow: then it is no whole one
+        runs = LONG_NUMBER.finditer(text, self._cursor.at) if isinstance(error, ValueError) else ()
+        return not self._cursor.has_ended and any(run.end() == len(text) for run in runs)
 
-    def _salvaged(self, *, is_cut_off: bool) -> Any:  # noqa: ANN401
-        """Repair the event at the cursor, or skip it; either way go to the next one."""
-        self._expect_damage()
-        self._is_comma_due = False
-        end = self._found(NEXT_EVENT)
-        try:
-            found = self._mended_event(end)
-        except BeyondRepairError:
-            if is_cut_off and end is None:
-                self._at = len(self._text)
-                return None
-            stop = len(self._text) if end is None else end
-            is_another = SECOND_WRITER.search(self._text, self._at, stop) is not None
-            self._skip("interleaved-documents" if is_another else "skipped-events", stop - self._at)
-            return None
-        self._note_mended(found.kinds)
-        self._at += found.end
-        self._is_comma_due = True
-        return found.value
+    def _mended(self, begins: str) -> Mended:
+        """Return the damaged value at the cursor, as it was meant, if it begins with one of these.
 
-    def _mended_event(self, end: int | None) -> Mended:
-        if not self._text.startswith("{", self._at):
-            raise BeyondRepairError
-        return mended(self._text[self._at : end])
+        Raises:
+            _DamagedError: that cannot be told.
+        """
+        cursor = self._cursor
+        if cursor.excerpt(1) not in begins:
+            raise _DamagedError(1, is_cut_off=False)
+        size = MENDED_CHARACTERS
+        while True:
+            cursor.look_ahead(size)
+            text = cursor.text[cursor.at : cursor.at + size]
+            is_all = cursor.has_ended and cursor.rest <= size
+            is_last_try = is_all or size >= MOST_MENDED_CHARACTERS
+            try:
+                found = mended(text)
+                if is_all or found.end < len(text) - NEAR_END_MENDED:
+                    return found
+                reach = found.end
+            except BeyondRepairError as error:
+                reach = error.at
+                if is_last_try or reach < len(text) - NEAR_END_MENDED:
+                    is_cut_off = is_all and reach >= len(text)
+                    raise _DamagedError(reach, is_cut_off=is_cut_off) from error
+            if is_last_try:
+                raise _DamagedError(reach, is_cut_off=False)
+            size *= 2
+
+    def _distance(
+        self, pattern: re.Pattern[str], error: _DamagedError, beyond: _DamagedError
+    ) -> int | None:
+        """Return how far ahead reading can go on after a value that was no JSON, nor mended.
+
+        That is the next match behind the value's first character: within it, if it is another
+        writer that damaged it. Values within values cannot be tried for ever, though: after some,
+        the search begins where they turned out damaged.
+
+        Raises:
+            _CutOffError: nowhere, and it is the document's end that damaged it.
+        """
+        reach = max(error.reach, beyond.reach)
+        if self._cursor.offset >= self._reached:
+            self._tries = 0
+        self._reached = max(self._reached, self._cursor.offset_ahead(reach))
+        self._tries += 1
+        distance = self._cursor.distance(
+            pattern, beyond=1 if self._tries <= MOST_TRIES else max(1, reach)
+        )
+        if distance is None and error.is_cut_off and beyond.is_cut_off:
+            raise _CutOffError
+        return distance
+
+    # --- what a scanner takes ---------------------------------------------------------------------
 
     def _scan_ahead(self) -> None:
         """Let the scanner take what it can from here, and go on behind that."""
-        if self._scanner is None:
+        scanner, cursor = self._scanner, self._cursor
+        if scanner is None:
             return
-        data: Buffer = self._text[self._at :].encode()
-        offset = self._offset(self._at)
-        at = 0
+        data, at, offset = memoryview(cursor.text[cursor.at :].encode()), 0, cursor.offset
         while True:
-            at = self._scanned(self._scanner, data, at, offset)
-            if not self._scanner.is_starved:
+            at = self._scanned(scanner, data, at, offset)
+            if not scanner.is_starved:
                 break
             rest = bytes(data[at:])
-            piece = self._next_piece(None)
             offset += at
-            if piece is None:
-                at = self._scanned(self._scanner, rest + PADDING, 0, offset)
-                data = rest
+            joint = max(JOINT_BYTES, len(rest))
+            more = cursor.next_bytes(joint) if len(rest) <= LONGEST_VALUE_CHARACTERS else None
+            if more is None:
+                at = self._scanned(scanner, rest + PADDING, 0, offset)
+                data = memoryview(rest)
                 break
-            data, at, offset = self._joined(self._scanner, rest, piece, offset)
-        self._hand_over(data, at, offset)
+            # only the seam is copied, unless an event is longer than that
+            seam = memoryview(rest + bytes(more[:joint]))
+            at = self._scanned(scanner, seam, 0, offset)
+            if at >= len(rest):
+                data, at, offset = more, at - len(rest), offset + len(rest)
+            else:
+                data = seam
+                cursor.put_back(more[joint:])
+        cursor.go_on_in(data, at, offset)
 
     def _scanned(self, scanner: Scanner, data: Buffer, at: int, offset: int) -> int:
         end = scanner.scan(data, at, offset, is_comma_due=self._is_comma_due)
         self._is_comma_due |= end > at
         return end
 
-    def _joined(
-        self, scanner: Scanner, rest: bytes, piece: memoryview, offset: int
-    ) -> tuple[Buffer, int, int]:
-        """Scan over the seam of two pieces; return the data to go on with, the place, its offset.
+    # --- what is told -----------------------------------------------------------------------------
 
-        Only the seam is copied, unless an event is longer than that.
-        """
-        at = self._scanned(scanner, rest + bytes(piece[:JOINT_BYTES]), 0, offset)
-        if at >= len(rest):
-            return piece, at - len(rest), offset + len(rest)
-        return rest + bytes(piece), at, offset
+    def _skip(self, kind: str, characters: int | None) -> None:
+        """Step over so much, or all that was read, and note that it gave nothing."""
+        size = self._cursor.rest if characters is None else characters
+        start, excerpt = self._cursor.offset, self._cursor.excerpt(size)
+        self._cursor.at += size
+        self._log.add(kind, start, excerpt, lost_bytes=self._cursor.offset - start)
 
-    def _hand_over(self, data: Buffer, at: int, offset: int) -> None:
-        """Go on in text from a place in the data; what is not needed yet is put back."""
-        view = memoryview(data)
-        end = _whole_end(view, at + SMALL_BUFFER_BYTES)
-        if end < len(view):
-            self._put_back.append(view[end:])
-            self._ended = False
-        self._set_text(str(view[at:end], "utf-8"), offset + at)
+    def _skip_all(self, kind: str) -> None:
+        """Step over the rest of the document, and note that it gave nothing."""
+        self._cursor.look_ahead(EXAMPLE_CHARACTERS)
+        start, excerpt = self._cursor.offset, self._cursor.excerpt(EXAMPLE_CHARACTERS)
+        self._cursor.drain()
+        self._log.add(kind, start, excerpt, lost_bytes=self._cursor.offset - start)
 
-    # --- the text and the cursor --------------------------------------------------------------
-
-    def _skip(self, kind: str, characters: int) -> None:
-        start, excerpt = self._offset(self._at), self._excerpt()
-        self._at += characters
-        self._log.add(kind, start, excerpt, lost_bytes=self._offset(self._at) - start)
-
-    def _excerpt(self) -> str:
-        return self._text[self._at : self._at + EXAMPLE_CHARACTERS]
-
-    def _note(self, kind: str, at: int, *, count: int = 1) -> None:
-        text = self._text[at : at + EXAMPLE_CHARACTERS]
-        self._log.add(kind, self._offset(at), text, count=count)
-
-    def _note_mended(self, kinds: Mapping[str, int]) -> None:
-        for kind, count in kinds.items():
-            self._note(kind, self._at, count=count)
-
-    def _note_truncated(self) -> None:
-        self._log.add("truncated-json", self._offset(self._at), self._text[-EXAMPLE_CHARACTERS:])
-
-    def _offset(self, at: int) -> int:
-        """Return which byte of the document a place in the text is."""
-        marked, offset = self._mark
-        between = self._text[marked:at] if at >= marked else self._text[at:marked]
-        size = len(between) if between.isascii() else len(between.encode())
-        offset += size if at >= marked else -size
-        self._mark = (at, offset)
-        return offset
-
-    def _found(self, pattern: re.Pattern[str]) -> int | None:
-        """Return where the next match behind the cursor ends; read on until there is one."""
-        while True:
-            match = pattern.search(self._text, self._at + 1)
-            rest = len(self._text) - (match.end() if match else self._at)
-            # near the buffer's end the match of a longer text may be another one
-            if self._ended or (match and rest > NEAR_MATCH) or rest > LONGEST_VALUE_CHARACTERS:
-                return match.end() if match else None
-            self._fill()
-
-    def _next_character(self, over: re.Pattern[str] = SPACE_AND_COMMAS) -> str:
-        """Step over what `over` matches; return the character there, or "" at the end."""
-        while True:
-            found = over.match(self._text, self._at)
-            self._at = found.end() if found else self._at
-            if self._at < len(self._text):
-                return self._text[self._at]
-            if self._ended:
-                return ""
-            self._fill()
-
-    def _expect_damage(self) -> None:
-        """Go on with a small buffer: where one event is damaged, many may be."""
-        if self._buffer_bytes > SMALL_BUFFER_BYTES:
-            self._buffer_bytes = SMALL_BUFFER_BYTES
-            self._hand_over(self._text[self._at :].encode(), 0, self._offset(self._at))
-
-    def _fill(self) -> None:
-        """Drop what is behind the cursor and read on, at least one buffer."""
-        parts = [self._text[self._at :]]
-        offset = self._offset(self._at)
-        size = 0
-        while size < max(self._buffer_bytes, len(parts[0])):
-            piece = self._next_piece(self._buffer_bytes)
-            if piece is None:
-                break
-            parts.append(str(piece, "utf-8"))
-            size += len(piece)
-        self._set_text("".join(parts), offset)
-
-    def _next_piece(self, most_bytes: int | None) -> memoryview | None:
-        """Return the next piece, at most so much of it; None, and ended, where there is none."""
-        if self._put_back:
-            piece = self._put_back.pop()
-        else:
-            self._progress()
-            piece = memoryview(next(self._pieces, b""))
-        if not piece:
-            self._ended = True
-            return None
-        end = len(piece) if most_bytes is None else _whole_end(piece, most_bytes)
-        if end < len(piece):
-            self._put_back.append(piece[end:])
-        return piece[:end]
-
-    def _set_text(self, text: str, offset: int) -> None:
-        self._text = text
-        self._at = 0
-        self._mark = (0, offset)
+    def _note(self, found: Mended) -> None:
+        for kind, count in found.kinds.items():
+            self._log.add(kind, self._cursor.offset, self._cursor.excerpt(found.end), count=count)
 
 
-def _whole_end(data: memoryview, end: int) -> int:
-    """Return the first place from `end` on where a character ends."""
-    while end < len(data) and data[end] & 0xC0 == 0x80:
-        end += 1
-    return min(end, len(data))
+def comma_excerpt(commas: int) -> str:
+    """Return so many commas, as many as an example shows."""
+    return "," * min(commas, EXAMPLE_CHARACTERS)
+
+
+def _reach(error: Exception, cursor: Cursor) -> int:
+    return error.pos - cursor.at if isinstance(error, json.JSONDecodeError) else 1
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401

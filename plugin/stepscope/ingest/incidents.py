@@ -134,6 +134,11 @@ class IncidentLog:
             seen.examples.sort(key=lambda example: example.offset_bytes)
             seen.examples.pop()
 
+    def more(self, kind: str, *, count: int = 0, lost_bytes: int = 0) -> None:
+        """Add to something that was noted before, without a place."""
+        self._seen[kind].count += count
+        self._seen[kind].lost_bytes += lost_bytes
+
     def count(self, *kinds: str) -> int:
         """Return how often these were met."""
         return sum(self._seen[kind].count for kind in kinds if kind in self._seen)

@@ -23,14 +23,20 @@ LONGEST_WHOLE_DIGITS = 4000
 """Python itself refuses to read longer whole numbers."""
 WORD = re.compile(r"[-+.\w/]{1,40}(?=[\s,\]}])", re.ASCII)
 ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
-KEY_AHEAD = re.compile(STRING.pattern + r"\s*:", re.DOTALL)
+CUT_WORD = re.compile(r"[-+.\w/]{0,40}$", re.ASCII)
+KEY = re.compile(STRING.pattern + r"[ \t\r\n]*:", re.DOTALL)
 LITERALS = {"true": True, "false": False, "null": None}
 NOT_NUMBERS = frozenset({"NaN", "Infinity", "-Infinity"})
 DEEPEST = 200
 
 
 class BeyondRepairError(Exception):
-    """The value is damaged in a way that cannot be mended."""
+    """The value is damaged in a way that cannot be mended, or ends in the middle."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__()
+        self.at = at
+        """Where in the text that turned out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,22 +84,21 @@ class _Reader:
     def _object(self, depth: int) -> dict[str, Any]:
         found: dict[str, Any] = {}
         self.at += 1
-        while self._item(found, KEY_AHEAD, "}"):
+        while self._item(found, "}"):
             key = self._string()
-            if self._next() != ":":
-                raise BeyondRepairError
-            self.at += 1
+            self._next()
+            self.at += 1  # the colon
             found[key] = self.value(depth + 1)
         return found
 
     def _list(self, depth: int) -> list[Any]:
         found: list[Any] = []
         self.at += 1
-        while self._item(found, None, "]"):
+        while self._item(found, "]"):
             found.append(self.value(depth + 1))
         return found
 
-    def _item(self, before: object, ahead: re.Pattern[str] | None, end: str) -> bool:
+    def _item(self, before: object, end: str) -> bool:
         """Step over what separates two items; False, and behind the end, where it ends."""
         commas = 0
         while (character := self._next()) == ",":
@@ -107,14 +112,26 @@ class _Reader:
         if character == end:
             self.at += 1
             return False
-        if character in {"", "}", "]"} or (ahead and not ahead.match(self.text, self.at)):
-            raise BeyondRepairError
+        if character in {"", "}", "]"} or (end == "}" and not self._stands_at_key()):
+            raise BeyondRepairError(self.at)
         return True
+
+    def _stands_at_key(self) -> bool:
+        """Tell whether a key and its colon come next; step to where it turns out that none does."""
+        if KEY.match(self.text, self.at):
+            return True
+        string = STRING.match(self.text, self.at)
+        if string:
+            self.at = string.end()
+            self._next()
+        elif self.text.startswith('"', self.at):
+            self.at = len(self.text)
+        return False
 
     def _string(self) -> str:
         string = STRING.match(self.text, self.at)
         if string is None:
-            raise BeyondRepairError
+            raise BeyondRepairError(len(self.text))
         self.at = string.end()
         return str(json.loads(ESCAPE.sub(self._escape, string[0]), strict=False))
 
@@ -126,21 +143,23 @@ class _Reader:
 
     def _scalar(self) -> Any:  # noqa: ANN401
         if number := NUMBER.match(self.text, self.at):
-            self.at = number.end()
-            return _number(number[0])
+            return self._number(number)
         word = WORD.match(self.text, self.at)
         if word is None:
-            raise BeyondRepairError
+            raise BeyondRepairError(
+                len(self.text) if CUT_WORD.match(self.text, self.at) else self.at
+            )
         self.at = word.end()
         if word[0] in LITERALS:
             return LITERALS[word[0]]
         self.kinds["not-a-number" if word[0] in NOT_NUMBERS else "bare-word"] += 1
         return None
 
-
-def _number(text: str) -> int | NumberText:
-    if not set(text).isdisjoint(".eE"):
-        return text.encode()
-    if len(text) > LONGEST_WHOLE_DIGITS:
-        raise BeyondRepairError
-    return int(text)
+    def _number(self, number: re.Match[str]) -> int | NumberText:
+        if set(number[0]).isdisjoint(".eE"):
+            if len(number[0]) > LONGEST_WHOLE_DIGITS:
+                raise BeyondRepairError(self.at)
+            self.at = number.end()
+            return int(number[0])
+        self.at = number.end()
+        return number[0].encode()

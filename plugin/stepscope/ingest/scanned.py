@@ -1,6 +1,7 @@
 """Columns from the compiled scanner, where it was built: what `builder` gives, only sooner."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.ingest.builder import arguments_of, as_text, fits_float, timed
+from stepscope.ingest.builder import arguments_of, as_text, fits_float, timed, times_text
 from stepscope.ingest.columns import (
     FIELDS,
     MISSING,
@@ -19,9 +20,9 @@ from stepscope.ingest.columns import (
     narrowest,
     readable,
 )
-from stepscope.ingest.documents import Buffer, Event
+from stepscope.ingest.documents import Buffer, Event, comma_excerpt
 from stepscope.ingest.exact import NumberText
-from stepscope.ingest.incidents import IncidentLog
+from stepscope.ingest.incidents import EXAMPLE_CHARACTERS, IncidentLog
 
 try:
     from stepscope.ingest import _scanner
@@ -37,6 +38,7 @@ DIGITS_BEHIND_BITS = 4
 POWERS = np.array([float(10**power) for power in range(16)])
 """Exact, so that a division of whole numbers below 2**53 rounds once, as reading the text does."""
 SCANNED_WHOLE = range(-(10**18) + 1, 10**18)
+SEPARATOR = re.compile(rb"[ \t\r\n,]*")
 _DECODER = json.JSONDecoder(strict=False, parse_float=str.encode, parse_constant=lambda _: None)
 
 
@@ -167,12 +169,41 @@ UNWRITTEN: Mapping[int, Callable[[int], str]] = {
 """The text of values that are kept as numbers."""
 
 
+def _times_excerpt(data: memoryview) -> str:
+    event, _ = _DECODER.raw_decode(str(data, "utf-8"))
+    return times_text(event.get("ts"), event.get("dur"))
+
+
+def _event_excerpt(data: memoryview) -> str:
+    """Return how an event begins, and no more than it."""
+    start = str(data[: EXAMPLE_CHARACTERS * 4], "utf-8", "ignore")[:EXAMPLE_CHARACTERS]
+    try:
+        _, end = _DECODER.raw_decode(start)
+    except (ValueError, RecursionError):
+        return start
+    return start[:end]
+
+
+def _comma_excerpt(data: memoryview) -> str:
+    separator = SEPARATOR.match(data)
+    return comma_excerpt(separator[0].count(b",") if separator else 0)
+
+
+EXCERPTS: Mapping[str, Callable[[memoryview], str]] = {
+    "text-times": _times_excerpt,
+    "missing-comma": _event_excerpt,
+    "extra-comma": _comma_excerpt,
+}
+"""What an example of each kind that the scanner meets shows of the data from its place on."""
+
+
 class ScannedColumns:
     """Takes events by the scanner, or one at a time as `ColumnBuilder` does."""
 
     def __init__(self, log: IncidentLog, most_events: int) -> None:
         self._log = log
         self._scanner = _scanner.Scanner(most_events)
+        self._noted: dict[str, tuple[int, list[int]]] = self._scanner.notes()
 
     def __len__(self) -> int:
         """Return how many events were taken."""
@@ -185,7 +216,11 @@ class ScannedColumns:
 
     def scan(self, data: Buffer, at: int, offset: int, *, is_comma_due: bool) -> int:
         """Take what is plain: see `documents.Scanner`."""
-        return int(self._scanner.scan(data, at, offset, is_comma_due=is_comma_due))
+        end = int(self._scanner.scan(data, at, offset, is_comma_due=is_comma_due))
+        notes = self._scanner.notes()
+        if notes != self._noted:
+            self._note(notes, memoryview(data)[:end], offset)
+        return end
 
     def add(self, event: Event) -> None:
         """Append one event that the scanner left."""
@@ -211,7 +246,6 @@ class ScannedColumns:
 
     def taken(self) -> Taken:
         """Return everything taken so far, without copies; nothing can be added after that."""
-        self._note()
         arrays = [
             np.frombuffer(column, dtype=np.int32 if index < len(FIELDS) else np.int64)
             for index, column in enumerate(self._scanner.take_columns())
@@ -221,11 +255,16 @@ class ScannedColumns:
             arrays[: len(FIELDS)] = [code_of[codes] for codes in arrays[: len(FIELDS)]]
         return Taken(arrays=arrays, strings=strings, arguments=self._arguments())
 
-    def _note(self) -> None:
-        for kind, (count, offsets) in self._scanner.notes().items():
-            for place, offset in enumerate(offsets):
-                more = count - len(offsets) if place == 0 else 0
-                self._log.add(kind, offset, "", count=1 + more)
+    def _note(self, notes: dict[str, tuple[int, list[int]]], data: memoryview, offset: int) -> None:
+        """Note what the scanner met in the data, with what stands there."""
+        for kind, (count, places) in notes.items():
+            count_before, places_before = self._noted[kind]
+            new = places[len(places_before) :]
+            for place in new:
+                self._log.add(kind, place, EXCERPTS[kind](data[place - offset :]), count=0)
+            if count > count_before:
+                self._log.more(kind, count=count - count_before)
+        self._noted = notes
 
     def _arguments(self) -> dict[str, ArgumentColumn]:
         names = self._scanner.key_names()

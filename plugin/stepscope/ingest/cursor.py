@@ -1,0 +1,173 @@
+"""A place in a document that streams in: the text there, and which byte of the document it is."""
+
+import re
+from collections.abc import Callable, Iterator
+
+from stepscope.ingest.incidents import EXAMPLE_CHARACTERS
+
+SMALL_BUFFER_BYTES = 1 << 14
+"""Where there is damage: each error costs a walk through the text, as json counts its lines."""
+LONGEST_VALUE_CHARACTERS = 64 << 20
+"""A value that has not ended by then is damaged: real ones (dumped source code) are far smaller."""
+NEAR_MATCH = 1024
+"""Longer than what any of the patterns looks at."""
+SPACE_AND_COMMAS = re.compile(r"[\s,]*")
+
+
+class Cursor:
+    """Walks through pieces of valid UTF-8, each whole characters; what lies behind is let go.
+
+    `text[at:]` is what comes next, as far as it was read. `progress` is called for each piece.
+    """
+
+    def __init__(
+        self, pieces: Iterator[bytes], buffer_bytes: int, progress: Callable[[], None]
+    ) -> None:
+        self.text = ""
+        self.at = 0
+        self.has_ended = False
+        """Whether the text goes up to the document's end."""
+        self.buffer_bytes = buffer_bytes
+        """How much is read at once."""
+        self._pieces = pieces
+        self._put_back: list[memoryview] = []
+        self._progress = progress
+        self._mark = (0, 0)
+        """A place in the text, and which byte of the document it is."""
+
+    @property
+    def offset(self) -> int:
+        """Which byte of the document comes next."""
+        return self.offset_ahead(0)
+
+    @property
+    def rest(self) -> int:
+        """How many characters come next, as far as was read."""
+        return len(self.text) - self.at
+
+    def offset_ahead(self, distance: int) -> int:
+        """Return which byte of the document is so many characters ahead."""
+        marked, offset = self._mark
+        at = self.at + distance
+        between = self.text[marked:at] if at >= marked else self.text[at:marked]
+        size = len(between) if between.isascii() else len(between.encode())
+        offset += size if at >= marked else -size
+        self._mark = (at, offset)
+        return offset
+
+    def excerpt(self, characters: int) -> str:
+        """Return what comes next, at most so much of it."""
+        return self.text[self.at : self.at + min(characters, EXAMPLE_CHARACTERS)]
+
+    def next_character(self, over: re.Pattern[str] = SPACE_AND_COMMAS) -> str:
+        """Step over what `over` matches; return the character there, or "" at the end."""
+        while True:
+            found = over.match(self.text, self.at)
+            self.at = found.end() if found else self.at
+            if self.at < len(self.text):
+                return self.text[self.at]
+            if self.has_ended:
+                return ""
+            self.fill()
+
+    def look_ahead(self, characters: int) -> None:
+        """Read on until so much comes next, or the document ends."""
+        while self.rest < characters and not self.has_ended:
+            self.fill()
+
+    def stands_at(self, pattern: re.Pattern[str]) -> bool:
+        """Tell whether a pattern, not longer than `NEAR_MATCH`, matches what comes next."""
+        self.look_ahead(NEAR_MATCH)
+        return pattern.match(self.text, self.at) is not None
+
+    def distance(self, pattern: re.Pattern[str], *, beyond: int = 1) -> int | None:
+        """Return how far ahead the next match ends that begins so far ahead or further.
+
+        Reads on until there is one; None where the document, or what a value may hold, ends first.
+        """
+        while True:
+            match = pattern.search(self.text, self.at + beyond)
+            left = len(self.text) - (match.end() if match else self.at)
+            # near the end of what was read, the match of a longer text may be another one
+            if self.has_ended or (match and left > NEAR_MATCH) or left > LONGEST_VALUE_CHARACTERS:
+                return match.end() - self.at if match else None
+            self.fill()
+
+    def fill(self) -> None:
+        """Let go of what lies behind, and read on: at least as much as is there."""
+        parts = [self.text[self.at :]]
+        offset = self.offset
+        size = 0
+        while size < max(self.buffer_bytes, len(parts[0])):
+            piece = self.next_piece(self.buffer_bytes)
+            if piece is None:
+                break
+            parts.append(str(piece, "utf-8"))
+            size += len(piece)
+        self._set_text("".join(parts), offset)
+
+    def drain(self) -> None:
+        """Go to the end of the document."""
+        while True:
+            self.at = len(self.text)
+            if self.has_ended:
+                return
+            self.fill()
+
+    def shrink(self) -> None:
+        """Go on with little text, which costs little to walk through again."""
+        self.buffer_bytes = min(self.buffer_bytes, SMALL_BUFFER_BYTES)
+        if len(self.text) > 4 * SMALL_BUFFER_BYTES:
+            self.go_on_in(memoryview(self.text[self.at :].encode()), 0, self.offset)
+
+    # --- bytes, for who reads them faster ---------------------------------------------------------
+
+    def next_piece(self, most_bytes: int | None = None) -> memoryview | None:
+        """Return the next bytes behind the text, at most so many; None, and ended, at the end."""
+        if self._put_back:
+            piece = self._put_back.pop()
+        else:
+            self._progress()
+            piece = memoryview(next(self._pieces, b""))
+        if not piece:
+            self.has_ended = True
+            return None
+        end = len(piece) if most_bytes is None else _whole_end(piece, most_bytes)
+        self.put_back(piece[end:])
+        return piece[:end]
+
+    def next_bytes(self, least_bytes: int) -> memoryview | None:
+        """Return the next bytes behind the text, so many or more; fewer, or None, at the end."""
+        piece = self.next_piece()
+        if piece is None or len(piece) >= least_bytes:
+            return piece
+        parts = [piece]
+        size = len(piece)
+        while size < least_bytes and (piece := self.next_piece()) is not None:
+            parts.append(piece)
+            size += len(piece)
+        return memoryview(b"".join(parts))
+
+    def put_back(self, piece: memoryview) -> None:
+        """Have these bytes come next behind the text."""
+        if piece:
+            self._put_back.append(piece)
+            self.has_ended = False
+
+    def go_on_in(self, data: memoryview, at: int, offset: int) -> None:
+        """Go on at a place in these bytes; `offset` is the document's byte that `data[0]` is."""
+        end = _whole_end(data, at + SMALL_BUFFER_BYTES)
+        self.put_back(data[end:])
+        self._set_text(str(data[at:end], "utf-8"), offset + at)
+
+    def _set_text(self, text: str, offset: int) -> None:
+        self.text = text
+        self.at = 0
+        self._mark = (0, offset)
+
+
+def _whole_end(data: memoryview, end: int) -> int:
+    """Return the first place from `end` on where a character ends."""
+    while end < len(data) and data[end] & 0xC0 == 0x80:
+        end += 1
+    return min(end, len(data))
