@@ -125,6 +125,11 @@ def test_what_is_no_setting_is_refused_by_its_name(name: str, text: str, said: s
         settings({name: text})
 
 
+def test_jobs_are_at_least_one() -> None:
+    with pytest.raises(UsageError, match="^jobs is '-1': it must be a whole number above zero"):
+        settings({}, jobs=-1)
+
+
 # --- what a file needs -------------------------------------------------------------------------
 
 

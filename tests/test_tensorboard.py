@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import time
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,12 @@ from tensorboard.plugins import base_plugin
 from werkzeug.test import Client
 
 from logs import write_run
+from stepscope.config import CacheSettings, Settings
 from stepscope.tensorboard import (
     NAME,
     StepscopeLoader,
     StepscopePlugin,
+    chosen_settings,
     log_directories,
     mounted,
 )
@@ -154,3 +156,42 @@ def test_log_directories_follow_tensorboards_grammar(
 def test_the_home_folder_is_meant_by_a_tilde() -> None:
     [found] = log_directories("~/log")
     assert found.path == str(Path("~/log").expanduser())
+
+
+def flags_of(*arguments: str) -> Namespace:
+    parser = ArgumentParser()
+    StepscopeLoader().define_flags(parser)
+    return parser.parse_args(arguments)
+
+
+def test_options_of_tensorboard_set_what_reading_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEPSCOPE_JOBS", "7")
+    options = ("--stepscope_memory", "1G", "--stepscope_cache")
+    assert chosen_settings(flags_of(*options, "--stepscope_jobs", "3")) == Settings(
+        jobs=3, memory_bytes=2**30, cache=CacheSettings(folder="")
+    )
+    assert chosen_settings(flags_of(*options)).jobs == 7
+    assert chosen_settings(flags_of("--stepscope_cache", "kept")).cache.folder == "kept"
+    assert chosen_settings(Namespace()).cache.folder is None
+
+
+@pytest.mark.filterwarnings("ignore:html5lib:DeprecationWarning")
+def test_reading_is_cancelled_through_tensorboard_itself(tmp_path: Path) -> None:
+    from tensorboard.backend.application import TensorBoardWSGI
+
+    write_run(tmp_path / "run")
+    plugin = plugin_of(tmp_path)
+    until_active(plugin)
+    app = TensorBoardWSGI([plugin], path_prefix="/proxy")
+    prefix = "/proxy/data/plugin/stepscope/api"
+    client = Client(app)
+    runs = client.get(f"{prefix}/runs").json
+    assert runs is not None
+    trace = runs["runs"][0]["workers"][0]["spans"][0]["trace"]
+    refused = client.post(f"{prefix}/traces/{trace}/cancel")
+    assert refused.status_code == 403
+    for what in ("cancel", "read"):
+        answer = client.post(f"{prefix}/traces/{trace}/{what}", headers={"X-Stepscope": "page"})
+        assert answer.status_code == 200
+        assert answer.json is not None
+        assert [run["name"] for run in answer.json["runs"]] == ["run"]

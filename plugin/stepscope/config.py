@@ -63,7 +63,7 @@ def settings(
     default = Settings()
     return Settings(
         memory_bytes=_memory_bytes(environment, memory),
-        jobs=jobs or _whole(environment, "STEPSCOPE_JOBS", machine.core_count()),
+        jobs=_jobs(environment, jobs),
         rescan_seconds=_whole(environment, "STEPSCOPE_RESCAN_SECONDS", default.rescan_seconds),
         cache=_cache(environment, cache),
     )
@@ -80,6 +80,12 @@ def size_bytes(text: str, name: str) -> int:
         msg = f"{name} is {text!r}: it must be a size, such as 8G or 512M"
         raise UsageError(msg)
     return int(float(match["number"]) * UNITS[match["unit"].upper()])
+
+
+def _jobs(environment: Mapping[str, str], given: int | None) -> int:
+    if given is None:
+        return _whole(environment, "STEPSCOPE_JOBS", machine.core_count())
+    return _whole({"jobs": str(given)}, "jobs", 1)
 
 
 def _memory_bytes(environment: Mapping[str, str], given: str | None) -> int:

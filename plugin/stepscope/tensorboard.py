@@ -61,7 +61,7 @@ class StepscopePlugin(base_plugin.TBPlugin):  # type: ignore[misc] # TensorBoard
         specification = getattr(context.flags, "logdir_spec", "") or ""
         self._catalog = Catalog(
             log_directories(context.logdir or "", specification),
-            settings=_settings(context.flags),
+            settings=chosen_settings(context.flags),
             prepare=prepare,
         )
         self._catalog.watch()
@@ -79,7 +79,8 @@ class StepscopePlugin(base_plugin.TBPlugin):  # type: ignore[misc] # TensorBoard
         return base_plugin.FrontendMetadata(es_module_path="/index.js", tab_name="Stepscope")
 
 
-def _settings(flags: "Namespace") -> "Settings":
+def chosen_settings(flags: "Namespace") -> "Settings":
+    """Return what the options and the environment say of memory, cores and disk."""
     from stepscope.config import settings
 
     return settings(
