@@ -47,15 +47,15 @@ class Pace:
             return self._later_s / self._reading_s if self._reading_s else None
 
     def left_s(self, told: Told, clock: Clock, now: float) -> float | None:
-        """Return the seconds until a file is done; None while that cannot be told.
+        """Return the seconds until a file is done; None while that cannot be told, or no longer.
 
         Until the first file is done, analyses count as nothing while bytes are read.
         """
         later_share = self.later_share
         if clock.read is not None:
-            if later_share is None:
-                return None
-            return max(0.0, (clock.read - clock.began) * later_share - (now - clock.read))
+            expected_s = (clock.read - clock.began) * (later_share or 0.0)
+            left_s = expected_s - (now - clock.read)
+            return left_s if left_s > 0 else None  # it takes longer than others did
         passed_s = now - clock.began
         if not told.bytes_done or not told.bytes_total or passed_s < ENOUGH_SECONDS:
             return None
