@@ -60,6 +60,10 @@ class ArgumentTexts:
         return self.data.nbytes + self.ends.nbytes
 
 
+TABLE_ROOM = 4
+"""A table may have so many places for each value."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ScannedValues:
     """One argument's values as the scanner keeps them. `texts` is the same for all arguments."""
@@ -132,7 +136,7 @@ class ScannedValues:
         texts: list[str] = []
         for kind in sorted(present):
             is_kind = self._kind_per_value == kind
-            values, index = np.unique(self.values[is_kind], return_inverse=True)
+            values, index = _distinct(self.values[is_kind])
             distinct[is_kind] = index + len(texts)
             texts += [self._text(kind, value) for value in values.tolist()]
         first = np.empty(len(texts), dtype=np.int64)
@@ -150,6 +154,18 @@ class ScannedValues:
         if kind == PLAIN:
             return written
         return as_text(_DECODER.decode(f'"{written}"' if kind == ESCAPED else written))
+
+
+def _distinct(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.integer]]:
+    """Return what `np.unique` does with the inverse; codes lie close enough for a table of them."""
+    lowest, highest = int(values.min()), int(values.max())
+    if highest - lowest > TABLE_ROOM * len(values):
+        return np.unique(values, return_inverse=True)
+    occurs = np.zeros(highest - lowest + 1, dtype=bool)
+    place = values - lowest if lowest else values
+    occurs[place] = True
+    index = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
+    return np.flatnonzero(occurs) + lowest, index[place]
 
 
 def _decimal_text(value: int) -> str:
