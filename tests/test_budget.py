@@ -93,7 +93,7 @@ def test_a_limit_holds_within_its_block_and_not_behind_it() -> None:
 
 def test_settings_come_from_options_then_the_environment_then_the_machine() -> None:
     found = settings({})
-    assert (found.jobs, found.cache) == (machine.core_count(), CacheSettings())
+    assert (found.jobs, found.cache) == (min(machine.core_count(), 16), CacheSettings())
     assert found.memory_bytes == pytest.approx(machine.available_bytes() / 2, rel=0.2)
     said = {"STEPSCOPE_JOBS": "3", "STEPSCOPE_MEMORY": "2G", "STEPSCOPE_RESCAN_SECONDS": "1"}
     assert settings(said) == Settings(jobs=3, memory_bytes=2 * GIB, rescan_seconds=1)
@@ -189,21 +189,23 @@ def in_background(action: object) -> threading.Thread:
     return thread
 
 
-def test_a_reading_that_does_not_fit_waits_for_another_to_end() -> None:
+def test_a_reading_that_does_not_fit_waits_and_those_behind_it_wait_with_it() -> None:
     room = Room(100)
-    seen: list[str] = []
+    seen: list[int] = []
 
-    def second() -> None:
-        with room.taken(60, Stop()):
-            seen.append("second")
+    def take(wanted: int) -> None:
+        with room.taken(wanted, Stop()):
+            seen.append(wanted)
 
     with room.taken(60, Stop()):
-        waiting = in_background(second)
-        waiting.join(0.1)
-        with room.taken(40, Stop()):
-            seen.append("one that fits")
-    waiting.join(10)
-    assert seen == ["one that fits", "second"]
+        waiting = []
+        for wanted in (70, 20, 10):
+            waiting.append(in_background(lambda wanted=wanted: take(wanted)))
+            waiting[-1].join(0.05)
+        assert seen == []
+    for thread in waiting:
+        thread.join(10)
+    assert seen == [70, 20, 10]
 
 
 def test_one_that_wants_more_than_there_is_gets_all_when_it_is_alone() -> None:
@@ -227,9 +229,10 @@ def test_what_is_kept_is_asked_to_give_way_first() -> None:
 
     room = Room(100, let_go)
     room.keep(60)
-    with room.taken(30, Stop()), room.taken(25, Stop()):
-        pass
-    assert asked == [15]
+    with room.taken(40, Stop()):
+        assert asked == []
+    with room.taken(55, Stop()) as granted:
+        assert (asked, granted) == ([15], 55)
 
 
 def test_waiting_ends_when_it_is_cancelled() -> None:

@@ -19,6 +19,9 @@ from logs import EVENT_COUNT, write_run
 from same_columns import differences
 from stepscope import discover
 from stepscope.api.ahead import prepare
+from stepscope.catalog import Catalog, LogDirectory
+from stepscope.config import Settings
+from stepscope.entries import Reading, Unreadable
 from stepscope.errors import UnreadableError
 from stepscope.readers.many import Outcome, read_all
 from stepscope.readers.orders import Answer, CancelledError, Order, Step, Stop, Told
@@ -101,7 +104,7 @@ def test_the_trace_comes_only_where_it_is_wanted(tmp_path: Path, readers: Reader
     assert answer.prepared is not None
 
 
-@pytest.mark.parametrize("jobs", [1, 2, 5])
+@pytest.mark.parametrize("jobs", [1, 3])
 def test_the_answers_are_the_same_and_in_order_whatever_the_number_of_jobs(
     tmp_path: Path, readers: Readers, jobs: int
 ) -> None:
@@ -149,7 +152,7 @@ def test_a_file_on_which_the_reader_fails_costs_itself(
     assert readers.read(order_of(tmp_path), nothing, Stop()).prepared is not None
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_killing_readers_at_random_leaves_the_others_right(tmp_path: Path, seed: int) -> None:
     write_run(tmp_path / "run", *"abcdefgh")
     orders = orders_of(tmp_path, reader_tasks.slow)
@@ -373,3 +376,60 @@ def test_files_that_do_not_fit_together_are_read_one_after_another(tmp_path: Pat
     assert all(map(answered, read_all(orders, readers, jobs=3, watch=lambda _: nullcontext(tell))))
     readers.close()
     assert max(most) == 2, "256 MiB each, of 600"
+
+
+@pytest.fixture
+def watched(tmp_path: Path, readers: Readers) -> Catalog:
+    """A catalog of three files, each read in a process for as long as it takes."""
+    write_run(tmp_path / "run", *"abc")
+    catalog = Catalog(
+        [LogDirectory(path=str(tmp_path))],
+        settings=Settings(jobs=2),
+        reader=readers,
+        prepare=reader_tasks.endless,
+    )
+    catalog.scan()
+    catalog.start_reading()
+    return catalog
+
+
+def phases(catalog: Catalog) -> list[str]:
+    """What is known of each file: its state, or the phase in which it is being read."""
+    states = (entry.state for entry in catalog.entries())
+    return [
+        state.told.phase if isinstance(state, Reading) else type(state).__name__ for state in states
+    ]
+
+
+def test_a_catalog_goes_on_when_a_reader_is_killed(watched: Catalog, readers: Readers) -> None:
+    until(lambda: phases(watched) == ["advising", "advising", "Queued"])
+    os.kill(readers.process_ids[0], signal.SIGKILL)
+    until(lambda: sorted(phases(watched)) == ["Unreadable", "advising", "advising"])
+    [problem] = [
+        entry.state.problem for entry in watched.entries() if isinstance(entry.state, Unreadable)
+    ]
+    assert problem.message.startswith("The reader of this file was killed (signal 9, SIGKILL)")
+
+
+def test_a_catalog_cancels_and_reads_again(watched: Catalog, readers: Readers) -> None:
+    until(lambda: phases(watched) == ["advising", "advising", "Queued"])
+    first = watched.entries()[0].file
+    watched.cancel(first.id)
+    assert phases(watched)[0] == "Cancelled"
+    until(lambda: phases(watched) == ["Cancelled", "advising", "advising"])
+    assert len(readers.process_ids) == 2
+    watched.read_again(first.id)
+    assert phases(watched)[0] == "Queued"
+    watched.cancel(watched.entries()[1].file.id)
+    until(lambda: phases(watched) == ["advising", "Cancelled", "advising"])
+
+
+def test_a_catalog_stops_reading_what_is_gone(watched: Catalog, readers: Readers) -> None:
+    until(lambda: phases(watched) == ["advising", "advising", "Queued"])
+    before = set(readers.process_ids)
+    for entry in watched.entries():
+        Path(entry.file.path).unlink()
+    watched.scan()
+    assert watched.entries() == ()
+    until(lambda: not readers.process_ids)
+    assert all(ends_within(5, each) for each in before)

@@ -13,6 +13,8 @@ MEMORY_SHARE = 0.5
 """Of the memory that is free at the start, what is ours where the user does not say it."""
 LEAST_MEMORY_BYTES = 256 * 2**20
 """With less than this not even a small recording can be read."""
+MOST_JOBS = 16
+"""Unless the user says more: by then it is the disk that is slow."""
 SIZE = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[KMGT]?)(?:i?B)?", re.IGNORECASE)
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 OFF = frozenset({"", "0", "no", "off", "false"})
@@ -84,7 +86,7 @@ def size_bytes(text: str, name: str) -> int:
 
 def _jobs(environment: Mapping[str, str], given: int | None) -> int:
     if given is None:
-        return _whole(environment, "STEPSCOPE_JOBS", machine.core_count())
+        return _whole(environment, "STEPSCOPE_JOBS", min(machine.core_count(), MOST_JOBS))
     return _whole({"jobs": str(given)}, "jobs", 1)
 
 

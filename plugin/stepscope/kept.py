@@ -24,11 +24,11 @@ class Kept:
     """Measures recordings, each again only when more was computed of it."""
 
     def __init__(self) -> None:
-        self._sizes: dict[str, _Size] = {}
+        self._sizes: dict[tuple[str, int], _Size] = {}
 
     def bytes_of(self, traces: Sequence["Trace"]) -> int:
         """Return how much memory some recordings take."""
-        self._sizes = {trace.id: self._size(trace) for trace in traces}
+        self._sizes = {_key(trace): self._size(trace) for trace in traces}
         return sum(size.all_bytes for size in self._sizes.values())
 
     def beyond(self, traces: Sequence["Trace"], bound_bytes: int) -> tuple[list["Trace"], int]:
@@ -41,12 +41,12 @@ class Kept:
         for trace in traces[:-1]:
             if total <= bound_bytes:
                 return gone, total
-            total -= self._sizes[trace.id].results_bytes
+            total -= self._sizes[_key(trace)].results_bytes
             trace.results.clear()
         for trace in traces[:-1]:
             if total <= bound_bytes:
                 break
-            total -= self._sizes.pop(trace.id).columns_bytes
+            total -= self._sizes.pop(_key(trace)).columns_bytes
             gone.append(trace)
         return gone, total
 
@@ -54,7 +54,7 @@ class Kept:
         # Imported here because it brings pandas, which TensorBoard's start should not wait for.
         from stepscope import footprint
 
-        known = self._sizes.get(trace.id)
+        known = self._sizes.get(_key(trace))
         count = len(trace.results)
         if known is not None and known.results_count == count:
             return known
@@ -63,3 +63,8 @@ class Kept:
             results_bytes=footprint.results_bytes(trace) if count else 0,
             results_count=count,
         )
+
+
+def _key(trace: "Trace") -> tuple[str, int]:
+    """Tell a file's recording from the one that is there when it was read again."""
+    return trace.id, id(trace)

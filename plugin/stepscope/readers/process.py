@@ -43,6 +43,9 @@ class ReaderProcess:
         Raises:
             OSError: the system does not let us.
         """
+        if not sys.executable or getattr(sys, "frozen", False):
+            msg = "there is no Python interpreter to start"
+            raise OSError(msg)
         path = json.dumps([str(entry) for entry in sys.path])
         self._process = subprocess.Popen(  # noqa: S603 (our own interpreter and program)
             [sys.executable, SAFE_PATH, "-c", START, path],
