@@ -22,8 +22,9 @@ from stepscope.api.answers import Answers
 from stepscope.api.app import create_app
 from stepscope.api.encoding import CONTENT_POLICY
 from stepscope.api.messages import Overview, Progress, Runs, RunState, Table, schemas
-from stepscope.catalog import Catalog, LogDirectory
+from stepscope.catalog import Catalog
 from stepscope.config import Settings
+from stepscope.log_directories import LogDirectory
 from stepscope.readers.orders import Answer, Order, Stop, Tell, Told
 from stepscope.readers.pool import Here
 from stepscope.report import RunReport

@@ -13,7 +13,7 @@ import pytest
 from logs import EVENT_COUNT, write_run, write_trace
 from stepscope import discover, footprint
 from stepscope.api.ahead import prepare
-from stepscope.catalog import KEPT_SHARE, Catalog, LogDirectory
+from stepscope.catalog import KEPT_SHARE, Catalog
 from stepscope.config import Settings
 from stepscope.entries import (
     Cancelled,
@@ -25,6 +25,7 @@ from stepscope.entries import (
     Unreadable,
 )
 from stepscope.errors import NotFoundError
+from stepscope.log_directories import LogDirectory
 from stepscope.readers.orders import Told
 from stepscope.readers.pool import Here
 from stepscope.readers.threads import DaemonThreads

@@ -19,10 +19,11 @@ from logs import EVENT_COUNT, write_run
 from same_columns import differences
 from stepscope import discover
 from stepscope.api.ahead import prepare
-from stepscope.catalog import Catalog, LogDirectory
+from stepscope.catalog import Catalog
 from stepscope.config import Settings
 from stepscope.entries import Reading, Unreadable
 from stepscope.errors import UnreadableError
+from stepscope.log_directories import LogDirectory
 from stepscope.readers.many import Outcome, read_all
 from stepscope.readers.orders import Answer, CancelledError, Order, Step, Stop, Told
 from stepscope.readers.pool import Here, Readers

@@ -20,9 +20,10 @@ import stepscope
 import tracebuild
 from logs import EVENT_COUNT, ROWS
 from stepscope import addresses, discover, ingest, storage
-from stepscope.catalog import Catalog, LogDirectory
+from stepscope.catalog import Catalog
 from stepscope.config import Settings
 from stepscope.errors import UnreadableError, in_one_line, unforeseen
+from stepscope.log_directories import LogDirectory
 from stepscope.read import read_trace
 from stepscope.storage import failures
 

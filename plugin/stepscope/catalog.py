@@ -8,11 +8,11 @@ is imported when the first file is read, so that TensorBoard starts as fast with
 import logging
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
-from stepscope import discover, storage
+from stepscope import discover
 from stepscope.addresses import shown
 from stepscope.config import Settings
 from stepscope.discover import TraceFile
@@ -29,6 +29,7 @@ from stepscope.entries import (
 )
 from stepscope.errors import NotFoundError, UnreadableError, in_one_line, unforeseen
 from stepscope.kept import Kept
+from stepscope.log_directories import LogDirectory, stamped, why_empty
 from stepscope.readers.orders import Answer, CancelledError, Order, Step, Stop, Told
 from stepscope.readers.pace import Clock, Pace
 from stepscope.readers.pool import Reader, Readers
@@ -49,14 +50,6 @@ RESTS_A_LOOK = 10
 """A look that takes a second is followed by ten of rest: to list remote folders has its price."""
 KEPT_SHARE = 0.5
 """Of the memory that may be used, what recordings take that nobody looks at just now."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LogDirectory:
-    """A folder to look through; `name` goes before its runs' names."""
-
-    path: str
-    name: str = ""
 
 
 class Executor(Protocol):
@@ -211,7 +204,7 @@ class Catalog:
         begun_at = monotonic()
         problems = [problem for each in self.directories for problem in self._look_through(each)]
         files = [file for each in self.directories for file in self._found.get(each, ())]
-        self._adopt(_stamped(discover.arranged(files)))
+        self._adopt(stamped(discover.arranged(files)))
         self._problems = tuple(problems)
         self._scanned_at = monotonic()
         self._rest_seconds = max(FRESH_SECONDS, RESTS_A_LOOK * (self._scanned_at - begun_at))
@@ -221,7 +214,7 @@ class Catalog:
         try:
             found = discover.in_folder(directory.path, directory.name)
             self._found[directory] = found
-            return [] if found else _absent(directory.path)
+            return [] if found else why_empty(directory.path)
         except UnreadableError as error:
             return [_as_problem(error)]
 
@@ -363,40 +356,13 @@ class Catalog:
         self._room.keep(left_bytes)
 
 
-def _stamped(files: Iterable[TraceFile]) -> list[tuple[TraceFile, FileStamp]]:
-    stamped = []
-    for file in files:
-        try:
-            stamped.append((file, file.listed or storage.stamp(file.path)))
-        except (OSError, UnreadableError):  # it has gone since it was listed, or is a dead link
-            log.info("%s cannot be looked at", shown(file.path))
-    return stamped
-
-
 def _is_stale(entry: Entry, stamp: FileStamp) -> bool:
     """A file that changes while it is read is read again after that."""
     return entry.stamp != stamp and not isinstance(entry.state, Reading)
 
 
-def _absent(path: str) -> list[Problem]:
-    if storage.is_folder(path):
-        return []
-    if _is_there(path):
-        message, remedy = "This is a file, not a folder.", "Give the folder that holds it."
-    else:
-        message, remedy = "There is no such folder.", "Check the path; it is looked for again."
-    return [Problem(path=shown(path), message=message, remedy=remedy)]
-
-
 def _as_problem(error: UnreadableError) -> Problem:
     return Problem(path=error.path, message=error.message, remedy=error.remedy)
-
-
-def _is_there(path: str) -> bool:
-    try:
-        return storage.exists(path)
-    except OSError:
-        return False
 
 
 def _read_state(answer: Answer) -> tuple[State, Facts | None]:

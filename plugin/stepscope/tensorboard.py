@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-    from stepscope.catalog import Catalog, LogDirectory
+    from stepscope.catalog import Catalog
     from stepscope.config import Settings
+    from stepscope.log_directories import LogDirectory
 
 NAME = "stepscope"
 DRIVE = r"[a-zA-Z]:[\\/]"
@@ -152,7 +153,7 @@ def _directory(name: str, path: str) -> "LogDirectory":
     from pathlib import Path
 
     from stepscope.addresses import is_remote
-    from stepscope.catalog import LogDirectory
+    from stepscope.log_directories import LogDirectory
 
     full = path if is_remote(path) else str(Path(path).expanduser())
     return LogDirectory(path=full, name=name)

@@ -13,8 +13,9 @@ from stepscope.cli.reading import Effort, with_effort
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-    from stepscope.catalog import Catalog, LogDirectory
+    from stepscope.catalog import Catalog
     from stepscope.config import Settings
+    from stepscope.log_directories import LogDirectory
 
 DEFAULT_PORT = 6007
 """One above TensorBoard's own."""
@@ -100,8 +101,8 @@ def _directories(logdirs: tuple[str, ...]) -> "list[LogDirectory]":
     """
     from stepscope import storage
     from stepscope.addresses import shown
-    from stepscope.catalog import LogDirectory
     from stepscope.errors import UnreadableError
+    from stepscope.log_directories import LogDirectory
 
     for path in logdirs:
         if not storage.is_folder(path):
