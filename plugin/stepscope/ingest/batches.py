@@ -8,10 +8,14 @@ stands between them is left to `documents`, one event at a time.
 import json
 import marshal
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
+from operator import itemgetter
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from stepscope.ingest.builder import ColumnBuilder, as_text
 from stepscope.ingest.columns import FIELDS, MISSING
@@ -29,6 +33,7 @@ NEAR_END_BYTES = 256
 """So near the data's end, what is no event may become one with more data."""
 LARGEST_BATCH = 8192
 SMALLEST_BATCH = 16
+OWN_KEYS = frozenset({*FIELDS, "ts", "dur", "args"})
 PLAIN_FIELD = frozenset({str, int, type(None)})
 PLAIN_TIME = frozenset({bytes, int, type(None)})
 THREE_PLACES = re.compile(rb"-?\d{1,15}\.\d{3}(?:,-?\d{1,15}\.\d{3})*+")
@@ -112,67 +117,58 @@ class BatchedColumns(ColumnBuilder):
         return _Batch(events=events, offsets=(offset + place for place in starts), end=end)
 
     def _take(self, batch: _Batch) -> None:
-        row = len(self)
-        fields = [[event.pop(key, None) for event in batch.events] for key in FIELDS]
-        times = [[event.pop(key, None) for event in batch.events] for key in ("ts", "dur")]
-        if not (
-            all(PLAIN_FIELD.issuperset(map(type, values)) for values in fields)
-            and all(PLAIN_TIME.issuperset(map(type, values)) for values in times)
-            and self._add_times(times)
-        ):
-            self._take_one_by_one(batch, fields + times)
+        shapes = [_columns(batch.events, places) for places in _alike(batch.events)]
+        times = [_Times.of(shape) for shape in shapes]
+        if not all(shape.is_plain for shape in shapes) or None in times:
+            for event, offset in zip(batch.events, batch.offsets, strict=True):
+                self.add(Event(fields=event, offset=offset))
             return
-        self._add_codes(fields)
+        row, count = len(self), len(batch.events)
+        self._add_new_texts(shapes)
+        for key, column in self.fields.items():
+            column.frombytes(self._codes(key, shapes, count).tobytes())
+        for name, times_ns in (("starts_ns", self.starts_ns), ("durations_ns", self.durations_ns)):
+            in_ns = np.full(count, NO_TIME, dtype=np.int64)
+            for shape, time in zip(shapes, times, strict=True):
+                in_ns[shape.at] = getattr(time, name)
+            times_ns.frombytes(in_ns.tobytes())
         self.offsets.extend(batch.offsets)
-        self._add_arguments(row, batch.events)
+        for shape in shapes:
+            self._add_arguments(shape, row)
 
-    def _add_times(self, times: list[list[Any]]) -> bool:
-        """Append the times; False, and nothing, where one is none."""
-        times_ns = [_exact_ns(values) for values in times]
-        for values, in_ns in zip(times, times_ns, strict=True):
-            if in_ns.count(NO_TIME) != values.count(None):
-                return False
-        self.starts_ns.extend(times_ns[0])
-        self.durations_ns.extend(times_ns[1])
-        return True
-
-    def _take_one_by_one(self, batch: _Batch, taken: list[list[Any]]) -> None:
-        for event, offset, *values in zip(batch.events, batch.offsets, *taken, strict=True):
-            fields = dict(zip((*FIELDS, "ts", "dur"), values, strict=True))
-            self.add(Event(fields=fields | event, offset=offset))
-
-    def _add_codes(self, fields: list[list[Any]]) -> None:
-        """Append the codes of six fields; new texts get theirs in the order of the events."""
+    def _add_new_texts(self, shapes: list["_Shape"]) -> None:
+        """Give new texts of fields their codes, in the order of the events."""
         fresh: list[tuple[int, int, Any]] = []
-        for number, values in enumerate(fields):
-            new = set(values).difference(self.code_of)
-            first = {value: place for place, value in enumerate(reversed(values))} if new else {}
-            fresh += [(-first[value], number, value) for value in new]
-        for _, _, value in sorted(fresh):
-            self.code_of[value] = self.code(value)
-        for column, values in zip(self.fields.values(), fields, strict=True):
-            column.extend(map(self.code_of.__getitem__, values))
+        for number, key in enumerate(FIELDS):
+            for shape in shapes:
+                values = shape.columns.get(key, ())
+                if new := set(values).difference(self.code_of):
+                    first = dict(zip(reversed(values), reversed(shape.places), strict=True))
+                    fresh += [(first[value], number, value) for value in new]
+        for _, _, value in sorted(fresh, key=itemgetter(0, 1)):
+            if value not in self.code_of:
+                self.code_of[value] = self.code(value)
 
-    def _add_arguments(self, row: int, events: list[dict[str, Any]]) -> None:
-        """Append the arguments of events from a row on: at once for those with the same keys."""
-        groups: dict[tuple[str, ...], tuple[list[int], list[dict[str, Any]]]] = {}
-        for place, event in enumerate(events, start=row):
-            extra = event.pop("args", None)
-            if type(extra) is not dict:
-                extra = event if extra is None else event | {"args": extra}
-            elif event:
-                extra = event | extra
-            keys = tuple(extra)
-            group = groups.get(keys)
-            if group is None:
-                group = groups[keys] = ([], [])
-            group[0].append(place)
-            group[1].append(extra)
-        for keys, (rows, extras) in groups.items():
-            for key in keys:
-                self._add_argument(key, rows, [extra[key] for extra in extras])
+    def _codes(self, key: str, shapes: list["_Shape"], count: int) -> NDArray[np.int32]:
+        codes = np.full(count, MISSING, dtype=np.int32)
+        for shape in shapes:
+            if (values := shape.columns.get(key)) is not None:
+                found = map(self.code_of.__getitem__, values)
+                codes[shape.at] = np.fromiter(found, dtype=np.int32, count=len(values))
+        return codes
 
-    def _add_argument(self, key: str, rows: list[int], values: list[Any]) -> None:
+    def _add_arguments(self, shape: "_Shape", row: int) -> None:
+        for key, values in shape.columns.items():
+            if key not in OWN_KEYS:
+                self._add_argument(key, [row + place for place in shape.places], values)
+        extras = shape.columns.get("args", ())
+        for places in _alike(extras):
+            alike = _columns(extras, places)
+            rows = [row + shape.places[place] for place in places]
+            for key, values in alike.columns.items():
+                self._add_argument(key, rows, values)
+
+    def _add_argument(self, key: str, rows: list[int], values: Sequence[Any]) -> None:
         kinds = set(map(type, values))
         if not kinds <= {int, bytes}:
             if type(None) in kinds:
@@ -203,7 +199,71 @@ class BatchedColumns(ColumnBuilder):
         return text
 
 
-def _exact_ns(times: list[Any]) -> list[int]:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Shape:
+    """Objects with the same keys in the same order, as columns."""
+
+    places: list[int]
+    at: NDArray[np.int64]
+    """The same, for numpy."""
+    columns: dict[str, tuple[Any, ...]]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every field is what it almost always is."""
+        fields = (self.columns[key] for key in FIELDS if key in self.columns)
+        extras = self.columns.get("args", ())
+        own = self.columns.keys() - OWN_KEYS
+        return (
+            all(PLAIN_FIELD.issuperset(map(type, values)) for values in fields)
+            and {dict}.issuperset(map(type, extras))
+            and not (own and any(own & extra.keys() for extra in extras))
+        )
+
+    def times_ns(self, key: str) -> list[int] | None:
+        """Return times in nanoseconds; None where one is something else."""
+        written = self.columns.get(key)
+        if written is None:
+            return [NO_TIME] * len(self.places)
+        if not PLAIN_TIME.issuperset(map(type, written)):
+            return None
+        in_ns = _exact_ns(written)
+        return in_ns if in_ns.count(NO_TIME) == written.count(None) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Times:
+    starts_ns: list[int]
+    durations_ns: list[int]
+
+    @classmethod
+    def of(cls, shape: _Shape) -> "_Times | None":
+        """Return the times of events; None where one is none."""
+        starts_ns, durations_ns = shape.times_ns("ts"), shape.times_ns("dur")
+        if starts_ns is None or durations_ns is None:
+            return None
+        return cls(starts_ns=starts_ns, durations_ns=durations_ns)
+
+
+def _alike(objects: Sequence[dict[str, Any]]) -> Iterable[list[int]]:
+    """Return the places of those with the same keys in the same order, together."""
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for place, each in enumerate(objects):
+        keys = tuple(each)
+        group = groups.get(keys)
+        if group is None:
+            group = groups[keys] = []
+        group.append(place)
+    return groups.values()
+
+
+def _columns(objects: Sequence[dict[str, Any]], places: list[int]) -> _Shape:
+    values = zip(*[objects[place].values() for place in places], strict=True)
+    columns = dict(zip(objects[places[0]], values, strict=True))
+    return _Shape(places=places, at=np.array(places, dtype=np.int64), columns=columns)
+
+
+def _exact_ns(times: Sequence[Any]) -> list[int]:
     """Return times in nanoseconds; fast for what kineto writes, three places behind the point."""
     written = [time for time in times if time is not None]
     try:

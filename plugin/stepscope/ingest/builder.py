@@ -56,11 +56,11 @@ def argument_column(rows: "array[int]", values: list[Any]) -> ArgumentColumn:
 
 
 def _kept(values: list[Any]) -> Plain:
-    kinds = {type(value) for value in values}
+    kinds = set(map(type, values))
     if kinds == {int} and all(value in _INT64 for value in (min(values), max(values))):
         return Plain(values=narrowest(np.array(values, dtype=np.int64)), texts=None)
-    if kinds <= {int, NumberText} and all(fits_float(value) for value in values):
-        return Plain(values=np.array([float(v) for v in values], dtype=np.float64), texts=None)
+    if kinds <= {int, NumberText} and all(map(fits_float, values)):
+        return Plain(values=np.array(list(map(float, values)), dtype=np.float64), texts=None)
     codes: dict[str, int] = {}
     code_of: dict[Any, int] = {}
     """By value as the file has it, so that a text is made readable once."""
