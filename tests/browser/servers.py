@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from stepscope.report import RunReport
 
 START_SECONDS = 60
 READ_SECONDS = 120
+END_SECONDS = 5
 Message = TypeVar("Message", Runs, RunReport, Overview, Table)
 
 
@@ -36,6 +38,15 @@ class Server:
         """Ask the API as the page does."""
         with urllib.request.urlopen(f"{self.api}{path}", timeout=30) as response:  # noqa: S310
             return msgspec.json.decode(response.read(), type=kind)
+
+    def cancel(self, run: str) -> None:
+        """Cancel the reading of a run's files as the page does."""
+        headers = {"X-Stepscope": "test"}
+        [found] = [each for each in self.get("runs", Runs).runs if each.name == run]
+        address = f"{self.api}runs/{found.id}/cancel"
+        request = urllib.request.Request(address, method="POST", headers=headers)  # noqa: S310
+        with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310
+            assert response.status == 200
 
     def runs(self) -> Runs:
         """Wait until every file is read."""
@@ -85,12 +96,22 @@ def _running(command: list[str], log: Path) -> Iterator[None]:
             # torch-tb-profiler takes `name:path` of --logdir_spec for a path below the working
             # folder, and reads every trace that it finds there.
             cwd=log.parent,
+            start_new_session=True,
         ) as process,
     ):
         try:
             yield
         finally:
-            process.terminate()
+            _end(process)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End a server as a user does; torch-tb-profiler's readers would go on for minutes."""
+    process.terminate()
+    try:
+        process.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 @contextmanager
@@ -108,10 +129,11 @@ def tensorboard(log: Path, *flags: str, prefix: str = "") -> Iterator[Server]:
 
 
 @contextmanager
-def stand_alone(log: Path, folder: Path) -> Iterator[Server]:
+def stand_alone(log: Path, folder: Path, *options: str) -> Iterator[Server]:
     """Start `stepscope serve`."""
     port = free_port()
     command = [sys.executable, "-m", "stepscope", "serve", str(folder), "--port", str(port)]
+    command += options
     root = f"http://localhost:{port}/"
     server = Server(page=f"{root}index.html", api=f"{root}api/", log=log)
     with _running(command, log):

@@ -60,12 +60,24 @@ def see_table(seen: Visit, run: RunState, worker: Worker, span: Span, view: str)
     seen.settled()
 
 
+def see_health(seen: Visit, run: RunState, worker: Worker, span: Span) -> None:
+    report = seen.server.get(f"runs/{run.id}/advice", RunReport)
+    [said] = [each for each in report.workers if each.trace == span.trace]
+    seen.go("health", run=run.id, worker=worker.name, span=span.label)
+    expect(seen.main.locator(".worth-file")).to_contain_text(span.file, timeout=PATIENCE_MS)
+    expect(seen.main.locator(".item")).to_have_count(len(said.health))
+    shown = seen.main.locator(".record-next pre")
+    expect(shown).to_have_count(1 if said.profile_call else 0)
+    seen.settled()
+
+
 def see_every_view(seen: Visit, run: RunState) -> None:
     see_advice(seen, run)
     for worker, span in spans_of(run):
         see_overview(seen, run, worker, span)
         see_table(seen, run, worker, span, "operators")
         see_table(seen, run, worker, span, "kernels")
+        see_health(seen, run, worker, span)
 
 
 def test_every_view_of_every_sample_renders_in_tensorboard(in_tensorboard: Visit) -> None:
@@ -248,6 +260,9 @@ def test_a_new_run_appears_without_a_restart(
 def test_no_server_stays_silent_about_a_page_that_is_not_there(alone: Visit) -> None:
     """The watch itself works: what must not happen is written down when it does."""
     alone.open()
+    expect(alone.main.locator(".verdict-words")).to_be_visible(timeout=PATIENCE_MS)
+    alone.frame.evaluate("() => { document.querySelector('.brand').style.color = '#ddd'; }")
+    assert [each.partition(":")[0] for each in alone.inaccessible()] == ["color-contrast"]
     alone.frame.evaluate("() => fetch('http://stepscope.invalid/').catch(() => null)")
     alone.frame.evaluate("() => fetch('api/nope')")
     assert len(alone.faults) >= 2

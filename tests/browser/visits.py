@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from playwright.sync_api import (
@@ -17,13 +18,22 @@ from playwright.sync_api import (
 
 from browser.servers import Server
 
-VIEWS = ("advice", "overview", "operators", "kernels")
+VIEWS = ("advice", "overview", "operators", "kernels", "health")
 OURS = re.compile(r"/data/plugin/stepscope/index\.html")
 LOCAL = frozenset({"localhost", "127.0.0.1"})
 HARMLESS_SCHEMES = frozenset({"data", "blob", "about"})
 TENSORBOARDS_OWN = re.compile(r"/font-roboto/")
 """Under --path_prefix TensorBoard asks for its own fonts without the prefix."""
 PATIENCE_MS = 30_000
+AXE = Path(__file__).resolve().parents[2] / "frontend/node_modules/axe-core/axe.min.js"
+RUN_AXE = """
+;(async () => {
+  const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+  const { violations } = await axe.run(document, { runOnly: tags });
+  return violations.flatMap(({ id, help, nodes }) =>
+    nodes.map((node) => `${id}: ${help}: ${node.html.slice(0, 200)} ${node.failureSummary}`));
+})()
+"""
 WATCH_POLICY = """
 document.addEventListener('securitypolicyviolation', (event) =>
   console.error(`CSP: ${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`));
@@ -80,6 +90,11 @@ class Visit:
         self.page.evaluate(
             "(hash) => { window.location.hash = hash; }", self.fragment(view, **state)
         )
+
+    def inaccessible(self) -> list[str]:
+        """Return what axe finds against WCAG 2.2 AA in what is shown now."""
+        found: list[str] = self.frame.evaluate(AXE.read_text() + RUN_AXE)
+        return found
 
     def settled(self) -> None:
         """Wait until nothing is loading, and see that nothing failed."""

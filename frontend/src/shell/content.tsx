@@ -96,14 +96,25 @@ function ViewPage({ selection }: { readonly selection: Selection }): ReactNode {
       </Empty>
     );
   }
-  const instead = obstacle(selection);
-  if (instead) return <div className="page">{instead}</div>;
+  const { run, worker, span } = selection;
   const { Page } = view;
+  const title = (
+    <h1 className="visually-hidden">
+      {view.title} of {run.name}, {worker.name}, span {span.label}
+    </h1>
+  );
+  const instead = obstacle(selection);
+  if (instead) {
+    return (
+      <div className="page">
+        {title}
+        {instead}
+      </div>
+    );
+  }
   return (
-    <ErrorBoundary what={view.title} key={`${view.id} ${selection.span.trace}`}>
-      <h1 className="visually-hidden">
-        {view.title} of {selection.run.name}, {selection.worker.name}, span {selection.span.label}
-      </h1>
+    <ErrorBoundary what={view.title} key={`${view.id} ${span.trace}`}>
+      {title}
       <Caution selection={selection} restsOn={view.restsOn} />
       <Suspense fallback={<Skeleton />}>
         <Page selection={selection} />
@@ -117,6 +128,7 @@ export function Content({ runs, selected }: Props): ReactNode {
   if (selected.kind === 'selected') return <ViewPage selection={selected.selection} />;
   return (
     <div className="page">
+      <h1 className="visually-hidden">stepscope</h1>
       {selected.kind === 'empty' ? <NoTrace runs={runs} /> : <UnknownRun name={selected.name} />}
     </div>
   );

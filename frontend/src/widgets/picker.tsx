@@ -118,6 +118,11 @@ function PickerList({ label, choices, value, onChoose, close }: ListProps): Reac
           >
             <StateDot state={choice.state} />
             <span className="picker-option-label">{choice.label}</span>
+            {choice.state && choice.state !== 'ready' && (
+              <span className="picker-note" aria-hidden="true">
+                {STATE_WORDS[choice.state]}
+              </span>
+            )}
             {choice.damage && (
               <span className={`picker-damage severity-${choice.damage}`} title="damaged">
                 <Icon name={choice.damage} size={14} />
