@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from loading import columns_of
 from stepscope import ingest
 from stepscope.errors import UnreadableError
-from stepscope.ingest import EventColumns, documents, inflate, reader, scanned
+from stepscope.ingest import EventColumns, cursor, documents, inflate, reader, scanned
 from stepscope.ingest.exact import NO_TIME, nanoseconds
 from stepscope.ingest.reader import Limits
 
@@ -390,8 +390,8 @@ def test_a_file_full_of_damage_is_read_in_time_of_its_size(monkeypatch: pytest.M
     event = json.dumps(EVENT | {"args": {"x": "y" * 100}}).replace("aten::mm", r"\q")
     columns = columns_of("[" + ",".join([event] * 5_000) + "]")
     assert _incidents(columns) == {"invalid-escape": 5_000}
-    assert max(walked[1:]) < 3 * documents.SMALL_BUFFER_BYTES
-    assert sum(walked) < 5_000 * documents.SMALL_BUFFER_BYTES
+    assert max(walked[1:]) < 3 * cursor.SMALL_BUFFER_BYTES
+    assert sum(walked) < 5_000 * cursor.SMALL_BUFFER_BYTES
 
 
 def test_control_characters_in_names_are_kept() -> None:
