@@ -4,15 +4,19 @@ Each test is of every reader, and compares all that is reported: kind, count, lo
 each example its place in the inflated file and its text.
 """
 
+import gzip
 import json
+import random
 import tracemalloc
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from loading import columns_of
-from stepscope.ingest import EventColumns, reader, scanned
+from stepscope.errors import UnreadableError
+from stepscope.ingest import EventColumns, inflate, reader, scanned
 from stepscope.ingest.repair import BeyondRepairError, mended
 
 READERS = {"compiled": "0", "batches": "1", "one-by-one": reader.ONE_BY_ONE}
@@ -62,7 +66,7 @@ def _report(columns: EventColumns) -> Report:
     }
 
 
-def _check(text: str, names: str, report: Report, metadata: dict[str, Any]) -> None:
+def _check(text: str | bytes, names: str, report: Report, metadata: dict[str, Any]) -> None:
     """Read a file; compare the events' names, a letter each, the report, and the metadata."""
     columns = columns_of(text)
     assert (_names(columns), _report(columns)) == (list(names), report)
@@ -237,3 +241,132 @@ def test_two_writers_in_blocks_cost_the_events_at_the_seams() -> None:
         ),
     }
     _check(text, "aghcdeijkf", report, METADATA)
+
+
+# --- bytes and gzip --------------------------------------------------------------------------
+
+
+def _noise(size: int) -> str:
+    """Text that gzip cannot make much smaller."""
+    return random.Random(0).randbytes(size * 3 // 4).hex()[:size]  # noqa: S311 (no secret)
+
+
+def test_bytes_that_are_no_utf8_are_replaced_and_what_follows_is_where_it_is() -> None:
+    broken = b"ab\xff\xfec\xe2\x82d\xed\xa0\x80\xf8"
+    text = f"{HEAD}{_events('a')},".encode() + b'{"ph":"X","name":"' + broken + b'"},'
+    whole = text + f"{_events('b')}{TAIL}".encode()
+    columns = columns_of(whole)
+    assert _names(columns) == ["a", "ab\ufffd\ufffdc\ufffd\ufffdd\ufffd\ufffd\ufffd\ufffd", "b"]
+    assert columns.offset_bytes.tolist() == [
+        len(HEAD),
+        len(f"{HEAD}{_events('a')},"),
+        len(text),
+    ]
+    assert columns.inflated_bytes == len(whole)
+    at = text.index(b"\xff")
+    before = '": 1},{"ph":"X","name":"ab'[-24:]
+    shown = {
+        at: f"{before}\ufffd",
+        at + 1: f"{before[1:]}\ufffd\ufffd",
+        at + 3: f"{before[3:]}\ufffd\ufffdc\ufffd",
+    }
+    assert _report(columns) == {"invalid-utf8": (8, 0, shown)}
+
+
+def test_what_stands_behind_a_byte_order_mark_is_where_it_is() -> None:
+    columns = columns_of(b"\xef\xbb\xbf" + _document("ab").encode())
+    assert columns.offset_bytes.tolist() == [3 + len(HEAD), 3 + len(f"{HEAD}{_events('a')},")]
+    assert columns.inflated_bytes == 3 + len(_document("ab"))
+    assert _report(columns) == {}
+
+
+def test_only_one_byte_order_mark_is_left_out() -> None:
+    with pytest.raises(UnreadableError):
+        columns_of(b"\xef\xbb\xbf" * 2 + _document("ab").encode())
+
+
+@pytest.mark.parametrize("read_bytes", [1, 2, 3, 50, 1 << 20])
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_gzip_members_of_any_size_are_one_document(
+    monkeypatch: pytest.MonkeyPatch, read_bytes: int, size: int
+) -> None:
+    monkeypatch.setattr(inflate, "READ_BYTES", read_bytes)
+    text = _document("abc").encode()
+    parts = [gzip.compress(text[at : at + size]) for at in range(0, len(text), size)]
+    _check(b"".join(parts), "abc", {}, METADATA)
+    _check(gzip.compress(b"").join(parts) + b"\0" * 300, "abc", {}, METADATA)
+
+
+def test_what_follows_gzip_and_is_none_is_told() -> None:
+    text = _document("ab").encode()
+    half = len(text) - len(f"{_event('b')}{TAIL}")
+    damaged = bytearray(gzip.compress(text[half:]))
+    damaged[0] ^= 1
+    cut: Report = {
+        "truncated-gzip": (1, 0, {half: "what follows is no gzip"}),
+        "truncated-json": (1, 0, {half: ""}),
+    }
+    metadata = {key: value for key, value in METADATA.items() if key != "traceName"}
+    _check(gzip.compress(text[:half]) + damaged, "a", cut, metadata)
+    tail: Report = {"truncated-gzip": (1, 0, {len(text): "what follows is no gzip"})}
+    _check(gzip.compress(text) + b"\0\0signature", "ab", tail, METADATA)
+
+
+@pytest.mark.parametrize("cut_bytes", [1, 100, 40_000])
+@pytest.mark.parametrize("piece_bytes", [1000, inflate.PIECE_BYTES])
+def test_a_damaged_gzip_member_keeps_what_came_before(
+    monkeypatch: pytest.MonkeyPatch, cut_bytes: int, piece_bytes: int
+) -> None:
+    monkeypatch.setattr(inflate, "PIECE_BYTES", piece_bytes)
+    start = f"{HEAD}{_events('ab')},".encode()
+    cut = _event("c", text=_noise(60_000))[:cut_bytes]
+    member = zlib.compressobj(wbits=inflate.GZIP_WINDOW)
+    damaged = member.compress(cut.encode()) + member.flush(zlib.Z_FULL_FLUSH) + b"\7" * 9000
+    report: Report = {
+        "truncated-gzip": (
+            1,
+            0,
+            {len(start) + cut_bytes: "Error -3 while decompressing data: invalid block type"},
+        ),
+        "truncated-json": (1, cut_bytes, {len(start): cut[:120]}),
+    }
+    metadata = {key: value for key, value in METADATA.items() if key != "traceName"}
+    _check(gzip.compress(start) + damaged, "ab", report, metadata)
+
+
+def test_gzip_cut_off_keeps_what_can_be_inflated_of_every_length() -> None:
+    text = f"{HEAD}{_events('a')},{_event('b', text=_noise(300))},{_events('c')}{TAIL}".encode()
+    packed = gzip.compress(text, 0)  # stored: what was inflated is what was read
+    head_size = packed.index(HEAD.encode())
+    for size in range(head_size + len(HEAD) + len(_event("a")), len(packed) - 8, 7):
+        columns = columns_of(packed[:size])
+        inflated_bytes = size - head_size
+        assert columns.inflated_bytes == inflated_bytes
+        report = _report(columns)
+        assert report["truncated-gzip"] == (1, 0, {inflated_bytes: "it ends in the middle"})
+        ends = [text.index(f'"{name}"'.encode(), len(HEAD)) for name in "abc"]
+        assert _names(columns) == list("abc"[: len(columns)])
+        assert sum(end < inflated_bytes for end in ends) - len(columns) in {0, 1}
+
+
+def test_an_empty_file_in_gzip_is_an_empty_file() -> None:
+    with pytest.raises(UnreadableError, match="The file is empty"):
+        columns_of(gzip.compress(b""))
+
+
+def test_thousands_of_small_gzip_members_are_inflated_in_time_of_their_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    copied_bytes = 0
+    share = inflate.Inflater._share  # noqa: SLF001
+
+    def counted(inflater: inflate.Inflater, most_bytes: int) -> bytes:
+        nonlocal copied_bytes
+        found = share(inflater, most_bytes)
+        copied_bytes += len(found)
+        return found
+
+    monkeypatch.setattr(inflate.Inflater, "_share", counted)
+    packed = gzip.compress(b"") * 20_000 + gzip.compress(_document("a").encode())
+    _check(packed, "a", {}, METADATA)
+    assert copied_bytes < 20_000 * (inflate.FIRST_SHARE_BYTES + 1)

@@ -132,7 +132,7 @@ class Cursor:
         if not piece:
             self.has_ended = True
             return None
-        end = len(piece) if most_bytes is None else _whole_end(piece, most_bytes)
+        end = len(piece) if most_bytes is None else whole_end(piece, most_bytes)
         self.put_back(piece[end:])
         return piece[:end]
 
@@ -156,7 +156,7 @@ class Cursor:
 
     def go_on_in(self, data: memoryview, at: int, offset: int) -> None:
         """Go on at a place in these bytes; `offset` is the document's byte that `data[0]` is."""
-        end = _whole_end(data, at + SMALL_BUFFER_BYTES)
+        end = whole_end(data, at + SMALL_BUFFER_BYTES)
         self.put_back(data[end:])
         self._set_text(str(data[at:end], "utf-8"), offset + at)
 
@@ -166,7 +166,7 @@ class Cursor:
         self._mark = (0, offset)
 
 
-def _whole_end(data: memoryview, end: int) -> int:
+def whole_end(data: memoryview, end: int) -> int:
     """Return the first place from `end` on where a character ends."""
     while end < len(data) and data[end] & 0xC0 == 0x80:
         end += 1

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from stepscope.ingest.columns import readable
-from stepscope.ingest.cursor import LONGEST_VALUE_CHARACTERS, SMALL_BUFFER_BYTES, Cursor
+from stepscope.ingest.cursor import LONGEST_VALUE_CHARACTERS, SMALL_BUFFER_BYTES, Cursor, whole_end
 from stepscope.ingest.incidents import EXAMPLE_CHARACTERS, IncidentLog
 from stepscope.ingest.repair import BeyondRepairError, Mended, mended
 
@@ -467,6 +467,7 @@ class Document:
                 data = memoryview(rest)
                 break
             # only the seam is copied, unless an event is longer than that
+            joint = whole_end(more, joint)
             seam = memoryview(rest + bytes(more[:joint]))
             at = self._scanned(scanner, seam, 0, offset)
             if at >= len(rest):

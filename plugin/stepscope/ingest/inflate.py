@@ -3,32 +3,44 @@
 Damage is noted in the incident log and never raised: what can be had is given.
 """
 
-import bisect
 import codecs
 import queue
 import re
 import threading
 import zlib
+from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
-from stepscope.ingest.incidents import IncidentLog
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.ingest.incidents import EXAMPLES_KEPT, IncidentLog
 
 GZIP_MAGIC = b"\x1f\x8b"
 READ_BYTES = 1 << 20
 PIECE_BYTES = 8 << 20
 """What is inflated at once: small enough to stay in a processor's cache while it is read."""
+SMALLEST_PIECE_BYTES = 1 << 16
+FIRST_SHARE_BYTES = 1 << 14
+"""How much of a gzip member is given to zlib at first: there may be thousands of small ones, and
+it copies what lies behind each."""
 PIECES_AHEAD = 2
 HEAD_BYTES = 1 << 16
 GZIP_WINDOW = 31
 """zlib's way to say: 32 KiB window, with gzip's header and checksum."""
 BYTE_ORDER_MARK = codecs.BOM_UTF8
 REPLACEMENT = "\ufffd"
-BROKEN_BYTE = re.compile("([\udc80-\udcff])")
-"""A byte that is no UTF-8, as Python's `surrogateescape` decodes it."""
+REPLACEMENT_BYTES = len(REPLACEMENT.encode())
+BROKEN_BYTES = re.compile("[\udc80-\udcff]+")
+"""Bytes that are no UTF-8, as Python's `surrogateescape` decodes them."""
+ZEROS = re.compile(rb"\0*")
 LONGEST_CHARACTER_BYTES = 4
-EXCERPT_BYTES = 24
+EXCERPT_CHARACTERS = 24
+EXCERPT_BYTES = EXCERPT_CHARACTERS * LONGEST_CHARACTER_BYTES
+NO_GZIP = "what follows is no gzip"
+BREAKS_OFF = "it ends in the middle"
 
 
 class Inflater:
@@ -43,42 +55,102 @@ class Inflater:
         self.over_limit = False
         self.head = b""
         """The first bytes, inflated: what tells a format."""
-        self._ends: list[int] = []
-        """Where, in what was given, something ends that is longer or shorter than in the file."""
-        self._longer_bytes: list[int] = []
-        """How much longer all is up to there."""
+        self._packed = b""
+        self._packed_at = 0
+        """What was read and not yet inflated is `_packed[_packed_at:]`."""
+        self._damage = ""
+        """What is wrong with the gzip stream."""
+        self._last = b""
+        """The end of what was given, for excerpts."""
+        self._left_out_bytes = 0
+        """At the start of the file."""
+        self._broken_starts = array("q")
+        """Where, in what was given, replacements of broken bytes begin."""
+        self._broken_counts = array("q")
+        """And how many there are."""
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the document in pieces, each whole characters of valid UTF-8.
 
         What is no UTF-8 comes as U+FFFD; a byte order mark at the start is left out.
         """
-        rest = b""
         at = 0
-        for piece in self._bounded():
-            data = rest + piece if rest else piece
-            if at == 0 and data.startswith(BYTE_ORDER_MARK):
-                data = data[len(BYTE_ORDER_MARK) :]
-                self._note_change(0, -len(BYTE_ORDER_MARK))
-            whole, rest = _whole_characters(data)
-            if whole:
-                valid = self._valid(whole, at)
-                at += len(valid)
-                yield valid
-        if rest:
-            yield self._valid(rest, at)
+        for whole in self._whole_characters():
+            valid = whole if _is_utf8(whole) else self._repaired(whole, at)
+            self._last = (self._last + valid[-EXCERPT_BYTES:])[-EXCERPT_BYTES:]
+            at += len(valid)
+            yield valid
+        if self._damage:
+            self._log.add("truncated-gzip", at, self._damage)
+
+    def places(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the offsets in the inflated file of offsets in what `pieces` gave."""
+        if not self._broken_starts:
+            return offsets + self._left_out_bytes if self._left_out_bytes else offsets
+        starts, counts = np.array(self._broken_starts), np.array(self._broken_counts)
+        longer = np.concatenate(([0], np.cumsum(counts))) * (REPLACEMENT_BYTES - 1)
+        run = np.searchsorted(starts, offsets, side="right") - 1
+        behind = np.where(run >= 0, offsets - starts[run], 0)
+        within = np.minimum(behind, counts[run] * REPLACEMENT_BYTES)
+        shorter = within - within // REPLACEMENT_BYTES
+        return self._left_out_bytes + offsets - np.where(run >= 0, longer[run] + shorter, 0)
 
     def place(self, offset: int) -> int:
-        """Return the offset in the inflated file of an offset in what `pieces` gave."""
-        before = bisect.bisect_right(self._ends, offset)
-        return offset - (self._longer_bytes[before - 1] if before else 0)
+        """Return the offset in the inflated file of one in what `pieces` gave."""
+        return int(self.places(np.array([offset]))[0])
 
-    def _note_change(self, end: int, longer_bytes: int) -> None:
-        self._ends.append(end)
-        self._longer_bytes.append((self._longer_bytes or [0])[-1] + longer_bytes)
+    # --- UTF-8 --------------------------------------------------------------------------------
+
+    def _whole_characters(self) -> Iterator[bytes]:
+        """Yield pieces of whole characters, as far as they are any; without a byte order mark."""
+        rest = b""
+        is_start = True
+        for piece in self._bounded():
+            data = rest + piece if rest else piece
+            if is_start and len(data) < len(BYTE_ORDER_MARK):
+                rest = data
+                continue
+            if is_start and data.startswith(BYTE_ORDER_MARK):
+                data = data[len(BYTE_ORDER_MARK) :]
+                self._left_out_bytes = len(BYTE_ORDER_MARK)
+            is_start = False
+            end = _whole_end(data)
+            rest = data[end:]
+            if end:
+                yield data[:end] if rest else data
+        if rest:
+            yield rest
+
+    def _repaired(self, data: bytes, at: int) -> bytes:
+        """Return the bytes with what is no UTF-8 replaced; `at` is their place in the document."""
+        text = data.decode(errors="surrogateescape")
+        whole = bytearray()
+        end = 0
+        for run in BROKEN_BYTES.finditer(text):
+            whole += text[end : run.start()].encode()
+            end = run.end()
+            count = end - run.start()
+            self._note_broken(at + len(whole), count, self._last + whole[-EXCERPT_BYTES:])
+            whole += REPLACEMENT.encode() * count
+        whole += text[end:].encode()
+        return bytes(whole)
+
+    def _note_broken(self, at: int, count: int, before: bytes) -> None:
+        """Remember where so many broken bytes were replaced, and what stands before them."""
+        self._broken_starts.append(at)
+        self._broken_counts.append(count)
+        shown = max(0, min(count, EXAMPLES_KEPT - self._log.count("invalid-utf8")))
+        for number in range(shown):
+            text = before.decode(errors="ignore") + REPLACEMENT * number
+            excerpt = text[-EXCERPT_CHARACTERS:] + REPLACEMENT
+            self._log.add("invalid-utf8", at + number * REPLACEMENT_BYTES, excerpt)
+        if count > shown:
+            self._log.more("invalid-utf8", count=count - shown)
+
+    # --- gzip ---------------------------------------------------------------------------------
 
     def _bounded(self) -> Iterator[bytes]:
-        for piece in self._raw_pieces():
+        for piece in self._inflated() if self._stands_at(GZIP_MAGIC) else self._plain():
             self.head += piece[: HEAD_BYTES - len(self.head)]
             self.bytes_inflated += len(piece)
             if self.bytes_inflated > self.limit_bytes:
@@ -86,91 +158,115 @@ class Inflater:
                 return
             yield piece
 
-    def _valid(self, data: bytes, at: int) -> bytes:
-        """Return the bytes with what is no UTF-8 replaced; `at` is their place in the document."""
-        if data.isascii():
-            return data
-        try:
-            data.decode()
-        except UnicodeDecodeError:
-            return self._repaired(data, at)
-        return data
+    def _plain(self) -> Iterator[bytes]:
+        piece = self._packed
+        while piece:
+            yield piece
+            piece = self._read(PIECE_BYTES)
 
-    def _repaired(self, data: bytes, at: int) -> bytes:
-        parts: list[bytes] = []
-        for part in BROKEN_BYTE.split(data.decode(errors="surrogateescape")):
-            if not BROKEN_BYTE.fullmatch(part):
-                parts.append(part.encode())
-                at += len(parts[-1])
+    def _inflated(self) -> Iterator[bytes]:
+        """Yield what the stream holds, in pieces that are not too small."""
+        least_bytes = min(SMALLEST_PIECE_BYTES, PIECE_BYTES)
+        small = bytearray()
+        for piece in self._members():
+            if not small and len(piece) >= least_bytes:
+                yield piece
                 continue
-            before = parts[-1][-EXCERPT_BYTES:].decode(errors="replace") if parts else ""
-            self._log.add("invalid-utf8", at, before + REPLACEMENT)
-            parts.append(REPLACEMENT.encode())
-            at += len(parts[-1])
-            self._note_change(at, len(parts[-1]) - 1)
-        return b"".join(parts)
+            small += piece
+            if len(small) >= least_bytes:
+                yield bytes(small)
+                small.clear()
+        if small:
+            yield bytes(small)
+
+    def _members(self) -> Iterator[bytes]:
+        """Inflate one gzip member after another; stop, and say so, where the stream breaks."""
+        while self._stands_at(GZIP_MAGIC):
+            yield from self._member()
+            if self._damage:
+                return
+            self._pass_zeros()
+        if self._stands_at(b""):
+            self._damage = NO_GZIP
+
+    def _member(self) -> Iterator[bytes]:
+        """Inflate one member."""
+        member = zlib.decompressobj(GZIP_WINDOW)
+        share_bytes = FIRST_SHARE_BYTES
+        while not member.eof:
+            packed = self._share(share_bytes)
+            if not packed:
+                yield member.flush()
+                self._damage = BREAKS_OFF
+                return
+            before = member.copy()
+            try:
+                yield member.decompress(packed, PIECE_BYTES)
+            except zlib.error as error:
+                yield from _before_damage(before, packed)
+                self._damage = str(error)
+                return
+            self._packed_at -= len(member.unconsumed_tail) + len(member.unused_data)
+            share_bytes = min(share_bytes * 2, READ_BYTES)
+
+    # --- bytes of the file --------------------------------------------------------------------
 
     def _read(self, size: int) -> bytes:
         piece = self._stream.read(size)
         self.bytes_read += len(piece)
         return piece
 
-    def _raw_pieces(self) -> Iterator[bytes]:
-        first = self._read(READ_BYTES)
-        if first.startswith(GZIP_MAGIC):
-            yield from self._inflated(first)
-            return
-        while first:
-            yield first
-            first = self._read(PIECE_BYTES)
+    def _share(self, most_bytes: int) -> bytes:
+        """Return the next bytes, at most so many; none at the end."""
+        if self._packed_at == len(self._packed):
+            self._packed, self._packed_at = self._read(READ_BYTES), 0
+        share = self._packed[self._packed_at : self._packed_at + most_bytes]
+        self._packed_at += len(share)
+        return share
 
-    def _inflated(self, piece: bytes) -> Iterator[bytes]:
-        """Inflate one gzip member after another; stop, and say so, where the stream breaks."""
-        member = zlib.decompressobj(GZIP_WINDOW)
-        while piece:
-            before = member.copy()
-            try:
-                text = member.decompress(piece, PIECE_BYTES)
-            except zlib.error as error:
-                yield from _before_damage(before, piece)
-                self._damaged(str(error))
-                return
-            if text:
-                yield text
-            piece = member.unconsumed_tail
-            if member.eof:
-                piece = member.unused_data.lstrip(b"\0") or self._read(READ_BYTES)
-                if not piece.startswith(GZIP_MAGIC):
-                    return  # the end, or padding or a foreign tail after the last member
-                member = zlib.decompressobj(GZIP_WINDOW)
-            piece = piece or self._read(READ_BYTES)
-        if rest := member.flush():
-            yield rest
-        if not member.eof:
-            self._damaged("it ends in the middle")
+    def _stands_at(self, start: bytes) -> bool:
+        """Tell whether these bytes come next; where they are none, whether anything does."""
+        while len(self._packed) - self._packed_at < max(1, len(start)):
+            more = self._read(READ_BYTES)
+            if not more:
+                return False
+            self._packed, self._packed_at = self._packed[self._packed_at :] + more, 0
+        return self._packed.startswith(start, self._packed_at)
 
-    def _damaged(self, reason: str) -> None:
-        shift = (self._longer_bytes or [0])[-1]
-        self._log.add("truncated-gzip", self.bytes_inflated + shift, reason)
+    def _pass_zeros(self) -> None:
+        """Step over what pads a file up to a whole block."""
+        while self._stands_at(b"\0"):
+            zeros = ZEROS.match(self._packed, self._packed_at)
+            self._packed_at = zeros.end() if zeros else self._packed_at
 
 
-def _whole_characters(data: bytes) -> tuple[bytes, bytes]:
-    """Return what holds whole characters, and the start of one that the next piece completes."""
+def _is_utf8(data: bytes) -> bool:
+    if data.isascii():
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _whole_end(data: bytes) -> int:
+    """Return where the last whole character ends: the next piece may complete another one."""
     for size in range(1, min(LONGEST_CHARACTER_BYTES, len(data) + 1)):
         byte = data[-size]
         if byte < 0x80:
             break
         if byte >= 0xC0:  # the first byte of a character of 2, 3 or 4
             length = 2 + (byte >= 0xE0) + (byte >= 0xF0)
-            return (data, b"") if length <= size else (data[:-size], data[-size:])
-    return data, b""
+            return len(data) if length <= size else len(data) - size
+    return len(data)
 
 
-def _before_damage(member: "zlib._Decompress", piece: bytes) -> Iterator[bytes]:
+def _before_damage(member: "zlib._Decompress", packed: bytes) -> Iterator[bytes]:
     """Yield what can be inflated before the damage: zlib gives nothing of a call that fails."""
     try:
-        for place in range(len(piece)):
-            yield member.decompress(piece[place : place + 1])
+        for place in range(len(packed)):
+            yield member.decompress(packed[place : place + 1])
     except zlib.error:
         return
 

@@ -123,6 +123,8 @@ class _Reading:
             builder.add(event)
         self._check(document, len(builder))
         taken = builder.taken()
+        *arrays, offsets = taken.arrays
+        taken = replace(taken, arrays=[*arrays, self.inflater.places(offsets)])
         about = About(
             metadata=document.metadata,
             incidents=tuple(self._placed(incident) for incident in self.log.incidents()),
@@ -159,8 +161,9 @@ class _Reading:
         if foreign is not None:
             return UnreadableError(self.path, f"This is {foreign.what}.", foreign.remedy)
         is_broken = self.log.count(*BROKEN) > 0
+        is_empty = self.inflater.bytes_inflated == 0 and not is_broken
         complaints = (
-            (self.size == 0, "The file is empty.", RECORD_AGAIN),
+            (is_empty, "The file is empty.", RECORD_AGAIN),
             (is_broken, "The file ends before its first event.", RECORD_AGAIN),
             (self.log.count(*NO_EVENT) > 0, "Not one of its events is valid JSON.", RECORD_AGAIN),
             (
