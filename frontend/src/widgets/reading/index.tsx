@@ -1,4 +1,5 @@
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect } from 'react';
+import { useChange } from '../../api/queries';
 import type { RunState, Span, Worker } from '../../api/types.gen';
 import { plural } from '../../core/format';
 import { doneShare, isPending, type Progress, progressOf, spansOf } from '../../core/progress';
@@ -18,6 +19,29 @@ interface Recording {
 
 const recordingsOf = (run: RunState): Recording[] =>
   run.workers.flatMap((worker) => worker.spans.map((span) => ({ worker, span })));
+
+/** Before others: the file that is wanted, then those that are being read. */
+function urgency({ span }: Recording, trace: string): number {
+  if (span.trace === trace) return 0;
+  return span.state === 'reading' ? 1 : 2;
+}
+
+/** As many as can be read, in their order; the one that is wanted comes first. */
+function shownOf(recordings: readonly Recording[], trace: string): Recording[] {
+  const urgent = recordings.toSorted((a, b) => urgency(a, trace) - urgency(b, trace));
+  const chosen = new Set(urgent.slice(0, MOST_ROWS));
+  const first = (recording: Recording): number => Number(recording.span.trace === trace);
+  return recordings.filter((each) => chosen.has(each)).toSorted((a, b) => first(b) - first(a));
+}
+
+/** Has the file that somebody looks at read before others. */
+function useAskedFor(span: Span | undefined): void {
+  const { mutate } = useChange();
+  const id = span?.state === 'queued' ? span.trace : null;
+  useEffect(() => {
+    if (id !== null) mutate({ what: 'read', of: 'traces', id });
+  }, [id, mutate]);
+}
 
 export function Words({ words }: { readonly words: readonly string[] }): ReactNode {
   return (
@@ -125,6 +149,7 @@ export function Reading({ run, trace }: Props): ReactNode {
   const recordings = recordingsOf(run);
   const others = recordings.filter(({ span }) => span.state !== 'ready');
   const progress = progressOf(spansOf(run));
+  useAskedFor(recordings.find(({ span }) => span.trace === trace)?.span);
   const isGoingOn = recordings.some(({ span }) => isPending(span));
   return (
     <section className="card reading" aria-labelledby="reading">
@@ -149,7 +174,7 @@ export function Reading({ run, trace }: Props): ReactNode {
       )}
       <Ready recordings={recordings.filter(({ span }) => span.state === 'ready')} />
       <ul className="files">
-        {others.slice(0, MOST_ROWS).map(({ worker, span }) => (
+        {shownOf(others, trace).map(({ worker, span }) => (
           <Row
             key={span.trace}
             worker={worker}

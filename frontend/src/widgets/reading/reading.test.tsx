@@ -66,7 +66,7 @@ const rowOf = (worker: string): HTMLElement =>
 
 describe('the files of a run', () => {
   it('show a bar where bytes are counted, and one without a value where they are not', () => {
-    const analysing = inPhase({ phase: 'analysing' });
+    const analysing = { ...inPhase({ phase: 'analysing' }), trace: 't2' };
     renderInPage(<Reading run={runOf('run', 'reading', [readingSpan(), analysing])} trace="t1" />);
     const [whole, counted, other] = screen.getAllByRole('progressbar') as HTMLProgressElement[];
     expect(whole?.position).toBeCloseTo((123_456_789 + 123_456_789) / 1_032_000_000);
@@ -108,11 +108,25 @@ describe('the files of a run', () => {
     expect(rowOf('rank1').getAttribute('aria-current')).toBe('true');
   });
 
-  it('are not all listed where they are thousands', () => {
+  it('are not all listed where they are thousands: what matters is', () => {
     const spans = Array.from({ length: 130 }, (_, at) => queuedSpan(at + 1, { trace: `q${at}` }));
-    renderInPage(<Reading run={runOf('run', 'queued', spans)} trace="q0" />);
-    expect(screen.getAllByRole('listitem')).toHaveLength(100);
+    const read = [...spans.slice(0, 128), readingSpan({ trace: 'r' }), ...spans.slice(129)];
+    renderInPage(<Reading run={runOf('run', 'reading', read)} trace="q129" />);
+    const rows = screen.getAllByRole('listitem').map((row) => row.querySelector('strong'));
+    expect(rows).toHaveLength(100);
+    expect([rows[0], rows[1], rows.at(-1)].map((name) => name?.textContent)).toEqual([
+      'rank129',
+      'rank0',
+      'rank128',
+    ]);
     expect(screen.getByText('and 30 other files')).toBeTruthy();
+  });
+
+  it('that somebody looks at are asked for, once, unless they were cancelled', async () => {
+    const run = runOf('run', 'queued', [queuedSpan(1), queuedSpan(2, { trace: 't2' })]);
+    renderInPage(<Reading run={cancelledRun} trace="stopped-0" />);
+    renderInPage(<Reading run={run} trace="t2" />);
+    await waitFor(() => expect(posted).toEqual(['POST traces/t2/read']));
   });
 });
 
