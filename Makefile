@@ -65,6 +65,12 @@ bench: $(MADE)/dev $(MADE)/peers $(MADE)/pandas-$(OLD_PANDAS) ## measure beside 
 	PYTHONPATH=tests:sample_logs/record $(BIN)/python -m benchmarks $(if $(FULL),--full) $(if $(TRACE),--seed $(TRACE))
 	$(if $(FULL),STEPSCOPE_LARGE=1 $(PYTEST) -n 0 tests/benchmarks)
 
+FUZZ    ?= 2000000
+
+.PHONY: fuzz
+fuzz: $(MADE)/dev ## feed the scanner mutated traces under sanitizers (FUZZ=2000000 inputs, INPUT=a file that failed)
+	PYTHONPATH=tests $(BIN)/python -m fuzz --count $(FUZZ) $(if $(INPUT),--input $(INPUT))
+
 .PHONY: record
 record: $(MADE)/dev ## record the CPU samples in sample_logs/ again
 	$(BIN)/python sample_logs/record/all.py

@@ -1,0 +1,1 @@
+"""Mutated traces through the compiled scanner under AddressSanitizer: `make fuzz`."""
