@@ -16,8 +16,8 @@ import pytest
 
 from loading import columns_of
 from stepscope.errors import UnreadableError
-from stepscope.ingest import EventColumns, inflate, reader, scanned
-from stepscope.ingest.repair import BeyondRepairError, mended
+from stepscope.ingest import EventColumns, cursor, documents, inflate, reader, scanned
+from stepscope.ingest.repair import BeyondRepairError, Mended, mended
 
 READERS = {"compiled": "0", "batches": "1", "one-by-one": reader.ONE_BY_ONE}
 Report = dict[str, tuple[int, int, dict[int, str]]]
@@ -243,6 +243,34 @@ def test_two_writers_in_blocks_cost_the_events_at_the_seams() -> None:
     _check(text, "aghcdeijkf", report, METADATA)
 
 
+@pytest.mark.parametrize("between", ["", "\n", " , "])
+def test_events_behind_a_list_that_another_writer_closed_are_taken(between: str) -> None:
+    closed = f"{HEAD}{_events('a')}],{between}"
+    rest = f"{_events('bc')}{TAIL}"
+    report = {"interleaved-documents": (1, 0, {len(closed): rest[:120]})}
+    _check(closed + rest, "abc", report, METADATA)
+
+
+def test_events_behind_half_a_key_of_another_writer_are_taken() -> None:
+    start = f"{HEAD}{_events('a')}]"
+    lost = ',"trac' + _events("b") + ","
+    rest = f"{_events('c')}{TAIL}"
+    at = start + lost[: lost.index("ph")]  # what stands before is read as a key
+    report: Report = {
+        "damaged-metadata": (1, len(start + lost) - len(at), {len(at): lost[lost.index("ph") :]}),
+        "interleaved-documents": (1, 0, {len(start + lost): rest[:120]}),
+    }
+    _check(start + lost + rest, "ac", report, METADATA)
+
+
+def test_what_looks_like_a_device_is_no_event() -> None:
+    lost = '[{"id":0,"name":"an "unescaped" quote"},{"name":"GPU"}],'
+    start = '{"deviceProperties":'
+    report = {"damaged-metadata": (1, len(lost), {len(start): lost})}
+    text = f'{start}{lost}"traceEvents":[{_events("a")}]}}'
+    _check(text, "a", report, {})
+
+
 # --- bytes and gzip --------------------------------------------------------------------------
 
 
@@ -370,3 +398,72 @@ def test_thousands_of_small_gzip_members_are_inflated_in_time_of_their_number(
     packed = gzip.compress(b"") * 20_000 + gzip.compress(_document("a").encode())
     _check(packed, "a", {}, METADATA)
     assert copied_bytes < 20_000 * (inflate.FIRST_SHARE_BYTES + 1)
+
+
+# --- hostile files: the work is a multiple of the size ---------------------------------------
+
+SIZE = 200_000
+LONG_LEVEL = '{"ph":[' + "1," * 2000
+HOSTILE = {
+    "lists": "[",
+    "objects": '{"ph":',
+    "objects in lists": '{"ph":[',
+    "long levels": LONG_LEVEL,
+    "60 levels, then a fault": '{"ph":[' * 60 + "1," * 2000 + "!",
+    "quotes": '"',
+    "an open text": '{"ph":"X',
+    "backslashes": '{"ph":"' + "\\" * SIZE,
+    "commas": ",",
+    "commas in an event": '{"ph":N/A,"a":[' + "," * SIZE,
+    "spaces": '{"ph": ' + " " * SIZE,
+    "closing brackets": "}]",
+    "words": '{"ph":N/A},',
+    "words in large events": '{"ph":[' + "N/A," * 5000 + "1]},",
+    "escapes": r'{"ph":"\q"},',
+    "unescaped quotes": '{"ph":"X","name":"a "b" c"},',
+    "numbers": "1,",
+    "digits": '{"ts":' + "9" * 5000 + "},",
+    "documents": '{"traceEvents":[{"ph":"X"},',
+    "lists that end": '{"ph":"X"}],',
+    "keys": '],\n"a":[',
+    "nested keys": '],\n"a":{' + '\n"a":{' * SIZE,
+    "bad keys": '],\n"a":N/A,!',
+}
+
+
+@pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("before", ["", _event("long", text="x" * SIZE) + ","])
+def test_hostile_files_cost_no_more_than_a_multiple_of_their_size(
+    monkeypatch: pytest.MonkeyPatch, unit: str, before: str
+) -> None:
+    walked_characters = 0
+    decode = json.JSONDecoder.raw_decode
+
+    def counted_decode(self: json.JSONDecoder, text: str, idx: int = 0) -> Any:
+        nonlocal walked_characters
+        try:
+            value, end = decode(self, text, idx)
+        except json.JSONDecodeError as error:
+            walked_characters += 2 * error.pos - idx  # it counts the lines from the start on
+            raise
+        except RecursionError:
+            walked_characters += min(len(text) - idx, 1000 * len(unit))
+            raise
+        walked_characters += end - idx
+        return value, end
+
+    def counted_mend(text: str) -> Mended:
+        nonlocal walked_characters
+        walked_characters += len(text)
+        return mended(text)
+
+    monkeypatch.setattr(json.JSONDecoder, "raw_decode", counted_decode)
+    monkeypatch.setattr(documents, "mended", counted_mend)
+    text = HEAD + before + (unit * (SIZE // len(unit) + 1))[:SIZE]
+    try:
+        columns_of(text)
+    except UnreadableError:
+        assert not before
+    # each damaged event costs a walk through the small buffer that it stands in
+    event_count = len(text) // min(len(unit), 40)
+    assert walked_characters < 30 * len(text) + event_count * 3 * cursor.SMALL_BUFFER_BYTES

@@ -29,12 +29,16 @@ PADDING = bytes(64)
 """A scanner looks this far ahead."""
 MENDED_CHARACTERS = 1 << 12
 """How much of a damaged value is looked at first."""
-MOST_MENDED_CHARACTERS = 1 << 20
+MOST_MENDED_CHARACTERS = 1 << 18
 """Mending is slow: what is longer is skipped."""
+MOST_VAIN_CHARACTERS = 1 << 18
+"""When more than this and an eighth of the document was looked at in vain, nothing is mended."""
 BEGINNINGS = string.digits + string.ascii_letters + '{["-+.'
 """What a value, or a word in its place, may begin with."""
 MOST_TRIES = 4
 """So many values are tried that begin before the place where another one turned out damaged."""
+MOST_MENDED_TRIES = 1
+"""And so many of them are mended."""
 MOST_METADATA_CHARACTERS = 64 << 20
 """Beside the events, in all. Real ones have a few million."""
 NEAR_END = 16
@@ -45,6 +49,7 @@ GAP = r"\s{0,200}"
 SPACE = re.compile(r"\s*")
 SPACE_AND_COMMAS = re.compile(r"[\s,]*")
 SPACE_AND_PADDING = re.compile(r"[\s\0]*")
+SPACES_AND_ZERO = " \t\r\n\0"
 EVENT = rf'\{{{GAP}"(?:ph|name|cat|pid|tid|ts|dur|args|id)"{GAP}:'
 DOCUMENT = rf'\{{{GAP}"(?:schemaVersion|traceEvents)"{GAP}:'
 AN_EVENT = re.compile(EVENT)
@@ -57,14 +62,18 @@ NEXT_EVENT = re.compile(
 where the list of events ends."""
 LATER_EVENT = re.compile(rf"(?<=[\[,}}]){GAP}(?={EVENT})|(?={DOCUMENT})")
 """Where an event begins behind the end of the document."""
-FIRST_EVENT = re.compile(
-    rf'"{EVENTS_KEY}"{GAP}:{GAP}\[|(?<=[\[,}}]){GAP}(?=\{{{GAP}"(?:ph|cat|pid|tid|ts|dur)"{GAP}:)'
+SURE_EVENT = rf'(?<=[\[,}}]){GAP}(?=\{{{GAP}"(?:ph|cat|pid|tid|ts|dur)"{GAP}:)'
+"""Where an event begins that is no device: those have an `id` and a `name`, too."""
+FIRST_EVENT = re.compile(rf'"{EVENTS_KEY}"{GAP}:{GAP}\[|{SURE_EVENT}')
+"""Where the events of another document begin."""
+NEXT_KEY = re.compile(
+    rf'\n\s{{0,4}}(?="[^"\n]{{1,200}}"{GAP}:)|(?="{EVENTS_KEY}"{GAP}:{GAP}\[)|{SURE_EVENT}'
 )
-"""Where the events of another document begin: `id` and `name` are a device's, too."""
-NEXT_KEY = re.compile(rf'\n\s{{0,4}}(?="[^"\n]{{1,200}}"{GAP}:)|(?="{EVENTS_KEY}"{GAP}:{GAP}\[)')
-"""Where a top-level key stands: at the start of a line, or the one that matters anywhere."""
+"""Where a top-level key stands: at the start of a line, or the one that matters anywhere. Or an
+event, which another writer left there."""
 SECOND_WRITER = re.compile(rf'"(?:traceEvents|schemaVersion|deviceProperties)"{GAP}:')
-ENDS_AS_OBJECT = re.compile(r"\}[\s\0]*$")
+DEEP = re.compile(r"(?:[^\[{]*+[\[{]){500}")
+"""Where brackets have been opened so often: half as deep as `json` goes."""
 LONG_NUMBER = re.compile(r"(?<!\d)\d{4301,}", re.ASCII)
 """Python refuses to read it as a whole number."""
 Buffer = bytes | memoryview
@@ -133,6 +142,7 @@ class Document:
         self._is_comma_missing = False
         self._not_a_number_count = 0
         self._metadata_characters = 0
+        self._vain_characters = 0
         self._reached = 0
         """The byte furthest ahead at which a value turned out damaged."""
         self._tries = 0
@@ -177,6 +187,9 @@ class Document:
 
     def _object(self) -> Iterator[Event]:
         while (character := self._cursor.next_character()) != "}":
+            if self._stands_at_item():
+                yield from self._list()
+                continue
             key = self._key(character)
             if key is None:
                 if not self._skipped_to_key():
@@ -195,6 +208,16 @@ class Document:
                 self._add_metadata(key)
         self.is_json = True
         self._cursor.at += 1
+
+    def _stands_at_item(self) -> bool:
+        """Tell, and note, whether an event or a document comes next where a key belongs."""
+        is_event = self._cursor.stands_at(AN_EVENT)
+        if is_event:
+            excerpt = self._cursor.excerpt(EXAMPLE_CHARACTERS)
+            self._log.add("interleaved-documents", self._cursor.offset, excerpt)
+        is_item = is_event or self._cursor.stands_at(A_DOCUMENT)
+        self.is_json |= is_item
+        return is_item
 
     def _key(self, character: str) -> str | None:
         """Return the key at the cursor and step behind its colon; None where there is none."""
@@ -223,8 +246,9 @@ class Document:
             return False
         distance = self._cursor.distance(NEXT_KEY)
         is_last = distance is None and self._cursor.has_ended
-        is_whole = ENDS_AS_OBJECT.search(self._cursor.text, self._cursor.at) is not None
+        is_whole = is_last and self._cursor.text.rstrip(SPACES_AND_ZERO).endswith("}")
         self._skip("damaged-metadata", distance)
+        self._cursor.shrink()
         if is_last and not is_whole:
             raise _CutOffError
         return not is_last
@@ -235,7 +259,7 @@ class Document:
             self._keep(key, self._value())
         except _DamagedError as error:
             try:
-                self._keep(key, self._mended(begins=BEGINNINGS))
+                self._keep(key, self._mended(BEGINNINGS))
             except _DamagedError as beyond:
                 self._skip("damaged-metadata", self._distance(NEXT_KEY, error, beyond))
             self._cursor.shrink()
@@ -348,7 +372,7 @@ class Document:
     def _salvaged(self, error: _DamagedError) -> Mended | None:
         """Repair the event at the cursor; or skip it and go to the next one."""
         try:
-            return self._mended(begins="{")
+            return self._mended("{")
         except _DamagedError as beyond:
             distance = self._distance(NEXT_EVENT, error, beyond)
             stop = self._cursor.at + (self._cursor.rest if distance is None else distance)
@@ -402,12 +426,15 @@ class Document:
         cursor = self._cursor
         if cursor.excerpt(1) not in begins:
             raise _DamagedError(1, is_cut_off=False)
+        is_within = self._tries > MOST_MENDED_TRIES and cursor.offset < self._reached
+        if is_within or self._vain_characters > MOST_VAIN_CHARACTERS + cursor.offset // 8:
+            raise _DamagedError(1, is_cut_off=True)
         size = MENDED_CHARACTERS
+        vain = 0
         while True:
             cursor.look_ahead(size)
             text = cursor.text[cursor.at : cursor.at + size]
             is_all = cursor.has_ended and cursor.rest <= size
-            is_last_try = is_all or size >= MOST_MENDED_CHARACTERS
             try:
                 found = mended(text)
                 if is_all or found.end < len(text) - NEAR_END_MENDED:
@@ -415,11 +442,10 @@ class Document:
                 reach = found.end
             except BeyondRepairError as error:
                 reach = error.at
-                if is_last_try or reach < len(text) - NEAR_END_MENDED:
-                    is_cut_off = is_all and reach >= len(text)
-                    raise _DamagedError(reach, is_cut_off=is_cut_off) from error
-            if is_last_try:
-                raise _DamagedError(reach, is_cut_off=False)
+            vain += reach
+            if is_all or size >= MOST_MENDED_CHARACTERS or reach < len(text) - NEAR_END_MENDED:
+                self._vain_characters += vain
+                raise _DamagedError(reach, is_cut_off=is_all and reach >= len(text))
             size *= 2
 
     def _distance(
@@ -509,7 +535,11 @@ def comma_excerpt(commas: int) -> str:
 
 
 def _reach(error: Exception, cursor: Cursor) -> int:
-    return error.pos - cursor.at if isinstance(error, json.JSONDecodeError) else 1
+    """Return how far ahead `json` came, or at least so far."""
+    if isinstance(error, json.JSONDecodeError):
+        return error.pos - cursor.at
+    deep = DEEP.match(cursor.text, cursor.at) if isinstance(error, RecursionError) else None
+    return deep.end() - cursor.at if deep else 1
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401

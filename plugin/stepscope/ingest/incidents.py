@@ -129,10 +129,10 @@ class IncidentLog:
         seen = self._seen.setdefault(kind, _Seen())
         seen.count += count
         seen.lost_bytes += lost_bytes
-        seen.examples.append(Example(offset_bytes=offset_bytes, text=text[:EXAMPLE_CHARACTERS]))
-        if len(seen.examples) > EXAMPLES_KEPT:
+        if len(seen.examples) < EXAMPLES_KEPT or offset_bytes < seen.examples[-1].offset_bytes:
+            seen.examples.append(Example(offset_bytes=offset_bytes, text=text[:EXAMPLE_CHARACTERS]))
             seen.examples.sort(key=lambda example: example.offset_bytes)
-            seen.examples.pop()
+            del seen.examples[EXAMPLES_KEPT:]
 
     def more(self, kind: str, *, count: int = 0, lost_bytes: int = 0) -> None:
         """Add to something that was noted before, without a place."""
