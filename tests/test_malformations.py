@@ -13,10 +13,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from loading import columns_of
 from stepscope.errors import UnreadableError
 from stepscope.ingest import EventColumns, cursor, documents, inflate, reader, scanned
+from stepscope.ingest.builder import as_text
 from stepscope.ingest.repair import BeyondRepairError, Mended, mended
 
 READERS = {"compiled": "0", "batches": "1", "one-by-one": reader.ONE_BY_ONE}
@@ -100,6 +103,33 @@ def test_a_text_of_millions_of_escapes_costs_no_more_memory_than_it_is_long() ->
     finally:
         tracemalloc.stop()
     assert peak_bytes < len(text)
+
+
+@pytest.mark.parametrize("brackets", [("[", "]"), ('{"a":', "}")], ids=["lists", "objects"])
+@pytest.mark.parametrize(
+    "event", ['{"ph":"X","name":"a","v":%s}', '{"name":"a","ts":%s}', '{"ph":%s,"name":"a"}', "%s"]
+)
+def test_brackets_of_every_depth_cost_at_most_their_event(
+    event: str, brackets: tuple[str, str]
+) -> None:
+    for depth in range(800, 1000):  # `json` gives up somewhere there
+        deep = event % (brackets[0] * depth + "1" + brackets[1] * depth)
+        columns = columns_of(f"[{deep},{_event('b')}]")
+        assert _names(columns)[-1] == "b"
+        if _names(columns) == ["a", "b"] and "v" in columns.arguments:
+            texts = columns.arguments["v"].texts
+            assert texts is not None
+            assert len(texts[0]) == depth * len("".join(brackets)) + 1
+
+
+@given(
+    st.recursive(st.integers() | st.text(), lambda v: st.lists(v) | st.dictionaries(st.text(), v))
+)
+def test_a_value_too_deep_for_json_is_the_same_text(value: Any) -> None:
+    text = as_text([value])
+    for _ in range(2000):
+        value = [value]
+    assert as_text(value) == "[" * 1999 + text + "]" * 1999
 
 
 # --- documents that end in the middle --------------------------------------------------------

@@ -3,6 +3,7 @@
 import json
 import math
 from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,7 +34,36 @@ def as_text(value: object) -> str:
         return readable(value)
     if isinstance(value, NumberText):
         return as_written(value)
-    return json.dumps(value, separators=(",", ":"), default=as_written)
+    try:
+        return json.dumps(value, separators=(",", ":"), default=as_written)
+    except RecursionError:  # `json` read it where fewer calls were under way
+        return "".join(_deep_json(value))
+
+
+def _deep_json(value: object) -> Iterator[str]:
+    """Yield a value as compact JSON, piece by piece, however deep it is nested."""
+    rest: list[tuple[bool, object]] = [(False, value)]
+    """What is yet to be written, the next one last, and whether it is a piece of JSON already."""
+    while rest:
+        is_written, item = rest.pop()
+        if is_written:
+            yield str(item)
+        elif isinstance(item, dict | list):
+            rest += reversed(list(_members(item)))
+        else:
+            yield json.dumps(item, default=as_written)
+
+
+def _members(container: dict[str, Any] | list[Any]) -> Iterator[tuple[bool, object]]:
+    """Yield what stands in a container, and around that."""
+    is_object = isinstance(container, dict)
+    yield True, "{" if is_object else "["
+    for place, item in enumerate(container):
+        yield True, "," if place else ""
+        if isinstance(container, dict):
+            yield True, f"{json.dumps(item)}:"
+        yield False, container[item] if isinstance(container, dict) else item
+    yield True, "}" if is_object else "]"
 
 
 def fits_float(value: int | NumberText) -> bool:
