@@ -109,6 +109,20 @@ def test_real_traces_are_read_the_same(name: str, how: str) -> None:
     assert _unlike(_one_by_one(path), _read(path.read_bytes(), how)) == []
 
 
+# --- what fuzzing found ----------------------------------------------------------------------
+
+CORPUS = sorted((ROOT / "tests" / "fuzz" / "corpus").iterdir())
+NARROW = (1, 2, 7, 40)
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
+def test_what_was_read_wrongly_once_is_read_the_same(path: Path, how: str) -> None:
+    data = path.read_bytes()
+    for bytes_ in (1 << 20, *NARROW):
+        sizes = Sizes(buffer=bytes_, small_buffer=bytes_, joint=bytes_, read=bytes_, piece=bytes_)
+        assert _unlike_in_buffers(data, data, how, sizes) == []
+
+
 # --- documents, as text: every way that JSON has to write a thing -----------------------------
 
 GAPS = st.sampled_from(["", "", "", " ", "\n", "\t", "\r\n", " " * 9, "\n" + " " * 17])

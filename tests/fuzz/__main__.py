@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import sysconfig
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,6 +87,7 @@ def main() -> int:
     logs = sorted((ROOT / "sample_logs").rglob("*.json.gz"))
     seeds = [str(path) for path in logs[:: max(1, len(logs) // SEED_FILES)]]
     each = asked.count // asked.jobs
+    began = time.monotonic()
     running = [_begun(worker, seeds, each, asked.seed + job) for job in range(asked.jobs)]
     counts = [_ended(last, process) for last, process in running]
     total = {
@@ -93,7 +95,10 @@ def main() -> int:
         for name in next(filter(None, counts), {})
     }
     failed = counts.count(None)
-    sys.stdout.write(f"seed {asked.seed}: {json.dumps(total)}; {failed} processes failed\n")
+    rate = total.get("inputs", 0) / (time.monotonic() - began)
+    sys.stdout.write(
+        f"seed {asked.seed}: {json.dumps(total)}; {failed} processes failed; {rate:,.0f} inputs/s\n"
+    )
     return 1 if failed else 0
 
 

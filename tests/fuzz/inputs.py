@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+MEMBER = re.compile(rb'"([^"\\]*)"\s*:\s*("[^"\\]*"|[-+.0-9eE]+|true|false|null)')
 EVENT = re.compile(rb'\{\s*"(?:ph|name)"')
 STRETCH_BYTES = 3000
 STRETCHES_A_FILE = 60
@@ -40,6 +41,51 @@ TOKENS = (
     b'{"a":' * 70,
     b'"a":1,' * 600,
 )
+KEYS = (
+    *(b"ph", b"cat", b"name", b"pid", b"tid", b"id", b"ts", b"dur", b"args", b"s", b"bp"),
+    *(b"stream", b"External id", b"", b"k" * 7, b"k" * 8, b"k" * 9, b"k" * 300, b"traceEvents"),
+    *(b"schemaVersion", b"\\u0070h", b'a\\"b', "\u00e9\u20ac\U0001f600".encode()),
+)
+VALUES = (
+    *(
+        b"0",
+        b"-0",
+        b"7",
+        b"-7",
+        b"12.5",
+        b"-12.5",
+        b"0.001",
+        b"1712195495505582.988",
+        b"1e3",
+        b"-1E-7",
+    ),
+    *(str(2**power + more).encode() for power in (31, 53, 62, 63, 64) for more in (-1, 0, 1)),
+    *(b"9" * count for count in (15, 16, 17, 18, 19, 20, 299, 301)),
+    *(b"0." + b"3" * count for count in (3, 14, 15, 16, 17, 18, 299)),
+    *(b"1" * count + b".5" for count in (14, 15, 16, 17, 18)),
+    *(
+        b"null",
+        b"true",
+        b"false",
+        b"[]",
+        b"{}",
+        b"[ ]",
+        b"{ }",
+        b'""',
+        b'"5"',
+        b'"5.25"',
+        b'"-5"',
+        b'" 5"',
+    ),
+    *(b'"' + b"x" * count + b'"' for count in (6, 7, 8, 9, 15, 16, 17, 63, 64, 65, 5000)),
+    *(b'"\\n"', b'"\\u00e9\\ud83d\\ude00"', b'"\\ud800"', b'"a\\\\"', b'"\\""', b'"\x00\x1f\n"'),
+    *('"\u00e9\u20ac\U0001f600"'.encode(), b'[1,2.5,"a",null,[true,{"b":{}}]]', b'{"a":[{}, []]}'),
+    *(b"[" * depth + b"]" * depth for depth in (2, 31, 32, 63, 64, 65)),
+    *(b'{"a":' * depth + b"1" + b"}" * depth for depth in (2, 63, 64, 65)),
+    *(b"[" + b"1," * count + b"1]" for count in (7, 100, 3000)),
+    *(b" " * count + b"1" + b"\n" * count for count in (1, 7, 8, 9, 65)),
+)
+MANY_ARGUMENTS = (510, 511, 512, 513)
 Mutation = Callable[[random.Random, bytearray, list[bytes]], None]
 
 
@@ -83,6 +129,32 @@ def repeat(rng: random.Random, data: bytearray, _others: list[bytes]) -> None:
     data[place:place] = data[place : place + size]
 
 
+def revalue(rng: random.Random, data: bytearray, _others: list[bytes]) -> None:
+    """Give some member another value: what was JSON stays so."""
+    members = list(MEMBER.finditer(data))
+    if members:
+        start, end = rng.choice(members).span(2)
+        data[start:end] = rng.choice(VALUES)
+
+
+def rename(rng: random.Random, data: bytearray, _others: list[bytes]) -> None:
+    """Give some member another key: one that its object has already, perhaps."""
+    members = list(MEMBER.finditer(data))
+    if members:
+        start, end = rng.choice(members).span(1)
+        data[start:end] = rng.choice(KEYS)
+
+
+def add(rng: random.Random, data: bytearray, _others: list[bytes]) -> None:
+    """Put members before another one."""
+    members = list(MEMBER.finditer(data))
+    if members:
+        place = rng.choice(members).start()
+        count = rng.choice(MANY_ARGUMENTS) if rng.random() < RARELY else 1
+        keys = [rng.choice(KEYS)] if count == 1 else [b"n%d" % number for number in range(count)]
+        data[place:place] = b"".join(b'"%b": %b, ' % (key, rng.choice(VALUES[:9])) for key in keys)
+
+
 def splice(rng: random.Random, data: bytearray, others: list[bytes]) -> None:
     """Go on as another stretch does."""
     other = rng.choice(others)
@@ -105,7 +177,10 @@ def grow(rng: random.Random, data: bytearray, _others: list[bytes]) -> None:
     data[0:0] = json.dumps(events)[1:-1].encode() + b","
 
 
-MUTATIONS: tuple[Mutation, ...] = (flip, put, put, replace, drop, repeat, splice, cut)
+MUTATIONS: tuple[Mutation, ...] = (
+    *(flip, put, replace, drop, repeat, splice, cut),
+    *(revalue, revalue, revalue, rename, rename, add),
+)
 RARELY = 0.01
 
 

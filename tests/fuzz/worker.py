@@ -1,11 +1,13 @@
 """Feeds the sanitized scanner, and compares some of what it takes with the slow reader."""
 
 import argparse
+import ctypes
 import importlib.util
 import json
 import mmap
 import os
 import random
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -18,8 +20,12 @@ from stepscope import ingest
 from stepscope.errors import UnreadableError
 from stepscope.ingest import EventColumns, reader, scanned
 
+EVENT = re.compile(rb'\{\s*"')
 LAST_INPUT_BYTES = 1 << 20
 PADDING = bytes(64)
+MOST_ATTEMPTS = 50
+FULL_SHARE = 0.05
+"""Scanners that are full soon."""
 MOST_IN_ONE = 40
 """Inputs that go into one scanner before it is emptied."""
 
@@ -32,6 +38,26 @@ def loaded(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def exactly(data: bytes) -> memoryview:
+    """The data and its padding, and not a byte behind them that may be read."""
+    padded = data + PADDING
+    return memoryview((ctypes.c_char * len(padded)).from_buffer_copy(padded)).cast("B")
+
+
+def scanned_to_the_end(scanner: Any, data: bytes, offset: int, *, is_comma_due: bool) -> int:
+    """Scan as the reader does: behind what the scanner leaves, from the next event on."""
+    buffer = exactly(data)
+    at = 0
+    for attempt in range(1, MOST_ATTEMPTS + 1):
+        at = scanner.scan(buffer, at, offset, is_comma_due=is_comma_due)
+        left = EVENT.search(data, at)
+        behind = EVENT.search(data, left.end()) if left else None
+        if scanner.is_starved or behind is None:
+            return attempt
+        at = behind.start()
+    return MOST_ATTEMPTS
 
 
 def emptied(scanner: Any) -> None:
@@ -73,7 +99,8 @@ class Fuzzing:
         self._rng = random.Random(seed)  # noqa: S311 (to be repeated)
         self._document = Path(tempfile.mkdtemp(), "trace.json")
         self._scanner = module.Scanner()
-        self.counts = dict.fromkeys(("inputs", "events", "starved", "odd", "compared", "bytes"), 0)
+        names = ("inputs", "bytes", "scans", "taking", "events", "starved", "odd", "compared")
+        self.counts = dict.fromkeys(names, 0)
 
     def one(self, last: mmap.mmap, compare_every: int) -> None:
         rng = self._rng
@@ -81,14 +108,17 @@ class Fuzzing:
         last[: 8 + len(data)] = len(data).to_bytes(8, "little") + data
         before = len(self._scanner)
         offset, is_comma_due = rng.randrange(2**40), rng.random() < 0.5
-        self._scanner.scan(data + PADDING, 0, offset, is_comma_due=is_comma_due)
+        scans = scanned_to_the_end(self._scanner, data, offset, is_comma_due=is_comma_due)
+        event_count = len(self._scanner) - before
         self.counts["inputs"] += 1
         self.counts["bytes"] += len(data)
-        self.counts["events"] += len(self._scanner) - before
+        self.counts["scans"] += scans
+        self.counts["taking"] += event_count > 0
+        self.counts["events"] += event_count
         self.counts["starved" if self._scanner.is_starved else "odd"] += 1
         if self.counts["inputs"] % MOST_IN_ONE == 0:
             emptied(self._scanner)
-            self._scanner = self._module.Scanner(rng.choice((3, 2**30)))
+            self._scanner = self._module.Scanner(3 if rng.random() < FULL_SHARE else 2**30)
         if self.counts["inputs"] % compare_every == 0:
             compared(data, self._document)
             self.counts["compared"] += 1
@@ -108,7 +138,7 @@ def main() -> None:
     scanned._scanner = module  # type: ignore[attr-defined] # noqa: SLF001 (with sanitizers)
     if asked.input:
         one = asked.input.read_bytes()
-        module.Scanner().scan(one + PADDING, 0, 0, is_comma_due=False)
+        scanned_to_the_end(module.Scanner(), one, 0, is_comma_due=False)
         compared(one, Path(tempfile.mkdtemp(), "trace.json"))
         return
     fuzzing = Fuzzing(module, inputs.stretches(asked.seeds), asked.seed)
