@@ -1,0 +1,11 @@
+"""Operators by name."""
+
+from stepscope.analyses.operator_table import SCHEMA, operator_table
+from stepscope.tables import Table
+
+TABLE = Table(
+    title="Operators",
+    meaning="One row an operator or annotation: its calls, and what they cost host and devices.",
+    schema=SCHEMA,
+    build=operator_table,
+)
