@@ -16,6 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import growth
 from benchmarks.processes import FailedError, Measured, measured, of_module
 from benchmarks.scaled import FOLDER, ROOT, SEED, scaled
 
@@ -186,6 +187,7 @@ def main() -> None:
     measure_file("43MB", given.seed, ALL, given.turns)
     measure_folder(given.seed, 1)
     if given.full:
+        growth.measure([given.seed], 3)
         measure_file("516MB", given.seed, ALL, 3)
         measure_file("2GB", given.seed, OWN, 3)
         measure_file("10M", given.seed, OWN, 3)

@@ -10,18 +10,30 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 SCAN_SECONDS = 0.5
+FRAMES = (
+    "host_calls",
+    "runtime_calls",
+    "device_events",
+    "kernels",
+    "copies",
+    "memory",
+    "python_calls",
+    "steps",
+)
 Phases = dict[str, float]
 
 
 @contextmanager
-def _timed(seconds: Phases, phase: str) -> Iterator[None]:
-    start = time.perf_counter()
+def _timed(
+    seconds: Phases, phase: str, clock: Callable[[], float] = time.perf_counter
+) -> Iterator[None]:
+    start = clock()
     yield
-    seconds[phase] = time.perf_counter() - start
+    seconds[phase] = clock() - start
 
 
 def load(path: Path, seconds: Phases) -> None:
@@ -49,6 +61,29 @@ def scan(path: Path, seconds: Phases) -> None:
             scanner.add(event)
         rates.append((time.perf_counter() - start) / len(data) * 1e9)
     seconds["a gigabyte"] = min(rates)
+
+
+def analyses(path: Path, seconds: Phases) -> None:
+    """Build every public table of a recording, in processor seconds; a frame's are its own."""
+    from stepscope import ingest
+    from stepscope.advice import advise
+    from stepscope.errors import MissingDataError
+    from stepscope.tables import RunTable, all_tables
+    from stepscope.trace import Run, trace_from_columns
+
+    tables = all_tables()
+    trace = trace_from_columns(ingest.read(str(path)), worker="worker")
+    for frame in FRAMES:
+        with _timed(seconds, f"frame {frame}", time.process_time):
+            getattr(trace, frame)
+    for name, table in tables.items():
+        with _timed(seconds, f"table {name}", time.process_time), suppress(MissingDataError):
+            if isinstance(table, RunTable):
+                table.build([table.part(trace)])
+            else:
+                table.build(trace)
+    with _timed(seconds, "rules and health", time.process_time):
+        advise(Run(name="run", workers=(trace,)))
 
 
 def torch_tb_profiler(path: Path, seconds: Phases) -> None:
@@ -81,7 +116,7 @@ def orjson(path: Path, seconds: Phases) -> None:
 
 
 SUBJECTS: dict[str, Callable[[Path, Phases], None]] = {
-    each.__name__: each for each in (load, scan, torch_tb_profiler, hta, orjson)
+    each.__name__: each for each in (load, scan, analyses, torch_tb_profiler, hta, orjson)
 }
 
 
