@@ -18,6 +18,7 @@ from stepscope.frames import (
     python_calls,
     runtime_calls,
     steps,
+    synchronization_events,
 )
 from stepscope.frames.source import Source, source
 from stepscope.ingest import EventColumns
@@ -119,6 +120,11 @@ class Trace:
         """Steps of the loop: see `frames.steps`."""
         return _steps(self)
 
+    @property
+    def synchronization_events(self) -> pd.DataFrame:
+        """Records of what waited for what: see `frames.synchronization_events`."""
+        return _synchronization_events(self)
+
     def __len__(self) -> int:
         """Return how many events the file holds."""
         return len(self.columns)
@@ -198,6 +204,11 @@ def _memory(trace: Trace) -> pd.DataFrame:
 @computed
 def _python_calls(trace: Trace) -> pd.DataFrame:
     return python_calls.build(trace.source)
+
+
+@computed
+def _synchronization_events(trace: Trace) -> pd.DataFrame:
+    return synchronization_events.build(trace.source)
 
 
 @computed
