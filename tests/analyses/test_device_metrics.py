@@ -27,7 +27,9 @@ def _trace(*rows: list[Any], properties: Any = None) -> Trace:
     return trace_of([*host, *rows], deviceProperties=given)
 
 
-def _kernel(start: int, duration: int, name: str = "gemm", **arguments: Any) -> list[Any]:
+def _kernel(
+    start: int, duration: int, name: str = "ampere_sgemm_128x32_nn", **arguments: Any
+) -> list[Any]:
     return ["kernel", name, start, duration, arguments]
 
 
@@ -157,7 +159,7 @@ def test_a_vendor_that_cannot_tell_is_not_asked_to_record_again() -> None:
     trace = trace_of(
         [
             ["cuda_runtime", "hipLaunchKernel", 0, 5, {"correlation": 1}],
-            _kernel(10, 5, correlation=1),
+            _kernel(10, 5, "Cijk_SB_GA", correlation=1),
         ]
     )
     device = _only(trace)

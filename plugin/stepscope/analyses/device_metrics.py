@@ -6,14 +6,14 @@ reaches to the end of the device work launched in it (`event_parser.py`), and of
 (`gpu_metrics_parser.py`). Its GPU Utilization is `kernel_busy_share`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection
 
 import msgspec
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope import intervals
+from stepscope import intervals, quantities
 from stepscope.analyses.device_activity import DeviceActivity, device_activity
 from stepscope.analyses.health import doubts
 from stepscope.analyses.memory_peak import device_properties, memory_peak
@@ -38,6 +38,7 @@ OF_TIMES = (
     "tensor_core_share",
 )
 """What rests on when kernels ran."""
+WORTH_A_NOTE = 0.005
 NOT_RECORDED = (
     "The kernels of this recording do not say how they filled the device: torch 1.9 and later"
     " write it when ProfilerActivity includes the device."
@@ -91,10 +92,20 @@ def _metrics(trace: Trace, activity: DeviceActivity) -> DeviceReport:
         figure: _why_missing(trace, report.id, figure, has_kernels=has_kernels)
         for figure in missing
     }
-    return msgspec.structs.replace(report, notes=notes | _doubtful(trace, notes))
+    if "tensor_core_share" not in notes and (untold := within.untold_share(trace)) >= WORTH_A_NOTE:
+        notes["tensor_core_share"] = _partly_told(trace, untold)
+    return msgspec.structs.replace(report, notes=notes | _doubtful(trace, missing))
 
 
-def _doubtful(trace: Trace, missing: Mapping[str, str]) -> dict[str, str]:
+def _partly_told(trace: Trace, untold: float) -> str:
+    unit = trace.dialect.matrix_unit
+    return (
+        f"At least: of {quantities.share(untold)} of the kernel time the kernels' names do not"
+        f" tell whether {unit}s are used, as of Triton's."
+    )
+
+
+def _doubtful(trace: Trace, missing: Collection[str]) -> dict[str, str]:
     """Return why the figures that there are should not be relied upon."""
     damage = doubts(trace, ("device times",), "withheld") or doubts(trace, ("device times",), "low")
     if not damage:
@@ -146,12 +157,24 @@ class _Within:
         return float(np.average(occupancy[told], weights=self.duration_ns[told]))
 
     def matrix_unit_share(self, trace: Trace) -> float | None:
-        """Return which share of kernel time is of kernels on matrix units."""
-        pattern = trace.dialect.matrix_unit_kernel
-        if pattern is None or not len(self):
+        """Return which share of kernel time is of kernels on matrix units, at least.
+
+        What does not tell counts as not on them; None where no kernel tells.
+        """
+        told = named(self.kernels["name"], lambda name: _tells(trace, name))
+        if not told.any():
             return None
-        on_matrix_unit = named(self.kernels["name"], pattern.search)
-        return float(self.duration_ns[on_matrix_unit].sum() / self.duration_ns.sum())
+        used = named(self.kernels["name"], trace.dialect.uses_matrix_unit)
+        return float(self.duration_ns[used].sum() / self.duration_ns.sum())
+
+    def untold_share(self, trace: Trace) -> float:
+        """Return which share of kernel time is of kernels that do not tell it."""
+        told = named(self.kernels["name"], lambda name: _tells(trace, name))
+        return float(self.duration_ns[~told].sum() / max(1, self.duration_ns.sum()))
+
+
+def _tells(trace: Trace, kernel: str) -> bool:
+    return trace.dialect.uses_matrix_unit(kernel) is not None
 
 
 def capped_sum_ns(

@@ -1,6 +1,7 @@
 """Who uses matrix units (tensor cores, matrix cores), and which operators could."""
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,10 +50,16 @@ def is_eligible(operator: str) -> bool:
 
 
 def are_used(trace: Trace) -> NDArray[np.bool_]:
-    """Tell of each device event whether it is a kernel on matrix units; all False if unknown."""
+    """Tell of each device event whether it is a kernel on matrix units; False where untold."""
+    return _kernels_named(trace, lambda name: trace.dialect.uses_matrix_unit(name) is True)
+
+
+def are_told(trace: Trace) -> NDArray[np.bool_]:
+    """Tell of each device event whether it is a kernel whose name says if it uses matrix units."""
+    return _kernels_named(trace, lambda name: trace.dialect.uses_matrix_unit(name) is not None)
+
+
+def _kernels_named(trace: Trace, is_wanted: Callable[[str], bool]) -> NDArray[np.bool_]:
     events = trace.device_events
-    pattern = trace.dialect.matrix_unit_kernel
-    if pattern is None:
-        return np.zeros(len(events), dtype=bool)
     is_kernel = events["kind"].to_numpy() == int(Kind.KERNEL)
-    return np.asarray(named(events["name"], pattern.search) & is_kernel)
+    return np.asarray(named(events["name"], is_wanted) & is_kernel)

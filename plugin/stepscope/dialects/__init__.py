@@ -108,6 +108,18 @@ COLLECTIVE_NAME = (
     r"^nccl|ncclDevKernel|ncclKernel|rccl|oneccl|xccl|hccl|^hcom|cross_device_reduce|multimem_all"
     r"|(?:one|two)_shot_all_reduce|symm_mem"
 )
+ORDINARY_KERNEL = (
+    # torch's own kernels, and the libraries of sorts and scans: no matrix product among them but
+    # those that `Dialect.matrix_unit_kernel` finds first
+    r"^(?:void |std::enable_if<.*?>::type )?(?:\(anonymous namespace\)::)?"
+    r"(?:at|at_cuda_detail|c10|cub|thrust|rocprim|hipcub|fbgemm_gpu|apex)(?:_\w+)?::"
+    r"|^_ZN(?:2at6native|3cub|6thrust|7rocprim)"
+    r"|^(?:void )?(?:\(anonymous namespace\)::)?(?:\w+::)*(?:softmax_warp_|layer_norm_|rms_norm_"
+    r"|multi_tensor_apply|multimem_|elementwise_kernel|split_embedding_|rotary_embedding_"
+    r"|reshape_and_cache|act_and_mul|fused_add_rms_norm|cunn_|permute_|bounds_check_indices"
+    r"|linearize_index)"
+)
+"""Kernels that run on no vendor's matrix units."""
 SYNCHRONIZE_NAME = r"(?:Stream|Device|Event|Ctx)Synchronize$"
 MEMORY_DEVICES: Mapping[int, str] = MappingProxyType(
     # c10::DeviceType (c10/core/DeviceType.h); 2021 traces use 0 and 1 alike
@@ -179,6 +191,8 @@ class Dialect:
     allocator_call: re.Pattern[str] = re.compile(r"(?!)")
     matrix_unit_kernel: re.Pattern[str] | None = None
     """Kernels that run on matrix units (tensor cores, matrix cores)."""
+    other_kernel: re.Pattern[str] = re.compile(ORDINARY_KERNEL)
+    """Kernels that do not, if the pattern above finds nothing; of others the name does not tell."""
     matrix_unit: str = "matrix unit"
     tells_pageable: bool = False
     """Whether copies are labelled `Pageable` and `Pinned`."""
@@ -189,6 +203,19 @@ class Dialect:
     """Words that advice mentions, by `TERMS`."""
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Variables that advice mentions: `devices` is what makes a device visible."""
+
+    def uses_matrix_unit(self, kernel: str) -> bool | None:
+        """Tell by its name whether a kernel runs on matrix units; None: the name does not tell.
+
+        Whoever writes a kernel names it: what is known is how libraries name theirs. Triton's are
+        named after Python functions, and nothing in that says whether they call `tl.dot`.
+        """
+        if self.matrix_unit_kernel is None:
+            return None
+        if self.matrix_unit_kernel.search(kernel):
+            return True
+        is_known = self.other_kernel.search(kernel) or self.collective.search(kernel)
+        return False if is_known else None
 
 
 def kind_of(category: str, name: str) -> Kind:

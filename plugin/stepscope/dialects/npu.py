@@ -65,6 +65,7 @@ DIALECT = Dialect(
     collective=re.compile(r"^hcom|hccl", re.IGNORECASE),
     # matrix products, convolutions and attention run on the Cube unit, and nothing else can
     matrix_unit_kernel=re.compile(r"MatMul|Conv[23]D|FlashAttention|InferAttention", re.IGNORECASE),
+    other_kernel=re.compile(""),
     matrix_unit="Cube unit",
     memory_device_types=frozenset({20}),
     terms=MappingProxyType(

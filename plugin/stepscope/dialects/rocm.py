@@ -3,7 +3,34 @@
 import re
 from types import MappingProxyType
 
-from stepscope.dialects import Dialect
+from stepscope.dialects import ORDINARY_KERNEL, Dialect
+
+MATRIX_UNIT = (
+    # hipBLASLt and rocBLAS (Tensile) name the MFMA's tile: `Cijk_…_MI16x16x16x1_…`
+    r"^Cijk_.*_MI[1-9]\d*x\d+"
+    # MIOpen's and composable kernel's: xdlops, xdl, gtcx are MFMA, wmma is Radeon's
+    r"|xdlops|_xdl\b|_xdl_|mfma|wmma|^igemm_\w+_gtcx"
+    # composable kernel's tile engine: attention and products, but not what prepares them
+    r"|^(?:void |_ZN7)?ck_tile.*(?:Fmha(?:Fwd(?!(?:SplitKV)?Combine)|BwdDQDKDV)\w*Kernel"
+    r"|[\d:]GemmKernel|UniversalGemm|FlatmmKernel|FusedMoeGemm|GroupedGemm|WarpGemm)"
+    # aiter's assembler: attention, mixtures of experts, products
+    r"|^_ZN5aiter\d+(?:fmha_[fb]wd|fmoe_|\w*gemm_|mla_[ap]|pa_[bf])|^aiter::(?:fmha_[fb]wd|fmoe_|\w*gemm_)"
+    # AOTriton's attention and Triton's mixed matmul call tl.dot and are known by their names
+    r"|^attn_fwd|^bwd_kernel_(?:d[kqv]|fuse)|_matmul_ogs_"
+)
+NO_MATRIX_UNIT = (
+    # Tensile's other kernels: no MI in the name, thread tiles instead (TT8_8), or what prepares
+    r"^Cijk_"
+    # MIOpen: Winograd and direct convolutions, batch norms, layouts
+    r"|^miopenSp3AsmConv_v\d|^miopenGcnAsm|^gcnAsm|^MIOpen|^mlo\w*Pool|^naive_conv|^Im2|^Col2Im"
+    r"|^SubTensorOp|^OpTensor|^Op[1-5]dTensor|^batched_transpose_|^transpose_NCHW|^igemm_v4r"
+    # composable kernel's norms, routing and reductions; attention's beginnings and ends
+    r"|^(?:void |_ZN7)?ck_tile.*(?:Rmsnorm2d|Layernorm2d|MoeSorting|Smoothquant|TopkSoftmax"
+    r"|Fmha\w*(?:Combine|OGradDotO|ConvertQGrad))|^_ZN5aiter\d+\w*(?:norm|quant|topk|act_and_mul)|^aiter::\w*(?:norm|quant|topk)"
+    r"|^_ZN7sgl_hip10activation|^bwd_preprocess|paged_attention_ll4mi_reduce|store_kvcache"
+    r"|\bvllm::(?:rms_norm|rotary|fused_add|reshape_and_cache|act_and_mul|topk|moe::|cross_device"
+    r"|paged_attention_v[12]|merge_attn_states)"
+)
 
 DIALECT = Dialect(
     name="rocm",
@@ -14,12 +41,8 @@ DIALECT = Dialect(
         r"^hip(?:Stream|Device|Event|Ctx)Synchronize$|^hipMemcpy(?:WithStream)?$"
     ),
     allocator_call=re.compile(r"^hip(?:Ext)?(?:Malloc|Free|HostAlloc|HostMalloc|HostFree)\b"),
-    # hipBLASLt and Tensile name the MFMA tile (MI16x16x16x1), composable kernel and MIOpen xdlops
-    # or gtcx; AOTriton's attention and Triton's mixed matmul are made of MFMA
-    matrix_unit_kernel=re.compile(
-        r"^Cijk_.*_MI\d+x\d+|xdlops|mfma|_wmma|^igemm_\w+_gtcx|^attn_fwd|^bwd_kernel_d|_matmul_ogs_",
-        re.IGNORECASE,
-    ),
+    matrix_unit_kernel=re.compile(MATRIX_UNIT, re.IGNORECASE),
+    other_kernel=re.compile(f"{ORDINARY_KERNEL}|{NO_MATRIX_UNIT}"),
     matrix_unit="Matrix Core",
     memory_device_types=frozenset({1, 6}),
     terms=MappingProxyType(

@@ -10,7 +10,7 @@ grid. SYCL's calls (`xpu_runtime`) enclose Level Zero's (`xpu_driver`).
 import re
 from types import MappingProxyType
 
-from stepscope.dialects import Dialect
+from stepscope.dialects import ORDINARY_KERNEL, Dialect
 
 DIALECT = Dialect(
     name="xpu",
@@ -25,7 +25,16 @@ DIALECT = Dialect(
         r"^(?:ur|piext)USM(?:Device|Host|Shared)Alloc|^(?:ur|piext)USMFree|^zeMem(?:Alloc|Free)"
     ),
     collective=re.compile(r"oneccl|xccl|\bccl(?:::|_)", re.IGNORECASE),
-    # oneDNN calls a kernel `gemm_kernel` whether it uses XMX or not
+    # XMX's instruction is dpas, its unit the systolic array: XeTLA's and SYCL-TLA's kernels are
+    # made of it. oneDNN names `gemm_kernel`, `gen_conv` and `micro_sdpa` alike with and without it.
+    matrix_unit_kernel=re.compile(
+        r"systolic|dpas|XE_\d+x\d+x\d+_|xetla|MainloopXe|XeFMHA|FMHA(?:Prefill|Fwd)?\w*Xe",
+        re.IGNORECASE,
+    ),
+    other_kernel=re.compile(
+        rf"{ORDINARY_KERNEL}|at::native::xpu::|^(?:ref|simple|gen9?)_(?!conv|gemm)\w+"
+        r"|^(?:vectorized|generic)_reorder|^xe_(?:softmax|lnorm|eltwise|binary|pool|reduction)"
+    ),
     matrix_unit="XMX engine",
     memory_device_types=frozenset({12}),
     terms=MappingProxyType(
