@@ -47,14 +47,17 @@ def calls_around(trace: Trace) -> NDArray[np.int64]:
 @computed
 def operators_around(trace: Trace) -> NDArray[np.int64]:
     """Return, for each row of `memory`, the innermost operator: its row in `host_calls`, or -1."""
-    return np.append(_nearest_operator(trace), NONE)[calls_around(trace)]
+    nearest = _nearest_operator(trace)
+    found: NDArray[np.int64] = np.append(nearest, NONE)[calls_around(trace)]
+    return found
 
 
 @computed
 def callers_of_operators(trace: Trace) -> NDArray[np.int64]:
     """Return, for each row of `host_calls`, the operator that it was called from, or -1."""
     calls = trace.host_calls
-    return np.append(_nearest_operator(trace), NONE)[calls["parent"].to_numpy()]
+    found: NDArray[np.int64] = np.append(_nearest_operator(trace), NONE)[calls["parent"].to_numpy()]
+    return found
 
 
 @computed
@@ -100,14 +103,13 @@ def _last_begun(
     query = np.argsort(thread, kind="stable")
     found = np.full(len(time_ns), NONE, dtype=np.int64)
     codes, first = np.unique(thread[query], return_index=True)
-    bounds = np.append(first, len(query))
-    start_ns, sorted_thread = calls["start_ns"].to_numpy()[order], of_call[order]
-    low, high = (np.searchsorted(sorted_thread, codes, side) for side in ("left", "right"))
-    for place in range(len(codes)):
-        asked = query[bounds[place] : bounds[place + 1]]
-        own = slice(low[place], high[place])
-        at = np.searchsorted(start_ns[own], time_ns[asked], side="right") - 1
-        found[asked] = np.append(order[own], NONE)[at]
+    sorted_thread, start_ns = of_call[order], calls["start_ns"].to_numpy()[order]
+    low = np.searchsorted(sorted_thread, codes, side="left").tolist()
+    high = np.searchsorted(sorted_thread, codes, side="right").tolist()
+    asked_of = np.split(query, first[1:]) if len(query) else []
+    for asked, begin, end in zip(asked_of, low, high, strict=True):
+        begun = np.searchsorted(start_ns[begin:end], time_ns[asked], side="right")
+        found[asked] = np.append(NONE, order[begin:end])[begun]
     return found
 
 
