@@ -1,0 +1,90 @@
+"""What types the tensors of `Input type` have: their usual names and sizes.
+
+torch writes a tensor's type as `caffe2::TypeMeta` names it (`c10/util/typeid.h`): C++ types such as
+`float`, `long int` and `c10::BFloat16`. What is no tensor is `Scalar`, `ScalarList`, `TensorList`,
+`GenericList` or nothing.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+BYTES: Mapping[str, int] = MappingProxyType(
+    {
+        "float64": 8,
+        "float32": 4,
+        "float16": 2,
+        "bfloat16": 2,
+        "float8_e4m3fn": 1,
+        "float8_e4m3fnuz": 1,
+        "float8_e5m2": 1,
+        "float8_e5m2fnuz": 1,
+        "float8_e8m0fnu": 1,
+        "float4_e2m1fn_x2": 1,
+        "complex32": 4,
+        "complex64": 8,
+        "complex128": 16,
+        "int64": 8,
+        "int32": 4,
+        "int16": 2,
+        "int8": 1,
+        "uint64": 8,
+        "uint32": 4,
+        "uint16": 2,
+        "uint8": 1,
+        "bool": 1,
+        "qint8": 1,
+        "quint8": 1,
+        "qint32": 4,
+    }
+)
+"""Bytes of an element, by torch's name of the type; `float4_e2m1fn_x2` holds two numbers."""
+_CPP: Mapping[str, str] = MappingProxyType(
+    {
+        "double": "float64",
+        "float": "float32",
+        "half": "float16",
+        "long int": "int64",
+        "long": "int64",
+        "long long": "int64",
+        "__int64": "int64",
+        "int": "int32",
+        "short": "int16",
+        "short int": "int16",
+        "signed char": "int8",
+        "unsigned char": "uint8",
+        "unsigned short": "uint16",
+        "short unsigned int": "uint16",
+        "unsigned int": "uint32",
+        "unsigned long": "uint64",
+        "long unsigned int": "uint64",
+        "complex<half>": "complex32",
+        "complex<float>": "complex64",
+        "complex<double>": "complex128",
+    }
+)
+
+
+def data_type(written: str) -> str | None:
+    """Return torch's name of a type, of what the profiler wrote; None where it is no tensor's."""
+    name = written.replace("c10::", "").replace("at::", "").strip().lower()
+    name = _CPP.get(name, name)
+    return name if name in BYTES else None
+
+
+SCALAR_TYPES: Mapping[str, str] = MappingProxyType(
+    # c10/core/ScalarType.h: how an argument `dtype` is written among the concrete inputs
+    {
+        "0": "uint8",
+        "1": "int8",
+        "2": "int16",
+        "3": "int32",
+        "4": "int64",
+        "5": "float16",
+        "6": "float32",
+        "7": "float64",
+        "15": "bfloat16",
+        "23": "float8_e5m2",
+        "24": "float8_e4m3fn",
+    }
+)
+"""torch's name of a type by its number in `c10::ScalarType`."""
