@@ -5,6 +5,7 @@ import stepscope
 
 run = stepscope.load("log/resnet50")   # run.workers[0].operators, .kernels, …: pandas frames
 print(stepscope.advise(run))           # the same advice as `stepscope advise log/resnet50`
+stepscope.table(run, "operators")      # what `stepscope export` writes, as a pandas frame
 ```
 Nothing heavy is imported until one of these is called.
 """
@@ -15,10 +16,15 @@ from stepscope._version import __version__
 
 TYPE_CHECKING = False  # type checkers know this name; `typing` would cost TensorBoard 9 ms
 if TYPE_CHECKING:
-    from stepscope.library import Advice
-    from stepscope.trace import Run
+    from collections.abc import Mapping
 
-__all__ = ["__version__", "advise", "load", "load_all"]
+    from pandas import DataFrame
+
+    from stepscope.library import Advice
+    from stepscope.tables import AnyTable
+    from stepscope.trace import Run, Trace
+
+__all__ = ["__version__", "advise", "all_tables", "load", "load_all", "table"]
 
 
 def load(path: str | PathLike[str], *, jobs: int = 1) -> "Run":
@@ -55,3 +61,26 @@ def advise(run: "Run") -> "Advice":
     from stepscope import library
 
     return library.advise(run)
+
+
+def table(of: "Run | Trace", name: str) -> "DataFrame":
+    """Return a public table: of one recording, or of all recordings of a run.
+
+    `all_tables()` says which there are. That of a recording (`run.workers[0]`) has the columns of
+    the table's schema; that of a run begins with `run`, `worker`, `span` and `rank`. A recording
+    that cannot have it is a warning.
+
+    Raises:
+        MissingDataError: no recording can have it; `remedy` is the code that records what it lacks.
+        UsageError: there is no table of that name.
+    """
+    from stepscope import library
+
+    return library.table(of, name)
+
+
+def all_tables() -> "Mapping[str, AnyTable]":
+    """Return every public table by name: each has a title, a meaning and a schema of columns."""
+    from stepscope import tables
+
+    return tables.all_tables()

@@ -1,4 +1,4 @@
-"""What `stepscope.load` and `stepscope.advise` give to a script or a notebook."""
+"""What `stepscope.load`, `advise`, `table` and `compare` give to a script or a notebook."""
 
 import warnings
 from collections.abc import Sequence
@@ -6,18 +6,22 @@ from contextlib import closing
 from dataclasses import dataclass
 from os import PathLike, fspath
 
+import pandas as pd
+
 from stepscope import discover
 from stepscope._version import __version__
 from stepscope.advice import advise_each
 from stepscope.config import settings
 from stepscope.discover import TraceFile
-from stepscope.errors import UnreadableError, UsageError
+from stepscope.errors import MissingDataError, UnreadableError, UsageError
+from stepscope.exports import labelled, schema_of, stacked
 from stepscope.readers.many import Outcome, read_all
 from stepscope.readers.orders import Order
 from stepscope.readers.pool import Here, Readers
 from stepscope.readers.room import Room
 from stepscope.render import markdown, text
 from stepscope.report import Report, RunReport
+from stepscope.tables import RunTable, find
 from stepscope.trace import Run, Trace
 
 
@@ -96,6 +100,33 @@ def advise(run: Run) -> Advice:
     report, problems = advise_each(run)
     _tell(problems, is_any_left=bool(report.workers))
     return Advice(report)
+
+
+def table(of: Run | Trace, name: str) -> pd.DataFrame:
+    """Return a public table of a recording, or of all recordings of a run.
+
+    Raises:
+        MissingDataError: no recording can have it; `remedy` is the code that records what it lacks.
+        UsageError: there is no table of that name.
+    """
+    known = find(name)
+    traces = (of,) if isinstance(of, Trace) else of.workers
+    if isinstance(known, RunTable):
+        return known.build([known.part(trace) for trace in traces])
+    if isinstance(of, Trace):
+        return known.build(of)
+    frames: list[pd.DataFrame] = []
+    missing: list[tuple[Trace, MissingDataError]] = []
+    for trace in traces:
+        try:
+            frames.append(labelled(known.build(trace), known, of.name, trace))
+        except MissingDataError as error:
+            missing.append((trace, error))
+    if missing and not frames:
+        raise missing[0][1]
+    for trace, why in missing:
+        warnings.warn(f"{name} of {trace.worker}, span {trace.span}: {why}", stacklevel=3)
+    return stacked(frames, schema_of(known))
 
 
 def _tell(problems: Sequence[UnreadableError], *, is_any_left: bool) -> None:

@@ -8,13 +8,14 @@ import click
 
 from stepscope._version import __version__
 from stepscope.cli.advise import advise
+from stepscope.cli.export import export
 from stepscope.cli.health import health
 from stepscope.cli.rules import rules
 from stepscope.cli.schema import schema
 from stepscope.cli.serve import serve
 from stepscope.errors import StepscopeError
 
-COMMANDS = (advise, health, serve, rules, schema)
+COMMANDS = (advise, health, export, serve, rules, schema)
 UNUSABLE = 2
 """The exit status where nothing could be done with what was given."""
 FAILED = 1
@@ -76,6 +77,7 @@ def cli(*, traceback: bool) -> None:
     \b
     stepscope advise log/            what to fix, from the traces below log/
     stepscope health log/            what the traces are worth, and what to record next
+    stepscope export --list          every table of numbers, as CSV, JSON or Parquet
     stepscope serve log/             advice as a page in the browser
     tensorboard --logdir log/        the same as a tab of TensorBoard
 

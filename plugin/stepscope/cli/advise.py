@@ -9,9 +9,9 @@ import click
 from stepscope.cli.files import as_problems, files_at, show_tracebacks
 from stepscope.cli.printing import is_coloured, width, write
 from stepscope.cli.reading import Effort, order_for, read, with_effort
+from stepscope.cli.selection import Selection
 
 if TYPE_CHECKING:
-    from stepscope.discover import TraceFile
     from stepscope.readers.orders import Step
     from stepscope.report import Report, RunReport, Severity
 
@@ -101,7 +101,7 @@ def _report(paths: Sequence[str], choice: Choice, effort: Effort) -> "Report":
 
     settings = effort.settings()
     files, problems = files_at(paths)
-    files = _of_workers(files, choice.workers)
+    files = Selection(workers=choice.workers).of(files)
     steps: tuple[Step, ...] = (("analysing", analyse), ("advising", advise))
     outcomes = read([order_for(file, steps, settings) for file in files], settings)
     reports: dict[str, tuple[str, list[RunReport]]] = {}
@@ -122,18 +122,6 @@ def _run(name: str, recordings: "Sequence[RunReport]") -> "RunReport":
     from stepscope.advice import merged
 
     return merged(name, recordings)
-
-
-def _of_workers(files: "list[TraceFile]", workers: Sequence[str]) -> "list[TraceFile]":
-    from stepscope.errors import UsageError
-
-    if not workers or not files:
-        return files
-    known = sorted({file.worker for file in files})
-    if unknown := sorted(set(workers) - set(known)):
-        msg = f"there is no worker {unknown[0]!r}; there is {', '.join(known)}"
-        raise UsageError(msg)
-    return [file for file in files if file.worker in workers]
 
 
 def _narrowed(run: "RunReport", least: "Severity") -> "RunReport":

@@ -6,6 +6,7 @@ A task is handed to a reader's process by its name; what it needs is imported wh
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from stepscope.exports import Given, Request
     from stepscope.report import FileHealth, RunReport
     from stepscope.trace import Trace
 
@@ -30,3 +31,10 @@ def judge(trace: "Trace", *, run: str, file_bytes: int) -> "FileHealth":
     from stepscope.advice import file_health
 
     return file_health(trace, run=run, file_bytes=file_bytes)
+
+
+def tabulate(trace: "Trace", *, request: "Request") -> "dict[str, Given]":
+    """Write what a recording has of each table that is asked for."""
+    from stepscope import exports
+
+    return exports.tabulate(trace, request)

@@ -1,0 +1,57 @@
+"""A table as CSV (RFC 4180): a header of column names, UTF-8, an empty cell where nothing is known.
+
+A text that a spreadsheet would take for a formula gets an apostrophe before it.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO
+
+import pandas as pd
+
+from stepscope.frames import Schema
+from stepscope.render.table_cells import CHUNK_ROWS, cells
+from stepscope.render.table_file import About, copied
+
+FORMULA = re.compile(r"[=+\-@\t\r]")
+BOOLEANS = {True: "true", False: "false"}
+
+
+def write_part(frame: pd.DataFrame, schema: Schema, sink: BinaryIO) -> None:
+    """Write one recording's rows, without a header."""
+    sink.writelines(_lines(frame, [column.name for column in schema]))
+
+
+def join(about: About, parts: Iterable[BinaryIO], sink: BinaryIO) -> None:
+    """Write the header and all recordings' rows."""
+    sink.write(_encoded([tuple(column.name for column in about.schema)]))
+    for part in parts:
+        copied(part, sink)
+
+
+def _lines(frame: pd.DataFrame, names: list[str]) -> Iterator[bytes]:
+    for begin in range(0, len(frame), CHUNK_ROWS):
+        chunk = frame.iloc[begin : begin + CHUNK_ROWS]
+        yield _encoded(zip(*(_column(chunk[name]) for name in names), strict=True))
+
+
+def _encoded(rows: Iterable[tuple[Any, ...]]) -> bytes:
+    written = io.StringIO(newline="")
+    csv.writer(written).writerows(rows)
+    return written.getvalue().encode("utf-8", "replace")
+
+
+def _column(column: pd.Series) -> list[Any]:
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        texts = [*map(_cell, column.cat.categories.tolist()), None]
+        return [texts[code] for code in column.cat.codes.tolist()]
+    values = cells(column)
+    return values if column.dtype.kind in "iuf" else [_cell(value) for value in values]
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, bool):
+        return BOOLEANS[value]
+    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value

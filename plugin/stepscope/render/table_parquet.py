@@ -1,0 +1,89 @@
+"""A table as Parquet: exact types, units and meanings as each field's metadata; needs pyarrow."""
+
+from collections.abc import Iterable
+from importlib.util import find_spec
+from typing import Any, BinaryIO
+
+import pandas as pd
+
+from stepscope.errors import UsageError
+from stepscope.frames import Column, Schema
+from stepscope.render.table_cells import cells
+from stepscope.render.table_file import SCHEMA_VERSION, About
+
+
+def require() -> None:
+    """Insist on what writes Parquet.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    if find_spec("pyarrow") is None:
+        msg = "to write Parquet needs pyarrow: pip install 'stepscope[parquet]'"
+        raise UsageError(msg)
+
+
+def write_part(frame: pd.DataFrame, schema: Schema, sink: BinaryIO) -> None:
+    """Write one recording's rows as a file of their own."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    fields = pa.schema([_field(column) for column in schema])
+    arrays = [_array(frame[field.name], field.type) for field in fields]
+    pq.write_table(pa.Table.from_arrays(arrays, schema=fields), sink)
+
+
+def join(about: About, parts: Iterable[BinaryIO], sink: BinaryIO) -> None:
+    """Write all recordings' rows into one file, one batch of rows at a time."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    fields = pa.schema([_field(column) for column in about.schema], metadata=_header(about))
+    with pq.ParquetWriter(sink, fields) as writer:
+        for part in parts:
+            for batch in pq.ParquetFile(part).iter_batches():
+                writer.write_batch(batch.replace_schema_metadata(fields.metadata))
+
+
+def _header(about: About) -> dict[str, str]:
+    return {
+        "stepscope.schema": str(SCHEMA_VERSION),
+        "stepscope.version": about.version,
+        "stepscope.table": about.table,
+        "stepscope.title": about.title,
+        "stepscope.meaning": about.meaning,
+    }
+
+
+def _field(column: Column) -> Any:  # noqa: ANN401 (pyarrow says no types)
+    import pyarrow as pa
+
+    return pa.field(
+        column.name, _type(column), metadata={"unit": column.unit, "meaning": column.meaning}
+    )
+
+
+def _type(column: Column) -> Any:  # noqa: ANN401
+    import pyarrow as pa
+
+    if column.dtype == "category":
+        return pa.dictionary(pa.int32(), pa.string())
+    if column.dtype == "object":  # without a unit, yes or no; else text
+        return pa.string() if column.unit else pa.bool_()
+    return pa.from_numpy_dtype(column.dtype.lower())
+
+
+def _array(column: pd.Series, wanted: Any) -> Any:  # noqa: ANN401
+    import pyarrow as pa
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        codes = column.cat.codes.to_numpy()
+        texts = pa.array(column.cat.categories.tolist(), pa.string())
+        indices = pa.array(codes, pa.int32(), mask=codes < 0)
+        return pa.DictionaryArray.from_arrays(indices, texts)
+    if column.dtype.kind in "iufb" and not pd.api.types.is_extension_array_dtype(column.dtype):
+        return pa.array(column.to_numpy(), wanted, from_pandas=True)
+    values = cells(column)
+    if pa.types.is_string(wanted):
+        values = [value if value is None else str(value) for value in values]
+    return pa.array(values, wanted)
