@@ -10,6 +10,7 @@ import pandas as pd
 
 from stepscope.dialects import Dialect
 from stepscope.frames import (
+    collectives,
     copies,
     device_events,
     host_calls,
@@ -101,6 +102,11 @@ class Trace:
         return _kernels(self)
 
     @property
+    def collectives(self) -> pd.DataFrame:
+        """Collectives with their kernels, message and process group: see `frames.collectives`."""
+        return _collectives(self)
+
+    @property
     def copies(self) -> pd.DataFrame:
         """Copies: see `frames.copies`."""
         return _copies(self)
@@ -189,6 +195,13 @@ def _device_events(trace: Trace) -> pd.DataFrame:
 @computed
 def _kernels(trace: Trace) -> pd.DataFrame:
     return kernels.build(trace.source, trace.device_events)
+
+
+@computed
+def _collectives(trace: Trace) -> pd.DataFrame:
+    return collectives.build(
+        trace.source, trace.device_events, trace.host_calls, trace.runtime_calls
+    )
 
 
 @computed
