@@ -59,22 +59,23 @@ def _order(
 
 def _last_reaching(
     thread: NDArray[np.integer], end_ns: NDArray[np.int64], needed_ns: NDArray[np.int64]
-) -> NDArray[np.int64]:
+) -> NDArray[np.int32]:
     """Return, for each row, the last one before it on its thread that ends at `needed_ns` or later.
 
     Rows are ordered by thread and start, and no row reaches what it needs. Every row looks at the
     one before it; while that does not reach, it looks where that one has come to: all rows between
     end no later than that one.
     """
-    found: NDArray[np.int64] = np.arange(-1, len(end_ns) - 1, dtype=np.int64)
+    found: NDArray[np.int32] = np.arange(-1, len(end_ns) - 1, dtype=np.int32)
     found[1:][thread[1:] != thread[:-1]] = NONE
     ends = np.append(end_ns, np.iinfo(np.int64).max)  # of row -1
-    going = np.flatnonzero(ends[found] < needed_ns)
+    going = np.flatnonzero(ends[found] < needed_ns).astype(np.int32)
     for _ in range(MOST_ROUNDS):
         if not len(going):
             break
-        found[going] = found[found[going]]
-        going = going[ends[found[going]] < needed_ns[going]]
+        further = found[found[going]]
+        found[going] = further
+        going = going[ends[further] < needed_ns[going]]
     for row in going.tolist():  # those before it have arrived
         place, needed = found[row], needed_ns[row]
         while ends[place] < needed:
@@ -83,16 +84,28 @@ def _last_reaching(
     return found
 
 
-def _depth(parent: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how many rows are above each: those up to one above, then that one's own, doubling."""
-    above = parent.copy()
-    depth: NDArray[np.int64] = (above != NONE).astype(np.int64)
-    going = np.flatnonzero(depth)
+def _depth(parent: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return how many rows are above each; rows are ordered so that parents come first.
+
+    Rows of which each is the next one's parent are a run: one climbs for all of it, and twice as
+    far each round.
+    """
+    rows = np.arange(len(parent), dtype=np.int32)
+    is_first = parent != rows - 1
+    is_first[:1] = True
+    first = np.flatnonzero(is_first).astype(np.int32)
+    run = np.cumsum(is_first, dtype=np.int32) - 1
+    above = np.append(run, NONE)[parent[first]]
+    depth = np.where(above != NONE, parent[first] - first[above] + 1, 0).astype(np.int32)
+    going = np.flatnonzero(above != NONE).astype(np.int32)
     while len(going):
-        depth[going] += depth[above[going]]
-        above[going] = above[above[going]]
-        going = going[above[going] != NONE]
-    return depth
+        over = above[going]
+        depth[going] += depth[over]
+        further = above[over]
+        above[going] = further
+        going = going[further != NONE]
+    depths: NDArray[np.int32] = depth[run] + (rows - first[run])
+    return depths
 
 
 def self_ns(parent: NDArray[np.int64], duration_ns: NDArray[np.int64]) -> NDArray[np.int64]:
