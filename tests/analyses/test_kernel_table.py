@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loading import trace_of
+from loading import rows_of, trace_of
 from stepscope.analyses.kernel_names import short
 from stepscope.analyses.kernel_table import LAUNCH_COLUMNS, SCHEMA, kernel_table
 from stepscope.trace import Trace
@@ -85,6 +85,56 @@ def test_collectives_and_matrix_units_are_told_by_name() -> None:
     assert table.loc["vectorized_elementwise_kernel<CUDAFunctor_add>", "uses_matrix_unit"] is False
 
 
+def test_kernels_of_no_known_library_tell_neither() -> None:
+    table = kernel_table(trace_of([["cuda_runtime", "cudaLaunchKernel", 0, 1], _kernel("k", 5, 1)]))
+    assert list(table["uses_matrix_unit"]) == [None]
+
+
+def test_launch_delay_is_from_the_calls_end_to_the_kernels_start() -> None:
+    add = kernel_table(_trace()).set_index("full_name").loc[ADD]
+    delays = [100 - 2, 200 - 4, 300 - 23]  # the calls end at 2, 4 and 23
+    assert add["launch_delay_mean_ns"] == pytest.approx(sum(delays) / 3 * US)
+    assert add["launch_delay_p95_ns"] == pytest.approx(np.quantile(delays, 0.95) * US)
+
+
+def test_a_kernel_that_began_before_its_call_returned_has_a_delay_below_zero() -> None:
+    call = ["cuda_runtime", "cudaLaunchKernel", 0, 50, {"correlation": 1}]
+    (row,) = rows_of(kernel_table(trace_of([call, _kernel("k", 40, 5, correlation=1)])))
+    assert row.launch_delay_mean_ns == -10 * US
+
+
+def test_kernels_of_graphs_and_of_unknown_calls_have_no_launch_delay() -> None:
+    trace = trace_of(
+        [
+            ["cuda_runtime", "cudaGraphLaunch", 0, 5, {"correlation": 1}],
+            _kernel("in_graph", 10, 5, correlation=1),
+            _kernel("in_graph", 20, 5, correlation=1),
+            _kernel("unlinked", 30, 5, correlation=2),
+        ]
+    )
+    table = kernel_table(trace)
+    assert table["launch_delay_mean_ns"].isna().all()
+    assert table["launch_delay_p95_ns"].isna().all()
+
+
+def test_triton_is_told_by_the_name_or_by_the_operator_that_launched_it() -> None:
+    trace = trace_of(
+        [
+            ["cpu_op", "my_op", 0, 20, {"kernel_backend": "triton", "kernel_file": "x.py"}],
+            ["cuda_driver", "cuLaunchKernel", 5, 5, {"correlation": 1}],
+            _kernel("_fwd_kernel", 30, 5, correlation=1),
+            _kernel("triton_poi_fused_add_0", 40, 5),
+            _kernel("other_kernel", 50, 5),
+        ]
+    )
+    table = kernel_table(trace).set_index("name")
+    assert table["is_triton"].to_dict() == {
+        "_fwd_kernel": True,
+        "triton_poi_fused_add_0": True,
+        "other_kernel": False,
+    }
+
+
 def test_matrix_units_are_none_where_the_vendor_does_not_tell() -> None:
     trace = trace_of([["xyz_runtime", "xyzLaunch", 0, 1], _kernel("hmma", 5, 1)])
     assert list(kernel_table(trace)["uses_matrix_unit"]) == [None]
@@ -143,6 +193,11 @@ def test_every_column_is_as_its_schema_says(by: Any) -> None:
         (
             "std::enable_if<!(false), void>::type internal::gemvx::kernel<int, int, float>(int)",
             "gemvx::kernel",
+        ),
+        (
+            "std::enable_if<(((8)>(0)))&&vllm::_typeConvert<c10::BFloat16>::exists, void>::type"
+            " vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8>(c10::BFloat16*, long)",
+            "fused_add_rms_norm_kernel",
         ),
         (
             "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEEEEvi",

@@ -22,6 +22,7 @@ _OF_NO_INTEREST = re.compile(
 )
 _TELLS_NOTHING = re.compile(r"^(?:device_)?kernel\d*$", re.IGNORECASE)
 _OPEN, _CLOSE = "<([{", ">)]}"
+_OPENS = dict(zip(_CLOSE, _OPEN, strict=True))
 
 
 @lru_cache(maxsize=65536)
@@ -40,6 +41,11 @@ def short(name: str) -> str:
     return _joined(head.split()[-1].split("::") if head.split() else [name], _operation(template))
 
 
+def template(name: str) -> str:
+    """Return what stands in the angle brackets of a kernel's name, "" where it has none."""
+    return _split(_LEADING.sub("", _NOISE.sub("", name).strip()))[1]
+
+
 def _joined(path: list[str], operation: str) -> str:
     base = path[-1]
     if operation and operation != base:
@@ -51,23 +57,27 @@ def _joined(path: list[str], operation: str) -> str:
 
 def _split(text: str) -> tuple[str, str]:
     """Return what stands before the last part's template and arguments, and that template."""
-    depth = 0
-    opened, template = -1, ""
+    opened: list[str] = []
+    begin, template = 0, ""
     head: list[str] = []
     for place, character in enumerate(text):
         if character in _OPEN:
-            if depth == 0:
+            if not opened:
                 if character != "<":
                     break  # the arguments
-                opened = place
-            depth += 1
-        elif character in _CLOSE and not text.startswith("->", place - 1):
-            depth -= 1
-            if depth == 0:
-                template = text[opened + 1 : place]
-        elif depth == 0:
+                begin = place + 1
+            opened.append(character)
+        elif not opened:
             head.append(character)
+        elif _closes(text, place, opened[-1]):
+            opened.pop()
+            template = template if opened else text[begin:place]
     return "".join(head), template
+
+
+def _closes(text: str, place: int, opened: str) -> bool:
+    """Tell whether a character closes what was opened last: not as in `->` or `<((8)>(0))>`."""
+    return _OPENS.get(text[place]) == opened and not text.startswith("->", place - 1)
 
 
 def _operation(template: str) -> str:

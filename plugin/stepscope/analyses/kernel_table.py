@@ -3,6 +3,11 @@
 Means of blocks per multiprocessor and of occupancy are weighted by duration, over the kernels that
 report one. Kineto writes an occupancy of 0 where it could not reckon one; such kernels are counted
 apart instead of being averaged in, as torch-tb-profiler does (`kernel_parser.py`).
+
+The launch delay is HTA's: from the end of the call that launched a kernel to the kernel's start
+(`cuda_kernel_analysis.py`). It is below 0 where a kernel began before its call returned. Kernels
+that a graph replays were launched together by one call, and kernels whose call was not recorded by
+none: neither has a delay of its own.
 """
 
 from typing import Any, Literal
@@ -11,9 +16,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.analyses import group_statistics
+from stepscope.analyses.group_statistics import listed, weighted_mean
 from stepscope.analyses.kernel_names import short
+from stepscope.analyses.kernel_types import operand_type
 from stepscope.analyses.links import links
+from stepscope.dialects import GRAPH_LAUNCH_NAME, TRITON_BACKEND, TRITON_NAME, Kind
 from stepscope.frames import Column, Schema
+from stepscope.frames.naming import named
 from stepscope.trace import Trace, computed
 
 Grouping = Literal["name", "launch"]
@@ -35,10 +45,21 @@ SCHEMA: Schema = (
     Column("blocks_per_sm", "float64", "count", "Duration-weighted mean; NaN: none reports one."),
     Column("occupancy_share", "float64", "share", "Duration-weighted mean over kernels above 0."),
     Column("no_occupancy_count", "int64", "count", "Kernels that report no occupancy, or 0."),
+    Column(
+        "launch_delay_mean_ns",
+        "float64",
+        "ns",
+        "Mean time from the end of the launching call to its start (HTA); NaN: no call is known.",
+    ),
+    Column("launch_delay_p95_ns", "float64", "ns", "95th percentile of the same."),
     Column("streams", "object", "text", "The streams it ran on."),
     Column("devices", "object", "text", "The devices it ran on."),
     Column("uses_matrix_unit", "object", "", "On tensor cores or the like; None: cannot be told."),
     Column("is_collective", "bool", "", "True for kernels of NCCL, RCCL and the like."),
+    Column("data_type", "object", "text", "Type of its operands, by torch's name; None: not told."),
+    Column(
+        "is_triton", "bool", "", "True where the name (`triton_…`) or its operator says Triton's."
+    ),
 )
 """By name, the columns `operator` to `shared_memory_bytes` are left out."""
 LAUNCH_COLUMNS = ("operator", "grid", "block", "registers_per_thread", "shared_memory_bytes")
@@ -61,17 +82,15 @@ def _by_launch(trace: Trace) -> pd.DataFrame:
 
 def launching_operator(trace: Trace) -> pd.Categorical:
     """Return the name of the innermost operator that launched each kernel, missing if unknown."""
-    events, kernels = trace.device_events, trace.kernels
     names = trace.host_calls["name"].cat
-    row = np.searchsorted(_sorted_events(events), kernels["event"].to_numpy())
-    place = np.argsort(events["event"].to_numpy(), kind="stable")[row]
-    owner = links(trace).owner_of_device_event[place]
+    owner = links(trace).owner_of_device_event[_places(trace)]
     codes = np.append(names.codes.to_numpy(), -1)[owner]
     return pd.Categorical.from_codes(codes, categories=names.categories)
 
 
-def _sorted_events(events: pd.DataFrame) -> NDArray[np.int64]:
-    return np.sort(events["event"].to_numpy())
+def _places(trace: Trace) -> NDArray[np.int64]:
+    """Return the row of `device_events` of each kernel."""
+    return np.flatnonzero(trace.device_events["kind"].to_numpy() == int(Kind.KERNEL))
 
 
 def _table(trace: Trace, launch: tuple[str, ...]) -> pd.DataFrame:
@@ -85,7 +104,8 @@ def _table(trace: Trace, launch: tuple[str, ...]) -> pd.DataFrame:
     for column in launch:
         identity[column] = _plain(kernels[column].iloc[first])
     durations = _durations(kernels, group, len(first))
-    columns = identity | durations | _traits(trace, kernels, group, first)
+    columns = identity | durations | _fill(kernels, group, len(first))
+    columns |= _delays(trace, group, len(first)) | _traits(trace, kernels, group, first)
     # pandas 3 would make its own text type of these, in which None becomes NaN
     table = pd.DataFrame({key: pd.Series(of, dtype=of.dtype) for key, of in columns.items()})
     by = ["total_ns", "full_name"]
@@ -117,6 +137,7 @@ def _groups(
 def _durations(
     kernels: pd.DataFrame, group: NDArray[np.int64], count: int
 ) -> dict[str, NDArray[Any]]:
+    duration = kernels["duration_ns"].to_numpy()
     durations = kernels["duration_ns"].groupby(group)
     total = durations.sum().to_numpy()
     all_ns = int(total.sum())
@@ -126,57 +147,59 @@ def _durations(
         "mean_ns": durations.mean().to_numpy(),
         "min_ns": durations.min().to_numpy(),
         "max_ns": durations.max().to_numpy(),
-        "p95_ns": durations.quantile(0.95).to_numpy(),
+        "p95_ns": group_statistics.quantile(duration, group, count, 0.95),
         "kernel_share": total / all_ns if all_ns else np.zeros(count),
+    }
+
+
+def _fill(kernels: pd.DataFrame, group: NDArray[np.int64], count: int) -> dict[str, NDArray[Any]]:
+    weight = kernels["duration_ns"].to_numpy()
+    blocks = kernels["blocks_per_sm"].to_numpy()
+    occupancy = kernels["occupancy_share"].to_numpy()
+    reports, tells = occupancy > 0, ~np.isnan(blocks)
+    return {
+        "blocks_per_sm": weighted_mean(blocks[tells], weight[tells], group[tells], count),
+        "occupancy_share": weighted_mean(
+            occupancy[reports], weight[reports], group[reports], count
+        ),
+        "no_occupancy_count": np.bincount(group[~reports], minlength=count),
+    }
+
+
+def _delays(trace: Trace, group: NDArray[np.int64], count: int) -> dict[str, NDArray[Any]]:
+    calls = trace.runtime_calls
+    call = links(trace).call_of_device_event[_places(trace)]
+    is_graphs = np.append(named(calls["name"], GRAPH_LAUNCH_NAME.search), True)  # -1: no call
+    own = ~is_graphs[call]
+    start = trace.kernels["start_ns"].to_numpy()[own]
+    delay = start - calls["end_ns"].to_numpy()[call[own]]
+    return {
+        "launch_delay_mean_ns": group_statistics.mean(delay, group[own], count),
+        "launch_delay_p95_ns": group_statistics.quantile(delay, group[own], count, 0.95),
     }
 
 
 def _traits(
     trace: Trace, kernels: pd.DataFrame, group: NDArray[np.int64], first: NDArray[np.int64]
 ) -> dict[str, NDArray[Any]]:
-    weight = kernels["duration_ns"].to_numpy().astype(np.float64)
-    blocks = kernels["blocks_per_sm"].to_numpy()
-    occupancy = kernels["occupancy_share"].to_numpy()
-    reports = occupancy > 0
+    names = [str(name) for name in kernels["name"].iloc[first]]
+    dialect, count = trace.dialect, len(first)
+    on_matrix_unit = [dialect.uses_matrix_unit(name) for name in names]
+    types = [operand_type(dialect, name) for name in names]
     return {
-        "blocks_per_sm": _weighted_mean(blocks, weight, group, ~np.isnan(blocks)),
-        "occupancy_share": _weighted_mean(occupancy, weight, group, reports),
-        "no_occupancy_count": np.bincount(group[~reports], minlength=len(first)),
-        "streams": _listed(kernels["stream"], group),
-        "devices": _listed(kernels["device"], group),
-        "uses_matrix_unit": _on_matrix_unit(trace, kernels["name"].iloc[first]),
+        "streams": listed(kernels["stream"].to_numpy(), group, count),
+        "devices": listed(kernels["device"].to_numpy(), group, count),
+        "uses_matrix_unit": np.array(on_matrix_unit, dtype=object),
         "is_collective": kernels["is_collective"].to_numpy()[first],
+        "data_type": np.array(types, dtype=object),
+        "is_triton": _are_tritons(trace, names, group),
     }
 
 
-def _weighted_mean(
-    values: NDArray[np.float64],
-    weight: NDArray[np.float64],
-    group: NDArray[np.int64],
-    chosen: NDArray[np.bool_],
-) -> NDArray[np.float64]:
-    """Return each group's mean of the chosen values; NaN where there is none of any length."""
-    count = int(group.max()) + 1 if len(group) else 0
-    mine = group[chosen]
-    products = np.bincount(mine, weights=(values * weight)[chosen], minlength=count)
-    weights = np.bincount(mine, weights=weight[chosen], minlength=count)
-    means = np.full(count, np.nan)
-    np.divide(products, weights, out=means, where=weights > 0)
-    return means
-
-
-def _listed(numbers: pd.Series, group: NDArray[np.int64]) -> NDArray[Any]:
-    """Return each group's distinct numbers as text, ascending, comma separated."""
-    place, distinct = pd.factorize(numbers.to_numpy(), sort=True)
-    pairs = np.sort(pd.unique(group * len(distinct) + place))
-    texts: dict[int, list[str]] = {}
-    for which, number in zip(*np.divmod(pairs, len(distinct)), strict=True):
-        texts.setdefault(which, []).append(str(distinct[number]))
-    return np.array([", ".join(texts[which]) for which in sorted(texts)], dtype=object)
-
-
-def _on_matrix_unit(trace: Trace, names: pd.Series) -> NDArray[Any]:
-    pattern = trace.dialect.matrix_unit_kernel
-    if pattern is None:
-        return np.full(len(names), None, dtype=object)
-    return np.array([bool(pattern.search(str(name))) for name in names], dtype=object)
+def _are_tritons(trace: Trace, names: list[str], group: NDArray[np.int64]) -> NDArray[np.bool_]:
+    found = np.array([bool(TRITON_NAME.match(name)) for name in names], dtype=bool)
+    calls = trace.host_calls["event"].to_numpy()
+    backend = trace.source.label("kernel_backend", calls)
+    launches = np.append(named(backend, TRITON_BACKEND.__eq__), False)  # -1: no operator
+    found[group[launches[links(trace).owner_of_device_event[_places(trace)]]]] = True
+    return found

@@ -147,6 +147,10 @@ MEMORY_DEVICES: Mapping[int, str] = MappingProxyType(
         20: "PrivateUse1",
     }
 )
+TRITON_NAME = re.compile(r"^triton_")
+"""Kernels that torch.compile generated (torch/_inductor/codegen/triton.py)."""
+TRITON_BACKEND = "triton"
+"""What `kernel_backend` says of the operator that launched a Triton kernel."""
 NameKinds = Sequence[tuple[re.Pattern[str], Kind]]
 """What an event is whose name or value a pattern finds; the first that does counts."""
 
@@ -193,6 +197,8 @@ class Dialect:
     """Kernels that run on matrix units (tensor cores, matrix cores)."""
     other_kernel: re.Pattern[str] = re.compile(ORDINARY_KERNEL)
     """Kernels that do not, if the pattern above finds nothing; of others the name does not tell."""
+    operand_types: Sequence[tuple[re.Pattern[str], str]] = ()
+    """Type of a library kernel's operands, by torch's name, whose name a pattern finds."""
     matrix_unit: str = "matrix unit"
     tells_pageable: bool = False
     """Whether copies are labelled `Pageable` and `Pinned`."""

@@ -43,6 +43,20 @@ DIALECT = Dialect(
     allocator_call=re.compile(r"^hip(?:Ext)?(?:Malloc|Free|HostAlloc|HostMalloc|HostFree)\b"),
     matrix_unit_kernel=re.compile(MATRIX_UNIT, re.IGNORECASE),
     other_kernel=re.compile(f"{ORDINARY_KERNEL}|{NO_MATRIX_UNIT}"),
+    operand_types=(
+        # Tensile: the letter behind the two matrices' indices (`Cijk_Alik_Bljk_BBS_BH`)
+        (re.compile(r"^Cijk_A[a-z]+_B[a-z]+_B8"), "float8_e5m2"),
+        (re.compile(r"^Cijk_A[a-z]+_B[a-z]+_F8"), "float8_e4m3fn"),
+        (re.compile(r"^Cijk_A[a-z]+_B[a-z]+_B"), "bfloat16"),
+        (re.compile(r"^Cijk_A[a-z]+_B[a-z]+_H"), "float16"),
+        (re.compile(r"^Cijk_A[a-z]+_B[a-z]+_X"), "tf32"),
+        (re.compile(r"^Cijk_A[a-z]+_B[a-z]+_S"), "float32"),
+        (re.compile(r"^Cijk_A[a-z]+_B[a-z]+_D"), "float64"),
+        (re.compile(r"^Cijk_A[a-z]+_B[a-z]+_I8"), "int8"),
+        (re.compile(r"_bf16_|_bf16x?bf16|^_ZN\w+?I(?:DF16b|14__hip_bfloat16)"), "bfloat16"),
+        (re.compile(r"^igemm_\w+_fp16_|_hd\d+_fp16"), "float16"),
+        (re.compile(r"^igemm_\w+_fp32_|_fp32_"), "float32"),
+    ),
     matrix_unit="Matrix Core",
     memory_device_types=frozenset({1, 6}),
     terms=MappingProxyType(

@@ -1,0 +1,81 @@
+"""Statistics of groups of rows, for any number of groups at once.
+
+Each row has a number and the number of its group, 0 to `count - 1`; answers are one value a group,
+NaN for a group that has no rows.
+"""
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+Group = NDArray[np.integer]
+Numbers = NDArray[np.int64] | NDArray[np.float64]
+MOST = 2**63
+"""One more than what int64 holds."""
+
+
+def sums(values: Numbers, group: Group, count: int) -> NDArray[np.int64]:
+    """Return each group's sum of whole numbers, exactly; 0 where there are no rows."""
+    found = np.zeros(count, dtype=np.int64)
+    np.add.at(found, group, values)
+    return found
+
+
+def mean(values: Numbers, group: Group, count: int) -> NDArray[np.float64]:
+    """Return each group's mean."""
+    return weighted_mean(values, np.ones(len(values)), group, count)
+
+
+def weighted_mean(
+    values: Numbers, weight: Numbers, group: Group, count: int
+) -> NDArray[np.float64]:
+    """Return each group's mean by weight; NaN too where all weights are 0."""
+    products = np.bincount(group, weights=values * weight.astype(np.float64), minlength=count)
+    weights = np.bincount(group, weights=weight, minlength=count)
+    means = np.full(count, np.nan)
+    np.divide(products, weights, out=means, where=weights > 0)
+    return means
+
+
+def quantile(
+    values: NDArray[np.int64], group: Group, count: int, share: float
+) -> NDArray[np.float64]:
+    """Return what this share of each group's values is not above, with numpy's `linear` method."""
+    size = np.bincount(group, minlength=count)
+    found = np.full(count, np.nan)
+    ordered = _ordered(values, group, count)
+    has = size > 0
+    place = (size[has] - 1) * share
+    before = np.floor(place).astype(np.int64)
+    first = (np.cumsum(size) - size)[has]
+    low = ordered[first + before].astype(np.float64)
+    high = ordered[first + np.minimum(before + 1, size[has] - 1)].astype(np.float64)
+    found[has] = low + (high - low) * (place - before)
+    return found
+
+
+def _ordered(values: NDArray[np.int64], group: Group, count: int) -> NDArray[np.int64]:
+    """Return the values by group, ascending within each."""
+    if not len(values):
+        return values
+    least = int(values.min())
+    span = int(values.max()) - least + 1
+    if count * span >= MOST:
+        return values[np.lexsort((values, group))]
+    key = group.astype(np.int64) * span  # one number a row sorts in a fifth of the time
+    key += values - least
+    key.sort()
+    key %= span
+    key += least
+    return key
+
+
+def listed(numbers: NDArray[np.integer], group: Group, count: int) -> NDArray[np.object_]:
+    """Return each group's distinct numbers as text, ascending, comma separated."""
+    place, distinct = pd.factorize(numbers, sort=True)
+    pairs = np.sort(pd.unique(group * max(1, len(distinct)) + place))
+    texts: dict[int, list[str]] = {}
+    for pair in pairs.tolist():
+        which, number = divmod(pair, len(distinct))
+        texts.setdefault(which, []).append(str(distinct[number]))
+    return np.array([", ".join(texts.get(which, ())) for which in range(count)], dtype=object)
