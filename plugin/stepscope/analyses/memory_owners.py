@@ -104,8 +104,8 @@ def _last_begun(
     found = np.full(len(time_ns), NONE, dtype=np.int64)
     codes, first = np.unique(thread[query], return_index=True)
     sorted_thread, start_ns = of_call[order], calls["start_ns"].to_numpy()[order]
-    low = np.searchsorted(sorted_thread, codes, side="left").tolist()
-    high = np.searchsorted(sorted_thread, codes, side="right").tolist()
+    low = np.asarray(np.searchsorted(sorted_thread, codes, side="left")).tolist()
+    high = np.asarray(np.searchsorted(sorted_thread, codes, side="right")).tolist()
     asked_of = np.split(query, first[1:]) if len(query) else []
     for asked, begin, end in zip(asked_of, low, high, strict=True):
         begun = np.searchsorted(start_ns[begin:end], time_ns[asked], side="right")
