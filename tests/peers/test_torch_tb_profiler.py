@@ -119,6 +119,37 @@ def test_every_kernel_has_the_same_times(resnet: Pair) -> None:
     assert np.allclose(ours["blocks_per_sm"], theirs["blocks_per_sm"].astype(float), rtol=1e-6)
 
 
+@pytest.mark.parametrize("name", [NCCL, CONTROL, H100, MI300])
+def test_todays_kernels_have_the_same_statistics(name: str) -> None:
+    pair = _read(name)
+    ours = kernel_table(pair.ours).set_index("full_name")
+    theirs = pair.theirs.kernel_stat.loc[ours.index]
+    assert len(ours) == len(pair.theirs.kernel_stat)
+    assert (ours["call_count"] == theirs["count"]).all()
+    # it keeps microseconds as floats, and an event's end instead of its duration
+    for mine, its in {"total": "sum", "mean": "mean", "max": "max", "min": "min"}.items():
+        assert np.allclose(ours[f"{mine}_ns"], theirs[its].astype(float) * US, rtol=1e-6, atol=1)
+
+
+def test_kernels_by_launch_are_the_same(resnet: Pair) -> None:
+    # kernels too short for the clock, 0 µs: they have no mean by time, for which it writes 0
+    ours = kernel_table(resnet.ours, by="launch").fillna({"blocks_per_sm": 0})
+    shown = ours["grid"].str.replace(",", ", ") + ours["block"].str.replace(",", ", ")
+    mine = {
+        (row.full_name, row.operator, where): (row.call_count, row.total_ns, row.blocks_per_sm)
+        for row, where in zip(ours.itertuples(), shown, strict=True)
+    }
+    theirs = {
+        (agg.name, agg.op_name, f"{agg.grid}{agg.block}"): (
+            agg.calls,
+            agg.total_duration * US,
+            pytest.approx(agg.avg_blocks_per_sm),
+        )
+        for agg in resnet.theirs.kernel_list_groupby_name_op
+    }
+    assert mine == theirs
+
+
 def test_every_operator_has_the_same_times(resnet: Pair) -> None:
     ours = operator_table(resnet.ours).set_index("name")
     theirs = {op.name: op for op in resnet.theirs.op_list_groupby_name}
@@ -149,6 +180,30 @@ def test_occupancy_leaves_out_kernels_that_report_none(resnet: Pair) -> None:
     assert with_zeros == pytest.approx(theirs, rel=1e-6)
     assert device.occupancy_share is not None
     assert device.occupancy_share > theirs
+
+
+def test_a_kernels_occupancy_leaves_out_its_runs_that_report_none(resnet: Pair) -> None:
+    ours = kernel_table(resnet.ours).set_index("full_name")
+    theirs = resnet.theirs.kernel_stat.loc[ours.index]["occupancy"].astype(float) / 100
+    all_report = ours["no_occupancy_count"] == 0
+    assert 0 < all_report.sum() < len(ours)
+    assert np.allclose(ours["occupancy_share"][all_report], theirs[all_report], rtol=1e-6)
+    assert (ours["occupancy_share"].fillna(0) >= theirs - 1e-9).all()
+
+
+@pytest.mark.parametrize("name", [NCCL, CONTROL, H100, MI300])
+def test_kernels_on_matrix_units_are_the_peers_and_those_with_names_that_it_does_not_know(
+    name: str,
+) -> None:
+    # Its list knows cuDNN's `xmma_implicit_gemm` but not `sm80_xmma_fprop_implicit_gemm`, ends
+    # before flash attention, and has no name of AMD's.
+    pair = _read(name)
+    ours = kernel_table(pair.ours).set_index("full_name")["uses_matrix_unit"]
+    theirs = pair.theirs.kernel_stat["tc_used"].loc[ours.index]
+    assert set(ours[theirs]) <= {True}
+    later = ours[(ours == True) & ~theirs]  # noqa: E712 (objects: None is neither)
+    known = "_xmma_(?:fprop|dgrad|wgrad)_|flash_fwd|^Cijk_|^attn_fwd|^igemm_|ImplicitGemm"
+    assert later.index.str.contains(known).all()
 
 
 @pytest.mark.parametrize("name", [NCCL, CONTROL])
