@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.analyses import ancestry
 from stepscope.analyses.data_types import BYTES, data_type
 from stepscope.analyses.work_formulas import (
     FORMULAS,
@@ -77,14 +78,14 @@ def nearest_with_work(trace: Trace, rows: Rows) -> Rows:
     That is the call itself or one around it: a kernel that `aten::cudnn_convolution` launched does
     the work of the `aten::conv2d` around it.
     """
-    known = np.append(~np.isnan(operator_work(trace).flops), True)  # row -1 is there at once
-    parent = np.append(trace.host_calls["parent"].to_numpy(), NONE)
-    at = rows.copy()
-    going = np.flatnonzero(~known[at])
-    while len(going):
-        at[going] = parent[at[going]]
-        going = going[~known[at[going]]]
-    return at
+    found = _nearest_with_work(trace)
+    return np.append(found, NONE)[rows]
+
+
+@computed
+def _nearest_with_work(trace: Trace) -> Rows:
+    parent = trace.host_calls["parent"].to_numpy()
+    return ancestry.nearest(parent, ~np.isnan(operator_work(trace).flops))
 
 
 def _combinations(calls: pd.DataFrame, rows: Rows) -> tuple[Rows, list[Combination]]:
@@ -144,21 +145,18 @@ def _moved_bytes(inputs: Inputs, work: Work, operand: int) -> float:
 
 def _are_counted(calls: pd.DataFrame, known: Rows) -> NDArray[np.bool_]:
     """Tell which calls' work counts, of those whose work is known."""
-    parent = np.append(calls["parent"].to_numpy(), NONE)
     always = named(calls["name"], lambda name: _formula_is(name, always=True))
-    is_product = named(calls["name"], lambda name: _formula_is(name, product=True))
-    is_known = np.zeros(len(parent), dtype=bool)  # the last stands for row -1
+    is_known = np.zeros(len(calls), dtype=bool)
     is_known[known] = True
-    is_around = np.append(always & is_product, False) & is_known
-    has_inside, is_inside = np.zeros(len(parent), dtype=bool), np.zeros(len(parent), dtype=bool)
-    rows = known[is_product[known]]
-    at = parent[rows]
-    while len(rows):
-        has_inside[at] = True
-        is_inside[rows[is_around[at]]] = True
-        going = at != NONE
-        rows, at = rows[going], parent[at[going]]
-    return np.asarray(is_known & ~(is_inside | has_inside))[:-1] | (is_known[:-1] & always)
+    if always[known].all():
+        return is_known
+    parent = calls["parent"].to_numpy()
+    is_product = is_known & named(calls["name"], lambda name: _formula_is(name, product=True))
+    around = ancestry.nearest(parent, is_product & always)
+    is_inside = np.append(around != NONE, False)[parent]
+    own = is_product.astype(np.int64)
+    (products,) = ancestry.with_descendants(parent, own)
+    return np.asarray(is_known & (always | ~(is_inside | (products > own))))
 
 
 def _formula_is(name: str, *, always: bool = False, product: bool = False) -> bool:
