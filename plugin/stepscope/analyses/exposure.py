@@ -1,0 +1,90 @@
+"""How much of communication was hidden behind computing.
+
+Exposed is communication minus computing: the time in which a device transfers and does not compute.
+Computing is what a device's kernels do that are no collectives, as in `step_breakdown` and in HTA's
+overlap (`communication_analysis.py`). Where a trace has no device at all, it is what the host's
+operators do that are no collectives themselves.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.dialects import Kind
+from stepscope.frames.naming import named
+from stepscope.intervals import Intervals
+from stepscope.trace import Trace, computed
+
+HOST = -1
+COLLECTIVE_OPERATOR = re.compile(r"^c10d(?:_functional)?::|^record_param_comms$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exposure:
+    """Time of one recording's communication within a span of time, on one device or the host."""
+
+    communication_ns: int
+    exposed_ns: int
+
+    @property
+    def overlap_share(self) -> float:
+        """Share of the communication that computing hid; NaN where there was none."""
+        if not self.communication_ns:
+            return float("nan")
+        return 1 - self.exposed_ns / self.communication_ns
+
+
+@computed
+def computing(trace: Trace) -> dict[int, Intervals]:
+    """Return when each device computed; `HOST` is any device, or the host where there is none."""
+    events = trace.device_events
+    is_computing = (events["kind"] == int(Kind.KERNEL)) & ~events["is_collective"]
+    kernels = events[is_computing]
+    times = {
+        int(device): _times(kernels[kernels["device"] == device])
+        for device in np.unique(events["device"].to_numpy())
+    }
+    host = intervals.merged(*times.values()) if times else _host_computing(trace)
+    return {**times, HOST: host}
+
+
+def _host_computing(trace: Trace) -> Intervals:
+    operators = trace.operators
+    return _times(operators[~named(operators["name"], COLLECTIVE_OPERATOR.match)])
+
+
+def _times(frame: pd.DataFrame) -> Intervals:
+    return intervals.union(frame["start_ns"].to_numpy(), frame["end_ns"].to_numpy())
+
+
+@computed
+def hidden_ns(trace: Trace) -> NDArray[np.int64]:
+    """Return, for each row of `collectives`, how long something computed meanwhile."""
+    frame = trace.collectives
+    device = frame["device"].to_numpy()
+    start, end = frame["start_ns"].to_numpy(), frame["end_ns"].to_numpy()
+    hidden = np.zeros(len(frame), dtype=np.int64)
+    for number, times in computing(trace).items():
+        mine = device == number
+        hidden[mine] = intervals.covered_ns(times, start[mine], end[mine])
+    return hidden
+
+
+def exposure(trace: Trace, start_ns: int, end_ns: int) -> Exposure:
+    """Return the communication within a time, concurrent collectives counted once.
+
+    Of several devices it is the one with most communication.
+    """
+    frame = trace.collectives
+    best = Exposure(communication_ns=0, exposed_ns=0)
+    for device, times in computing(trace).items():
+        own = intervals.clip(_times(frame[frame["device"] == device]), start_ns, end_ns)
+        total = intervals.duration_ns(own)
+        if total > best.communication_ns:
+            exposed = intervals.duration_ns(intervals.difference(own, times))
+            best = Exposure(communication_ns=total, exposed_ns=exposed)
+    return best
