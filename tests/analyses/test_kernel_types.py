@@ -45,7 +45,7 @@ from stepscope.dialects import all_dialects
         (
             "cuda",
             "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda("
-            "at::TensorIteratorBase&, double)::{lambda()#3}::operator()() const::{lambda(float)#1}>",
+            "at::TensorIterator&, double)::{lambda()#3}::operator()() const::{lambda(float)#1}>",
             "float32",
         ),
         (

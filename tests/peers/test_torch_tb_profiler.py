@@ -136,16 +136,20 @@ def test_kernels_by_launch_are_the_same(resnet: Pair) -> None:
     ours = kernel_table(resnet.ours, by="launch").fillna({"blocks_per_sm": 0})
     shown = ours["grid"].str.replace(",", ", ") + ours["block"].str.replace(",", ", ")
     mine = {
-        (row.full_name, row.operator, where): (row.call_count, row.total_ns, row.blocks_per_sm)
+        (row.full_name, row.operator, where, row.registers_per_thread, row.shared_memory_bytes): (
+            row.call_count,
+            row.total_ns,
+            row.blocks_per_sm,
+        )
         for row, where in zip(ours.itertuples(), shown, strict=True)
     }
     theirs = {
-        (agg.name, agg.op_name, f"{agg.grid}{agg.block}"): (
-            agg.calls,
-            agg.total_duration * US,
-            pytest.approx(agg.avg_blocks_per_sm),
+        (a.name, a.op_name, f"{a.grid}{a.block}", a.regs_per_thread, a.shared_memory): (
+            a.calls,
+            a.total_duration * US,
+            pytest.approx(a.avg_blocks_per_sm),
         )
-        for agg in resnet.theirs.kernel_list_groupby_name_op
+        for a in resnet.theirs.kernel_list_groupby_name_op
     }
     assert mine == theirs
 
