@@ -1,0 +1,156 @@
+"""Calls merged by the path of names that led to them: what a flame graph draws.
+
+`merged` is the algorithm, for any tree of calls; `host_flame` is the tree of all that the host
+did, with the host's and the device's time.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.host_tree import host_tree
+from stepscope.trace import Trace, computed
+
+NONE = -1
+MOST_LEVELS = 1000
+"""Python's own limit of recursion. What is nested deeper counts as its caller at that depth."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Paths:
+    """Nodes are distinct paths of names. A parent's index is lower than its children's."""
+
+    parent: NDArray[np.int64]
+    """A node, or -1 at the top."""
+    name: NDArray[np.int64]
+    depth: NDArray[np.int64]
+    node: NDArray[np.int64]
+    """The node of each call."""
+
+    def __len__(self) -> int:
+        """Return how many nodes there are."""
+        return len(self.parent)
+
+    def sums(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return, for each node, the sum of its own calls' values."""
+        total = np.zeros(len(self), dtype=np.int64)
+        np.add.at(total, self.node, values)
+        return total
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Flame:
+    """A flame graph's columns: one row a node of `paths`."""
+
+    paths: Paths
+    names: tuple[str, ...]
+    """What `paths.name` are indices into."""
+    call_count: NDArray[np.int64]
+    host_self_ns: NDArray[np.int64]
+    host_total_ns: NDArray[np.int64]
+    """The sum of self times of the node and all below it."""
+    device_self_ns: NDArray[np.int64]
+    device_total_ns: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Return how many nodes there are."""
+        return len(self.paths)
+
+
+@computed
+def host_flame(trace: Trace) -> Flame:
+    """Return the flame graph of the host's time, and of the device's by what launched it."""
+    tree = host_tree(trace)
+    paths = merged(tree.nesting.parent, tree.nesting.depth, tree.name, len(tree.names))
+    host_self_ns = paths.sums(tree.nesting.self_ns)
+    device_self_ns = paths.sums(tree.device_ns)
+    return Flame(
+        paths=paths,
+        names=tree.names,
+        call_count=np.bincount(paths.node, minlength=len(paths)),
+        host_self_ns=host_self_ns,
+        host_total_ns=with_descendants(host_self_ns, paths.parent, paths.depth),
+        device_self_ns=device_self_ns,
+        device_total_ns=with_descendants(device_self_ns, paths.parent, paths.depth),
+    )
+
+
+def merged(
+    parent: NDArray[np.int64], depth: NDArray[np.int64], name: NDArray[np.int64], name_count: int
+) -> Paths:
+    """Merge calls whose names, and whose callers' names, are the same: level by level.
+
+    `parent` and `depth` are a `call_tree.Nesting`'s; names are numbers below `name_count`.
+    """
+    above = _cut(parent, depth)
+    node = np.full(len(parent), NONE, dtype=np.int64)
+    parents, names, sizes = [], [], []
+    count = 0
+    for rows in by_level(np.minimum(depth, MOST_LEVELS)):
+        if depth[rows[0]] >= MOST_LEVELS:  # these are their caller's
+            node[rows] = node[above[rows]]
+            continue
+        outer = np.append(node, NONE)[above[rows]] if count else np.full(len(rows), NONE)
+        own, distinct = pd.factorize((outer + 1) * name_count + name[rows])
+        node[rows] = own + count
+        of_parent, of_name = np.divmod(distinct, name_count)
+        parents.append(of_parent - 1)
+        names.append(of_name)
+        sizes.append(len(distinct))
+        count += len(distinct)
+    return Paths(
+        parent=_joined(parents),
+        name=_joined(names),
+        depth=np.repeat(np.arange(len(sizes)), sizes),
+        node=node,
+    )
+
+
+def _joined(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def _cut(parent: NDArray[np.int64], depth: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the parents; those of calls nested too deep are ancestors at the deepest level."""
+    if not len(depth) or depth.max() < MOST_LEVELS:
+        return parent
+    above = parent.copy()
+    going = np.flatnonzero(depth >= MOST_LEVELS)
+    going = going[depth[above[going]] >= MOST_LEVELS]
+    while len(going):  # twice as far each round
+        above[going] = above[above[going]]
+        going = going[depth[above[going]] >= MOST_LEVELS]
+    return above
+
+
+def by_level(depth: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Return the rows of each depth that occurs, the top first; rows keep their order."""
+    if not len(depth):
+        return []
+    narrow = depth.astype(np.int16) if depth.max() <= np.iinfo(np.int16).max else depth
+    order = np.argsort(narrow, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(narrow[order])) + 1)
+
+
+def with_descendants(
+    own: NDArray[np.int64], parent: NDArray[np.int64], depth: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the sum of each node's value and of all below it."""
+    total = own.copy()
+    for rows in reversed(by_level(depth)):
+        inner = rows[parent[rows] >= 0]
+        np.add.at(total, parent[inner], total[inner])
+    return total
+
+
+def inherited(
+    own: NDArray[np.int64], parent: NDArray[np.int64], depth: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return each node's own value where it is not -1, else that of the nearest node above."""
+    found = own.copy()
+    for rows in by_level(depth):
+        wanting = rows[(found[rows] == NONE) & (parent[rows] >= 0)]
+        found[wanting] = found[parent[wanting]]
+    return found

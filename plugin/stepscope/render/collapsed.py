@@ -1,0 +1,50 @@
+"""Stacks as text, one line a call: what torch's `export_stacks` writes, for flame graph tools.
+
+`train.py(7):_step;model.py(3):_forward 12`: outermost function first, then whole microseconds of
+the call's own time, as `EventList.export_stacks` (`torch/autograd/profiler_util.py`) has it.
+torch reckons in floats and cuts them: of exactly 12 µs it may write 11.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+
+from stepscope.analyses.call_stacks import CallStacks, Metric
+
+US = 1000
+AS_TORCH = str.maketrans(" ;\t\n", "____")
+LEFT_OUT = (
+    # torch/autograd/profiler_util.py, _filter_stack_entry
+    ("autograd/__init__", "_make_grads"),
+    ("autograd/__init__", "backward"),
+    ("torch/tensor", "backward"),
+    ("_internal/common_utils", "prof_callable"),
+    ("_internal/common_utils", "prof_func_call"),
+    ("_internal/common_utils", "prof_meth_call"),
+)
+KEPT_TEXTS = 4096
+"""Calls that follow each other often have the same stack."""
+
+
+def is_written(frame: str) -> bool:
+    """Tell whether torch writes this function."""
+    return not any(first in frame and second in frame for first, second in LEFT_OUT)
+
+
+def written(frames: list[str]) -> list[str]:
+    """Return the functions of a stack that torch writes, outermost first, as it writes them."""
+    return [frame.translate(AS_TORCH) for frame in reversed(frames) if is_written(frame)]
+
+
+def lines(stacks: CallStacks, metric: Metric) -> Iterator[str]:
+    """Yield the lines of a file; calls of less than a microsecond have none."""
+
+    @lru_cache(KEPT_TEXTS)
+    def text(stack: int) -> str:
+        return ";".join(written(stacks.frames(stack)))
+
+    whole_us = stacks.self_ns(metric) // US
+    for row in np.flatnonzero(whole_us > 0).tolist():
+        if functions := text(int(stacks.stack[row])):
+            yield f"{functions} {whole_us[row]}\n"
