@@ -69,7 +69,7 @@ def is_users(frame: str) -> bool:
 
 
 @computed
-def _users_calls(trace: Trace) -> pd.DataFrame:
+def users_calls(trace: Trace) -> pd.DataFrame:
     """Return the calls of the user's own code, in the order they began: few of all Python calls."""
     calls = trace.python_calls[["name", "start_ns", "end_ns", "thread"]]
     return calls[named(calls["name"], is_users)]
@@ -77,7 +77,7 @@ def _users_calls(trace: Trace) -> pd.DataFrame:
 
 def source_line(trace: Trace, thread: str, start_ns: int, end_ns: int) -> str:
     """Return the user's innermost frame around a time on a thread, or "" where none is known."""
-    frames = _users_calls(trace)
+    frames = users_calls(trace)
     around = (frames["start_ns"].to_numpy() <= start_ns) & (frames["end_ns"].to_numpy() >= end_ns)
     rows = np.flatnonzero(around & (frames["thread"] == thread).to_numpy())
     return str(frames["name"].iloc[rows[-1]]) if len(rows) else ""
@@ -88,7 +88,7 @@ def longest_frame_within(trace: Trace, thread: str, start_ns: int, end_ns: int) 
 
     Frames that go on for longer than twice that time (the training loop itself) are passed over.
     """
-    frames = _users_calls(trace)
+    frames = users_calls(trace)
     begin, stop = frames["start_ns"].to_numpy(), frames["end_ns"].to_numpy()
     covered = np.minimum(stop, end_ns) - np.maximum(begin, start_ns)
     fits = (stop - begin <= 2 * (end_ns - start_ns)) & (2 * covered >= end_ns - start_ns)
@@ -107,7 +107,7 @@ def costliest_frame_within(
 
     ("", 0) where none of the user's own frames lies within. Of equals, the innermost.
     """
-    frames = _users_calls(trace)
+    frames = users_calls(trace)
     begin, stop = frames["start_ns"].to_numpy(), frames["end_ns"].to_numpy()
     inside = (begin >= start_ns) & (stop <= end_ns) & (frames["thread"] == thread).to_numpy()
     rows = np.flatnonzero(inside)
@@ -129,10 +129,10 @@ def line_of_host_call(trace: Trace, row: int) -> str:
     call = trace.host_calls.iloc[row]
     stack = call["call_stack"]
     if isinstance(stack, str):
-        return _users_line(stack.split(";"))
+        return users_line(stack.split(";"))
     return source_line(trace, str(call["thread"]), int(call["start_ns"]), int(call["end_ns"]))
 
 
-def _users_line(frames: Iterable[str]) -> str:
+def users_line(frames: Iterable[str]) -> str:
     """Return the first of the user's own frames; torch 1.8 writes stacks innermost first."""
     return next((frame.strip() for frame in frames if is_users(frame.strip())), "")

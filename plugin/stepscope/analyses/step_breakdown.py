@@ -6,6 +6,7 @@ active at once, the first in `CATEGORIES` has the nanosecond.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,22 +85,30 @@ def whole_parts(weights: NDArray[np.int64], total: int) -> list[int]:
 def step_breakdown(trace: Trace) -> StepBreakdown:
     """Break every step down into `CATEGORIES`."""
     starts, ends, numbers, names = _steps(trace)
-    left = intervals.union(starts, ends)
-    parts = np.zeros((len(starts), len(CATEGORIES)), dtype=np.int64)
-    times = _category_times(trace)
-    for place, category in enumerate(CATEGORIES):
-        mine = intervals.intersection(left, times[category]) if category in times else left
-        parts[:, place] = intervals.covered_ns(mine, starts, ends)
-        left = intervals.difference(left, mine)
+    times = exclusive_times(trace)
+    parts = [intervals.covered_ns(times[category], starts, ends) for category in CATEGORIES]
     return StepBreakdown(
         categories=tuple(CATEGORIES),
         numbers=numbers,
         names=names,
         start_ns=starts,
         duration_ns=ends - starts,
-        parts_ns=parts,
+        parts_ns=np.stack(parts, axis=1),
         step_count=window(trace).step_count,
     )
+
+
+@computed
+def exclusive_times(trace: Trace) -> Mapping[str, Intervals]:
+    """Return, for each category, when within the steps it was active and none before it was."""
+    starts, ends, _, _ = _steps(trace)
+    left = intervals.union(starts, ends)
+    active = _category_times(trace)
+    found = {}
+    for category in CATEGORIES:
+        found[category] = intervals.intersection(left, active.get(category, left))
+        left = intervals.difference(left, found[category])
+    return found
 
 
 def _category_times(trace: Trace) -> dict[str, Intervals]:
