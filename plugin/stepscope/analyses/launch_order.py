@@ -1,0 +1,71 @@
+"""In which order each stream was given its work, and what was the last before a moment.
+
+A stream runs its work in the order in which the host put it there. What an event stands for is
+therefore all that was launched into its stream before it was recorded: the last of that is the
+piece of work to wait for. HTA (`critical_path_analysis.py`) reads it the same way.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.links import links
+from stepscope.analyses.ordered_lookup import NONE, first_not_before, last_not_after
+from stepscope.trace import Trace, computed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LaunchOrder:
+    """Device work whose launch was recorded, by stream, then in the order it was launched."""
+
+    numbers: dict[tuple[int, int], int]
+    """Each device's and stream's number."""
+    stream: NDArray[np.int64]
+    """The number of each piece's stream."""
+    launch_ns: NDArray[np.int64]
+    """When the call that launched it began."""
+    rows: NDArray[np.int64]
+    """Rows of `device_events`."""
+
+    def streams(self, device: NDArray[np.int64], stream: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the numbers of these streams, -1 for those without work."""
+        pairs = zip(device.tolist(), stream.tolist(), strict=True)
+        found = [self.numbers.get(pair, NONE) for pair in pairs]
+        return np.array(found, dtype=np.int64)
+
+    def last_before(self, stream: NDArray[np.int64], at_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the last work put into these streams by then (`device_events` rows), or -1."""
+        place = last_not_after((self.stream, self.launch_ns), (stream, at_ns))
+        return np.append(self.rows, NONE)[place]
+
+    def first_after(self, stream: NDArray[np.int64], at_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the first work put into these streams from then on, or -1."""
+        place = first_not_before((self.stream, self.launch_ns), (stream, at_ns))
+        return np.append(self.rows, NONE)[place]
+
+
+def stream_numbers(events: pd.DataFrame) -> tuple[NDArray[np.int64], dict[tuple[int, int], int]]:
+    """Return each device event's stream as a number, from 0, and each stream's number."""
+    devices, device_values = pd.factorize(events["device"].to_numpy(), sort=True)
+    streams, stream_values = pd.factorize(events["stream"].to_numpy(), sort=True)
+    number, pairs = pd.factorize(devices * max(1, len(stream_values)) + streams, sort=True)
+    names: dict[tuple[int, int], int] = {}
+    for place, pair in enumerate(pairs.tolist()):
+        device, stream = divmod(pair, len(stream_values))
+        names[int(device_values[device]), int(stream_values[stream])] = place
+    return number.astype(np.int64), names
+
+
+@computed
+def launch_order(trace: Trace) -> LaunchOrder:
+    """Return the order in which each stream was given its work."""
+    number, names = stream_numbers(trace.device_events)
+    call = links(trace).call_of_device_event
+    rows = np.flatnonzero(call >= 0)
+    launch_ns = trace.runtime_calls["start_ns"].to_numpy()[call[rows]]
+    order = np.argsort(launch_ns, kind="stable")
+    order = order[np.argsort(number[rows][order], kind="stable")]
+    rows = rows[order]
+    return LaunchOrder(numbers=names, stream=number[rows], launch_ns=launch_ns[order], rows=rows)
