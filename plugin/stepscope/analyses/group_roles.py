@@ -1,0 +1,120 @@
+"""What a process group is for: data, tensor, pipeline, expert or context parallelism.
+
+Nothing in a trace says so outright. In order of trust: words in the group's description (torch's
+`mesh_tp`, Megatron's `TENSOR_MODEL_PARALLEL_GROUP`), what it sends, and how its ranks lie: by
+default Megatron and torch's device meshes number ranks with tensor parallelism fastest and pipeline
+stages slowest (Narayanan et al. 2021, "Efficient large-scale language model training", §3).
+"""
+
+import re
+from collections.abc import Set
+from dataclasses import dataclass
+from itertools import pairwise
+
+WORDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(rf"(?:^|_)(?:{pattern})(?:_|$)"), role)
+    for pattern, role in (
+        ("fsdp|dp_shard|hsdp_shard|shard", "FSDP"),
+        ("ddp|dp|edp|data_parallel|dp_replicate|replicate|data", "DP"),
+        ("tp|etp|tensor", "TP"),
+        ("pp|pipeline|pipe", "PP"),
+        ("ep|expert|moe", "EP"),
+        ("cp|context|sp|sequence|ulysses|ring", "CP"),
+    )
+)
+NODE = 8
+"""Devices of a usual machine: tensor parallelism seldom goes beyond one."""
+PEER_TO_PEER = frozenset({"send", "recv", "send_recv"})
+SHARDING = frozenset({"all_gather", "reduce_scatter"})
+EXCHANGE = frozenset({"all_to_all", "all_to_allv"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Role:
+    """What a group is for, how sure that is, and why. `name` is None where nothing tells."""
+
+    name: str | None
+    confidence: str | None
+    """`high`, `medium` or `low`."""
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signs:
+    """What is known of a group."""
+
+    description: str
+    ranks: tuple[int, ...]
+    size: int
+    """0: unknown."""
+    kinds: Set[str]
+    """Kinds of collectives seen in it."""
+    world_size: int
+    """Ranks of the whole job; 0: unknown."""
+    has_data_parallel: bool
+    """Whether the trace holds `DistributedDataParallel.forward`."""
+
+
+def role(signs: Signs) -> Role:
+    """Return what a group is for."""
+    if signs.size == 1:
+        return Role(name="single", confidence="high", reason="It has one rank: nothing is sent.")
+    for judge in (_by_words, _by_wrapper, _by_kinds, _by_ranks):
+        if (found := judge(signs)) is not None:
+            return found
+    return Role(name=None, confidence=None, reason="Neither words, kinds nor ranks tell.")
+
+
+def _by_words(signs: Signs) -> Role | None:
+    text = re.sub(r"[^a-z0-9]+", "_", signs.description.lower())
+    names = [name for pattern, name in WORDS if pattern.search(text)]
+    if "FSDP" in names and "DP" in names:
+        names.remove("DP")  # `dp_shard` is one thing
+    if not names:
+        return None
+    reason = f"Its description is {signs.description!r}."
+    return Role(name="+".join(names), confidence="high", reason=reason)
+
+
+def _by_wrapper(signs: Signs) -> Role | None:
+    if not signs.has_data_parallel or not _is_world(signs) or "all_reduce" not in signs.kinds:
+        return None
+    reason = "DistributedDataParallel runs, and all ranks reduce in it."
+    return Role(name="DP", confidence="high", reason=reason)
+
+
+def _by_kinds(signs: Signs) -> Role | None:
+    kinds = signs.kinds - {"barrier", "broadcast", "coalesced", "other"}
+    if kinds and kinds <= PEER_TO_PEER:
+        return Role(name="PP", confidence="medium", reason="Ranks only send to each other in it.")
+    if kinds & EXCHANGE:
+        return Role(name="EP", confidence="medium", reason="All exchange with all in it.")
+    return _by_shards(signs) if kinds >= SHARDING else None
+
+
+def _by_shards(signs: Signs) -> Role:
+    reason = "Ranks gather shards and scatter what they reduced in it."
+    if _stride(signs.ranks) == 1 and signs.size <= NODE and not _is_world(signs):
+        return Role(name="TP", confidence="low", reason=f"{reason} Its ranks are neighbours.")
+    return Role(name="FSDP", confidence="medium", reason=reason)
+
+
+def _by_ranks(signs: Signs) -> Role | None:
+    if _is_world(signs):
+        return Role(name="DP", confidence="low", reason="It holds all ranks.")
+    stride = _stride(signs.ranks)
+    if stride == 1 and 1 < signs.size <= NODE:
+        return Role(name="TP", confidence="low", reason="Its ranks are neighbours.")
+    if stride > 1:
+        return Role(name="DP", confidence="low", reason=f"Its ranks are {stride} apart.")
+    return None
+
+
+def _is_world(signs: Signs) -> bool:
+    return signs.world_size > 1 and signs.size == signs.world_size
+
+
+def _stride(ranks: tuple[int, ...]) -> int:
+    """Return how far the ranks lie apart, 0 where that differs or is unknown."""
+    steps = {after - before for before, after in pairwise(ranks)}
+    return steps.pop() if len(steps) == 1 else 0

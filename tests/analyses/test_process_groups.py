@@ -1,0 +1,123 @@
+"""Process groups: of header and events, and what each is for."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
+from stepscope.analyses.group_roles import Signs, role
+from stepscope.analyses.process_groups import SCHEMA, process_groups
+from stepscope.errors import MissingDataError
+
+US = 1000
+
+
+def _signs(**more: Any) -> Signs:
+    known: dict[str, Any] = {
+        "description": "undefined",
+        "ranks": (),
+        "size": 0,
+        "kinds": frozenset(),
+        "world_size": 64,
+        "has_data_parallel": False,
+    }
+    known |= {"size": len(more.get("ranks", ()))} | more
+    return Signs(**known)
+
+
+@pytest.mark.parametrize(
+    ("description", "name"),
+    [
+        ("mesh_tp", "TP"),
+        ("mesh_dp_shard", "FSDP"),
+        ("mesh_dp_replicate", "DP"),
+        ("TENSOR_MODEL_PARALLEL_GROUP", "TP"),
+        ("DATA_PARALLEL_GROUP_WITH_CP", "DP+CP"),
+        ("PIPELINE_MODEL_PARALLEL_GROUP", "PP"),
+        ("EXPERT_MODEL_PARALLEL_GROUP", "EP"),
+        ("CONTEXT_PARALLEL_GROUP", "CP"),
+    ],
+)
+def test_words_of_a_description_tell_the_role(description: str, name: str) -> None:
+    found = role(_signs(description=description, ranks=(0, 1)))
+    assert (found.name, found.confidence) == (name, "high")
+
+
+@pytest.mark.parametrize(
+    ("signs", "name", "confidence"),
+    [
+        (_signs(ranks=(3,)), "single", "high"),
+        (
+            _signs(
+                size=64,
+                kinds=frozenset({"all_reduce"}),
+                has_data_parallel=True,
+                description="default_pg",
+            ),
+            "DP",
+            "high",
+        ),
+        (_signs(ranks=(0, 32), kinds=frozenset({"send", "recv"})), "PP", "medium"),
+        (_signs(ranks=(0, 1, 2, 3), kinds=frozenset({"all_to_all", "barrier"})), "EP", "medium"),
+        (_signs(size=64, kinds=frozenset({"all_gather", "reduce_scatter"})), "FSDP", "medium"),
+        (
+            _signs(ranks=(0, 1, 2, 3), kinds=frozenset({"all_gather", "reduce_scatter"})),
+            "TP",
+            "low",
+        ),
+        (_signs(ranks=tuple(range(8)), kinds=frozenset({"all_reduce"})), "TP", "low"),
+        (_signs(ranks=tuple(range(0, 64, 8)), kinds=frozenset({"all_reduce"})), "DP", "low"),
+        (_signs(size=64), "DP", "low"),
+        (_signs(ranks=(0, 3, 5)), None, None),
+        (_signs(), None, None),
+    ],
+)
+def test_without_words_what_it_does_and_how_its_ranks_lie_tell(
+    signs: Signs, name: str | None, confidence: str | None
+) -> None:
+    found = role(signs)
+    assert (found.name, found.confidence) == (name, confidence)
+    assert found.reason.endswith(".")
+
+
+def test_groups_of_header_and_events_are_rows() -> None:
+    header = {
+        "rank": 0,
+        "world_size": 4,
+        "pg_config": [
+            {"pg_name": "0", "pg_desc": "default_pg", "ranks": [0, 1, 2, 3], "pg_size": 4}
+        ],
+    }
+    told = {"Process Group Name": "5", "Process Group Ranks": "[0, 2]", "Group size": 2,
+            "Collective name": "allreduce", "dtype": "Float", "In msg nelems": 10,
+            "Process Group Description": "mesh_dp"}  # fmt: skip
+    rows = [
+        ["kernel", "ncclDevKernel_AllReduce", 0, 10, told],
+        ["kernel", "ncclDevKernel_AllReduce", 20, 30, told],
+    ]
+    used, listed = process_groups(trace_of(rows, distributedInfo=header)).to_dict("records")
+    assert (used["group"], used["ranks"], used["role"]) == ("5", "[0,2]", "DP")
+    assert (used["source"], listed["source"]) == ("events", "header")
+    assert (used["call_count"], used["total_ns"], used["total_bytes"]) == (2, 40 * US, 80)
+    assert (listed["group"], listed["group_size"], listed["call_count"]) == ("0", 4, 0)
+    assert np.isnan(listed["total_bytes"])
+
+
+def test_a_recording_without_groups_says_what_to_record() -> None:
+    with pytest.raises(MissingDataError, match="No process group") as missing:
+        process_groups(trace_of([["cpu_op", "aten::mm", 0, 5]]))
+    assert "init_process_group" in missing.value.remedy
+
+
+@pytest.mark.parametrize("name", shared_trace_names())
+def test_every_real_header_is_read(name: str) -> None:
+    trace = trace_at(SHARED_TRACES / name)
+    try:
+        table = process_groups(trace)
+    except MissingDataError:
+        assert "pg_config" not in (trace.metadata.get("distributedInfo") or {})
+        return
+    assert {c: str(t) for c, t in table.dtypes.items()} == {c.name: c.dtype for c in SCHEMA}
+    listed = trace.metadata["distributedInfo"]["pg_config"]
+    assert set(table["group"]) >= {str(group["pg_name"]) for group in listed}
