@@ -60,6 +60,18 @@ def test_means_are_numpys(rows: Rows) -> None:
 
 
 @given(ROWS)
+def test_deviations_and_extremes_are_numpys(rows: Rows) -> None:
+    values, group, _ = _columns(rows)
+    deviations = group_statistics.standard_deviation(values, group, COUNT)
+    expected = _each(rows, lambda mine, _: np.std(mine, ddof=1) if len(mine) > 1 else np.nan)
+    assert deviations == pytest.approx(expected, nan_ok=True, abs=1)
+    least, most = group_statistics.extremes(values, group, COUNT)
+    of_each = [values[group == which].tolist() or [0] for which in range(COUNT)]
+    assert least.tolist() == list(map(min, of_each))
+    assert most.tolist() == list(map(max, of_each))
+
+
+@given(ROWS)
 def test_sums_are_exact_and_numbers_are_listed_once(rows: Rows) -> None:
     values, group, weight = _columns(rows)
     expected = [int(values[group == which].sum()) for which in range(COUNT)]

@@ -1,6 +1,7 @@
 """When each device worked, and at what."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +15,11 @@ from stepscope.trace import Trace, computed
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DeviceActivity:
-    """One device's work within the window (`Window.start_ns` to `device_end_ns`), as time sets."""
+    """One device's work within some time, as time sets."""
 
     device: int
     rows: NDArray[np.int64]
-    """Its rows of `device_events`, within the window or not, in the order they began."""
+    """Its rows of `device_events`, within that time or not, in the order they began."""
     busy: Intervals
     """Anything at all: kernels, copies, memory sets."""
     kernels: Intervals
@@ -31,12 +32,29 @@ class DeviceActivity:
     kernel_sum_ns: int
     """Sum of kernel durations, concurrent ones counted each."""
 
+    def within(self, start_ns: int, end_ns: int) -> "DeviceActivity":
+        """Return the part of it in `[start_ns, end_ns)`."""
+        times: dict[str, Any] = {
+            name: intervals.clip(getattr(self, name), start_ns, end_ns) for name in TIME_SETS
+        }
+        return replace(self, **times)
+
+
+TIME_SETS = ("busy", "kernels", "computation", "communication", "copies", "memory_sets")
+
 
 @computed
 def device_activity(trace: Trace) -> tuple[DeviceActivity, ...]:
-    """Return every device that did anything, by number."""
-    events = trace.device_events
-    device = events["device"].to_numpy()
+    """Return every device's work within the window (`Window.start_ns` to `device_end_ns`)."""
+    span = window(trace)
+    activities = whole_activity(trace)
+    return tuple(activity.within(span.start_ns, span.device_end_ns) for activity in activities)
+
+
+@computed
+def whole_activity(trace: Trace) -> tuple[DeviceActivity, ...]:
+    """Return every device's work in the whole recording, by the device's number."""
+    device = trace.device_events["device"].to_numpy()
     return tuple(_activity(trace, int(number)) for number in np.unique(device))
 
 
@@ -46,11 +64,9 @@ def _activity(trace: Trace, device: int) -> DeviceActivity:
     start, end = events["start_ns"].to_numpy()[rows], events["end_ns"].to_numpy()[rows]
     kind = events["kind"].to_numpy()[rows]
     collective = events["is_collective"].to_numpy()[rows]
-    within = window(trace)
 
     def times(chosen: NDArray[np.bool_]) -> Intervals:
-        together = intervals.union(start[chosen], end[chosen])
-        return intervals.clip(together, within.start_ns, within.device_end_ns)
+        return intervals.union(start[chosen], end[chosen])
 
     is_kernel = kind == int(Kind.KERNEL)
     return DeviceActivity(

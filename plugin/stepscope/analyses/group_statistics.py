@@ -4,6 +4,8 @@ Each row has a number and the number of its group, 0 to `count - 1`; answers are
 NaN for a group that has no rows.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -12,6 +14,17 @@ Group = NDArray[np.integer]
 Numbers = NDArray[np.int64] | NDArray[np.float64]
 MOST = 2**63
 """One more than what int64 holds."""
+
+
+def numbered(frame: pd.DataFrame, by: Iterable[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return each row's group, and a row of each group; missing values are a value too."""
+    group = np.zeros(len(frame), dtype=np.int64)
+    for column in by:
+        codes, values = pd.factorize(frame[column])
+        group, _ = pd.factorize(group * (len(values) + 1) + codes + 1, sort=True)
+    first = np.empty(int(group.max()) + 1 if len(group) else 0, dtype=np.int64)
+    first[group[::-1]] = np.arange(len(group))[::-1]  # what is set last stays
+    return group, first
 
 
 def sums(values: Numbers, group: Group, count: int) -> NDArray[np.int64]:
@@ -35,6 +48,28 @@ def weighted_mean(
     means = np.full(count, np.nan)
     np.divide(products, weights, out=means, where=weights > 0)
     return means
+
+
+def standard_deviation(values: Numbers, group: Group, count: int) -> NDArray[np.float64]:
+    """Return each group's standard deviation as that of a sample; NaN for fewer than two rows."""
+    from_mean = values - mean(values, group, count)[group]
+    squares = np.bincount(group, weights=from_mean**2, minlength=count)
+    others = np.bincount(group, minlength=count) - 1
+    variance = np.full(count, np.nan)
+    np.divide(squares, others, out=variance, where=others > 0)
+    return np.asarray(np.sqrt(variance))
+
+
+def extremes(
+    values: NDArray[np.int64], group: Group, count: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return each group's least and greatest value, exactly; 0 where there are no rows."""
+    limits = np.iinfo(np.int64)
+    least, most = np.full(count, limits.max), np.full(count, limits.min)
+    np.minimum.at(least, group, values)
+    np.maximum.at(most, group, values)
+    is_empty = np.bincount(group, minlength=count) == 0
+    return np.where(is_empty, 0, least), np.where(is_empty, 0, most)
 
 
 def quantile(
