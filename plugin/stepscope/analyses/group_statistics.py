@@ -45,7 +45,7 @@ def weighted_mean(
     """Return each group's mean by weight; NaN too where all weights are 0."""
     products = np.bincount(group, weights=values * weight.astype(np.float64), minlength=count)
     weights = np.bincount(group, weights=weight, minlength=count)
-    means = np.full(count, np.nan)
+    means: NDArray[np.float64] = np.full(count, np.nan)
     np.divide(products, weights, out=means, where=weights > 0)
     return means
 
@@ -77,7 +77,7 @@ def quantile(
 ) -> NDArray[np.float64]:
     """Return what this share of each group's values is not above, with numpy's `linear` method."""
     size = np.bincount(group, minlength=count)
-    found = np.full(count, np.nan)
+    found: NDArray[np.float64] = np.full(count, np.nan)
     ordered = _ordered(values, group, count)
     has = size > 0
     place = (size[has] - 1) * share

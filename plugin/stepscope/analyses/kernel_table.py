@@ -21,6 +21,7 @@ from stepscope.analyses.group_statistics import listed, weighted_mean
 from stepscope.analyses.kernel_names import short
 from stepscope.analyses.kernel_types import operand_type
 from stepscope.analyses.links import links
+from stepscope.analyses.table_columns import framed, plain
 from stepscope.dialects import GRAPH_LAUNCH_NAME, TRITON_BACKEND, TRITON_NAME, Kind
 from stepscope.frames import Column, Schema
 from stepscope.frames.naming import named
@@ -95,43 +96,20 @@ def _places(trace: Trace) -> NDArray[np.int64]:
 
 def _table(trace: Trace, launch: tuple[str, ...]) -> pd.DataFrame:
     kernels = trace.kernels.assign(operator=launching_operator(trace))
-    group, first = _groups(kernels, ("name", *launch))
+    group, first = group_statistics.numbered(kernels, ("name", *launch))
     full = kernels["name"].astype(object).to_numpy()[first]
     identity: dict[str, Any] = {
         "name": np.array([short(str(name)) for name in full], dtype=object),
         "full_name": full,
     }
     for column in launch:
-        identity[column] = _plain(kernels[column].iloc[first])
+        identity[column] = plain(kernels[column].iloc[first])
     durations = _durations(kernels, group, len(first))
     columns = identity | durations | _fill(kernels, group, len(first))
     columns |= _delays(trace, group, len(first)) | _traits(trace, kernels, group, first)
-    # pandas 3 would make its own text type of these, in which None becomes NaN
-    table = pd.DataFrame({key: pd.Series(of, dtype=of.dtype) for key, of in columns.items()})
     by = ["total_ns", "full_name"]
-    ordered = table.sort_values(by, ascending=[False, True], kind="stable")
+    ordered = framed(SCHEMA, columns).sort_values(by, ascending=[False, True], kind="stable")
     return ordered.reset_index(drop=True)
-
-
-def _plain(values: pd.Series) -> NDArray[Any]:
-    """Return text as objects with None where it is missing; numbers as they are."""
-    if not isinstance(values.dtype, pd.CategoricalDtype):
-        return np.asarray(values.to_numpy())
-    texts = np.array([*values.cat.categories, None], dtype=object)
-    return np.asarray(texts[values.cat.codes.to_numpy()])
-
-
-def _groups(
-    frame: pd.DataFrame, by: tuple[str, ...]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return each row's group, and a row of each group; missing values are a value too."""
-    key = np.zeros(len(frame), dtype=np.int64)
-    for column in by:
-        codes, values = pd.factorize(frame[column])
-        key, _ = pd.factorize(key * (len(values) + 1) + codes + 1, sort=True)
-    first = np.empty(int(key.max()) + 1 if len(key) else 0, dtype=np.int64)
-    first[key[::-1]] = np.arange(len(key))[::-1]  # what is set last stays
-    return key, first
 
 
 def _durations(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from stepscope.dialects import Kind
 from stepscope.frames import Column, Schema, device_events
 from stepscope.frames.naming import named
-from stepscope.frames.source import Source
+from stepscope.frames.source import Rows, Source
 
 SCHEMA: Schema = (
     *device_events.SCHEMA,
@@ -47,16 +47,21 @@ def build(source: Source, events: pd.DataFrame) -> pd.DataFrame:
     rows = copies["event"].to_numpy()
     told = [copies["name"].array, *(source.label(key, rows) for key in TOLD_BY)]
     which = _directions(told[0])
-    size = np.full(len(rows), np.nan)
     for column in told[1:]:
         which = np.where(which == UNTOLD, _directions(column), which)
-    for key in SIZES:
-        size = np.where(np.isnan(size), source.number(key, rows), size)
     return copies.assign(
         direction=pd.Categorical.from_codes(which, categories=pd.Index(DIRECTIONS, dtype=object)),
         is_pageable=named(copies["name"], lambda name: "Pageable" in name),
-        bytes=size,
+        bytes=moved_bytes(source, rows),
     )
+
+
+def moved_bytes(source: Source, rows: Rows) -> NDArray[np.float64]:
+    """Return how many bytes each of these events says that it moved; NaN where it does not."""
+    size = np.full(len(rows), np.nan)
+    for key in SIZES:
+        size = np.where(np.isnan(size), source.number(key, rows), size)
+    return np.where(size >= 0, size, np.nan)
 
 
 def _directions(texts: pd.Categorical) -> NDArray[np.int64]:
