@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from loading import rows_of, trace_of
-from stepscope.analyses.operator_table import SCHEMA, operator_table
+from stepscope.analyses.operator_table import SCHEMAS, Grouping, operator_table
 from stepscope.trace import Trace
 
 US = 1000
@@ -159,13 +159,15 @@ def test_an_annotation_and_an_operator_of_one_name_are_two_rows() -> None:
     assert sorted(table["kind"]) == ["annotation", "operator"]
 
 
-@pytest.mark.parametrize("by", ["name", "shape"])
-def test_every_column_is_as_its_schema_says(by: Any) -> None:
-    for trace in (_launching(), trace_of([["kernel", "alone", 0, 5]])):
+@pytest.mark.parametrize("by", SCHEMAS)
+def test_every_column_is_as_its_schema_says(by: Grouping) -> None:
+    stack = ["python_function", "nn.Module: Linear_0", 0, 5]
+    for trace in (_launching(stack), trace_of([stack, ["kernel", "alone", 0, 5]])):
         table = operator_table(trace, by=by)
-        assert list(table.columns) == [column.name for column in SCHEMA]
-        assert {c: str(t) for c, t in table.dtypes.items()} == {c.name: c.dtype for c in SCHEMA}
-        assert all(column.meaning.endswith(".") for column in SCHEMA)
+        schema = SCHEMAS[by]
+        assert list(table.columns) == [column.name for column in schema]
+        assert {c: str(t) for c, t in table.dtypes.items()} == {c.name: c.dtype for c in schema}
+        assert all(column.meaning.endswith(".") for column in schema)
 
 
 def test_shapes_that_were_not_recorded_are_their_own_row() -> None:

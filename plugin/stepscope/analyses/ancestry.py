@@ -3,11 +3,14 @@
 `parent` holds rows of the same table, -1 at the top, as `host_calls` and `call_tree.nest` have it.
 """
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 NONE = -1
 Rows = NDArray[np.int64]
+NumberT = TypeVar("NumberT", np.int64, np.float64)
 
 
 def nearest(parent: Rows, is_wanted: NDArray[np.bool_]) -> Rows:
@@ -22,7 +25,7 @@ def nearest(parent: Rows, is_wanted: NDArray[np.bool_]) -> Rows:
     return found
 
 
-def with_descendants(parent: Rows, *columns: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+def with_descendants(parent: Rows, *columns: NDArray[NumberT]) -> list[NDArray[NumberT]]:
     """Return columns in which each row holds the sum of its own value and of all below it."""
     sums = [column.copy() for column in columns]
     above = parent

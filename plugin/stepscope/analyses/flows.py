@@ -24,25 +24,26 @@ def owner_by_flow(trace: Trace) -> NDArray[np.int64]:
     Operators are rows of `host_calls`. Only flows of the category that the dialect names count.
     """
     found = np.full(len(trace.device_events), NONE, dtype=np.int64)
-    starts, ends = _flows(trace, "s"), _flows(trace, "f")
+    category = trace.dialect.operator_flow
+    starts, ends = flow_events(trace, category, "s"), flow_events(trace, category, "f")
     if not len(starts) or not len(ends):
         return found
     identifier = trace.columns.identifier
     operators = np.flatnonzero(trace.host_calls["is_operator"].to_numpy())
     begun = trace.host_calls["event"].to_numpy()[operators]
-    origin = np.append(operators, NONE)[_beginning_at(trace, starts, begun)]
+    origin = np.append(operators, NONE)[beginning_at(trace, starts, begun)]
     of_flow = pd.Series(origin, index=identifier[starts])
     of_flow = of_flow[~of_flow.index.duplicated()]
-    event = _beginning_at(trace, ends, trace.device_events["event"].to_numpy())
+    event = beginning_at(trace, ends, trace.device_events["event"].to_numpy())
     owner = of_flow.reindex(identifier[ends], fill_value=NONE).to_numpy()
     reached = event >= 0
     found[event[reached]] = owner[reached]
     return found
 
 
-def _flows(trace: Trace, phase: str) -> Rows:
-    """Return the events that begin or end the flows from operators, in time's order."""
-    columns, category = trace.columns, trace.dialect.operator_flow
+def flow_events(trace: Trace, category: str, phase: str) -> Rows:
+    """Return the events that begin (`s`) or end (`f`) the flows of a category, in time's order."""
+    columns = trace.columns
     if not category:
         return np.zeros(0, dtype=np.int64)
     strings = columns.strings
@@ -55,7 +56,7 @@ def _flows(trace: Trace, phase: str) -> Rows:
     return rows[np.argsort(columns.start_ns[rows], kind="stable")]
 
 
-def _beginning_at(trace: Trace, flows: Rows, events: Rows) -> NDArray[np.int64]:
+def beginning_at(trace: Trace, flows: Rows, events: Rows) -> NDArray[np.int64]:
     """Return which of `events` (a place in it) begins where each flow begins or ends, or -1."""
     order = np.argsort(trace.columns.start_ns[events], kind="stable")
     nearest = pd.merge_asof(

@@ -55,19 +55,20 @@ def links(trace: Trace) -> Links:
 def enclosing_operator(trace: Trace, frame: pd.DataFrame) -> NDArray[np.int64]:
     """Return, for each row of a host frame, the innermost operator around it (`host_calls` row)."""
     operators = np.flatnonzero(trace.host_calls["is_operator"].to_numpy())
-    thread, start_ns, end_ns = _spans(trace.host_calls)
+    thread, start_ns, end_ns = spans(trace.host_calls)
     outer = thread[operators], start_ns[operators], end_ns[operators]
-    return np.append(operators, NONE)[call_tree.enclosing(outer, _spans(frame))]
+    return np.append(operators, NONE)[call_tree.enclosing(outer, spans(frame))]
 
 
 def enclosing_call(trace: Trace, frame: pd.DataFrame) -> NDArray[np.int64]:
     """Return, for each row of a host frame, the innermost operator or annotation around it."""
-    return call_tree.enclosing(_spans(trace.host_calls), _spans(frame))
+    return call_tree.enclosing(spans(trace.host_calls), spans(frame))
 
 
-def _spans(
+def spans(
     frame: pd.DataFrame,
 ) -> tuple[NDArray[np.integer], NDArray[np.int64], NDArray[np.int64]]:
+    """Return a host frame's threads, starts and ends, as `call_tree` takes them."""
     return (
         frame["thread"].cat.codes.to_numpy(),
         frame["start_ns"].to_numpy(),

@@ -41,6 +41,12 @@ SCHEMA: Schema = (
     Column("input_types", "category", "text", "Types of the inputs (JSON), with record_shapes."),
     Column("concrete_inputs", "category", "text", "Values of scalar inputs (JSON)."),
     Column("sequence_number", "int64", "id", "Links forward and backward; -1 where none."),
+    Column(
+        "forward_thread_id",
+        "int64",
+        "id",
+        "Of a backward call: torch's number of the forward call's thread; 0 or -1 of others.",
+    ),
     Column("call_stack", "category", "text", "Python frames, where the file holds them as text."),
 )
 
@@ -65,6 +71,7 @@ def build(source: Source) -> pd.DataFrame:
             "input_types": _as_lists(source.label("Input type", rows), str),
             "concrete_inputs": source.label("Concrete Inputs", rows),
             "sequence_number": source.whole("Sequence number", rows),
+            "forward_thread_id": source.whole("Fwd thread id", rows),
             "call_stack": source.label("Call stack", rows),
         },
         copy=False,

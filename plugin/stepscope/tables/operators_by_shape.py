@@ -2,12 +2,12 @@
 
 from functools import partial
 
-from stepscope.analyses.operator_table import SCHEMA, operator_table
+from stepscope.analyses.operator_table import SCHEMAS, operator_table
 from stepscope.tables import Table
 
 TABLE = Table(
     title="Operators by input shape",
     meaning="One row an operator and the shapes of its inputs, as `record_shapes=True` records.",
-    schema=SCHEMA,
+    schema=SCHEMAS["shape"],
     build=partial(operator_table, by="shape"),
 )
