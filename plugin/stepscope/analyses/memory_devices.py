@@ -13,7 +13,7 @@ CPU = 0
 MOST_BYTES = 2**44
 """One allocation of 16 TiB is damage, no memory; so many of less that their sum leaves 64 bits do
 not fit a file."""
-MOST_DEVICES = 1024
+MOST_DEVICES = 64
 """Devices beyond the busiest of these are damage."""
 REMEDY = "torch.profiler.profile(..., profile_memory=True)"
 

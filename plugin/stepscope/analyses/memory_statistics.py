@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.memory_devices import MemoryDevice, device_columns, memory_devices
 from stepscope.analyses.memory_owners import calls_around
-from stepscope.analyses.operator_table import operator_calls
+from stepscope.analyses.operator_costs import operator_calls
 from stepscope.frames import Column, Schema
 from stepscope.trace import Trace, computed
 
 NONE = -1
+NEVER = np.iinfo(np.int64).max
 SCHEMA: Schema = (
     Column("device_type", "category", "text", "`CPU`, `CUDA`, `HIP`, … (c10::DeviceType)."),
     Column("device", "int64", "id", "The allocator's number of the device; -1 on the CPU."),
@@ -126,8 +127,9 @@ def _within(trace: Trace, device: MemoryDevice) -> _Within:
         rows = by_thread[border[place] : border[place + len(codes)]]
         own = time_ns[bounds[place] : bounds[place + 1]]
         low = np.searchsorted(own, start_ns[rows], side="left")
+        some = np.append(own, NEVER)[low] < end_ns[rows]
+        rows, low = rows[some], low[some]
         high = np.searchsorted(own, end_ns[rows], side="left")
-        some = high > low
-        found.append(np.stack((rows, bounds[place] + low, bounds[place] + high))[:, some])
+        found.append(np.stack((rows, bounds[place] + low, bounds[place] + high)))
     chosen, low, high = np.concatenate(found, axis=1)
     return _Within(order=order, calls=chosen, low=low, high=high)
