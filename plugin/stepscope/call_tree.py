@@ -35,7 +35,7 @@ def nest(
     found = _last_reaching(thread[order], end_ns[order], needed_ns[order])
     parent, depth = np.empty_like(order), np.empty_like(order)
     parent[order] = np.append(order, NONE)[found]
-    depth[order] = _depth(found)
+    depth[order] = depth_of(found)
     return Nesting(parent=parent, depth=depth, self_ns=self_ns(parent, duration_ns))
 
 
@@ -84,7 +84,7 @@ def _last_reaching(
     return found
 
 
-def _depth(parent: NDArray[np.int32]) -> NDArray[np.int32]:
+def depth_of(parent: NDArray[np.integer]) -> NDArray[np.int32]:
     """Return how many rows are above each; rows are ordered so that parents come first.
 
     Rows of which each is the next one's parent are a run: one climbs for all of it, and twice as

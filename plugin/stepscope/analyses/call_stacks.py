@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope import call_tree
 from stepscope.analyses.flame import Paths, merged
+from stepscope.analyses.forward_operators import forward_operators
 from stepscope.analyses.host_tree import HostTree, host_tree
-from stepscope.analyses.links import links, matched
+from stepscope.analyses.links import links
 from stepscope.errors import MissingDataError
 from stepscope.trace import Trace, computed
 
@@ -192,9 +192,7 @@ def _with_forward_stacks(
     within = around != NONE
     own = slice(tree.host_offset, tree.runtime_offset)
     forward = np.flatnonzero(kept[own] & ~within[own])
-    sequence = calls["sequence_number"].to_numpy()
-    forward = forward[sequence[forward] >= 0]
-    found = _forward_of(trace, rows, forward)
+    found = forward_operators(trace, rows, forward)
     of_call = np.full(len(calls) + 1, NONE, dtype=np.int64)
     of_call[rows] = np.append(stack[own], NONE)[found]
     return np.where(within, of_call[around], stack)
@@ -213,32 +211,3 @@ def _are_backward(trace: Trace) -> NDArray[np.bool_]:
     codes = name.codes.to_numpy()
     expected = np.append(of_engine[codes], -2)[parent]
     return np.asarray((codes >= 0) & (codes == expected))
-
-
-def _forward_of(
-    trace: Trace, backward: NDArray[np.int64], forward: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return, for each backward call, the first forward one of its sequence number and thread."""
-    calls = trace.host_calls
-    sequence = calls["sequence_number"].to_numpy()
-    thread = calls["thread"].cat.codes.to_numpy().astype(np.int64)
-    number = trace.source.whole("Fwd thread id", calls["event"].to_numpy())[backward]
-    wanted = sequence[backward]
-    asked = (wanted >= 0) & (number > 0)
-    of_number = _threads(number[asked], matched(wanted[asked], sequence[forward]), thread[forward])
-    width = int(thread.max(initial=0)) + 1
-    known = np.full(len(backward), NONE, dtype=np.int64)
-    known[asked] = of_number
-    keys = np.where(asked & (known >= 0), wanted * width + known, NONE)
-    place = matched(keys, sequence[forward] * width + thread[forward])
-    return np.append(forward, NONE)[place]
-
-
-def _threads(
-    number: NDArray[np.int64], place: NDArray[np.int64], thread: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return the thread that each number means: where most of its calls find their sequence."""
-    votes = pd.DataFrame({"number": number, "thread": np.append(thread, NONE)[place]})
-    counted = votes[votes["thread"] >= 0].value_counts().reset_index()
-    most = counted.drop_duplicates("number").set_index("number")["thread"]
-    return most.reindex(number, fill_value=NONE).to_numpy().astype(np.int64)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.analyses.ancestry import with_descendants
 from stepscope.analyses.host_tree import host_tree
 from stepscope.trace import Trace, computed
 
@@ -66,19 +67,20 @@ def host_flame(trace: Trace) -> Flame:
     paths = merged(tree.nesting.parent, tree.nesting.depth, tree.name, len(tree.names))
     host_self_ns = paths.sums(tree.nesting.self_ns)
     device_self_ns = paths.sums(tree.device_ns)
+    host_total_ns, device_total_ns = with_descendants(paths.parent, host_self_ns, device_self_ns)
     return Flame(
         paths=paths,
         names=tree.names,
         call_count=np.bincount(paths.node, minlength=len(paths)),
         host_self_ns=host_self_ns,
-        host_total_ns=with_descendants(host_self_ns, paths.parent, paths.depth),
+        host_total_ns=host_total_ns,
         device_self_ns=device_self_ns,
-        device_total_ns=with_descendants(device_self_ns, paths.parent, paths.depth),
+        device_total_ns=device_total_ns,
     )
 
 
 def merged(
-    parent: NDArray[np.int64], depth: NDArray[np.int64], name: NDArray[np.int64], name_count: int
+    parent: NDArray[np.int64], depth: NDArray[np.integer], name: NDArray[np.int64], name_count: int
 ) -> Paths:
     """Merge calls whose names, and whose callers' names, are the same: level by level.
 
@@ -112,7 +114,7 @@ def _joined(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
-def _cut(parent: NDArray[np.int64], depth: NDArray[np.int64]) -> NDArray[np.int64]:
+def _cut(parent: NDArray[np.int64], depth: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return the parents; those of calls nested too deep are ancestors at the deepest level."""
     if not len(depth) or depth.max() < MOST_LEVELS:
         return parent
@@ -125,7 +127,7 @@ def _cut(parent: NDArray[np.int64], depth: NDArray[np.int64]) -> NDArray[np.int6
     return above
 
 
-def by_level(depth: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+def by_level(depth: NDArray[np.integer]) -> list[NDArray[np.int64]]:
     """Return the rows of each depth that occurs, the top first; rows keep their order."""
     if not len(depth):
         return []
@@ -134,23 +136,32 @@ def by_level(depth: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     return np.split(order, np.flatnonzero(np.diff(narrow[order])) + 1)
 
 
-def with_descendants(
-    own: NDArray[np.int64], parent: NDArray[np.int64], depth: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return the sum of each node's value and of all below it."""
-    total = own.copy()
-    for rows in reversed(by_level(depth)):
-        inner = rows[parent[rows] >= 0]
-        np.add.at(total, parent[inner], total[inner])
-    return total
-
-
-def inherited(
-    own: NDArray[np.int64], parent: NDArray[np.int64], depth: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return each node's own value where it is not -1, else that of the nearest node above."""
-    found = own.copy()
+def preorder(parent: NDArray[np.int64], depth: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return each node's place when every node is followed by all below it, siblings in order."""
+    (size,) = with_descendants(parent, np.ones(len(parent), dtype=np.int64))
+    place = np.zeros(len(parent), dtype=np.int64)
     for rows in by_level(depth):
-        wanting = rows[(found[rows] == NONE) & (parent[rows] >= 0)]
-        found[wanting] = found[parent[wanting]]
-    return found
+        siblings = rows[np.argsort(parent[rows], kind="stable")]
+        before = np.cumsum(size[siblings]) - size[siblings]
+        above = parent[siblings]
+        first = np.flatnonzero(np.append(True, above[1:] != above[:-1]))
+        offset = np.repeat(before[first], np.diff(np.append(first, len(siblings))))
+        place[siblings] = before - offset + np.append(place, NONE)[above] + 1
+    return place
+
+
+def is_outermost(
+    kind: NDArray[np.int64], parent: NDArray[np.int64], depth: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Tell which nodes have no node of their kind above them, so that totals count time once."""
+    place = preorder(parent, depth)
+    (size,) = with_descendants(parent, np.ones(len(parent), dtype=np.int64))
+    end = place + size
+    order = np.lexsort((place, kind))
+    _, group = np.unique(kind[order], return_inverse=True)
+    # Ends of kinds before are below this kind's places, so one running maximum serves all.
+    base = group * (len(parent) + 1)
+    reached = np.maximum.accumulate(np.append(0, (base + end[order])[:-1])) if len(order) else base
+    outermost = np.zeros(len(parent), dtype=bool)
+    outermost[order] = reached <= base + place[order]
+    return outermost

@@ -43,6 +43,8 @@ class HostTree:
     nesting: call_tree.Nesting
     device_ns: NDArray[np.int64]
     """Of kernels, copies and memory sets that the call launched itself."""
+    is_operator: NDArray[np.bool_]
+    """Operators, and runtime calls; not Python functions and annotations."""
 
     def __len__(self) -> int:
         """Return how many calls there are."""
@@ -71,6 +73,13 @@ def host_tree(trace: Trace) -> HostTree:
         duration_ns=duration_ns,
         nesting=call_tree.nest(thread, start_ns, duration_ns),
         device_ns=_device_ns(trace, host_offset, runtime_offset, len(name)),
+        is_operator=np.concatenate(
+            [
+                np.zeros(host_offset, dtype=bool),
+                trace.host_calls["is_operator"].to_numpy(),
+                np.ones(len(name) - runtime_offset, dtype=bool),
+            ]
+        ),
     )
 
 
