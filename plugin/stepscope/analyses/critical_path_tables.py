@@ -19,6 +19,7 @@ from stepscope.analyses.host_waits import host_waits
 from stepscope.analyses.links import links
 from stepscope.analyses.operator_parents import operator_tree, self_covered_ns
 from stepscope.analyses.step_breakdown import step_breakdown
+from stepscope.analyses.table_columns import framed, plain
 from stepscope.errors import MissingDataError
 from stepscope.frames import Column, Schema
 from stepscope.trace import Trace, computed
@@ -95,7 +96,7 @@ def critical_path_segments(trace: Trace) -> pd.DataFrame:
         "stream": np.append(device["stream"].to_numpy(), NONE)[path.device_event],
         "is_inferred": path.is_inferred,
     }
-    return _frame(columns)
+    return framed(SEGMENT_SCHEMA, columns)
 
 
 @computed
@@ -116,14 +117,15 @@ def critical_path_summary(trace: Trace) -> pd.DataFrame:
     segments = np.concatenate((counted, counted.sum(axis=0)[None]))
     duration = np.maximum(total.sum(axis=1), 1)
     names = np.array([*steps.names, None], dtype=object)
-    return _frame(
+    return framed(
+        SUMMARY_SCHEMA,
         {
             "step": np.repeat(names, kinds),
             "bound_by": np.tile(np.array(NAMES, dtype=object), count + 1),
             "segment_count": segments.ravel(),
             "total_ns": total.ravel(),
             "step_share": (total / duration[:, None]).ravel(),
-        }
+        },
     )
 
 
@@ -145,14 +147,15 @@ def critical_path_hotspots(trace: Trace) -> pd.DataFrame:
     codes, kinds = np.divmod(distinct, len(NAMES))
     strings = np.array([None, *trace.source.text(codes[codes > 0] - 1)], dtype=object)
     place = np.where(codes > 0, np.cumsum(codes > 0), 0)
-    table = _frame(
+    table = framed(
+        HOTSPOT_SCHEMA,
         {
             "name": strings[place],
             "bound_by": np.array(NAMES, dtype=object)[kinds],
             "count": np.bincount(group, minlength=len(distinct)),
             "path_ns": total,
             "path_share": total / max(1, int(path.duration_ns.sum())),
-        }
+        },
     )
     order = np.argsort(-total, kind="stable")
     return table.iloc[order].reset_index(drop=True)
@@ -216,20 +219,11 @@ def _texts(trace: Trace, events: NDArray[np.int64]) -> NDArray[Any]:
     """Return the events' names, None for -1."""
     codes = np.where(events >= 0, trace.columns.name[events], NONE)
     found = trace.source.text(codes.astype(np.int32))
-    return _plain(found)
+    return plain(found)
 
 
 def _operators(trace: Trace, rows: NDArray[np.int64]) -> NDArray[Any]:
     owner = np.append(links(trace).owner_of_device_event, NONE)[rows]
     names = trace.host_calls["name"].cat
     codes = np.append(names.codes.to_numpy(), NONE)[owner]
-    return _plain(pd.Categorical.from_codes(codes, categories=names.categories))
-
-
-def _plain(texts: pd.Categorical) -> NDArray[Any]:
-    return np.asarray(np.array([*texts.categories, None], dtype=object)[texts.codes])
-
-
-def _frame(columns: dict[str, NDArray[Any]]) -> pd.DataFrame:
-    # pandas 3 would make its own text type of these, in which None becomes NaN
-    return pd.DataFrame({key: pd.Series(of, dtype=of.dtype) for key, of in columns.items()})
+    return plain(pd.Categorical.from_codes(codes, categories=names.categories))

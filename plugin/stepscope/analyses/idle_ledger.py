@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from stepscope import intervals
 from stepscope.analyses.data_loading import data_loading
-from stepscope.analyses.device_activity import DeviceActivity, device_activity
+from stepscope.analyses.device_activity import device_activity
 from stepscope.analyses.links import links
 from stepscope.analyses.synchronizations import synchronizations
 from stepscope.analyses.window import window
@@ -61,13 +61,20 @@ class Ledger:
 @computed
 def idle_ledger(trace: Trace) -> dict[int, Ledger]:
     """Return every device's ledger by its number."""
-    return {activity.device: _ledger(trace, activity) for activity in device_activity(trace)}
+    return {
+        activity.device: ledger_of(trace, activity.device, activity.rows, activity.busy)
+        for activity in device_activity(trace)
+    }
 
 
-def _ledger(trace: Trace, activity: DeviceActivity) -> Ledger:
+def ledger_of(trace: Trace, device: int, rows: NDArray[np.int64], busy: Intervals) -> Ledger:
+    """Return the ledger of some events of a device: of all, or of a stream's.
+
+    `rows` are of `device_events`, in the order they began; `busy` is when any of them ran.
+    """
     within = window(trace)
-    gaps = intervals.complement(activity.busy, within.start_ns, within.device_end_ns)
-    next_event = _next_events(trace, activity, gaps)
+    gaps = intervals.complement(busy, within.start_ns, within.device_end_ns)
+    next_event = _next_events(trace, rows, gaps)
     sync = np.where(next_event >= 0, _emptying_syncs(trace, gaps), -1)  # a tail has no successor
     waiting = intervals.intersection(gaps, data_loading(trace).times)
     rest = intervals.difference(gaps, waiting)
@@ -89,16 +96,17 @@ def _ledger(trace: Trace, activity: DeviceActivity) -> Ledger:
         "no-record": rest[of_gap == _MISSING],
         "tail": rest[of_gap == _TAIL],
     }
-    return Ledger(device=activity.device, gaps=gaps, next_event=next_event, sync=sync, times=times)
+    return Ledger(device=device, gaps=gaps, next_event=next_event, sync=sync, times=times)
 
 
-def _next_events(trace: Trace, activity: DeviceActivity, gaps: Intervals) -> NDArray[np.int64]:
+def _next_events(trace: Trace, rows: NDArray[np.int64], gaps: Intervals) -> NDArray[np.int64]:
     """Return the event that begins where each gap ends, or -1."""
-    start = trace.device_events["start_ns"].to_numpy()[activity.rows]
+    start = trace.device_events["start_ns"].to_numpy()[rows]
     place = np.searchsorted(start, gaps[:, 1], side="left")
-    return np.append(activity.rows, -1)[np.minimum(place, len(activity.rows))]
+    return np.append(rows, -1)[np.minimum(place, len(rows))]
 
 
+@computed
 def allocator_times(trace: Trace) -> Intervals:
     """Return when the host was in a device allocation or release."""
     calls = trace.runtime_calls
