@@ -12,6 +12,8 @@ from stepscope.dialects import Dialect
 from stepscope.frames import (
     collectives,
     copies,
+    counters,
+    device_annotations,
     device_events,
     host_calls,
     kernels,
@@ -97,6 +99,11 @@ class Trace:
         return _device_events(self)
 
     @property
+    def device_annotations(self) -> pd.DataFrame:
+        """Annotations as they lie on the devices: see `frames.device_annotations`."""
+        return _device_annotations(self)
+
+    @property
     def kernels(self) -> pd.DataFrame:
         """Kernels: see `frames.kernels`."""
         return _kernels(self)
@@ -110,6 +117,11 @@ class Trace:
     def copies(self) -> pd.DataFrame:
         """Copies: see `frames.copies`."""
         return _copies(self)
+
+    @property
+    def counters(self) -> pd.DataFrame:
+        """Samples of counters: see `frames.counters`."""
+        return _counters(self)
 
     @property
     def memory(self) -> pd.DataFrame:
@@ -193,6 +205,11 @@ def _device_events(trace: Trace) -> pd.DataFrame:
 
 
 @computed
+def _device_annotations(trace: Trace) -> pd.DataFrame:
+    return device_annotations.build(trace.source)
+
+
+@computed
 def _kernels(trace: Trace) -> pd.DataFrame:
     return kernels.build(trace.source, trace.device_events)
 
@@ -207,6 +224,11 @@ def _collectives(trace: Trace) -> pd.DataFrame:
 @computed
 def _copies(trace: Trace) -> pd.DataFrame:
     return copies.build(trace.source, trace.device_events)
+
+
+@computed
+def _counters(trace: Trace) -> pd.DataFrame:
+    return counters.build(trace.source)
 
 
 @computed

@@ -120,6 +120,8 @@ ORDINARY_KERNEL = (
     r"|linearize_index)"
 )
 """Kernels that run on no vendor's matrix units."""
+DEVICE_COUNTERS = re.compile(r"^(?:hardware|mtia|xpu|cuda|gpu|privateuse1)_\w*counters?$")
+"""Categories of counters whose process is the device's number, as kineto writes them."""
 SYNCHRONIZE_NAME = r"(?:Stream|Device|Event|Ctx)Synchronize$"
 MEMORY_DEVICES: Mapping[int, str] = MappingProxyType(
     # c10::DeviceType (c10/core/DeviceType.h); 2021 traces use 0 and 1 alike

@@ -35,8 +35,8 @@ def build(source: Source) -> pd.DataFrame:
         {
             **timing,
             "kind": kind,
-            "device": _device(source, rows),
-            "stream": _stream(source, rows),
+            "device": device_of(source, rows),
+            "stream": stream_of(source, rows),
             "correlation": source.correlation(rows),
             "is_collective": is_collective & is_kernel,
         },
@@ -44,20 +44,20 @@ def build(source: Source) -> pd.DataFrame:
     )
 
 
-def _device(source: Source, rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def device_of(source: Source, rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Return the `device` argument, else what the process is labelled, else the process id."""
     processes = source.columns.pid[rows]
-    number = _digits(source, processes)
+    number = digits(source, processes)
     if bits := source.dialect.device_bits:
         is_layer = number >> source.dialect.layer_bits > 0
         number = np.where(is_layer, number & (1 << bits) - 1, number)
-    for process, labelled in _labelled_processes(source).items():
+    for process, labelled in labelled_processes(source).items():
         number[processes == process] = labelled
     device = source.whole("device", rows)
     return np.where(device >= 0, device, number)
 
 
-def _labelled_processes(source: Source) -> dict[int, int]:
+def labelled_processes(source: Source) -> dict[int, int]:
     """Return the device's number of each process (as a code) whose label says it."""
     columns = source.columns
     labels = columns.arguments.get("labels")
@@ -68,17 +68,18 @@ def _labelled_processes(source: Source) -> dict[int, int]:
     return {process: int(m[1]) for process, label in pairs if (m := matches[label])}
 
 
-def _stream(source: Source, rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def stream_of(source: Source, rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Return the stream, else the queue, else the row's number in the trace, else a handle."""
     found = source.whole("stream", rows)
     found = np.where(found >= 0, found, source.whole("sycl queue", rows))
-    found = np.where(found >= 0, found, _digits(source, source.columns.tid[rows]))
+    found = np.where(found >= 0, found, digits(source, source.columns.tid[rows]))
     return np.where(found >= 0, found, source.whole("l0 queue", rows))
 
 
-def _digits(
+def digits(
     source: Source, codes: np.ndarray[tuple[int], np.dtype[np.int32]]
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return the first number in each of these texts, -1 where there is none that fits."""
     texts = source.text(codes)
     found = [re.search(r"\d+", str(text)) for text in texts.categories]
     numbers = np.array(

@@ -126,7 +126,7 @@ class Source:
         at, has = self._places(column, rows)
         values = column.values
         if column.texts is not None:
-            parsed = np.array([_as_number(text) for text in column.texts])
+            parsed = np.array([as_number(text) for text in column.texts])
             values = parsed[column.values]
         found[has] = values[at[has]]
         return found
@@ -287,10 +287,11 @@ def _as_whole(text: str) -> int:
     if _WHOLE_NUMBER.match(text) or _HEXADECIMAL.match(text):
         number = int(text, 0 if "x" in text.lower() else 10)
         return number if -(2**63) <= number < 2**63 else MISSING
-    value = _as_number(text)
+    value = as_number(text)
     return int(value) if abs(value) < 2**63 else MISSING
 
 
-def _as_number(text: str) -> float:
+def as_number(text: str) -> float:
+    """Return a finite number that is written as text, NaN where it is none."""
     number = float(text) if _NUMBER.match(text) else float("nan")
     return number if np.isfinite(number) else float("nan")  # "1e400" is beyond what a float holds
