@@ -13,6 +13,7 @@ from stepscope.dialects import Kind
 from stepscope.frames import (
     Schema,
     copies,
+    device_annotations,
     device_events,
     host_calls,
     kernels,
@@ -29,6 +30,7 @@ FRAMES: dict[str, Schema] = {
     "host_calls": host_calls.SCHEMA,
     "runtime_calls": runtime_calls.SCHEMA,
     "device_events": device_events.SCHEMA,
+    "device_annotations": device_annotations.SCHEMA,
     "kernels": kernels.SCHEMA,
     "copies": copies.SCHEMA,
     "memory": memory_events.SCHEMA,

@@ -1,0 +1,119 @@
+"""What the user's annotations (`record_function`) cost on the device.
+
+As HTA has it (`get_gpu_user_annotation_breakdown`, `get_gpu_kernels_with_user_annotations`): kineto
+draws each annotation on every stream that its work ran on, from the first to the last; a piece of
+work belongs to the innermost annotation around it on its own stream.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope import call_tree
+from stepscope.analyses import group_statistics
+from stepscope.analyses.kernel_names import short
+from stepscope.frames import Column, Schema
+from stepscope.trace import Trace, computed
+
+SCHEMA: Schema = (
+    Column("device", "int64", "id", "The device's number."),
+    Column("name", "object", "text", "The annotation's name."),
+    Column("call_count", "int64", "count", "How often it lies on a stream of the device."),
+    Column("total_ns", "int64", "ns", "Sum of its durations, from first work to last (HTA)."),
+    Column("mean_ns", "float64", "ns", "Mean duration."),
+    Column("min_ns", "int64", "ns", "Shortest duration."),
+    Column("max_ns", "int64", "ns", "Longest duration."),
+    Column("standard_deviation_ns", "float64", "ns", "Of a sample (HTA); NaN for a single one."),
+    Column("own_work_count", "int64", "count", "Device work with this innermost annotation."),
+    Column("own_work_ns", "int64", "ns", "Sum of the durations of that work."),
+)
+KERNELS: Schema = (
+    Column("device", "int64", "id", "The device's number."),
+    Column("annotation", "object", "text", "The innermost annotation; None where none is around."),
+    Column("name", "object", "text", "The work's name in short."),
+    Column("full_name", "object", "text", "The work's name as the profiler wrote it."),
+    Column("call_count", "int64", "count", "How often it ran there."),
+    Column("total_ns", "int64", "ns", "Sum of its durations there."),
+)
+
+
+@computed
+def leaf_annotation(trace: Trace) -> NDArray[np.int64]:
+    """Return each device event's innermost annotation, as a `device_annotations` row, or -1."""
+    annotations, events = trace.device_annotations, trace.device_events
+    lanes = pd.concat([frame[["device", "stream"]] for frame in (annotations, events)])
+    lane = lanes.groupby(["device", "stream"], sort=False).ngroup().to_numpy()
+    count = len(annotations)
+    return call_tree.enclosing(
+        (lane[:count], *_borders(annotations)), (lane[count:], *_borders(events))
+    )
+
+
+def _borders(frame: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return frame["start_ns"].to_numpy(), frame["end_ns"].to_numpy()
+
+
+@computed
+def annotation_table(trace: Trace) -> pd.DataFrame:
+    """Return one row a device and name of an annotation, longest total first."""
+    frame = trace.device_annotations
+    group, first = _groups(frame["device"].to_numpy(), frame["name"].cat.codes.to_numpy())
+    duration, count = frame["duration_ns"].to_numpy(), len(first)
+    least, most = group_statistics.extremes(duration, group, count)
+    leaf = leaf_annotation(trace)
+    inside = np.flatnonzero(leaf >= 0)
+    own, work = group[leaf[inside]], trace.device_events["duration_ns"].to_numpy()[inside]
+    return _sorted(
+        {
+            "device": frame["device"].to_numpy()[first],
+            "name": frame["name"].astype(object).to_numpy()[first],
+            "call_count": np.bincount(group, minlength=count),
+            "total_ns": group_statistics.sums(duration, group, count),
+            "mean_ns": group_statistics.mean(duration, group, count),
+            "min_ns": least,
+            "max_ns": most,
+            "standard_deviation_ns": group_statistics.standard_deviation(duration, group, count),
+            "own_work_count": np.bincount(own, minlength=count),
+            "own_work_ns": group_statistics.sums(work, own, count),
+        }
+    )
+
+
+@computed
+def annotated_kernels(trace: Trace) -> pd.DataFrame:
+    """Return one row a device, innermost annotation and name of work, longest total first."""
+    events, annotations = trace.device_events, trace.device_annotations["name"].cat
+    around = np.append(annotations.codes.to_numpy(), -1)[leaf_annotation(trace)]
+    device, name = events["device"].to_numpy(), events["name"].cat
+    group, first = _groups(device, around, name.codes.to_numpy())
+    annotation = np.array([*annotations.categories, None], dtype=object)
+    full = np.array([*name.categories, None], dtype=object)[name.codes.to_numpy()[first]]
+    return _sorted(
+        {
+            "device": device[first],
+            "annotation": annotation[around[first]],
+            "name": np.array([short(str(text)) for text in full], dtype=object),
+            "full_name": full,
+            "call_count": np.bincount(group, minlength=len(first)),
+            "total_ns": group_statistics.sums(events["duration_ns"].to_numpy(), group, len(first)),
+        }
+    )
+
+
+def _groups(*keys: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return each row's group by all keys, and a row of each group."""
+    group = np.zeros(len(keys[0]), dtype=np.int64)
+    for key in keys:
+        codes, values = pd.factorize(key)
+        group, _ = pd.factorize(group * max(1, len(values)) + codes)
+    _, first = np.unique(group, return_index=True)
+    return group.astype(np.int64), first
+
+
+def _sorted(columns: dict[str, Any]) -> pd.DataFrame:
+    table = pd.DataFrame({key: pd.Series(of, dtype=of.dtype) for key, of in columns.items()})
+    by = ["total_ns", "name"]
+    ordered = table.sort_values(by, ascending=[False, True], kind="stable")
+    return ordered.reset_index(drop=True)
