@@ -13,6 +13,7 @@ from stepscope.dialects import Kind
 from stepscope.frames import (
     Schema,
     copies,
+    counters,
     device_annotations,
     device_events,
     host_calls,
@@ -33,6 +34,7 @@ FRAMES: dict[str, Schema] = {
     "device_annotations": device_annotations.SCHEMA,
     "kernels": kernels.SCHEMA,
     "copies": copies.SCHEMA,
+    "counters": counters.SCHEMA,
     "memory": memory_events.SCHEMA,
     "python_calls": python_calls.SCHEMA,
     "steps": steps.SCHEMA,
@@ -57,6 +59,7 @@ MODERN: list[list[Any]] = [
     ["cpu_op", "aten::copy_", 10, 20],
     ["cuda_runtime", "cudaLaunchKernel", 12, 3, {"correlation": 9}],
     ["cuda_driver", "cuLaunchKernelEx", 13, 1, {"correlation": 10}],
+    ["", "Power (W)", 14, None, {"ph": "C", "GPU 0": 250.5}],
     ["gpu_user_annotation", "ProfilerStep#3", 20, 70],
     [
         "kernel",

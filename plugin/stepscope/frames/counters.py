@@ -112,7 +112,8 @@ def _places(
         return np.flatnonzero(is_counter[column.rows])
     place: NDArray[np.int64] = np.searchsorted(column.rows, counters)
     is_there = np.append(column.rows, MISSING)[place] == counters
-    return place[is_there]
+    found: NDArray[np.int64] = place[is_there]
+    return found
 
 
 def _numbers(column: ArgumentColumn, at: NDArray[np.int64]) -> NDArray[np.float64]:
