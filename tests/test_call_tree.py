@@ -56,6 +56,26 @@ def test_nest_is_the_slow_version(calls: Calls) -> None:
 
 
 @given(CALLS)
+def test_every_moment_is_of_the_call_begun_last(calls: Calls) -> None:
+    columns = _columns(calls)
+    nesting = call_tree.nest(*columns)
+    exclusive = call_tree.exclusive_ns(nesting, *columns)
+    order = _order(calls)
+    assert nesting.order.tolist() == order
+    expected = [0] * len(calls)
+    for thread in (0, 1):
+        for moment in range(26):
+            running = [
+                row
+                for row in order
+                if calls[row][0] == thread and calls[row][1] <= moment < sum(calls[row][1:])
+            ]
+            if running:
+                expected[running[-1]] += 1
+    assert exclusive.tolist() == expected
+
+
+@given(CALLS)
 def test_a_parent_contains_its_children_wholly(calls: Calls) -> None:
     for row, parent in enumerate(call_tree.nest(*_columns(calls)).parent):
         assert parent < 0 or _contains(calls[parent], calls[row])

@@ -18,6 +18,8 @@ class Nesting:
     parent: NDArray[np.int64]
     depth: NDArray[np.int64]
     self_ns: NDArray[np.int64]
+    order: NDArray[np.int64]
+    """The rows by thread, then start; where calls begin at once, the outer first."""
 
 
 def nest(
@@ -36,7 +38,7 @@ def nest(
     parent, depth = np.empty_like(order), np.empty_like(order)
     parent[order] = np.append(order, NONE)[found]
     depth[order] = depth_of(found)
-    return Nesting(parent=parent, depth=depth, self_ns=self_ns(parent, duration_ns))
+    return Nesting(parent=parent, depth=depth, self_ns=self_ns(parent, duration_ns), order=order)
 
 
 def _order(
@@ -114,6 +116,41 @@ def self_ns(parent: NDArray[np.int64], duration_ns: NDArray[np.int64]) -> NDArra
     child = np.flatnonzero(parent != NONE)
     np.subtract.at(left, parent[child], duration_ns[child])
     return np.maximum(left, 0)
+
+
+def exclusive_ns(
+    nesting: Nesting,
+    thread: NDArray[np.integer],
+    start_ns: NDArray[np.int64],
+    duration_ns: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Return for how long each call was the one begun last, of those that were running.
+
+    It is `self_ns` where calls nest. Where one crosses the end of another, that ends here when the
+    later one begins, with all that is in it: every moment counts for one call of a thread.
+    """
+    end_ns = start_ns + duration_ns
+    levels = by_level(nesting.depth, nesting.order)
+    for rows in levels:
+        following = np.append(start_ns[rows[1:]], np.iinfo(np.int64).max)
+        following[:-1][thread[rows[1:]] != thread[rows[:-1]]] = np.iinfo(np.int64).max
+        around = nesting.parent[rows]
+        limit = np.where(around != NONE, end_ns[around], following)
+        end_ns[rows] = np.minimum(end_ns[rows], np.minimum(following, limit))
+    return self_ns(nesting.parent, np.maximum(end_ns - start_ns, 0))
+
+
+def by_level(
+    depth: NDArray[np.integer], order: NDArray[np.int64] | None = None
+) -> list[NDArray[np.int64]]:
+    """Return the rows of each depth that occurs, the top first; rows keep their order."""
+    if not len(depth):
+        return []
+    narrow = depth.astype(np.int16) if depth.max() <= np.iinfo(np.int16).max else depth
+    of_row = narrow if order is None else narrow[order]
+    place = np.argsort(of_row, kind="stable")
+    rows = place if order is None else order[place]
+    return np.split(rows, np.flatnonzero(np.diff(of_row[place])) + 1)
 
 
 def enclosing(

@@ -63,10 +63,10 @@ def _training() -> Trace:
             *_launch(340, 5, 3, 70),
             *_backward("torch::autograd::AccumulateGrad", 400, 40, None),
             *_backward("AddmmBackward1", 450, 200, 0),
-            _module("Linear_0", 470, 60),  # activations are computed again
-            _forward("aten::linear", 480, 40, 2),
-            *_launch(490, 5, 4, 80),
-            *_launch(550, 5, 5, 90),
+            _module("Linear_0", 505, 60),  # activations are computed again
+            _forward("aten::linear", 510, 40, 2),
+            *_launch(515, 5, 4, 80),
+            *_launch(570, 5, 5, 90),
         ]
     )
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.ancestry import with_descendants
 from stepscope.analyses.host_tree import host_tree
+from stepscope.call_tree import by_level
 from stepscope.trace import Trace, computed
 
 NONE = -1
@@ -65,7 +66,7 @@ def host_flame(trace: Trace) -> Flame:
     """Return the flame graph of the host's time, and of the device's by what launched it."""
     tree = host_tree(trace)
     paths = merged(tree.nesting.parent, tree.nesting.depth, tree.name, len(tree.names))
-    host_self_ns = paths.sums(tree.nesting.self_ns)
+    host_self_ns = paths.sums(tree.self_ns)
     device_self_ns = paths.sums(tree.device_ns)
     host_total_ns, device_total_ns = with_descendants(paths.parent, host_self_ns, device_self_ns)
     return Flame(
@@ -125,15 +126,6 @@ def _cut(parent: NDArray[np.int64], depth: NDArray[np.integer]) -> NDArray[np.in
         above[going] = above[above[going]]
         going = going[depth[above[going]] >= MOST_LEVELS]
     return above
-
-
-def by_level(depth: NDArray[np.integer]) -> list[NDArray[np.int64]]:
-    """Return the rows of each depth that occurs, the top first; rows keep their order."""
-    if not len(depth):
-        return []
-    narrow = depth.astype(np.int16) if depth.max() <= np.iinfo(np.int16).max else depth
-    order = np.argsort(narrow, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(narrow[order])) + 1)
 
 
 def preorder(parent: NDArray[np.int64], depth: NDArray[np.integer]) -> NDArray[np.int64]:

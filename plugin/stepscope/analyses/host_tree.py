@@ -41,6 +41,9 @@ class HostTree:
     start_ns: NDArray[np.int64]
     duration_ns: NDArray[np.int64]
     nesting: call_tree.Nesting
+    self_ns: NDArray[np.int64]
+    """For how long the call was the one begun last, of those running: they sum to a thread's time,
+    though annotations cross the functions that open and close them."""
     device_ns: NDArray[np.int64]
     """Of kernels, copies and memory sets that the call launched itself."""
     is_operator: NDArray[np.bool_]
@@ -61,6 +64,7 @@ def host_tree(trace: Trace) -> HostTree:
         for column in ("start_ns", "duration_ns")
     )
     name, names = _names([frame["name"] for frame in frames])
+    nesting = call_tree.nest(thread, start_ns, duration_ns)
     host_offset = len(frames[0])
     runtime_offset = host_offset + len(frames[1])
     return HostTree(
@@ -71,7 +75,8 @@ def host_tree(trace: Trace) -> HostTree:
         thread=thread,
         start_ns=start_ns,
         duration_ns=duration_ns,
-        nesting=call_tree.nest(thread, start_ns, duration_ns),
+        nesting=nesting,
+        self_ns=call_tree.exclusive_ns(nesting, thread, start_ns, duration_ns),
         device_ns=_device_ns(trace, host_offset, runtime_offset, len(name)),
         is_operator=np.concatenate(
             [

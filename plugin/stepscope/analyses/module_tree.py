@@ -204,7 +204,7 @@ def _backward(trace: Trace, modules: _Modules, engine: _Engine) -> tuple[Cost, t
     of_row = np.append(module, NONE)[call_tree.enclosing(outer, inner)]
     known = of_row != NONE
     count = len(modules.paths)
-    own_ns, device_ns = tree.nesting.self_ns[rows], tree.device_ns[rows]
+    own_ns, device_ns = tree.self_ns[rows], tree.device_ns[rows]
     cost = Cost(
         host_ns=_summed(own_ns, of_row, known, count),
         device_ns=_summed(device_ns, of_row, known, count),
