@@ -1,0 +1,258 @@
+"""Launches of recorded graphs (CUDA graphs, HIP graphs) and what each replay did on the device.
+
+A replay's device events share the correlation of the call that launched it. Graphs are told apart
+by `graph id` where the profiler writes one (CUPTI), else by which events followed each other in the
+replay: replays of one graph do the same each time.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.group_statistics import extremes, numbered, sums
+from stepscope.analyses.links import links
+from stepscope.analyses.table_columns import framed, plain
+from stepscope.dialects import GRAPH_LAUNCH_NAME, Kind
+from stepscope.frames import Column, Schema
+from stepscope.frames.naming import named
+from stepscope.trace import Trace, computed
+
+NONE = -1
+GRAPH = Column("graph", "int64", "id", "Number of the graph, from 0 in order of first launch.")
+GRAPH_ID = Column("graph_id", "int64", "id", "CUPTI's `graph id`; -1: not told.")
+HOST = Column("host_ns", "int64", "ns", "Time of the host in launch calls.")
+SPAN = Column("device_span_ns", "int64", "ns", "First event's start to last event's end.")
+BUSY = Column("device_busy_ns", "int64", "ns", "Time in which any of a replay's events ran.")
+GAP = Column("gap_ns", "int64", "ns", "Time within the span in which none of them ran.")
+SCHEMA: Schema = (
+    Column("event", "int64", "id", "The launch call's place in the file."),
+    Column("name", "object", "text", "The launch call's name."),
+    Column("thread", "object", "text", "The host thread, as `pid/tid`."),
+    Column("start_ns", "int64", "ns", "When the call began, from the trace's first event."),
+    Column("host_ns", "int64", "ns", "How long the host was in the call."),
+    GRAPH,
+    GRAPH_ID,
+    Column("device", "int64", "id", "The device that replayed it; -1: no event was recorded."),
+    Column("kernel_count", "int64", "count", "Kernels of the replay."),
+    Column("event_count", "int64", "count", "Kernels, copies and memory sets of the replay."),
+    Column("missing_count", "int64", "count", "Events fewer than the graph's fullest replay has."),
+    Column("launch_delay_ns", "float64", "ns", "From the call's beginning to the first event."),
+    SPAN,
+    BUSY,
+    GAP,
+)
+GRAPH_SCHEMA: Schema = (
+    GRAPH,
+    GRAPH_ID,
+    Column("replay_count", "int64", "count", "Launches of it."),
+    Column("kernel_count", "int64", "count", "Kernels of its fullest replay."),
+    Column("event_count", "int64", "count", "Device events of its fullest replay."),
+    Column("under_recorded_count", "int64", "count", "Replays with fewer events than that."),
+    HOST,
+    SPAN,
+    BUSY,
+    GAP,
+    Column("busy_share", "float64", "share", "Busy time of the spans; NaN: no events."),
+    Column("kernels_per_second", "float64", "per second", "Kernels over the spans; NaN: none."),
+)
+NODE_SCHEMA: Schema = (
+    GRAPH,
+    GRAPH_ID,
+    Column("position", "int64", "count", "Place in the replay, from 0, by when it began."),
+    Column("node_id", "int64", "id", "CUPTI's `graph node id`; -1: not told."),
+    Column("name", "object", "text", "The device event's name."),
+    Column("replay_count", "int64", "count", "Replays that recorded it at this place."),
+    Column("total_ns", "int64", "ns", "Sum of its durations."),
+    Column("mean_ns", "float64", "ns", "Mean duration."),
+    Column("min_ns", "int64", "ns", "Shortest duration."),
+    Column("max_ns", "int64", "ns", "Longest duration."),
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GraphLaunches:
+    """Launches of graphs in the order they began, and the device events that they brought."""
+
+    calls: NDArray[np.int64]
+    """Rows of `runtime_calls`."""
+    graph: NDArray[np.int64]
+    """Each launch's graph."""
+    graph_id: NDArray[np.int64]
+    """Each launch's `graph id`, or -1."""
+    launch: NDArray[np.int64]
+    """For each device event, a place in `calls`; ascending."""
+    rows: NDArray[np.int64]
+    """The device events (`device_events` rows), in the order they began in each launch."""
+    position: NDArray[np.int64]
+    """Each event's place in its launch, from 0."""
+
+
+@computed
+def graph_launches(trace: Trace) -> GraphLaunches:
+    """Return every launch of a graph, with its device events."""
+    runtime = trace.runtime_calls
+    calls = np.flatnonzero(named(runtime["name"], GRAPH_LAUNCH_NAME.search))
+    place = np.full(len(runtime) + 1, NONE, dtype=np.int64)  # the last is for "no call"
+    place[calls] = np.arange(len(calls))
+    of_event = place[links(trace).call_of_device_event]
+    rows = np.flatnonzero(of_event >= 0)
+    rows = rows[np.argsort(of_event[rows], kind="stable")]
+    launch = of_event[rows]
+    first = np.searchsorted(launch, np.arange(len(calls)))
+    graph_id = np.full(len(calls), NONE, dtype=np.int64)
+    written = trace.source.whole("graph id", trace.device_events["event"].to_numpy()[rows])
+    np.maximum.at(graph_id, launch, np.where(written > 0, written, NONE))
+    position = np.arange(len(rows)) - first[launch]
+    told = graph_id >= 0
+    contents = _contents(trace, rows, launch, position, len(calls))
+    key = np.where(told, graph_id.astype(np.uint64), contents)
+    codes, _ = pd.factorize(key)
+    graph, _ = pd.factorize(2 * codes + told)
+    return GraphLaunches(
+        calls=calls,
+        graph=graph.astype(np.int64),
+        graph_id=graph_id,
+        launch=launch,
+        rows=rows,
+        position=position,
+    )
+
+
+def _contents(
+    trace: Trace,
+    rows: NDArray[np.int64],
+    launch: NDArray[np.int64],
+    position: NDArray[np.int64],
+    count: int,
+) -> NDArray[np.uint64]:
+    """Return a number for each launch that is equal where the same events follow each other."""
+    code = trace.device_events["name"].cat.codes.to_numpy()[rows]
+    mixed = _scattered(_scattered(position.astype(np.uint64)) ^ code.astype(np.int64).view("u8"))
+    found = np.zeros(count, dtype=np.uint64)
+    np.add.at(found, launch, mixed)
+    return found
+
+
+def _scattered(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return 64 bits that look random for each number (the finaliser of splitmix64)."""
+    mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
+
+
+@computed
+def graph_launch_table(trace: Trace) -> pd.DataFrame:
+    """Return one row a launch, in the order they began."""
+    found = graph_launches(trace)
+    calls = trace.runtime_calls.iloc[found.calls]
+    events = trace.device_events.iloc[found.rows]
+    count = len(found.calls)
+    start, end = events["start_ns"].to_numpy(), events["end_ns"].to_numpy()
+    begin, _ = extremes(start, found.launch, count)
+    _, until = extremes(end, found.launch, count)
+    busy = _busy(start, end, found.launch, count)
+    event_count = np.bincount(found.launch, minlength=count)
+    _, fullest = extremes(event_count, found.graph, int(found.graph.max(initial=-1)) + 1)
+    _, device = extremes(events["device"].to_numpy(), found.launch, count)
+    is_kernel = (events["kind"] == int(Kind.KERNEL)).to_numpy()
+    has = event_count > 0
+    called = calls["start_ns"].to_numpy()
+    columns: dict[str, NDArray[Any]] = {
+        "event": calls["event"].to_numpy(),
+        "name": plain(calls["name"]),
+        "thread": plain(calls["thread"]),
+        "start_ns": called,
+        "host_ns": calls["duration_ns"].to_numpy(),
+        "graph": found.graph,
+        "graph_id": found.graph_id,
+        "device": np.where(has, device, NONE),
+        "kernel_count": np.bincount(found.launch[is_kernel], minlength=count),
+        "event_count": event_count,
+        "missing_count": fullest[found.graph] - event_count,
+        "launch_delay_ns": np.where(has, begin - called, np.nan),
+        "device_span_ns": until - begin,
+        "device_busy_ns": busy,
+        "gap_ns": until - begin - busy,
+    }
+    return framed(SCHEMA, columns)
+
+
+def _busy(
+    start: NDArray[np.int64], end: NDArray[np.int64], launch: NDArray[np.int64], count: int
+) -> NDArray[np.int64]:
+    """Return how long any event of each launch ran; events are by launch, then start."""
+    until = pd.Series(end).groupby(launch).cummax().to_numpy()
+    before = np.append(until[:1], until[:-1])
+    is_first = np.append(True, launch[1:] != launch[:-1])[: len(launch)]
+    begin = np.where(is_first, start, np.maximum(start, before))
+    return sums(np.maximum(end - begin, 0), launch, count)
+
+
+@computed
+def graph_table(trace: Trace) -> pd.DataFrame:
+    """Return one row a graph, in the order of their first launches."""
+    launches = graph_launch_table(trace)
+    graph = launches["graph"].to_numpy()
+    count = int(graph.max(initial=-1)) + 1
+    added = {
+        name: sums(launches[name].to_numpy(), graph, count)
+        for name in ("host_ns", "device_span_ns", "device_busy_ns", "gap_ns", "kernel_count")
+    }
+    span = added["device_span_ns"]
+    share, rate = np.full(count, np.nan), np.full(count, np.nan)
+    np.divide(added["device_busy_ns"], span, out=share, where=span > 0)
+    np.divide(added.pop("kernel_count") * 1e9, span, out=rate, where=span > 0)
+    _, graph_id = extremes(launches["graph_id"].to_numpy(), graph, count)
+    _, kernels = extremes(launches["kernel_count"].to_numpy(), graph, count)
+    _, events = extremes(launches["event_count"].to_numpy(), graph, count)
+    short = launches["missing_count"].to_numpy() > 0
+    columns: dict[str, NDArray[Any]] = {
+        "graph": np.arange(count),
+        "graph_id": graph_id,
+        "replay_count": np.bincount(graph, minlength=count),
+        "kernel_count": kernels,
+        "event_count": events,
+        "under_recorded_count": np.bincount(graph[short], minlength=count),
+        **added,
+        "busy_share": share,
+        "kernels_per_second": rate,
+    }
+    return framed(GRAPH_SCHEMA, columns)
+
+
+@computed
+def graph_node_table(trace: Trace) -> pd.DataFrame:
+    """Return one row a graph and node: by node id where told, else by place in the replay."""
+    found = graph_launches(trace)
+    events = trace.device_events.iloc[found.rows]
+    written = trace.source.whole("graph node id", events["event"].to_numpy())
+    node = np.where(written > 0, written, NONE)
+    name = events["name"].cat.codes.to_numpy()
+    graph = found.graph[found.launch]
+    place = np.where(node >= 0, NONE, found.position)
+    keys = pd.DataFrame({"graph": graph, "node": node, "place": place, "name": name})
+    group, first = numbered(keys, keys.columns)
+    count = len(first)
+    duration = events["duration_ns"].to_numpy()
+    total = sums(duration, group, count)
+    least, most = extremes(duration, group, count)
+    position, _ = extremes(found.position, group, count)
+    replays = np.bincount(group, minlength=count)
+    columns: dict[str, NDArray[Any]] = {
+        "graph": graph[first],
+        "graph_id": found.graph_id[found.launch][first],
+        "position": position,
+        "node_id": node[first],
+        "name": plain(events["name"])[first],
+        "replay_count": replays,
+        "total_ns": total,
+        "mean_ns": total / replays,
+        "min_ns": least,
+        "max_ns": most,
+    }
+    order = np.lexsort((columns["position"], columns["graph"]))
+    return framed(NODE_SCHEMA, {key: values[order] for key, values in columns.items()})
