@@ -8,6 +8,7 @@ import pytest
 
 from loading import rows_of, trace_of
 from stepscope.analyses.operator_table import SCHEMAS, Grouping, operator_table
+from stepscope.errors import MissingDataError
 from stepscope.trace import Trace
 
 US = 1000
@@ -181,3 +182,152 @@ def test_shapes_that_were_not_recorded_are_their_own_row() -> None:
         "[[2,2],[2,2]]": 2,
         None: 1,
     }
+
+
+def _allocated(at: int, size: int, device: int = 0, tid: int = 100) -> list[Any]:
+    told = {"Bytes": size, "Device Type": device, "Device Id": 0, "Addr": 1, "tid": tid}
+    return ["cpu_instant_event", "[memory]", at, None, told]
+
+
+MEMORY = ("host_self", "host_total", "device_self", "device_total")
+
+
+def test_memory_is_of_every_call_in_whose_time_it_falls_on_whatever_thread() -> None:
+    trace = trace_of(
+        [
+            ["user_annotation", "backward", 0, 100],
+            ["cpu_op", "aten::mm", 10, 50],
+            ["cpu_op", "aten::empty", 20, 10],
+            _allocated(25, 512),
+            _allocated(27, 2048, device=1),
+            _allocated(50, -100),
+            _allocated(80, 64, tid=7),  # while the main thread waited
+        ]
+    )
+    memory = {
+        row.name: [getattr(row, f"{column}_bytes") for column in MEMORY]
+        for row in rows_of(operator_table(trace))
+    }
+    assert memory == {
+        "aten::empty": [512, 512, 2048, 2048],
+        "aten::mm": [-100, 412, 0, 2048],
+        "backward": [64, 476, 0, 2048],
+    }
+
+
+def test_memory_that_was_not_recorded_is_unknown() -> None:
+    row = _row(operator_table(_launching()), "aten::addmm")
+    assert np.isnan([row.host_self_bytes, row.device_total_bytes]).all()
+
+
+NAMES = ("mm", "matmul", "relu")
+
+
+def test_operations_are_an_operators_own_and_with_what_it_calls() -> None:
+    shapes = {"Input Dims": [[2, 3], [3, 5]], "Input type": ["float", "c10::Half"]}
+    trace = _step(
+        ["cpu_op", "aten::matmul", 0, 100, shapes],
+        ["cpu_op", "aten::mm", 10, 50, shapes],
+        ["cpu_op", "aten::mm", 10, 50, shapes],  # an only child of its name
+        ["cpu_op", "aten::relu", 200, 5],
+    )
+    table = operator_table(trace).set_index("name")
+    product, composite, other = (_row(table.reset_index(), f"aten::{name}") for name in NAMES)
+    assert (product.flops, product.total_flops) == (60, 60)
+    assert np.isnan(composite.flops)
+    assert composite.total_flops == 60
+    assert np.isnan(other.total_flops)
+    assert table["data_types"].to_dict() == {
+        "aten::matmul": "float32",
+        "aten::mm": "float32",
+        "aten::relu": None,
+        "ProfilerStep*": None,
+    }
+
+
+def _product(at: int, kind: str, kernel: str) -> list[list[Any]]:
+    return [
+        ["cpu_op", "aten::mm", at, 10, {"Input type": [kind, kind]}],
+        ["cuda_runtime", "cudaLaunchKernel", at + 1, 2, {"correlation": at}],
+        ["kernel", kernel, at + 100, 5, {"correlation": at}],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "kernel", "fits"),
+    [
+        ("c10::BFloat16", "ampere_bf16_s16816gemm", 1),
+        ("c10::Half", "elementwise", 1),  # it could, whatever ran
+        ("float", "ampere_sgemm_32x32", 0),
+        ("float", "cutlass_80_tensorop_s1688gemm", 1),  # TF32
+        ("double", "ampere_dgemm", 0),
+    ],
+)
+def test_a_type_fits_matrix_units_if_they_take_it(kind: str, kernel: str, fits: int) -> None:
+    row = _row(operator_table(_step(*_product(10, kind, kernel))), "aten::mm")
+    assert row.is_matrix_unit_eligible
+    assert row.matrix_unit_type_share == fits
+
+
+def test_float32_that_ran_on_no_device_and_types_that_are_not_known_tell_nothing() -> None:
+    for told in ({}, {"Input type": ["float"]}, {"Input type": ["GenericList"]}):
+        row = _row(operator_table(_step(["cpu_op", "aten::mm", 0, 10, told])), "aten::mm")
+        assert np.isnan(row.matrix_unit_type_share)
+
+
+WRAPPER = "autograd::engine::evaluate_function: "
+
+
+def _with_backward() -> Trace:
+    node = {"Sequence number": 4, "Fwd thread id": 1}
+    return trace_of(
+        [
+            ["python_function", "train.py(7): step", 0, 100],
+            ["python_function", "nn.Module: Linear_0", 5, 50],
+            ["cpu_op", "aten::mm", 10, 40, {"Sequence number": 4, "Fwd thread id": 0}],
+            ["python_function", "autograd/__init__.py(1): backward", 60, 30],
+            ["cpu_op", f"{WRAPPER}MmBackward0", 62, 25, node],
+            ["cpu_op", "MmBackward0", 65, 15, node],
+            ["cpu_op", "aten::mm", 66, 10],
+        ]
+    )
+
+
+def test_a_node_and_the_engines_call_around_it_are_one_cost_when_folded() -> None:
+    folded = operator_table(_with_backward(), by="node")
+    row = _row(folded, "MmBackward0")
+    assert (row.call_count, row.host_total_ns, row.host_self_ns) == (1, 25 * US, 15 * US)
+    assert not folded["name"].str.startswith(WRAPPER).any()
+    plain = operator_table(_with_backward())
+    assert plain["host_self_ns"].sum() == folded["host_self_ns"].sum()
+    assert _row(plain, "MmBackward0").host_total_ns == 15 * US
+
+
+def test_a_backward_operator_is_of_the_module_and_the_stack_of_its_forward_one() -> None:
+    modules = operator_table(_with_backward(), by="module")
+    found = {f"{row.name} {row.module}": row.call_count for row in rows_of(modules)}
+    assert found == {
+        "aten::mm Linear_0": 2,
+        "MmBackward0 Linear_0": 1,
+        f"{WRAPPER}MmBackward0 Linear_0": 1,
+    }
+    stacks = operator_table(_with_backward(), by="stack").set_index("name")
+    assert stacks.loc["MmBackward0", "stack"] == "nn.Module: Linear_0;train.py(7): step"
+    # the engine's call is not of the pass; torch leaves `backward` itself out of stacks
+    assert stacks.loc[f"{WRAPPER}MmBackward0", "stack"] == "train.py(7): step"
+
+
+def test_the_full_stack_has_every_frame_and_the_short_one_five() -> None:
+    frames = [["python_function", f"f{n}", n, 100 - 2 * n] for n in range(8)]
+    trace = trace_of([*frames, ["cpu_op", "aten::mm", 20, 5]])
+    (full,) = operator_table(trace, by="full_stack")["stack"]
+    assert full == "f7;f6;f5;f4;f3;f2;f1;f0"
+    (short,) = operator_table(trace, by="stack")["stack"]
+    assert short == "f7;f6;f5;f4;f3"
+
+
+@pytest.mark.parametrize("by", ["stack", "full_stack", "module"])
+def test_what_was_not_recorded_is_withheld_with_the_line_that_records_it(by: Grouping) -> None:
+    with pytest.raises(MissingDataError) as withheld:
+        operator_table(_launching(), by=by)
+    assert "with_stack=True" in withheld.value.remedy

@@ -1,7 +1,8 @@
 """The module (`torch.nn.Module`) in whose call each operator ran.
 
-That is the innermost `nn.Module` call of Python around it. An operator of the backward pass
-belongs to the module of its forward operator: see `forward_backward`.
+That is the innermost `nn.Module` call of Python around it. An operator of the backward pass,
+and the engine's call around it, belongs to the module of its forward operator: see
+`forward_backward`.
 """
 
 import numpy as np
@@ -36,6 +37,9 @@ def modules(trace: Trace) -> Labels:
     found = np.append(code[rows], NONE)[around]
     links = forward_backward(trace)
     forward = np.append(links.forward, NONE)[links.node]
-    found = np.where(links.node != NONE, np.append(found, NONE)[forward], found)
+    wrapped = np.flatnonzero(links.wrapper != NONE)
+    forward[links.wrapper[wrapped]] = links.forward[wrapped]
+    of_forward = np.append(found, NONE)[forward]
+    found = np.where((links.node != NONE) | (forward != NONE), of_forward, found)
     names = (str(name) for name in python["name"].cat.categories)
     return Labels(codes=found, texts=tuple(name.removeprefix(PREFIX) for name in names))

@@ -69,13 +69,12 @@ def _shortened(trace: Trace, most: int) -> Labels:
 def _stacks(trace: Trace) -> tuple[Rows, list[list[str]]] | None:
     """Return which stack each call has (-1: none), and the stacks' frames, innermost first."""
     written = trace.host_calls["call_stack"].cat
-    if len(written.categories):
-        codes = written.codes.to_numpy().astype(np.int64)
-        frames = [_frames_of(str(text)) for text in written.categories]
-    elif len(trace.python_calls):
+    codes = written.codes.to_numpy().astype(np.int64)
+    frames = [_frames_of(str(text)) for text in written.categories]
+    if not any(frames):  # nothing is written, or empty text
+        if not len(trace.python_calls):
+            return None
         codes, frames = _stacks_around(trace)
-    else:
-        return None
     links = forward_backward(trace)
     forward = np.append(links.forward, NONE)[links.node]
     of_forward = np.append(codes, NONE)[forward]
