@@ -5,6 +5,7 @@ draws each annotation on every stream that its work ran on, from the first to th
 work belongs to the innermost annotation around it on its own stream.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from stepscope import call_tree
 from stepscope.analyses import group_statistics
 from stepscope.analyses.kernel_names import short
+from stepscope.analyses.table_columns import framed, plain
 from stepscope.frames import Column, Schema
 from stepscope.trace import Trace, computed
 
@@ -59,16 +61,17 @@ def _borders(frame: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]
 def annotation_table(trace: Trace) -> pd.DataFrame:
     """Return one row a device and name of an annotation, longest total first."""
     frame = trace.device_annotations
-    group, first = _groups(frame["device"].to_numpy(), frame["name"].cat.codes.to_numpy())
+    group, first = group_statistics.numbered(frame, ("device", "name"))
     duration, count = frame["duration_ns"].to_numpy(), len(first)
     least, most = group_statistics.extremes(duration, group, count)
     leaf = leaf_annotation(trace)
     inside = np.flatnonzero(leaf >= 0)
     own, work = group[leaf[inside]], trace.device_events["duration_ns"].to_numpy()[inside]
     return _sorted(
+        SCHEMA,
         {
             "device": frame["device"].to_numpy()[first],
-            "name": frame["name"].astype(object).to_numpy()[first],
+            "name": plain(frame["name"].iloc[first]),
             "call_count": np.bincount(group, minlength=count),
             "total_ns": group_statistics.sums(duration, group, count),
             "mean_ns": group_statistics.mean(duration, group, count),
@@ -77,7 +80,7 @@ def annotation_table(trace: Trace) -> pd.DataFrame:
             "standard_deviation_ns": group_statistics.standard_deviation(duration, group, count),
             "own_work_count": np.bincount(own, minlength=count),
             "own_work_ns": group_statistics.sums(work, own, count),
-        }
+        },
     )
 
 
@@ -86,34 +89,25 @@ def annotated_kernels(trace: Trace) -> pd.DataFrame:
     """Return one row a device, innermost annotation and name of work, longest total first."""
     events, annotations = trace.device_events, trace.device_annotations["name"].cat
     around = np.append(annotations.codes.to_numpy(), -1)[leaf_annotation(trace)]
-    device, name = events["device"].to_numpy(), events["name"].cat
-    group, first = _groups(device, around, name.codes.to_numpy())
-    annotation = np.array([*annotations.categories, None], dtype=object)
-    full = np.array([*name.categories, None], dtype=object)[name.codes.to_numpy()[first]]
+    annotation = pd.Categorical.from_codes(around, categories=annotations.categories)
+    each = events[["device", "name"]].assign(annotation=annotation)
+    group, first = group_statistics.numbered(each, ("device", "annotation", "name"))
+    duration, full = events["duration_ns"].to_numpy(), plain(each["name"].iloc[first])
     return _sorted(
+        KERNELS,
         {
-            "device": device[first],
-            "annotation": annotation[around[first]],
+            "device": events["device"].to_numpy()[first],
+            "annotation": plain(each["annotation"].iloc[first]),
             "name": np.array([short(str(text)) for text in full], dtype=object),
             "full_name": full,
             "call_count": np.bincount(group, minlength=len(first)),
-            "total_ns": group_statistics.sums(events["duration_ns"].to_numpy(), group, len(first)),
-        }
+            "total_ns": group_statistics.sums(duration, group, len(first)),
+        },
     )
 
 
-def _groups(*keys: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return each row's group by all keys, and a row of each group."""
-    group = np.zeros(len(keys[0]), dtype=np.int64)
-    for key in keys:
-        codes, values = pd.factorize(key)
-        group, _ = pd.factorize(group * max(1, len(values)) + codes)
-    _, first = np.unique(group, return_index=True)
-    return group.astype(np.int64), first
-
-
-def _sorted(columns: dict[str, Any]) -> pd.DataFrame:
-    table = pd.DataFrame({key: pd.Series(of, dtype=of.dtype) for key, of in columns.items()})
-    by = ["total_ns", "name"]
-    ordered = table.sort_values(by, ascending=[False, True], kind="stable")
+def _sorted(schema: Schema, columns: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
+    ordered = framed(schema, columns).sort_values(
+        ["total_ns", "name"], ascending=[False, True], kind="stable"
+    )
     return ordered.reset_index(drop=True)

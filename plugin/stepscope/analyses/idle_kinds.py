@@ -24,6 +24,7 @@ from stepscope.analyses import group_statistics
 from stepscope.analyses.device_activity import whole_activity
 from stepscope.analyses.launch_order import stream_numbers
 from stepscope.analyses.links import links
+from stepscope.analyses.table_columns import framed
 from stepscope.frames import Column, Schema
 from stepscope.trace import Trace, computed
 
@@ -69,7 +70,7 @@ def idle_kinds(trace: Trace) -> pd.DataFrame:
             gap_ns - _busy_ns(trace, row, gap_start, gap_end), group, count
         ),
     }
-    return pd.DataFrame({key: pd.Series(of, dtype=of.dtype) for key, of in found.items()})
+    return framed(SCHEMA, found)
 
 
 Times = NDArray[np.int64]
