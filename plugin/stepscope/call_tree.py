@@ -130,13 +130,23 @@ def exclusive_ns(
     later one begins, with all that is in it: every moment counts for one call of a thread.
     """
     end_ns = start_ns + duration_ns
-    levels = by_level(nesting.depth, nesting.order)
-    for rows in levels:
-        following = np.append(start_ns[rows[1:]], np.iinfo(np.int64).max)
-        following[:-1][thread[rows[1:]] != thread[rows[:-1]]] = np.iinfo(np.int64).max
-        around = nesting.parent[rows]
-        limit = np.where(around != NONE, end_ns[around], following)
-        end_ns[rows] = np.minimum(end_ns[rows], np.minimum(following, limit))
+    rows = np.concatenate(by_level(nesting.depth, nesting.order) or [nesting.order])
+    depth, where, start = nesting.depth[rows], thread[rows], start_ns[rows]
+    # Of calls at one depth, those that cross follow each other.
+    crosses = end_ns[rows][:-1] > start[1:]
+    crosses &= (where[:-1] == where[1:]) & (depth[:-1] == depth[1:])
+    place = np.flatnonzero(crosses)
+    cut = rows[place]
+    if not len(cut):
+        return nesting.self_ns
+    end_ns[cut] = start[place + 1]
+    is_cut = np.zeros(len(end_ns) + 1, dtype=bool)  # the last is of row -1
+    while len(cut):  # what is in them ends with them
+        is_cut[cut] = True
+        inner = np.flatnonzero(is_cut[nesting.parent])
+        is_cut[cut] = False
+        cut = inner[end_ns[inner] > end_ns[nesting.parent[inner]]]
+        end_ns[cut] = end_ns[nesting.parent[cut]]
     return self_ns(nesting.parent, np.maximum(end_ns - start_ns, 0))
 
 
