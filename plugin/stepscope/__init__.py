@@ -6,6 +6,7 @@ import stepscope
 run = stepscope.load("log/resnet50")   # run.workers[0].operators, .kernels, …: pandas frames
 print(stepscope.advise(run))           # the same advice as `stepscope advise log/resnet50`
 stepscope.table(run, "operators")      # what `stepscope export` writes, as a pandas frame
+print(stepscope.compare(run, other))   # what changed, told from noise
 ```
 Nothing heavy is imported until one of these is called.
 """
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
 
     from pandas import DataFrame
 
-    from stepscope.library import Advice
+    from stepscope.library import Advice, Comparison
     from stepscope.tables import AnyTable
     from stepscope.trace import Run, Trace
 
-__all__ = ["__version__", "advise", "all_tables", "load", "load_all", "table"]
+__all__ = ["__version__", "advise", "all_tables", "compare", "load", "load_all", "table"]
 
 
 def load(path: str | PathLike[str], *, jobs: int = 1) -> "Run":
@@ -61,6 +62,17 @@ def advise(run: "Run") -> "Advice":
     from stepscope import library
 
     return library.advise(run)
+
+
+def compare(before: "Run | Trace", *after: "Run | Trace") -> "Comparison":
+    """Return what changed from one run, or recording, to each of the others.
+
+    `print` it, show it in a notebook, or use its `report`: figures with their spread, which of the
+    changes are told from noise, advice that was fixed, and what came of its savings.
+    """
+    from stepscope import library
+
+    return library.compare(before, *after)
 
 
 def table(of: "Run | Trace", name: str) -> "DataFrame":

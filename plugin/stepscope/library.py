@@ -8,9 +8,11 @@ from os import PathLike, fspath
 
 import pandas as pd
 
-from stepscope import discover
+from stepscope import comparison, discover
 from stepscope._version import __version__
 from stepscope.advice import advise_each
+from stepscope.comparison.messages import ComparisonReport
+from stepscope.comparison.sampling import Sample, sample
 from stepscope.config import settings
 from stepscope.discover import TraceFile
 from stepscope.errors import MissingDataError, UnreadableError, UsageError
@@ -19,7 +21,7 @@ from stepscope.readers.many import Outcome, read_all
 from stepscope.readers.orders import Order
 from stepscope.readers.pool import Here, Readers
 from stepscope.readers.room import Room
-from stepscope.render import markdown, text
+from stepscope.render import compare_markdown, compare_text, markdown, text
 from stepscope.report import Report, RunReport
 from stepscope.tables import RunTable, find
 from stepscope.trace import Run, Trace
@@ -127,6 +129,37 @@ def table(of: Run | Trace, name: str) -> pd.DataFrame:
     for trace, why in missing:
         warnings.warn(f"{name} of {trace.worker}, span {trace.span}: {why}", stacklevel=3)
     return stacked(frames, schema_of(known))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What changed between runs: `print` it, or take its `report` apart."""
+
+    report: ComparisonReport
+
+    def __str__(self) -> str:
+        return compare_text.render(self.report)
+
+    def _repr_markdown_(self) -> str:
+        """Show it in a notebook."""
+        return compare_markdown.render(self.report)
+
+
+def compare(before: Run | Trace, *after: Run | Trace) -> Comparison:
+    """Return what changed from a run, or one recording, to each of the others."""
+    first, *others = (_side(each) for each in (before, *after))
+    report = ComparisonReport(
+        comparisons=tuple(comparison.compare(*first, *other) for other in others),
+        test=comparison.TEST,
+        version=__version__,
+    )
+    return Comparison(report)
+
+
+def _side(of: Run | Trace) -> tuple[str, list[Sample]]:
+    if isinstance(of, Run):
+        return of.name, [sample(trace) for trace in of.workers]
+    return f"{of.worker}, span {of.span}", [sample(of)]
 
 
 def _tell(problems: Sequence[UnreadableError], *, is_any_left: bool) -> None:

@@ -8,6 +8,7 @@ import click
 
 from stepscope._version import __version__
 from stepscope.cli.advise import advise
+from stepscope.cli.compare import compare
 from stepscope.cli.export import export
 from stepscope.cli.health import health
 from stepscope.cli.rules import rules
@@ -15,7 +16,7 @@ from stepscope.cli.schema import schema
 from stepscope.cli.serve import serve
 from stepscope.errors import StepscopeError
 
-COMMANDS = (advise, health, export, serve, rules, schema)
+COMMANDS = (advise, compare, health, export, serve, rules, schema)
 UNUSABLE = 2
 """The exit status where nothing could be done with what was given."""
 FAILED = 1
@@ -76,6 +77,7 @@ def cli(*, traceback: bool) -> None:
 
     \b
     stepscope advise log/            what to fix, from the traces below log/
+    stepscope compare before/ after/ what changed, and what came of the advice
     stepscope health log/            what the traces are worth, and what to record next
     stepscope export --list          every table of numbers, as CSV, JSON or Parquet
     stepscope serve log/             advice as a page in the browser

@@ -5,7 +5,8 @@ import click
 
 @click.command(short_help="Print the JSON Schema of `advise --format json`.")
 @click.option("--api", is_flag=True, help="The schema of the page's API instead.")
-def schema(*, api: bool) -> None:
+@click.option("--compare", is_flag=True, help="That of `compare --format json` instead.")
+def schema(*, api: bool, compare: bool) -> None:
     """Print the JSON Schema (draft 2020-12) of `stepscope advise --format json`.
 
     \b
@@ -14,7 +15,8 @@ def schema(*, api: bool) -> None:
     import msgspec
 
     from stepscope.api.messages import schemas
+    from stepscope.comparison import messages
     from stepscope.report import json_schema
 
-    document = schemas() if api else json_schema()
+    document = schemas() if api else messages.json_schema() if compare else json_schema()
     click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())

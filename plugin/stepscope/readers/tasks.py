@@ -6,6 +6,7 @@ A task is handed to a reader's process by its name; what it needs is imported wh
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from stepscope.comparison.sampling import Sample
     from stepscope.exports import Given, Request
     from stepscope.report import FileHealth, RunReport
     from stepscope.trace import Trace
@@ -38,3 +39,10 @@ def tabulate(trace: "Trace", *, request: "Request") -> "dict[str, Given]":
     from stepscope import exports
 
     return exports.tabulate(trace, request)
+
+
+def sample(trace: "Trace") -> "Sample":
+    """Return what of a recording is compared."""
+    from stepscope.comparison import sampling
+
+    return sampling.sample(trace)

@@ -2,9 +2,10 @@
 
 import msgspec
 
+from stepscope.comparison.messages import ComparisonReport
 from stepscope.report import HealthReport, Report
 
 
-def render(report: Report | HealthReport) -> str:
+def render(report: Report | HealthReport | ComparisonReport) -> str:
     """Return the report as indented JSON."""
     return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"

@@ -1,0 +1,166 @@
+"""`stepscope compare`: what it prints, of what, and with which exit status."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+
+from loading import ROOT
+from logs import ROWS, STEP_US, write_run, write_trace
+from stepscope.cli import cli
+from stepscope.comparison.messages import ComparisonReport
+from stepscope.trace import Trace
+
+SAMPLES = ROOT / "sample_logs"
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli, ["compare", *(str(argument) for argument in arguments)])
+
+
+def slowed(factor: float) -> tuple[list[object], ...]:
+    """The rows of `logs`, each time a factor longer."""
+    return tuple([row[0], row[1], row[2] * factor, row[3] * factor, *row[4:]] for row in ROWS)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    write_run(tmp_path / "log" / "before")
+    write_trace(tmp_path / "log" / "after" / "worker0.1.pt.trace.json.gz", slowed(1.2))
+    return tmp_path / "log"
+
+
+def report_of(result: Result) -> ComparisonReport:
+    return msgspec.json.decode(result.stdout, type=ComparisonReport)
+
+
+def test_two_runs_are_compared(log: Path) -> None:
+    result = run(log / "before", log / "after", "--format", "json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    [found] = report_of(result).comparisons
+    assert (found.before.name, found.after.name) == ("before", "after")
+    assert (found.step.before, found.step.after) == (STEP_US * 1000, STEP_US * 1200)
+    assert found.step.verdict == "more"
+
+
+def test_the_published_schema_names_what_json_holds(log: Path) -> None:
+    published = json.loads(CliRunner().invoke(cli, ["schema", "--compare"]).stdout)["$defs"]
+    printed = json.loads(run(log / "before", log / "after", "--format", "json").stdout)
+    assert set(printed) == set(published["ComparisonReport"]["properties"])
+    [found] = printed["comparisons"]
+    assert set(found) == set(published["Comparison"]["properties"])
+    assert set(found["device_work"][0]) == set(published["Row"]["properties"])
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_text_says_what_changed_within_the_width(log: Path, width: int) -> None:
+    from stepscope.render import compare_text
+
+    report = report_of(run(log / "before", log / "after", "--format", "json"))
+    text = compare_text.render(report, width=width)
+    assert "before → after" in text
+    assert "The step takes 2.00 ms more: 10.0 ms → 12.0 ms (+20.0 %), told from noise" in text
+    assert max(map(len, text.splitlines())) <= width
+    assert "\x1b" not in text
+    assert "\x1b[" in compare_text.render(report, width=width, is_coloured=True)
+
+
+def test_markdown_is_fit_for_a_pull_request(log: Path, tmp_path: Path) -> None:
+    path = tmp_path / "changes.md"
+    assert run(log / "before", log / "after", "--format", "markdown", "--output", path).stdout == ""
+    text = path.read_text()
+    assert "**The step takes 2.00 ms more" in text
+    assert "| Kernel | 4.00 ms | 4.80 ms | +800 µs |" in text
+    assert "| `gemm` by aten::mm | slower | 1 | 4.00 ms | 4.80 ms | +800 µs |" in text
+
+
+@pytest.mark.parametrize(
+    ("factor", "percent", "status"), [(1.2, "5", 1), (1.2, "30", 0), (1.0, "0", 0), (0.8, "0", 0)]
+)
+def test_a_regression_can_fail_a_job(log: Path, factor: float, percent: str, status: int) -> None:
+    after = write_trace(log / "other" / "worker0.1.pt.trace.json", slowed(factor))
+    result = run(log / "before", after.parent, "--fail-on-regression", percent)
+    assert result.exit_code == status
+
+
+def test_what_is_not_told_from_noise_fails_no_job(log: Path) -> None:
+    short = write_trace(log / "short" / "w.1.pt.trace.json", slowed(1.5)[:8])
+    result = run(log / "before", short.parent, "--fail-on-regression", "5")
+    assert result.exit_code == 0
+    assert "too few steps to tell it from noise" in " ".join(result.stdout.split())
+
+
+def test_runs_workers_and_spans_below_one_path_can_be_compared(log: Path) -> None:
+    [runs] = report_of(run(log, "--by", "run", "--format", "json")).comparisons
+    assert (runs.before.name, runs.after.name) == ("run after", "run before")
+    folder = SAMPLES / "ranks" / "one_slow_rank"
+    [ranks] = report_of(run(folder, "--by", "worker", "--format", "json")).comparisons
+    assert (ranks.before.name, ranks.after.name) == ("worker rank0", "worker rank1")
+    folder = SAMPLES / "language_model" / "long_job"
+    [spans] = report_of(run(folder, "--by", "span", "--format", "json")).comparisons
+    assert (spans.before.name, spans.after.name) == ("span 1", "span 2")
+
+
+def test_the_first_is_compared_with_each_other(log: Path) -> None:
+    write_run(log / "third")
+    names = [log / name for name in ("before", "after", "third")]
+    found = report_of(run(*names, "--format", "json")).comparisons
+    assert [(each.before.name, each.after.name) for each in found] == [
+        ("before", "after"),
+        ("before", "third"),
+    ]
+
+
+def test_what_cannot_be_compared_is_said(log: Path) -> None:
+    for arguments, reason in (
+        ([log / "before"], "name two paths"),
+        ([log / "before", log / "before"], "both paths are the same"),
+        ([log / "before", "--by", "span"], "there is only span 1"),
+        ([log, log / "before"], "holds 2 runs (after, before)"),
+        ([log / "before", log / "after", "--worker", "x"], "there is no worker 'x'"),
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 2
+        assert reason in result.stderr
+
+
+def test_an_unreadable_file_costs_itself_and_an_unreadable_side_the_comparison(log: Path) -> None:
+    (log / "after" / "w.2.pt.trace.json").write_text("nonsense")
+    result = run(log / "before", log / "after", "--format", "json")
+    assert result.exit_code == 0
+    assert len(report_of(result).problems) == 1
+    (log / "bad").mkdir()
+    (log / "bad" / "w.2.pt.trace.json").write_text("nonsense")
+    result = run(log / "before", log / "bad", "--format", "json")
+    assert result.exit_code == 2
+    assert report_of(result).comparisons == ()
+    assert run(log / "before", log / "nowhere").exit_code == 2
+
+
+def test_processes_give_the_same_answer(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = run(log / "before", log / "after", "--format", "json")
+    monkeypatch.setattr("stepscope.cli.reading.WORTH_PROCESSES_BYTES", 0)
+    there = run(log / "before", log / "after", "--format", "json", "--jobs", "2")
+    assert there.stdout == here.stdout
+
+
+def test_names_of_a_trace_do_not_act(tmp_path: Path) -> None:
+    for name, kernel in (("a", "\x1b[2Jevil|`"), ("b", "other")):
+        rows = tuple([*row[:1], kernel if row[1] == "gemm" else row[1], *row[2:]] for row in ROWS)
+        write_trace(tmp_path / name / "w.1.pt.trace.json", rows)
+    for form in ("text", "markdown"):
+        assert "\x1b" not in run(tmp_path / "a", tmp_path / "b", "--format", form).stdout
+
+
+def test_what_is_sampled_is_small_beside_the_trace() -> None:
+    import pickle
+
+    from stepscope import discover, ingest
+    from stepscope.comparison.sampling import sample
+    from stepscope.read import trace_of
+
+    [file, *_] = discover.at(str(SAMPLES / "compiled" / "eager"))
+    trace: Trace = trace_of(file, ingest.read(file.path))
+    assert len(pickle.dumps(sample(trace))) < 0.2 * trace.columns.inflated_bytes

@@ -1,0 +1,296 @@
+"""Two runs side by side: what changed, matched by name, told from noise, summing to the step."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import stepscope
+import tracebuild
+from loading import ROOT, SHARED_TRACES, shared_trace_names, trace_at, trace_of
+from stepscope.comparison import compare
+from stepscope.comparison.advice_changes import subject
+from stepscope.comparison.matching import matched
+from stepscope.comparison.messages import Comparison, Row
+from stepscope.comparison.sampling import Sample, sample
+from stepscope.comparison.side import MOST_SAMPLES, batched, together
+from stepscope.report import Evidence, Link, Outcome
+from stepscope.trace import Trace, trace_from_columns
+
+STEP_US = 10_000
+JITTER_US = (0, 13, 7, 21, 4, 17)
+
+
+def loop(
+    ops: Sequence[tuple[Any, ...]], *, steps: int = 6, step_us: int = STEP_US, device: bool = True
+) -> list[tracebuild.Row]:
+    """Steps with operators `(name, kernel, kernel_us, calls, shape)`, each kernel jittering."""
+    rows: list[tracebuild.Row] = []
+    correlation = 0
+    for step in range(steps):
+        begin = step * step_us
+        jitter = JITTER_US[step % len(JITTER_US)]
+        rows.append(["user_annotation", f"ProfilerStep#{step}", begin, step_us - 10 + jitter % 9])
+        at = begin + 10
+        for name, kernel, kernel_us, calls, shape in ops:
+            for _ in range(calls):
+                correlation += 1
+                more = {"Input Dims": shape} if shape else {}
+                rows.append(["cpu_op", name, at, 20, more])
+                if device:
+                    launch = {"correlation": correlation}
+                    rows.append(["cuda_runtime", "cudaLaunchKernel", at + 5, 5, launch])
+                    rows.append(["kernel", kernel, at + 15, kernel_us + jitter, launch])
+                at += max(kernel_us, 20) + 60
+    return rows
+
+
+def compared(before: Trace | list[Trace], after: Trace | list[Trace]) -> Comparison:
+    sides = [each if isinstance(each, list) else [each] for each in (before, after)]
+    return compare("a", [sample(t) for t in sides[0]], "b", [sample(t) for t in sides[1]])
+
+
+def row(rows: Sequence[Row], name: str) -> Row:
+    [found] = [each for each in rows if each.name == name]
+    return found
+
+
+MM = ("aten::mm", "gemm", 1000, 2, [[8, 8], [8, 8]])
+RELU = ("aten::relu", "relu", 300, 1, [[8, 8]])
+BASE = trace_of(loop([MM, RELU]))
+
+
+def test_a_run_beside_itself_has_not_changed() -> None:
+    found = compared(BASE, BASE)
+    assert (found.step.delta, found.step.verdict) == (0, "same")
+    assert {each.status for each in (*found.operators, *found.device_work)} == {"same"}
+    assert {each.status for each in found.advice} <= {"still"}
+    assert found.warnings == ()
+
+
+def test_what_is_slower_faster_added_and_gone_is_named() -> None:
+    after = trace_of(
+        loop([("aten::mm", "gemm", 1400, 2, MM[4]), ("aten::silu", "silu", 90, 1, [])])
+    )
+    found = compared(BASE, after)
+    work = {each.name: each.status for each in found.device_work}
+    assert work == {"gemm": "slower", "relu": "gone", "silu": "added"}
+    gemm = row(found.device_work, "gemm").device
+    assert gemm.delta == pytest.approx(800_000)
+    assert gemm.p is not None
+    assert gemm.p < 0.05
+    operators = {each.name: each.status for each in found.operators}
+    assert operators["aten::mm"] == "slower"
+    assert operators["aten::relu"] == "gone"
+    assert operators["aten::silu"] == "added"
+
+
+def test_calls_a_step_may_change_where_time_does_not() -> None:
+    halves = trace_of(loop([("aten::mm", "gemm", 500, 4, MM[4]), RELU]))
+    found = row(compared(BASE, halves).device_work, "gemm")
+    assert (found.calls.before, found.calls.after, found.calls.verdict) == (2, 4, "more")
+    assert found.status == "other-calls"
+
+
+def test_operators_are_matched_by_name_not_by_place() -> None:
+    found = compared(BASE, trace_of(loop([RELU, MM])))
+    assert {each.status for each in found.device_work} == {"same"}
+    assert {each.matched_by for each in found.operators} == {"name, shape and module"}
+
+
+def test_another_shape_of_the_same_operator_is_the_same_operator() -> None:
+    wider = trace_of(loop([("aten::mm", "gemm", 2000, 2, [[16, 8], [8, 8]]), RELU]))
+    found = row(compared(BASE, wider).operators, "aten::mm")
+    assert (found.matched_by, found.status) == ("name and module", "slower")
+    assert (found.shapes_before, found.shapes_after) == (("[[8,8],[8,8]]",), ("[[16,8],[8,8]]",))
+
+
+def test_a_shape_that_comes_on_top_is_added() -> None:
+    more = trace_of(loop([MM, RELU, ("aten::mm", "gemm", 700, 1, [[2, 2], [2, 2]])]))
+    found = [each for each in compared(BASE, more).operators if each.name == "aten::mm"]
+    assert sorted((each.status, each.shapes_after) for each in found) == [
+        ("added", ("[[2,2],[2,2]]",)),
+        ("same", ("[[8,8],[8,8]]",)),
+    ]
+
+
+def test_the_waterfall_sums_to_the_step() -> None:
+    after = trace_of(loop([("aten::mm", "gemm", 1400, 2, MM[4])], step_us=11_001, steps=5))
+    _sums_to_the_step(compared(BASE, after))
+
+
+@pytest.mark.parametrize("name", shared_trace_names())
+def test_every_recording_can_be_compared(name: str) -> None:
+    trace = trace_at(SHARED_TRACES / name)
+    _sums_to_the_step(compared(trace, BASE))
+    same = compared(trace, trace)
+    trace.results.clear()
+    assert {each.status for each in (*same.operators, *same.device_work)} <= {"same", "untested"}
+    assert same.step.verdict in {"same", "untested"}
+
+
+def _sums_to_the_step(found: Comparison) -> None:
+    for side in ("before", "after"):
+        parts = sum(getattr(part.change, side) for part in found.waterfall)
+        assert parts == getattr(found.step, side)
+    assert sum(part.change.delta for part in found.waterfall) == found.step.delta
+
+
+def test_ranks_of_one_step_are_one_sample() -> None:
+    ranks = [_named(loop([MM, RELU]), f"rank{rank}") for rank in range(4)]
+    found = compared(ranks, BASE)
+    assert (found.before.step_count, found.before.worker_count) == (6, 4)
+    assert row(found.device_work, "gemm").calls.before == 2
+    assert found.step.delta == 0
+    assert "There is 4 workers before and 1 worker after." in found.warnings
+
+
+def _named(rows: list[tracebuild.Row], worker: str, span: str = "1", **metadata: Any) -> Trace:
+    trace = trace_of(rows, **metadata)
+    return trace_from_columns(trace.columns, worker=worker, span=span)
+
+
+def test_a_change_smaller_than_that_between_spans_is_noise() -> None:
+    spans = [
+        _named(loop([("aten::mm", "gemm", us, 2, [])]), "w", span)
+        for us, span in ((1000, "1"), (1400, "2"))
+    ]
+    middle = _named(loop([("aten::mm", "gemm", 1250, 2, [])]), "w")
+    found = row(compared(spans, middle).device_work, "gemm")
+    assert found.device.p is not None
+    assert found.status == "same"
+    far = _named(loop([("aten::mm", "gemm", 2250, 2, [])]), "w")
+    assert row(compared(spans, far).device_work, "gemm").status == "slower"
+
+
+def test_without_steps_nothing_is_told_from_noise() -> None:
+    rows = [each for each in loop([MM]) if not str(each[1]).startswith("ProfilerStep")]
+    found = compared(trace_of(rows), BASE)
+    assert found.step.verdict == "untested"
+    assert {each.status for each in found.device_work} <= {"untested", "added", "gone"}
+    assert any("no steps before" in warning for warning in found.warnings)
+
+
+def test_other_conditions_are_warned_of() -> None:
+    before = _named(
+        loop([("aten::conv2d", "conv", 900, 1, [[32, 3, 8, 8], [4, 3, 3, 3]])]),
+        "w",
+        cuda_runtime_version=12040,
+        distributedInfo={"world_size": 2},
+    )
+    after = _named(
+        loop([("aten::conv2d", "conv", 900, 1, [[64, 3, 8, 8], [4, 3, 3, 3]])]),
+        "w",
+        cuda_runtime_version=12060,
+        distributedInfo={"world_size": 4},
+    )
+    warnings = compared(before, after).warnings
+    assert "The cuda runtime version was 12040 and is 12060." in [
+        f"The {each[0].lower()}{each[1:]}" for each in warnings
+    ]
+    assert any(each.startswith("The batch size was 32 and is 64") for each in warnings)
+    assert "The number of ranks was 2 and is 4." in warnings
+
+
+def test_many_steps_are_batched() -> None:
+    values = np.arange(1050, dtype=np.float64)[None, :]
+    found = batched(values)
+    assert found.shape == (1, MOST_SAMPLES)
+    assert found[0, 0] == pytest.approx(np.arange(10).mean(), abs=0.6)
+    assert batched(values[:, :7]).tolist() == values[:, :7].tolist()
+
+
+def test_steps_of_one_number_are_told_apart() -> None:
+    twice = sample(trace_of(loop([MM])))
+    odd = Sample(**{**vars(twice), "step_numbers": (1,) * 6})
+    assert len(together("a", [odd]).durations()) == 6
+
+
+# --- matching, against the obvious way -----------------------------------------------------------
+
+names = st.lists(
+    st.tuples(st.sampled_from("ab"), st.sampled_from("xy"), st.sampled_from("12")), max_size=8
+)
+
+
+@given(names, names)
+def test_matching_is_by_the_first_level_that_fits(
+    before: list[tuple[str, str, str]], after: list[tuple[str, str, str]]
+) -> None:
+    columns = ["name", "shape", "module"]
+    levels = (("name", "shape", "module"), ("name", "module"), ("name",))
+    first, second = (pd.DataFrame(each, columns=columns, dtype=object) for each in (before, after))
+    found = matched(first, second, levels)
+    pairs = {
+        (i, j)
+        for i, group in enumerate(found.before.tolist())
+        for j, other in enumerate(found.after.tolist())
+        if group == other
+    }
+    assert pairs == _obvious(before, after)
+    assert (found.before >= 0).all()
+    assert (found.after >= 0).all()
+
+
+def _obvious(before: list[tuple[str, str, str]], after: list[tuple[str, str, str]]) -> set[Any]:
+    left: list[set[int]] = [set(range(len(before))), set(range(len(after)))]
+    pairs: set[tuple[int, int]] = set()
+    for chosen in ((0, 1, 2), (0, 2), (0,)):
+
+        def key(name: tuple[str, str, str], chosen: tuple[int, ...] = chosen) -> tuple[str, ...]:
+            return tuple(name[place] for place in chosen)
+
+        found = {(i, j) for i in left[0] for j in left[1] if key(before[i]) == key(after[j])}
+        pairs |= found
+        left[0] -= {i for i, _ in found}
+        left[1] -= {j for _, j in found}
+    return pairs
+
+
+# --- advice ---------------------------------------------------------------------------------------
+
+
+def test_advice_that_was_followed_is_held_against_its_promise() -> None:
+    """PyTorch's own natural experiment: 0 against 4 DataLoader workers, two spans each."""
+    folder = SHARED_TRACES / "kineto"
+    if not folder.is_dir():
+        pytest.skip("the collection of real traces is not beside this clone (../shared/traces)")
+    runs = [stepscope.load(folder / f"resnet50_num_workers_{count}") for count in (0, 4)]
+    report = stepscope.compare(*runs).report
+    [found] = report.comparisons
+    assert found.step.verdict == "less"
+    by_rule = {each.rule: each.status for each in found.advice}
+    assert by_rule["dataloader-no-workers"] == "fixed"
+    singles = found.savings[1:]
+    assert [f"{each.predicted_high_ns / 1e6:.1f}" for each in singles] == ["59.3", "35.5"]
+    assert [f"{each.realised_median_ns / 1e6:.1f}" for each in singles] == ["49.7", "27.4"]
+    text = str(stepscope.compare(*runs))
+    for figure in ("59.3 ms", "35.5 ms", "49.7 ms", "27.4 ms"):
+        assert figure in text
+
+
+@pytest.mark.parametrize(
+    ("fault", "rule"),
+    [
+        ("synthetic_item_sync", "item-sync"),
+        ("synthetic_tiny_batch", "tiny-batch-size"),
+        ("synthetic_host_device_pingpong", "host-device-pingpong"),
+    ],
+)
+def test_a_fix_is_seen_and_its_undoing_too(fault: str, rule: str) -> None:
+    runs = [stepscope.load(ROOT / "sample_logs" / fault / name) for name in ("fault", "fix")]
+    [there] = stepscope.compare(*runs).report.comparisons
+    [back] = stepscope.compare(*reversed(runs)).report.comparisons
+    assert {each.rule: each.status for each in there.advice}[rule] == "fixed"
+    assert {each.rule: each.status for each in back.advice}[rule] == "new"
+
+
+def test_a_finding_is_about_what_its_evidence_links_to() -> None:
+    link = Link(view="operators", search="aten::item")
+    evidence = (Evidence("a", 1, "count"), Evidence("b", 2, "count", link))
+    outcome = Outcome("r", "t", "c", "found", "w", "1", evidence=evidence)
+    assert subject(outcome) == "aten::item"
