@@ -1,0 +1,169 @@
+"""What a memory snapshot tells of the time before it: level, peak, and what was held then.
+
+The history says what changed (`torch.cuda.memory._record_memory_history`), the snapshot what was
+held in the end; the level before is the one less the other, so that it is exact even where only the
+last of the history was kept. Sizes are those that were asked for: the allocator's history leaves
+rounding out (`c10/cuda/CUDACachingAllocator.cpp`, `record_trace`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.frames import Column, Schema
+from stepscope.frames.memory_snapshot import MemorySnapshot
+
+NONE = -1
+ALLOCATE, RELEASE, RELEASE_DONE = "alloc", "free_requested", "free_completed"
+RESERVE, UNRESERVE = ("segment_alloc", "segment_map"), ("segment_free", "segment_unmap")
+SCHEMA: Schema = (
+    Column("device", "int64", "id", "The device's number."),
+    Column("time_ns", "int64", "ns", "Unix time; -1 before torch 2.1."),
+    Column("action", "object", "text", "What the allocator did, in torch's words."),
+    Column("requested_bytes", "int64", "bytes", "Held by tensors behind it, without rounding."),
+    Column("reserved_bytes", "int64", "bytes", "Taken from the device behind it."),
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class History:
+    """One device's history; arrays are parallel to `rows`."""
+
+    device: int
+    rows: NDArray[np.int64]
+    """Rows of `MemorySnapshot.entries`, in order."""
+    requested_bytes: NDArray[np.int64]
+    reserved_bytes: NDArray[np.int64]
+    start_requested_bytes: int
+    """Before the first of them."""
+    start_reserved_bytes: int
+    peak_at: int
+    """The place of the entry behind which most was held; -1: before the first."""
+    peak_bytes: int
+    most_reserved_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Held:
+    """Allocations of a device at one moment."""
+
+    bytes: NDArray[np.int64]
+    stack: NDArray[np.int64]
+    """Numbers of stacks; -1 where not recorded."""
+    allocated_at: NDArray[np.int64]
+    """Rows of `entries`; -1: before the history."""
+
+
+def histories(snapshot: MemorySnapshot) -> tuple[History, ...]:
+    """Return the history of every device that has memory or a history."""
+    devices = {*snapshot.segments["device"].tolist(), *snapshot.entries["device"].tolist()}
+    return tuple(_history(snapshot, device) for device in sorted(devices))
+
+
+def history_curve(snapshot: MemorySnapshot) -> pd.DataFrame:
+    """Return one row an entry, in `SCHEMA` columns, by device."""
+    parts = histories(snapshot)
+    rows = np.concatenate([np.zeros(0, dtype=np.int64), *(part.rows for part in parts)])
+    entries = snapshot.entries
+    levels = {
+        name: np.concatenate([np.zeros(0, dtype=np.int64), *(getattr(p, name) for p in parts)])
+        for name in ("requested_bytes", "reserved_bytes")
+    }
+    chosen = {name: entries[name].iloc[rows].array for name in ("device", "time_ns", "action")}
+    return pd.DataFrame({**chosen, **levels})
+
+
+def _history(snapshot: MemorySnapshot, device: int) -> History:
+    entries = snapshot.entries
+    rows = np.flatnonzero(entries["device"].to_numpy() == device)
+    action, size = entries["action"].to_numpy()[rows], entries["bytes"].to_numpy()[rows]
+    is_release = action == release_action(action)
+    change = np.where(action == ALLOCATE, size, 0) - np.where(is_release, size, 0)
+    is_more, is_less = np.isin(action, RESERVE), np.isin(action, UNRESERVE)
+    reserve_change = np.where(is_more, size, 0) - np.where(is_less, size, 0)
+    own = snapshot.segments["device"].to_numpy() == device
+    requested = int(snapshot.segments["requested_bytes"].to_numpy()[own].sum())
+    reserved = int(snapshot.segments["total_bytes"].to_numpy()[own].sum())
+    start, start_reserved = requested - int(change.sum()), reserved - int(reserve_change.sum())
+    level = start + np.cumsum(change)
+    reserve = start_reserved + np.cumsum(reserve_change)
+    peak_at = int(np.argmax(level)) if len(level) and level.max() > start else NONE
+    return History(
+        device=device,
+        rows=rows,
+        requested_bytes=level,
+        reserved_bytes=reserve,
+        start_requested_bytes=start,
+        start_reserved_bytes=start_reserved,
+        peak_at=peak_at,
+        peak_bytes=int(level[peak_at]) if peak_at != NONE else start,
+        most_reserved_bytes=max(start_reserved, int(reserve.max()) if len(reserve) else 0),
+    )
+
+
+def release_action(action: NDArray[np.object_]) -> str:
+    """Return which action tells that memory is given back: its request, unless left out."""
+    return RELEASE if (action == RELEASE).any() else RELEASE_DONE
+
+
+def held_at_end(snapshot: MemorySnapshot, device: int) -> Held:
+    """Return what tensors held on a device when the snapshot was taken."""
+    blocks = _allocated_blocks(snapshot, device)
+    return Held(
+        bytes=blocks["requested_bytes"].to_numpy(),
+        stack=blocks["stack"].to_numpy(),
+        allocated_at=_last_allocations(snapshot, device, blocks),
+    )
+
+
+def held_at_peak(snapshot: MemorySnapshot, history: History) -> Held:
+    """Return what tensors held on a device when most was held.
+
+    What was freed later and allocated before the history has no stack: its release's is another.
+    """
+    entries = snapshot.entries
+    action = entries["action"].to_numpy()[history.rows]
+    kept = np.flatnonzero((action == ALLOCATE) | (action == release_action(action)))
+    address = entries["address"].to_numpy()[history.rows[kept]]
+    order = kept[np.argsort(address, kind="stable")]
+    address = np.sort(address, kind="stable")
+    is_allocation = action[order] == ALLOCATE
+    is_same_next = np.append(address[1:] == address[:-1], False)[: len(order)]
+    gone_at = np.where(is_same_next, np.append(order[1:], NONE)[: len(order)], len(history.rows))
+    begun = is_allocation & (order <= history.peak_at) & (gone_at > history.peak_at)
+    is_known = np.append(False, is_same_next[:-1] & is_allocation[:-1])[: len(order)]
+    is_earlier = ~is_allocation & ~is_known & (order > history.peak_at)
+    size, stack = (entries[name].to_numpy()[history.rows[order]] for name in ("bytes", "stack"))
+    blocks = _allocated_blocks(snapshot, history.device)
+    old = blocks.iloc[np.flatnonzero(_last_allocations(snapshot, history.device, blocks) == NONE)]
+    none = np.full(int(is_earlier.sum()), NONE)
+    return Held(
+        bytes=np.concatenate((size[begun], size[is_earlier], old["requested_bytes"].to_numpy())),
+        stack=np.concatenate((stack[begun], none, old["stack"].to_numpy())),
+        allocated_at=np.concatenate((history.rows[order[begun]], none, np.full(len(old), NONE))),
+    )
+
+
+def _allocated_blocks(snapshot: MemorySnapshot, device: int) -> pd.DataFrame:
+    blocks = snapshot.blocks
+    of_segment = snapshot.segments["device"].to_numpy()[blocks["segment"].to_numpy()]
+    is_allocated = blocks["state"].to_numpy() == "allocated"
+    return blocks.iloc[np.flatnonzero((of_segment == device) & is_allocated)]
+
+
+def _last_allocations(
+    snapshot: MemorySnapshot, device: int, blocks: pd.DataFrame
+) -> NDArray[np.int64]:
+    """Return, for each block, the entry that allocated it, or -1: it is older than the history."""
+    entries = snapshot.entries
+    action = entries["action"].to_numpy()
+    is_own = entries["device"].to_numpy() == device
+    is_either = (action == ALLOCATE) | (action == release_action(action[is_own]))
+    rows = np.flatnonzero(is_own & is_either)
+    last = pd.Series(rows, index=entries["address"].to_numpy()[rows])
+    last = last[~last.index.duplicated(keep="last")]
+    found = last.reindex(blocks["address"].to_numpy(), fill_value=NONE).to_numpy()
+    is_allocation = np.append(action == ALLOCATE, False)[found]
+    return np.where(is_allocation, found, NONE)

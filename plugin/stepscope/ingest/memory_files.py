@@ -1,0 +1,99 @@
+"""What is in files about memory beside traces: the allocator's snapshots, and memory timelines.
+
+They are told by their first bytes. A snapshot is a pickle (`torch.cuda.memory._dump_snapshot`) or
+the same as JSON; a timeline is JSON (`torch.profiler.profile.export_memory_timeline`). What the
+values mean is said in `frames/memory_snapshot.py` and `frames/memory_timeline.py`.
+"""
+
+import gc
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+from stepscope.errors import UnreadableError
+from stepscope.ingest.plain_pickles import PickleLimits, PickleRefusedError, load
+from stepscope.ingest.whole_files import head, whole
+
+HEAD_BYTES = 1 << 14
+MOST_PICKLE_BYTES = 2 * 2**30
+MOST_JSON_BYTES = 2**30 // 2
+RECORD_LESS = "Record less: torch.cuda.memory._record_memory_history(max_entries=100_000)."
+RECORD_AGAIN = "Record it again: torch.cuda.memory._dump_snapshot(path)."
+EXPORT_DATA = "Export the data instead: prof.export_memory_timeline('memory.json.gz')."
+PICKLE = re.compile(rb"\x80[\x00-\xff]")
+ZIPPED = re.compile(rb"PK\x03\x04")
+SNAPSHOT = re.compile(rb"\s*\{\s*\"(?:segments|device_traces|allocator_settings)\"\s*:")
+SEGMENTS = re.compile(
+    rb"\s*\[\s*\{\s*\"(?:device|address|total_size)\"\s*:.*\"total_size\"", re.DOTALL
+)
+TIMELINE = re.compile(rb"\s*\[\s*\[\s*-?\d+\s*[,\]]|\s*\[\s*\[\s*\]\s*,\s*\[\s*\]\s*\]\s*$")
+"""Two lists of numbers, or lists of four; nothing was recorded in the last."""
+PICTURE = re.compile(rb"\s*<html>\s*<head>.{0,80}GPU Memory Timeline HTML", re.DOTALL)
+What = Literal["snapshot", "timeline"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MemoryDocument:
+    """The plain values of a file about memory."""
+
+    path: str
+    what: What
+    content: object
+
+
+def read(path: str) -> MemoryDocument | None:
+    """Read a memory snapshot or timeline, gzipped or plain; None: it is neither, perhaps a trace.
+
+    Nothing in a pickle is ever run.
+
+    Raises:
+        UnreadableError: it cannot be read, is damaged or too large, or wants to run code.
+    """
+    start = head(path, HEAD_BYTES)
+    if PICTURE.match(start):
+        message = "This is a memory timeline as a picture (export_memory_timeline to .html)."
+        raise UnreadableError(path, message, EXPORT_DATA)
+    if ZIPPED.match(start):
+        message = "This is an archive, such as torch.save writes: no memory snapshot."
+        raise UnreadableError(path, message, RECORD_AGAIN)
+    if PICKLE.match(start):
+        return MemoryDocument(path=path, what="snapshot", content=_pickled(path))
+    if SNAPSHOT.match(start) or SEGMENTS.match(start):
+        return MemoryDocument(path=path, what="snapshot", content=_json(path))
+    if TIMELINE.match(start):
+        return MemoryDocument(path=path, what="timeline", content=_json(path))
+    return None
+
+
+def _pickled(path: str) -> object:
+    data = whole(path, MOST_PICKLE_BYTES, RECORD_LESS)
+    try:
+        with _without_collections():
+            return load(data, PickleLimits())
+    except PickleRefusedError as error:
+        raise UnreadableError(path, f"This pickle is refused: {error}", RECORD_AGAIN) from error
+
+
+def _json(path: str) -> object:
+    text = whole(path, MOST_JSON_BYTES, RECORD_LESS)
+    try:
+        with _without_collections():
+            return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        message = "This is no valid JSON, perhaps because it was cut off."
+        raise UnreadableError(path, message, "Export it again.") from error
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Keep Python from looking for cycles among millions of new objects."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -1,0 +1,61 @@
+"""A whole file's bytes, inflated where it is gzip, and never more than was allowed."""
+
+import zlib
+
+from stepscope import storage
+from stepscope.errors import UnreadableError
+from stepscope.ingest.inflate import GZIP_MAGIC, GZIP_WINDOW
+
+READ_BYTES = 1 << 20
+
+
+def whole(path: str, most_bytes: int, remedy: str) -> bytes:
+    """Return the file's bytes; `remedy` is what to do where there are too many.
+
+    Raises:
+        UnreadableError: it cannot be read, is damaged gzip, or holds more than `most_bytes`.
+    """
+    content = bytearray()
+    try:
+        storage.stamp(path)
+        with storage.open_binary(path) as stream:
+            piece = stream.read(READ_BYTES)
+            member = zlib.decompressobj(GZIP_WINDOW) if piece.startswith(GZIP_MAGIC) else None
+            while piece and len(content) <= most_bytes:
+                if member is None:
+                    content += piece
+                    piece = stream.read(READ_BYTES)
+                    continue
+                content += member.decompress(piece, READ_BYTES)
+                piece = member.unconsumed_tail or stream.read(READ_BYTES)
+    except OSError as error:
+        message = f"This cannot be read: {error.strerror or error}."
+        raise UnreadableError(path, message, "Check the file.") from error
+    except zlib.error as error:
+        raise UnreadableError(path, "Its gzip stream is damaged.", "Copy it again.") from error
+    if len(content) > most_bytes:
+        raise UnreadableError(path, f"This holds more than {most_bytes / 2**30:.0f} GiB.", remedy)
+    if member is not None and not member.eof:
+        raise UnreadableError(path, "Its gzip stream ends in the middle.", "Copy it again.")
+    return bytes(content)
+
+
+def head(path: str, count: int) -> bytes:
+    """Return the first bytes, inflated; of a damaged file those that there are.
+
+    Raises:
+        UnreadableError: it cannot be read.
+    """
+    try:
+        storage.stamp(path)
+        with storage.open_binary(path) as stream:
+            first = stream.read(count)
+    except OSError as error:
+        message = f"This cannot be read: {error.strerror or error}."
+        raise UnreadableError(path, message, "Check the file.") from error
+    if not first.startswith(GZIP_MAGIC):
+        return first
+    try:
+        return zlib.decompressobj(GZIP_WINDOW).decompress(first, count)
+    except zlib.error:
+        return b""
