@@ -1,0 +1,101 @@
+"""Which host calls torch.compile left in a trace, by the names that torch gives them.
+
+As of torch 2.13 (`torch/_dynamo/convert_frame.py`, `torch/_dynamo/utils.py`,
+`torch/_inductor/output_code.py`); earlier versions write some of them:
+
+- `Torch-Compiled Region: 0/1`: a call of compiled code; 0 is the frame, 1 its second compilation;
+- `… (dynamo_timed)`: a phase of compiling, with `…_data: …, compile_id=0/1` beside it since 2.12;
+- `TorchDynamo Cache Lookup`: guards were checked;
+- `## Call CompiledFxGraph <hash> ##`: what Inductor made of a graph was called.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.ancestry import nearest
+from stepscope.analyses.links import links
+from stepscope.frames.naming import named
+from stepscope.trace import Trace, computed
+
+NONE = -1
+COMPILE_ID = re.compile(
+    # torch/_guards.py, CompileId: `!` is compiled autograd's, `_1` a second attempt
+    r"(?:!(?P<autograd>\d{1,9})/?)?(?:(?P<frame>\d{1,9})/(?P<number>\d{1,9})(?:_\d+)?)?"
+)
+REGION = re.compile(r"^Torch-Compiled Region: (?P<id>\S+)$")
+GRAPH = re.compile(r"^## Call CompiledFxGraph (?P<hash>\S+) ##$")
+TIMED = re.compile(r"^(?P<phase>.+) \(dynamo_timed\)$")
+TOLD_ID = re.compile(r"_data: .*\bcompile_id=(?P<id>[^,\s]+)")
+LOOKUP = "TorchDynamo Cache Lookup"
+BACKWARD = "CompiledFunctionBackward"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CompileEvents:
+    """For each row of `host_calls`: the nearest such call, itself or around it, or -1."""
+
+    region: NDArray[np.int64]
+    """A call of compiled code."""
+    graph: NDArray[np.int64]
+    """A call of a graph that Inductor compiled."""
+    phase: NDArray[np.int64]
+    """The outermost phase of compiling."""
+
+
+@computed
+def compile_events(trace: Trace) -> CompileEvents:
+    """Return where in torch.compile each host call belongs."""
+    calls = trace.host_calls
+    names, parent = calls["name"], calls["parent"].to_numpy()
+    return CompileEvents(
+        region=_nearest(parent, named(names, REGION.match)),
+        graph=_nearest(parent, named(names, GRAPH.match)),
+        phase=_outermost(parent, named(names, TIMED.match)),
+    )
+
+
+def _nearest(parent: NDArray[np.int64], wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
+    return nearest(parent, wanted) if wanted.any() else np.full(len(parent), NONE, dtype=np.int64)
+
+
+def _outermost(parent: NDArray[np.int64], wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return, for each row, the topmost wanted one above it or itself, or -1."""
+    found = _nearest(parent, wanted)
+    if not wanted.any():
+        return found
+    above = np.append(np.append(found, NONE)[parent], NONE)
+    top = found.copy()
+    while (climbing := above[top] != NONE).any():
+        top[climbing] = above[top[climbing]]
+    return top
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DeviceWork:
+    """For each row of `host_calls`: the device work that it launched itself."""
+
+    kernel_count: NDArray[np.int64]
+    device_ns: NDArray[np.int64]
+    """Kernels, copies and memory sets."""
+
+
+@computed
+def device_work(trace: Trace) -> DeviceWork:
+    """Return what each host call launched itself, by the innermost operator around the launch."""
+    events, owner = trace.device_events, links(trace).owner_of_device_event
+    count, known = len(trace.host_calls), owner >= 0
+    spent = np.zeros(count, dtype=np.int64)
+    np.add.at(spent, owner[known], events["duration_ns"].to_numpy()[known])
+    is_kernel = known & np.isin(events["event"].to_numpy(), trace.kernels["event"].to_numpy())
+    return DeviceWork(kernel_count=np.bincount(owner[is_kernel], minlength=count), device_ns=spent)
+
+
+def matching(trace: Trace, pattern: re.Pattern[str], group: str) -> NDArray[np.object_]:
+    """Return a group of a pattern in each host call's name, None where it does not match."""
+    names = trace.host_calls["name"].cat
+    found = [pattern.search(str(name)) for name in names.categories]
+    texts = np.array([*(match[group] if match else None for match in found), None], dtype=object)
+    return np.asarray(texts[names.codes.to_numpy()])
