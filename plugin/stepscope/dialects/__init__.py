@@ -201,6 +201,8 @@ class Dialect:
     """Kernels that do not, if the pattern above finds nothing; of others the name does not tell."""
     operand_types: Sequence[tuple[re.Pattern[str], str]] = ()
     """Type of a library kernel's operands, by torch's name, whose name a pattern finds."""
+    float32_on_matrix_unit: str = "float32"
+    """As what matrix units multiply float32: `tf32` where they round it first."""
     matrix_unit: str = "matrix unit"
     tells_pageable: bool = False
     """Whether copies are labelled `Pageable` and `Pinned`."""

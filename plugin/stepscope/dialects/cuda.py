@@ -63,6 +63,7 @@ DIALECT = Dialect(
         (re.compile(r"_[gc]?c(?:gemm|cudnn)_"), "complex64"),
         (re.compile(r"_s(?:gemm|cudnn)_|f32f32|_f32_"), "float32"),
     ),
+    float32_on_matrix_unit="tf32",
     matrix_unit="Tensor Core",
     tells_pageable=True,
     tells_occupancy=True,

@@ -35,6 +35,7 @@ DIALECT = Dialect(
         rf"{ORDINARY_KERNEL}|at::native::xpu::|^(?:ref|simple|gen9?)_(?!conv|gemm)\w+"
         r"|^(?:vectorized|generic)_reorder|^xe_(?:softmax|lnorm|eltwise|binary|pool|reduction)"
     ),
+    float32_on_matrix_unit="tf32",
     matrix_unit="XMX engine",
     memory_device_types=frozenset({12}),
     terms=MappingProxyType(

@@ -1,0 +1,234 @@
+"""The roofline: operations and bytes over kernel time, under the roofs of known devices alone."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
+from stepscope.analyses.flops import operator_work
+from stepscope.analyses.links import links
+from stepscope.analyses.roofline import roofline
+from stepscope.dialects import Kind
+from stepscope.errors import MissingDataError
+from stepscope.trace import Trace
+
+H100 = {"id": 0, "name": "NVIDIA H100 80GB HBM3", "numSms": 132}
+MI300 = {"id": 0, "name": "AMD Instinct MI300X", "numSms": 304}
+BF16 = "c10::BFloat16"
+TENSOR_CORE = "nvjet_tst_128x256_64x4"
+N = 1024
+
+
+def _mm(
+    *kernels: tuple[str, float], of: str = BF16, size: int = N, runtime: str = "cudaLaunchKernel"
+) -> list[list[Any]]:
+    """A product of two matrices with the kernels that it launched, and how long each took in µs."""
+    dims = {"Input Dims": [[size, size], [size, size]], "Input type": [of, of]}
+    rows: list[list[Any]] = [["cpu_op", "aten::mm", 0, 50, dims]]
+    start = 100.0
+    for place, (name, duration) in enumerate(kernels):
+        rows.append(["cuda_runtime", runtime, 1 + 2 * place, 1, {"correlation": place}])
+        rows.append(["kernel", name, start, duration, {"correlation": place}])
+        start += duration
+    return rows
+
+
+def _trace(*rows: list[Any], device: dict[str, Any] | None = None) -> Trace:
+    return trace_of(list(rows), deviceProperties=[H100 if device is None else device])
+
+
+def test_rates_are_work_over_kernel_time() -> None:
+    (row,) = rows_of(roofline(_trace(*_mm((TENSOR_CORE, 4)))))
+    flops, moved = 2 * N**3, 3 * N * N * 2
+    assert (row.flop_count, row.moved_bytes, row.kernel_ns) == (flops, moved, 4000)
+    assert row.flops_per_second == pytest.approx(flops / 4e-6)
+    assert row.bytes_per_second == pytest.approx(moved / 4e-6)
+    assert row.flops_per_byte == pytest.approx(flops / moved)
+    assert row.data_type == "bfloat16"
+    assert row.device_name == H100["name"]
+    assert row.note is None
+
+
+def test_shares_are_of_the_roofs_and_the_lower_one_bounds() -> None:
+    (row,) = rows_of(roofline(_trace(*_mm((TENSOR_CORE, 4)))))
+    assert row.compute_share == pytest.approx(2 * N**3 / 4e-6 / 989.4e12)
+    assert row.memory_share == pytest.approx(3 * N * N * 2 / 4e-6 / 3350e9)
+    assert row.bound == "compute"
+    # TraceLens: the time at the roof over the time
+    at_roof = max(2 * N**3 / 989.4e12, 6 * N * N / 3350e9)
+    assert row.roofline_share == pytest.approx(at_roof / 4e-6)
+
+
+def test_few_operations_a_byte_are_bound_by_memory() -> None:
+    dims = {"Input Dims": [[1, N], [N, N]], "Input type": [BF16, BF16]}
+    rows = _mm((TENSOR_CORE, 4))
+    rows[0] = ["cpu_op", "aten::mm", 0, 50, dims]
+    (row,) = rows_of(roofline(_trace(*rows)))
+    assert row.flops_per_byte < 1
+    assert row.bound == "memory"
+    assert row.roofline_share == row.memory_share
+
+
+def test_all_kernels_of_a_call_count_and_copies_do_not() -> None:
+    rows = _mm((TENSOR_CORE, 4), ("void cublasLt::splitKreduce_kernel<32>(int)", 2))
+    rows += [
+        ["cuda_runtime", "cudaMemsetAsync", 30, 1, {"correlation": 9}],
+        ["gpu_memset", "Memset (Device)", 200, 100, {"correlation": 9}],
+    ]
+    (row,) = rows_of(roofline(_trace(*rows)))
+    assert row.kernel_ns == 6000
+
+
+def test_calls_of_the_same_shapes_are_one_row() -> None:
+    dims = {"Input Dims": [[N, N], [N, N]], "Input type": [BF16, BF16]}
+    rows = [
+        row
+        for n in (0, 1)
+        for row in (
+            ["cpu_op", "aten::mm", 100 * n, 50, dims],
+            ["cuda_runtime", "cudaLaunchKernel", 100 * n + 1, 1, {"correlation": n}],
+            ["kernel", TENSOR_CORE, 300 + 10 * n, 4 + 4 * n, {"correlation": n}],
+        )
+    ]
+    (row,) = rows_of(roofline(_trace(*rows)))
+    assert (row.call_count, row.kernel_ns) == (2, 12000)
+    assert row.flops_per_second == pytest.approx(2 * 2 * N**3 / 12e-6)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "data_type", "peak"),
+    [
+        ("void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_128x64_16x6_nn>()", "tf32", 494.7e12),
+        ("ampere_sgemm_128x64_nn", "float32", 67e12),
+    ],
+)
+def test_float32_is_tf32_where_the_kernels_say_so(kernel: str, data_type: str, peak: float) -> None:
+    (row,) = rows_of(roofline(_trace(*_mm((kernel, 100), of="float"))))
+    assert row.data_type == data_type
+    assert row.compute_share == pytest.approx(2 * N**3 / 100e-6 / peak)
+
+
+def test_float32_of_kernels_that_do_not_tell_has_no_share() -> None:
+    (row,) = rows_of(roofline(_trace(*_mm(("triton_tem_fused_mm_0", 100), of="float"))))
+    assert row.data_type == "float32"
+    assert np.isnan([row.compute_share, row.roofline_share]).all()
+    assert row.memory_share > 0
+    assert row.bound is None
+    assert "do not tell whether float32" in row.note
+
+
+def test_amds_matrix_cores_multiply_float32_as_it_is() -> None:
+    rows = _mm(("Cijk_Ailk_Bljk_SB_MT64x16x16_MI16x16x4x1_", 100), of="float", runtime="hipLaunch")
+    (row,) = rows_of(roofline(_trace(*rows, device=MI300)))
+    assert row.data_type == "float32"
+    assert row.compute_share == pytest.approx(2 * N**3 / 100e-6 / 163.4e12)
+
+
+def test_above_the_peak_is_withheld_and_said() -> None:
+    (row,) = rows_of(roofline(_trace(*_mm((TENSOR_CORE, 1)))))
+    assert row.flops_per_second > 989.4e12
+    assert np.isnan([row.compute_share, row.roofline_share]).all()
+    assert "Above the device's peak" in row.note
+
+
+def test_above_the_bandwidth_is_withheld_and_said() -> None:
+    rows = _mm((TENSOR_CORE, 0.02), size=128)
+    (row,) = rows_of(roofline(_trace(*rows)))
+    assert row.compute_share < 1
+    assert np.isnan([row.memory_share, row.roofline_share]).all()
+    assert "Above the memory's bandwidth" in row.note
+
+
+def test_an_unknown_device_has_rates_and_no_shares() -> None:
+    (row,) = rows_of(roofline(_trace(*_mm((TENSOR_CORE, 4)), device={"id": 0, "name": "Some GPU"})))
+    assert row.flops_per_second > 0
+    assert np.isnan([row.compute_share, row.memory_share, row.roofline_share]).all()
+    assert (row.bound, row.source) == (None, None)
+    assert row.note == "No data sheet is listed for 'Some GPU'."
+
+
+def test_a_type_without_a_peak_is_said() -> None:
+    (row,) = rows_of(roofline(_trace(*_mm((TENSOR_CORE, 4), of="c10::complex<float>"))))
+    assert np.isnan(row.compute_share)
+    assert row.note == "The data sheet has no peak for complex64."
+
+
+def test_the_device_is_the_kernels_not_the_first() -> None:
+    rows = _mm((TENSOR_CORE, 4))
+    rows[-1][4]["device"] = 1
+    other = {"id": 1, "name": "NVIDIA A100-SXM4-80GB", "numSms": 108}
+    (row,) = rows_of(roofline(trace_of(rows, deviceProperties=[H100, other])))
+    assert (row.device, row.device_name) == (1, "NVIDIA A100-SXM4-80GB")
+
+
+def test_a_number_that_is_not_listed_is_known_where_all_devices_are_alike() -> None:
+    rows = _mm((TENSOR_CORE, 4))
+    rows[-1][4]["device"] = 5
+    alike = [H100, H100 | {"id": 1}]
+    (row,) = rows_of(roofline(trace_of(rows, deviceProperties=alike)))
+    assert row.device_name == H100["name"]
+    mixed = [H100, MI300 | {"id": 1}]
+    (row,) = rows_of(roofline(trace_of(rows, deviceProperties=mixed)))
+    assert row.device_name is None
+
+
+def test_elementwise_operators_are_left_out() -> None:
+    rows = _mm(("void at::native::vectorized_elementwise_kernel<4>()", 4))
+    rows[0][1] = "aten::add"
+    assert len(roofline(_trace(*rows))) == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ([["cpu_op", "aten::mm", 0, 5, {"Input Dims": [[2, 2], [2, 2]]}]], "no device event"),
+        ([["cpu_op", "aten::mm", 0, 5], ["kernel", "gemm", 1, 1]], "shapes were not recorded"),
+    ],
+)
+def test_what_cannot_be_told_says_what_to_record(rows: list[Any], reason: str) -> None:
+    with pytest.raises(MissingDataError, match=reason):
+        roofline(trace_of(rows))
+
+
+@pytest.mark.parametrize("name", shared_trace_names("tracelens"))
+def test_no_share_of_real_traces_is_above_one_and_large_products_are_plausible(name: str) -> None:
+    trace = trace_at(SHARED_TRACES / name)
+    try:
+        table = roofline(trace)
+    except MissingDataError:
+        pytest.skip("shapes were not recorded")
+    shares = table[["compute_share", "memory_share", "roofline_share"]].to_numpy()
+    assert not (shares > 1).any()
+    known = table["source"].notna()
+    assert table.loc[known & table["note"].isna(), "roofline_share"].notna().all()
+    # libraries' large products keep the units busy
+    is_product = table["name"].isin(["aten::mm", "aten::addmm"])
+    large = table[known & is_product & (table["flop_count"] / table["call_count"] > 2e10)]
+    assert (large["compute_share"] > 0.15).all()
+
+
+@pytest.mark.parametrize("name", shared_trace_names("tracelens/h100"))
+def test_every_call_is_counted_once_with_its_own_kernels(name: str) -> None:
+    trace = trace_at(SHARED_TRACES / name)
+    work, calls, events = operator_work(trace), trace.host_calls, trace.device_events
+    kernel_ns: dict[int, int] = {}
+    for event, owner in zip(rows_of(events), links(trace).owner_of_device_event, strict=True):
+        call = int(owner)
+        while call >= 0 and np.isnan(work.flops[call]):
+            call = int(calls["parent"].iloc[call])
+        if event.kind == Kind.KERNEL and call >= 0:
+            kernel_ns[call] = kernel_ns.get(call, 0) + event.duration_ns
+    expected: dict[tuple[str, str], list[float]] = {}
+    for call, duration_ns in kernel_ns.items():
+        row = calls.iloc[call]
+        if row["name"] not in {"aten::add", "aten::mul"}:
+            sums = expected.setdefault((row["name"], row["input_dims"]), [0, 0, 0])
+            sums[0] += 1
+            sums[1] += duration_ns
+            sums[2] += work.flops[call]
+    found = {
+        (row.name, row.input_dims): [row.call_count, row.kernel_ns, row.flop_count]
+        for row in rows_of(roofline(trace))
+    }
+    assert found == expected
