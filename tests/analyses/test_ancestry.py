@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from stepscope.analyses.ancestry import nearest, with_descendants
+from stepscope.analyses.ancestry import _in_strides, nearest, nearest_of, with_descendants
 
 
 @st.composite
@@ -40,6 +40,8 @@ def test_the_nearest_is_the_first_on_the_way_up(
         for row in range(len(parent))
     ]
     assert nearest(parent, wanted).tolist() == slow
+    some = np.arange(-1, len(parent))
+    assert nearest_of(parent, some, wanted).tolist() == [-1, *slow]
 
 
 @given(_forests(), st.data())
@@ -55,6 +57,7 @@ def test_a_sum_is_of_every_row_that_has_it_above(
                 total[above] += column[row]
     for found, total in zip(with_descendants(parent, *own), slow, strict=True):
         assert found.tolist() == total.tolist()
+    assert _in_strides(parent, own[0]).tolist() == slow[0].tolist()
 
 
 def test_a_chain_of_a_hundred_thousand_takes_few_rounds() -> None:
@@ -63,3 +66,4 @@ def test_a_chain_of_a_hundred_thousand_takes_few_rounds() -> None:
     assert sums[0] == 100_000
     is_first = np.arange(100_000) == 0
     assert not nearest(chain, is_first).any()
+    assert not nearest_of(chain, chain[1:], is_first).any()

@@ -1,6 +1,8 @@
-"""Questions about who is above whom, of a column of parents, in a few rounds however deep it is.
+"""Questions about who is above whom, of a column of parents.
 
 `parent` holds rows of the same table, -1 at the top, as `host_calls` and `call_tree.nest` have it.
+Calls are rarely nested more than some dozens deep, so the rows that matter go up step by step; what
+is nested deeper goes on in strides that double, so that no depth is slow.
 """
 
 from typing import TypeVar
@@ -9,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 NONE = -1
+MOST_STEPS = 64
 Rows = NDArray[np.int64]
 NumberT = TypeVar("NumberT", np.int64, np.float64)
 
@@ -25,14 +28,45 @@ def nearest(parent: Rows, is_wanted: NDArray[np.bool_]) -> Rows:
     return found
 
 
+def nearest_of(parent: Rows, rows: Rows, is_wanted: NDArray[np.bool_]) -> Rows:
+    """Return what `nearest` does, for some rows, or -1 for those that are -1."""
+    found = rows.copy()
+    going = np.flatnonzero(found != NONE)
+    going = going[~is_wanted[found[going]]]
+    for _ in range(MOST_STEPS):
+        if not len(going):
+            return found
+        found[going] = parent[found[going]]
+        going = going[found[going] != NONE]
+        going = going[~is_wanted[found[going]]]
+    found[going] = nearest(parent, is_wanted)[found[going]]
+    return found
+
+
 def with_descendants(parent: Rows, *columns: NDArray[NumberT]) -> list[NDArray[NumberT]]:
     """Return columns in which each row holds the sum of its own value and of all below it."""
-    sums = [column.copy() for column in columns]
-    above = parent
+    return [_with_descendants(parent, column) for column in columns]
+
+
+def _with_descendants(parent: Rows, own: NDArray[NumberT]) -> NDArray[NumberT]:
+    total = own.copy()
+    rows = np.flatnonzero(own)
+    values, above = own[rows], parent[rows]
+    for _ in range(MOST_STEPS):
+        is_below = above != NONE
+        if not is_below.any():
+            return total
+        values, above = values[is_below], above[is_below]
+        np.add.at(total, above, values)
+        above = parent[above]
+    return _in_strides(parent, own)
+
+
+def _in_strides(parent: Rows, own: NDArray[NumberT]) -> NDArray[NumberT]:
+    total, above = own.copy(), parent
     while (above != NONE).any():
         # sums reach 2^k rows down, `above` is 2^k rows up
-        for total in sums:
-            rows = np.flatnonzero((total != 0) & (above != NONE))
-            np.add.at(total, above[rows], total[rows])
+        rows = np.flatnonzero((total != 0) & (above != NONE))
+        np.add.at(total, above[rows], total[rows])
         above = np.append(above, NONE)[above]
-    return sums
+    return total

@@ -1,13 +1,13 @@
 """The autograd engine's calls around its nodes, folded into them.
 
 `autograd::engine::evaluate_function: MmBackward0` runs `MmBackward0` and then adds up what comes
-out of it. As two rows of a table they look like two costs; folded, the wrapper counts as the node.
+out of it. As two rows of a table they look like two costs; folded, they are one call of the node's
+name, which takes as long as the wrapper.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses import ancestry
 from stepscope.analyses.forward_backward import WRAPPER, forward_backward
 from stepscope.analyses.operator_groups import Labels, distinct, names
 from stepscope.trace import Trace
@@ -15,14 +15,9 @@ from stepscope.trace import Trace
 NONE = -1
 
 
-def counted_as(trace: Trace, counted: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the row that each call is counted as, nodes as their wrappers.
-
-    `counted` is the row that each is counted as otherwise (`operator_costs`).
-    """
-    wrapper = forward_backward(trace).wrapper
-    into = np.where(wrapper != NONE, wrapper, counted)
-    return ancestry.nearest(into, into == np.arange(len(into)))
+def are_wrapped(trace: Trace) -> NDArray[np.bool_]:
+    """Tell which calls are nodes that a wrapper calls: their time is the wrapper's, too."""
+    return np.asarray(forward_backward(trace).wrapper != NONE)
 
 
 def unwrapped_names(trace: Trace) -> Labels:

@@ -78,14 +78,8 @@ def nearest_with_work(trace: Trace, rows: Rows) -> Rows:
     That is the call itself or one around it: a kernel that `aten::cudnn_convolution` launched does
     the work of the `aten::conv2d` around it.
     """
-    found = _nearest_with_work(trace)
-    return np.append(found, NONE)[rows]
-
-
-@computed
-def _nearest_with_work(trace: Trace) -> Rows:
     parent = trace.host_calls["parent"].to_numpy()
-    return ancestry.nearest(parent, ~np.isnan(operator_work(trace).flops))
+    return ancestry.nearest_of(parent, rows, ~np.isnan(operator_work(trace).flops))
 
 
 def _combinations(calls: pd.DataFrame, rows: Rows) -> tuple[Rows, list[Combination]]:
@@ -152,11 +146,13 @@ def _are_counted(calls: pd.DataFrame, known: Rows) -> NDArray[np.bool_]:
         return is_known
     parent = calls["parent"].to_numpy()
     is_product = is_known & named(calls["name"], lambda name: _formula_is(name, product=True))
-    around = ancestry.nearest(parent, is_product & always)
-    is_inside = np.append(around != NONE, False)[parent]
+    others = known[~always[known]]
+    around = ancestry.nearest_of(parent, parent[others], is_product & always)
     own = is_product.astype(np.int64)
     (products,) = ancestry.with_descendants(parent, own)
-    return np.asarray(is_known & (always | ~(is_inside | (products > own))))
+    has_inside = products[others] > own[others]
+    is_known[others[(around != NONE) | has_inside]] = False
+    return is_known
 
 
 def _formula_is(name: str, *, always: bool = False, product: bool = False) -> bool:

@@ -80,7 +80,9 @@ def _are_wrapped(calls: pd.DataFrame) -> NDArray[np.bool_]:
     wanted = np.array([*wrapper, NONE])[named_calls.codes.to_numpy()]
     parent = calls["parent"].to_numpy()
     around = np.append(named_calls.codes.to_numpy(), NONE)[parent]
-    return np.asarray((wanted != NONE) & (wanted == around))
+    is_operator = calls["is_operator"].to_numpy()
+    are_operators = is_operator & np.append(is_operator, False)[parent]
+    return np.asarray((wanted != NONE) & (wanted == around) & are_operators)
 
 
 def _by_number(calls: pd.DataFrame, nodes: Rows, makers: Rows, by_arrow: Rows) -> Rows:

@@ -40,7 +40,7 @@ def operator_calls(trace: Trace) -> OperatorCalls:
     own_ns = np.maximum(trace.host_calls["self_ns"].to_numpy() - _runtime_ns(trace), 0)
     device_ns, matrix_ns = _device_ns(trace)
     self_ns, device_self, matrix_self = (
-        gathered(values, counted) for values in (own_ns, device_ns, matrix_ns)
+        _gathered(values, counted) for values in (own_ns, device_ns, matrix_ns)
     )
     parent = trace.host_calls["parent"].to_numpy()
     device_total, matrix_total = ancestry.with_descendants(parent, device_ns, matrix_ns)
@@ -54,7 +54,7 @@ def operator_calls(trace: Trace) -> OperatorCalls:
     )
 
 
-def gathered(values: NDArray[np.int64], into: Rows) -> NDArray[np.int64]:
+def _gathered(values: NDArray[np.int64], into: Rows) -> NDArray[np.int64]:
     """Return the values of calls at the calls that they are counted as."""
     found = values.copy()
     moved = np.flatnonzero((into != np.arange(len(into))) & (values != 0))
@@ -83,7 +83,10 @@ def _counted(trace: Trace) -> Rows:
     child_count += np.bincount(made[made >= 0], minlength=len(calls))
     # with a child that is another call of it, a caller has that one's children and no more
     is_another = (parent >= 0) & (name == name[parent]) & (child_count[parent] == 1)
-    return ancestry.nearest(parent, ~is_another)
+    rows = np.flatnonzero(is_another)
+    counted = np.arange(len(calls))
+    counted[rows] = ancestry.nearest_of(parent, rows, ~is_another)
+    return counted
 
 
 @computed

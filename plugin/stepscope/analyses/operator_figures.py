@@ -1,97 +1,162 @@
 """The figures of every call that counts as one, which tables of operators add up."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses import ancestry
-from stepscope.analyses.autograd_wrappers import counted_as
 from stepscope.analyses.flops import operator_work
 from stepscope.analyses.matrix_unit_types import fitting
-from stepscope.analyses.operator_costs import gathered, operator_calls
+from stepscope.analyses.operator_costs import operator_calls
 from stepscope.analyses.operator_memory import operator_memory
 from stepscope.trace import Trace, computed
 
-SELF_TIMES = ("host_self_ns", "device_self_ns", "matrix_unit_self_ns")
-TOTAL_TIMES = ("device_total_ns", "matrix_unit_total_ns")
+Rows = NDArray[np.int64]
+SIDES = ("host", "device")
+MOST = 2**63
+"""One more than what int64 holds."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Figure:
+    """A figure of the calls that have it."""
+
+    place: Rows
+    """Which calls, as indices into `OperatorFigures.rows`; one may come more than once."""
+    values: NDArray[np.int64] | NDArray[np.float64]
+    is_complete: bool
+    """Whether that of all other calls is 0; else it is not known."""
+
+    def without(self, is_left_out: NDArray[np.bool_]) -> "Figure":
+        """Return the figure of the other calls."""
+        kept = ~is_left_out[self.place]
+        return replace(self, place=self.place[kept], values=self.values[kept])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OperatorFigures:
-    """Calls that count, and arrays parallel to them."""
+    """Calls that count, and what they cost."""
 
-    rows: NDArray[np.int64]
+    rows: Rows
     """The calls, as rows of `host_calls`."""
-    times: Mapping[str, NDArray[np.int64]]
+    by_duration: Rows
+    """Indices into `rows`, the shortest call first."""
+    times: Mapping[str, Figure]
     """Times in ns by the name of the table's column."""
-    amounts: Mapping[str, NDArray[np.float64]]
-    """Bytes and operations by the name of the table's column; NaN where not known."""
-    data_type: pd.Categorical
-    fits_matrix_unit: NDArray[np.float64]
+    amounts: Mapping[str, Figure]
+    """Bytes and operations by the name of the table's column."""
+    data_type: Figure
+    """Codes of `operator_work`'s types."""
+    fits_matrix_unit: Figure
     """See `matrix_unit_types.fitting`."""
 
+    def without_totals(self, is_left_out: NDArray[np.bool_]) -> "OperatorFigures":
+        """Return the figures without the calls and the totals of some: what is their own stays."""
 
-def operator_figures(trace: Trace, *, is_folded: bool = False) -> OperatorFigures:
-    """Return the figures of calls; folded: a node of autograd and its wrapper are one call."""
-    return _folded(trace) if is_folded else _plain(trace)
+        def totals(figures: Mapping[str, Figure]) -> Mapping[str, Figure]:
+            return {
+                name: figure.without(is_left_out) if "total" in name else figure
+                for name, figure in figures.items()
+            }
+
+        kept = self.by_duration[~is_left_out[self.by_duration]]
+        times, amounts = totals(self.times), totals(self.amounts)
+        return replace(self, by_duration=kept, times=times, amounts=amounts)
 
 
 @computed
-def _plain(trace: Trace) -> OperatorFigures:
-    return _figures(trace, operator_calls(trace).counted)
-
-
-@computed
-def _folded(trace: Trace) -> OperatorFigures:
-    return _figures(trace, counted_as(trace, operator_calls(trace).counted))
-
-
-def _figures(trace: Trace, counted: NDArray[np.int64]) -> OperatorFigures:
+def operator_figures(trace: Trace) -> OperatorFigures:
+    """Return the figures of all calls that count as one."""
     costs = operator_calls(trace)
-    rows = np.flatnonzero(counted == np.arange(len(counted)))
-    times = {name: gathered(getattr(costs, name), counted)[rows] for name in SELF_TIMES}
-    times |= {name: getattr(costs, name)[rows] for name in TOTAL_TIMES}
-    times["host_total_ns"] = trace.host_calls["duration_ns"].to_numpy()[rows]
-    work = operator_work(trace)
-    codes = np.asarray(work.data_type.codes)[rows]
+    rows = np.flatnonzero(costs.counted == np.arange(len(costs.counted)))
+    total = np.full(len(costs.counted), -1, dtype=np.int64)
+    total[rows] = np.arange(len(rows))
+    own = total[costs.counted]
+    duration_ns = trace.host_calls["duration_ns"].to_numpy()
+    types = np.asarray(operator_work(trace).data_type.codes)
+    flops, total_flops = _operations(trace)
     return OperatorFigures(
         rows=rows,
-        times=times,
-        amounts=_bytes(trace, rows, counted) | _operations(trace, rows, work.flops),
-        data_type=pd.Categorical.from_codes(codes, categories=work.data_type.categories),
-        fits_matrix_unit=fitting(trace)[rows],
+        by_duration=_ascending(duration_ns[rows]),
+        times={
+            "host_self_ns": _where(costs.host_self_ns, own),
+            "host_total_ns": _where(duration_ns, total),
+            "device_self_ns": _where(costs.device_self_ns, own),
+            "device_total_ns": _where(costs.device_total_ns, total),
+            "matrix_unit_self_ns": _where(costs.matrix_unit_self_ns, own),
+            "matrix_unit_total_ns": _where(costs.matrix_unit_total_ns, total),
+        },
+        amounts=_memory(trace, own, total)
+        | {
+            "flops": _known(flops, ~np.isnan(flops), total),
+            "total_flops": _known(total_flops, ~np.isnan(total_flops), total),
+        },
+        data_type=_known(types, types >= 0, total),
+        fits_matrix_unit=_fitting(trace, total),
     )
 
 
-def _bytes(
-    trace: Trace, rows: NDArray[np.int64], counted: NDArray[np.int64]
-) -> dict[str, NDArray[np.float64]]:
+def _fitting(trace: Trace, place: Rows) -> Figure:
+    fits = fitting(trace)
+    return _known(fits, ~np.isnan(fits), place)
+
+
+def _where(values: NDArray[np.int64], place: Rows) -> Figure:
+    """Return the values of calls at the calls in whose place they count."""
+    return _at(values, np.flatnonzero(values), place, is_complete=True)
+
+
+def _known(values: NDArray[Any], is_known: NDArray[np.bool_], place: Rows) -> Figure:
+    return _at(values, np.flatnonzero(is_known), place, is_complete=False)
+
+
+def _at(values: NDArray[Any], calls: Rows, place: Rows, *, is_complete: bool) -> Figure:
+    at = place[calls]
+    counts = at >= 0
+    if not counts.all():
+        calls, at = calls[counts], at[counts]
+    return Figure(place=at, values=values[calls], is_complete=is_complete)
+
+
+def _memory(trace: Trace, own: Rows, total: Rows) -> dict[str, Figure]:
     memory = operator_memory(trace)
-    found: dict[str, NDArray[np.float64]] = {}
-    for name in ("host", "device"):
-        if memory is None:
-            own = total = np.full(len(rows), np.nan)
-        else:
-            whole = getattr(memory, f"{name}_self_bytes")
-            own = gathered(whole, counted)[rows].astype(np.float64)
-            total = getattr(memory, f"{name}_total_bytes")[rows].astype(np.float64)
-        found |= {f"{name}_self_bytes": own, f"{name}_total_bytes": total}
-    return found
+    if memory is None:
+        nothing = Figure(place=own[:0], values=np.zeros(0), is_complete=False)
+        sides = [(f"{side}_{part}_bytes", nothing) for side in SIDES for part in ("self", "total")]
+        return dict(sides)
+    return {
+        "host_self_bytes": _where(memory.host_self_bytes, own),
+        "host_total_bytes": _where(memory.host_total_bytes, total),
+        "device_self_bytes": _where(memory.device_self_bytes, own),
+        "device_total_bytes": _where(memory.device_total_bytes, total),
+    }
 
 
-def _operations(
-    trace: Trace, rows: NDArray[np.int64], flops: NDArray[np.float64]
-) -> dict[str, NDArray[np.float64]]:
-    """Return the operations of calls; what is counted as another call is not counted again."""
-    own = np.full(len(flops), np.nan)
-    own[rows] = flops[rows]
-    known = ~np.isnan(own)
+@computed
+def _operations(trace: Trace) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the operations of calls, own and with calls within; NaN where none are known.
+
+    A call that is counted as the one around it does that one's work, not the same again.
+    """
+    counted, flops = operator_calls(trace).counted, operator_work(trace).flops
+    is_known = ~np.isnan(flops) & (counted == np.arange(len(counted)))
+    own = np.where(is_known, flops, 0)
     parent = trace.host_calls["parent"].to_numpy()
-    add_up = partial(ancestry.with_descendants, parent)
-    (total,) = add_up(np.where(known, own, 0))
-    (count,) = add_up(known.astype(np.int64))
-    return {"flops": own[rows], "total_flops": np.where(count > 0, total, np.nan)[rows]}
+    (total,) = ancestry.with_descendants(parent, own)
+    (count,) = ancestry.with_descendants(parent, is_known.astype(np.int64))
+    return np.where(is_known, flops, np.nan), np.where(count > 0, total, np.nan)
+
+
+def _ascending(values: NDArray[np.int64]) -> Rows:
+    """Return what `argsort` does, by sorting value and place as one number where they fit."""
+    span = max(1, len(values))
+    if len(values) and int(values.max()) * span >= MOST - span:
+        return np.argsort(values, kind="stable")
+    key = values * span
+    key += np.arange(len(values))
+    key.sort()
+    key %= span
+    return key

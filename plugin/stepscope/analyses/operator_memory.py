@@ -43,8 +43,10 @@ def operator_memory(trace: Trace) -> OperatorMemory | None:
     parent = calls["parent"].to_numpy()
     found = {}
     for kind, chosen in (("host", is_host), ("device", ~is_host)):
-        before = np.append(0, np.cumsum(np.where(chosen, amounts, 0)))
-        total = before[behind] - before[first]
+        total = np.zeros(len(calls), dtype=np.int64)
+        if chosen.any():
+            before = np.append(0, np.cumsum(np.where(chosen, amounts, 0)))
+            total = before[behind] - before[first]
         found[f"{kind}_total_bytes"] = total
         found[f"{kind}_self_bytes"] = _without_children(total, parent)
     return OperatorMemory(**found)

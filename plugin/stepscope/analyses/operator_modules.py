@@ -7,10 +7,10 @@ and the engine's call around it, belongs to the module of its forward operator: 
 
 import numpy as np
 
-from stepscope import call_tree
+from stepscope.analyses import ancestry
 from stepscope.analyses.forward_backward import forward_backward
-from stepscope.analyses.links import spans
 from stepscope.analyses.operator_groups import Labels
+from stepscope.analyses.python_callers import python_callers
 from stepscope.errors import MissingDataError
 from stepscope.frames.naming import named
 from stepscope.trace import Trace
@@ -26,20 +26,20 @@ def modules(trace: Trace) -> Labels:
     Raises:
         MissingDataError: no module's call was recorded.
     """
-    python, calls = trace.python_calls, trace.host_calls
-    rows = np.flatnonzero(named(python["name"], lambda name: name.startswith(PREFIX)))
-    if not len(rows):
+    name = trace.python_calls["name"]
+    is_module = named(name, lambda name: name.startswith(PREFIX))
+    if not is_module.any():
         reason = "the modules' calls were not recorded"
         raise MissingDataError(reason, "profile(with_stack=True, with_modules=True)")
-    code = python["name"].cat.codes.to_numpy().astype(np.int64)
-    thread, start_ns, end_ns = spans(python)
-    around = call_tree.enclosing((thread[rows], start_ns[rows], end_ns[rows]), spans(calls))
-    found = np.append(code[rows], NONE)[around]
+    callers = python_callers(trace)
+    around = ancestry.nearest(callers.nesting.parent, is_module)
+    code = np.where(around != NONE, name.cat.codes.to_numpy()[around], NONE)
+    found = np.append(code, NONE)[callers.caller].astype(np.int64)
     links = forward_backward(trace)
     forward = np.append(links.forward, NONE)[links.node]
     wrapped = np.flatnonzero(links.wrapper != NONE)
     forward[links.wrapper[wrapped]] = links.forward[wrapped]
     of_forward = np.append(found, NONE)[forward]
     found = np.where((links.node != NONE) | (forward != NONE), of_forward, found)
-    names = (str(name) for name in python["name"].cat.categories)
-    return Labels(codes=found, texts=tuple(name.removeprefix(PREFIX) for name in names))
+    names = (str(text) for text in name.cat.categories)
+    return Labels(codes=found, texts=tuple(text.removeprefix(PREFIX) for text in names))

@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope import call_tree
 from stepscope.analyses.flame import Paths, merged
 from stepscope.analyses.forward_backward import forward_backward
-from stepscope.analyses.links import spans
 from stepscope.analyses.operator_groups import Labels, distinct
+from stepscope.analyses.python_callers import python_callers
 from stepscope.errors import MissingDataError
 from stepscope.trace import Trace, computed
 
@@ -92,11 +91,10 @@ def _is_shown(frame: str) -> bool:
 
 def _stacks_around(trace: Trace) -> tuple[Rows, list[list[str]]]:
     """Return the stack of each call by the Python calls around it, each distinct stack once."""
-    python = trace.python_calls
-    names = [*map(str, python["name"].cat.categories), ""]
-    paths = _paths(python, len(names))
-    around = call_tree.enclosing(spans(python), spans(trace.host_calls))
-    node = np.append(paths.node, NONE)[around]
+    names = [*map(str, trace.python_calls["name"].cat.categories), ""]
+    callers = python_callers(trace)
+    paths = _paths(trace, len(names))
+    node = np.append(paths.node, NONE)[callers.caller]
     codes, used = pd.factorize(node)
     is_shown = [_is_shown(name) for name in names]
     parent, name = paths.parent.tolist(), paths.name.tolist()
@@ -111,9 +109,8 @@ def _stacks_around(trace: Trace) -> tuple[Rows, list[list[str]]]:
     return codes.astype(np.int64), frames
 
 
-def _paths(python: pd.DataFrame, name_count: int) -> Paths:
-    thread, start_ns, _ = spans(python)
-    nesting = call_tree.nest(thread, start_ns, python["duration_ns"].to_numpy())
-    codes = python["name"].cat.codes.to_numpy().astype(np.int64)
+def _paths(trace: Trace, name_count: int) -> Paths:
+    codes = trace.python_calls["name"].cat.codes.to_numpy().astype(np.int64)
     codes[codes < 0] = name_count - 1
+    nesting = python_callers(trace).nesting
     return merged(nesting.parent, nesting.depth, codes, name_count)

@@ -15,9 +15,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses import matrix_units, operator_groups
-from stepscope.analyses.autograd_wrappers import unwrapped_names
-from stepscope.analyses.group_statistics import quantile, sums
-from stepscope.analyses.operator_figures import OperatorFigures, operator_figures
+from stepscope.analyses.autograd_wrappers import are_wrapped, unwrapped_names
+from stepscope.analyses.flops import operator_work
+from stepscope.analyses.group_statistics import sums
+from stepscope.analyses.operator_figures import Figure, OperatorFigures, operator_figures
 from stepscope.analyses.operator_groups import Labels
 from stepscope.analyses.operator_modules import modules
 from stepscope.analyses.operator_stacks import stack_tops, stacks
@@ -25,6 +26,8 @@ from stepscope.analyses.window import window
 from stepscope.frames import Column, Schema
 from stepscope.trace import Trace, computed
 
+Rows = NDArray[np.int64]
+QUANTILES = MappingProxyType({"host_p50_ns": 0.5, "host_p95_ns": 0.95})
 Grouping = Literal["name", "node", "shape", "stack", "full_stack", "module"]
 _IDENTITY: Schema = (
     Column("name", "object", "text", "The name; all steps are `ProfilerStep*`."),
@@ -135,8 +138,7 @@ def _by_name(trace: Trace) -> pd.DataFrame:
 
 @computed
 def _by_node(trace: Trace) -> pd.DataFrame:
-    figures = operator_figures(trace, is_folded=True)
-    return _table(trace, "node", unwrapped_names(trace), figures=figures)
+    return _table(trace, "node", unwrapped_names(trace), is_repeated=are_wrapped(trace))
 
 
 @computed
@@ -177,9 +179,10 @@ def _table(
     names: Labels,
     labels: Labels | None = None,
     *,
-    figures: OperatorFigures | None = None,
+    is_repeated: NDArray[np.bool_] | None = None,
 ) -> pd.DataFrame:
-    each = figures or operator_figures(trace)
+    """Return the table; calls that are repeated have their total in another call of their row."""
+    each = operator_figures(trace)
     rows = each.rows
     is_operator = trace.host_calls["is_operator"].to_numpy()[rows]
     width = len(labels.texts) + 1 if labels else 1
@@ -193,6 +196,8 @@ def _table(
     }
     for column in _LABELS[by]:
         columns[column.name] = labels.at(of_label - 1) if labels else np.full(len(keys), None)
+    if is_repeated is not None and is_repeated.any():
+        each = each.without_totals(is_repeated[rows])
     columns |= _measures(trace, each, group, len(keys))
     columns["is_matrix_unit_eligible"] = np.array(
         [matrix_units.is_eligible(str(name)) for name in columns["name"]], dtype=bool
@@ -201,50 +206,56 @@ def _table(
 
 
 def _measures(
-    trace: Trace, each: OperatorFigures, group: NDArray[np.int64], count: int
+    trace: Trace, each: OperatorFigures, group: Rows, count: int
 ) -> dict[str, NDArray[Any]]:
     """Return the columns of numbers, one row a group."""
-    calls = np.bincount(group, minlength=count)
+    calls = np.bincount(group[each.by_duration], minlength=count)
     found: dict[str, NDArray[Any]] = {"call_count": calls}
-    for name, values in each.times.items():
-        some = np.flatnonzero(values)
-        found[name] = sums(values[some], group[some], count)
-    for name, amounts in each.amounts.items():
-        found[name] = _sums_of_known(amounts, group, count)
-    host_ns = each.times["host_total_ns"]
+    for name, figure in each.times.items():
+        found[name] = sums(figure.values, group[figure.place], count)
+    for name, figure in each.amounts.items():
+        found[name] = _sums_of_known(figure, group, count)
     found["host_mean_ns"] = found["host_total_ns"] / calls
-    found["host_p50_ns"] = quantile(host_ns, group, count, 0.5)
-    found["host_p95_ns"] = quantile(host_ns, group, count, 0.95)
-    found["host_max_ns"] = np.zeros(count, dtype=np.int64)
-    np.maximum.at(found["host_max_ns"], group, host_ns)
     found["device_mean_ns"] = found["device_total_ns"] / calls
+    found |= _spread(trace.host_calls["duration_ns"].to_numpy()[each.rows], each, group, calls)
     window_ns = max(1, window(trace).device_duration_ns)
     for name in ("host_self", "host_total", "device_self", "device_total"):
         found[f"{name}_share"] = found[f"{name}_ns"] / window_ns
     for name in ("self", "total"):
         part, whole = found[f"matrix_unit_{name}_ns"], found[f"device_{name}_ns"]
         found[f"matrix_unit_{name}_share"] = _matrix_unit_share(trace, part, whole)
-    found["matrix_unit_type_share"] = _mean_of_known(each.fits_matrix_unit, group, count)
-    found["data_types"] = _listed(each.data_type, group, count)
+    fits = each.fits_matrix_unit
+    told = np.bincount(group[fits.place], minlength=count)
+    found["matrix_unit_type_share"] = _sums_of_known(fits, group, count) / np.maximum(told, 1)
+    found["data_types"] = _listed(operator_work(trace).data_type, each.data_type, group, count)
     return found
 
 
-def _sums_of_known(
-    values: NDArray[np.float64], group: NDArray[np.int64], count: int
-) -> NDArray[np.float64]:
-    """Return each group's sum of what is not NaN; NaN where all is."""
-    known = np.flatnonzero(~np.isnan(values))
-    total = np.bincount(group[known], weights=values[known], minlength=count)
-    has = np.bincount(group[known], minlength=count) > 0
-    return np.where(has, total, np.nan)
+def _spread(
+    duration_ns: NDArray[np.int64], each: OperatorFigures, group: Rows, calls: Rows
+) -> dict[str, NDArray[Any]]:
+    """Return the quantiles of a call's duration, and the longest."""
+    ordered = group[each.by_duration]
+    # numbers of 16 bits are sorted in one pass
+    small = ordered.astype(np.uint16) if len(calls) < 2**16 else ordered
+    by_group = duration_ns[each.by_duration[np.argsort(small, kind="stable")]]
+    last = np.cumsum(calls) - 1
+    found: dict[str, NDArray[Any]] = {"host_max_ns": by_group[last]}
+    for name, share in QUANTILES.items():
+        place = (calls - 1) * share  # as numpy's method `linear`
+        below = np.floor(place).astype(np.int64)
+        first = last - calls + 1 + below
+        low, high = by_group[first], by_group[np.minimum(first + 1, last)]
+        found[name] = low + (high - low) * (place - below)
+    return found
 
 
-def _mean_of_known(
-    values: NDArray[np.float64], group: NDArray[np.int64], count: int
-) -> NDArray[np.float64]:
-    known = group[~np.isnan(values)]
-    size = np.bincount(known, minlength=count)
-    return _sums_of_known(values, group, count) / np.maximum(size, 1)
+def _sums_of_known(figure: Figure, group: Rows, count: int) -> NDArray[np.float64]:
+    """Return each group's sum; NaN where nothing is known."""
+    of_group = group[figure.place]
+    total = np.bincount(of_group, weights=figure.values.astype(np.float64), minlength=count)
+    is_known = figure.is_complete or np.bincount(of_group, minlength=count) > 0
+    return np.where(is_known, total, np.nan)
 
 
 def _matrix_unit_share(
@@ -256,16 +267,14 @@ def _matrix_unit_share(
     return shares
 
 
-def _listed(types: pd.Categorical, group: NDArray[np.int64], count: int) -> NDArray[np.object_]:
+def _listed(types: pd.Categorical, figure: Figure, group: Rows, count: int) -> NDArray[np.object_]:
     """Return each group's types as text, None where there are none."""
-    codes = types.codes.astype(np.int64)
-    width = len(types.categories) + 1
-    pairs = np.sort(pd.unique(group * width + codes + 1))
+    width = len(types.categories)
+    pairs = np.sort(pd.unique(group[figure.place] * width + figure.values.astype(np.int64)))
     found = np.full(count, None, dtype=object)
     for which, code in zip(*(part.tolist() for part in np.divmod(pairs, width)), strict=True):
-        if code:
-            before = f"{found[which]}, " if found[which] else ""
-            found[which] = before + str(types.categories[code - 1])
+        before = f"{found[which]}, " if found[which] else ""
+        found[which] = before + str(types.categories[code])
     return found
 
 
