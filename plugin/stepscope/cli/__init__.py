@@ -9,14 +9,17 @@ import click
 from stepscope._version import __version__
 from stepscope.cli.advise import advise
 from stepscope.cli.compare import compare
+from stepscope.cli.cut import cut
 from stepscope.cli.export import export
 from stepscope.cli.health import health
 from stepscope.cli.rules import rules
+from stepscope.cli.scalars import scalars
 from stepscope.cli.schema import schema
 from stepscope.cli.serve import serve
+from stepscope.cli.stacks import stacks
 from stepscope.errors import StepscopeError
 
-COMMANDS = (advise, compare, health, export, serve, rules, schema)
+COMMANDS = (advise, compare, health, export, cut, stacks, scalars, serve, rules, schema)
 UNUSABLE = 2
 """The exit status where nothing could be done with what was given."""
 FAILED = 1

@@ -3,13 +3,21 @@
 A task is handed to a reader's process by its name; what it needs is imported where it is done.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from stepscope.comparison.sampling import Sample
     from stepscope.exports import Given, Request
+    from stepscope.render.cut_file import Answer as CutAnswer
+    from stepscope.render.cut_file import Request as CutRequest
+    from stepscope.render.stack_file import Request as StackRequest
     from stepscope.report import FileHealth, RunReport
     from stepscope.trace import Trace
+    from stepscope.trends import Trend
+
+T = TypeVar("T")
 
 
 def analyse(trace: "Trace") -> None:
@@ -46,3 +54,47 @@ def sample(trace: "Trace") -> "Sample":
     from stepscope.comparison import sampling
 
     return sampling.sample(trace)
+
+
+def trend(trace: "Trace") -> "Trend":
+    """Return what a recording says for its run's trend."""
+    from stepscope import trends
+
+    return trends.trend(trace)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused:
+    """Why a file could not be written: a sentence, and what would help."""
+
+    message: str
+
+
+def cut(trace: "Trace", *, request: "CutRequest") -> "CutAnswer | Refused":
+    """Write a part of a recording."""
+    from stepscope.render import cut_file
+
+    return _unless_refused(lambda: cut_file.write(trace, request))
+
+
+def stack(trace: "Trace", *, request: "StackRequest") -> Refused | None:
+    """Write a recording's stacks."""
+    from stepscope.render import stack_file
+
+    return _unless_refused(lambda: stack_file.write(trace, request))
+
+
+def _unless_refused(work: Callable[[], T]) -> T | Refused:
+    """Return what the work gives, or why it gives nothing: what is said to the user crosses."""
+    from stepscope.errors import MissingDataError, UsageError
+
+    try:
+        return work()
+    except MissingDataError as missing:
+        return Refused(message=f"{missing.reason} To record it: {missing.remedy}")
+    except UsageError as error:
+        return Refused(message=str(error))
+    except OSError as error:
+        return Refused(
+            message=f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        )

@@ -1,0 +1,163 @@
+"""`stepscope scalars`: what advice rests on, over a run's spans, as TensorBoard's own scalars."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from stepscope.cli.event_files import Scalars, content, write
+from stepscope.cli.files import as_problems, files_at, show_tracebacks
+from stepscope.cli.printing import is_coloured, width
+from stepscope.cli.reading import Effort, order_for, read, with_effort
+from stepscope.cli.selection import Selection, with_selection
+
+if TYPE_CHECKING:
+    from stepscope.discover import TraceFile
+    from stepscope.errors import UnreadableError
+    from stepscope.trends import Trend
+
+PREFIX = "stepscope"
+NS_PER_MS = 1_000_000
+NS_PER_S = 1_000_000_000
+NOTHING_READ = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """The scalars of one worker of one run."""
+
+    run: str
+    worker: str
+    folder: str
+    """Where they are written."""
+    scalars: tuple[Scalars, ...]
+    """By span."""
+
+
+@click.command(short_help="Write step times and more as TensorBoard scalars, a point a span.")
+@click.argument("paths", metavar="LOGDIR...", nargs=-1, required=True)
+@click.option("--write", "is_written", is_flag=True, help="Write them; else they are only shown.")
+@with_selection
+@with_effort
+def scalars(
+    *, paths: tuple[str, ...], is_written: bool, selection: Selection, effort: Effort
+) -> None:
+    """Show, or write, each run's figures over its spans, for TensorBoard's Scalars tab.
+
+    A point a span, in order of recording: the mean step and its categories in milliseconds, how
+    busy the device was, what each piece of advice could save (a share of the step), peak memory.
+    They go to RUN/stepscope/WORKER beside the traces, into a file of their own: writing again
+    changes nothing, or adds the spans that are new.
+
+    \b
+    stepscope scalars log/                   # what would be written
+    stepscope scalars log/ --write
+    tensorboard --logdir log/                # Scalars: stepscope/step_ms, stepscope/busy_share, …
+
+    The exit status is 2 where nothing could be read, else 0.
+    """
+    if is_written and selection.spans:
+        msg = "--write writes all spans: a file of some would hide the others"
+        raise click.UsageError(msg)
+    found, problems = _series(paths, selection, effort)
+    _tell(problems)
+    if not found:
+        raise click.exceptions.Exit(NOTHING_READ)
+    if is_written:
+        _write(found)
+    else:
+        _show(found)
+
+
+def _series(
+    paths: Sequence[str], selection: Selection, effort: Effort
+) -> "tuple[list[Series], list[UnreadableError]]":
+    from stepscope import addresses
+    from stepscope.errors import UnreadableError
+    from stepscope.readers.tasks import trend
+
+    settings = effort.settings()
+    files, problems = files_at(paths)
+    files = selection.of(files)
+    orders = [order_for(file, (("analysing", trend),), settings) for file in files]
+    of_worker: dict[tuple[str, str], list[tuple[TraceFile, Trend]]] = {}
+    for file, outcome in zip(files, read(orders, settings), strict=True):
+        if isinstance(outcome, UnreadableError):
+            problems.append(outcome)
+        else:
+            key = (file.folder, file.worker)
+            of_worker.setdefault(key, []).append((file, outcome.prepared))
+    found = [
+        Series(
+            run=spans[0][0].run,
+            worker=worker,
+            folder=addresses.join(folder, f"{PREFIX}/{worker.strip('.') or 'worker'}"),
+            scalars=tuple(_of_span(file, trend) for file, trend in spans),
+        )
+        for (folder, worker), spans in of_worker.items()
+    ]
+    return found, problems
+
+
+def _of_span(file: "TraceFile", trend: "Trend") -> Scalars:
+    return Scalars(
+        step=trend.span,
+        wall_time=file.recorded_ns / NS_PER_S,
+        values=dict(_values(trend)),
+    )
+
+
+def _values(trend: "Trend") -> Iterator[tuple[str, float]]:
+    """Yield tags and values; what is not known has no point."""
+    from stepscope.analyses.step_breakdown import CATEGORIES
+
+    for name, value in trend.figures.items():
+        if math.isnan(value):
+            continue
+        if not name.endswith("_ns"):
+            yield f"{PREFIX}/{name}", value
+            continue
+        short = name.removesuffix("_ns")
+        part = "step_parts/" if short in CATEGORIES else ""
+        yield f"{PREFIX}/{part}{short}_ms", value / NS_PER_MS
+    for rule, share in sorted(trend.recoverable_share.items()):
+        yield f"{PREFIX}/recoverable_share/{rule}", share
+
+
+def _tell(problems: "Sequence[UnreadableError]") -> None:
+    from stepscope.render import words
+    from stepscope.report import Report
+
+    show_tracebacks(problems)
+    for line in words.problems(Report(runs=(), problems=as_problems(problems))):
+        click.echo(f"stepscope: {line}", err=True)
+
+
+def _write(found: Sequence[Series]) -> None:
+    from stepscope import addresses
+    from stepscope.errors import UsageError
+
+    for series in found:
+        if addresses.scheme(series.folder):
+            msg = f"{addresses.shown(series.folder)}: scalars can only be written to local folders"
+            raise UsageError(msg)
+    for series in found:
+        is_new = write(Path(series.folder), content(series.scalars))
+        state = "written" if is_new else "nothing new"
+        points = sum(len(each.values) for each in series.scalars)
+        click.echo(f"{series.folder}: {points} points of {len(series.scalars)} spans, {state}")
+
+
+def _show(found: Sequence[Series]) -> None:
+    from stepscope.render import scalars_text
+
+    tables = [
+        (f"{each.run}, {each.worker}", {str(of.step): of.values for of in each.scalars})
+        for each in found
+    ]
+    click.echo(
+        scalars_text.render(tables, width=width(), is_coloured=is_coloured()), nl=False, color=True
+    )

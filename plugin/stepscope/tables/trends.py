@@ -1,0 +1,13 @@
+"""A run's figures over its spans."""
+
+from stepscope.tables import RunTable
+from stepscope.trends import SCHEMA, frame, trend
+
+TABLE = RunTable(
+    title="Trends",
+    meaning="One row a recording of a run: its mean step and where that went, how busy the device"
+    " was, what advice could save, the peak of memory. To follow over a run's spans.",
+    schema=SCHEMA,
+    part=trend,
+    build=frame,
+)

@@ -1,0 +1,130 @@
+"""What a recording says for a trend: a number each of what matters, over a run's spans."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from stepscope.advice import advise
+from stepscope.analyses.step_breakdown import CATEGORIES, step_breakdown
+from stepscope.frames import Column, Schema
+from stepscope.report import DeviceReport, RunReport
+from stepscope.trace import Run, Trace
+
+UNKNOWN = float("nan")
+NO_STEPS = "NaN without steps"
+FIGURES: Schema = (
+    Column("step_ns", "float64", "ns", f"Mean step, until its device work ends; {NO_STEPS}."),
+    Column("median_step_ns", "float64", "ns", f"Median step; {NO_STEPS}."),
+    Column("longest_step_ns", "float64", "ns", f"Longest step; {NO_STEPS}."),
+    Column("step_deviation_ns", "float64", "ns", f"The steps' standard deviation; {NO_STEPS}."),
+    *(
+        Column(f"{name}_ns", "float64", "ns", f"Of the mean step: {label}. {meaning}")
+        for name, (label, meaning) in CATEGORIES.items()
+    ),
+    Column("busy_share", "float64", "share", "Of the window, in which the busiest device worked."),
+    Column(
+        "recoverable_share",
+        "float64",
+        "share",
+        "Of the step (or window), what all findings together could save at most.",
+    ),
+    Column(
+        "memory_peak_bytes",
+        "float64",
+        "bytes",
+        "Most that torch had allocated on one device at once; NaN without `profile_memory`.",
+    ),
+)
+"""What is followed; missing where it is not known."""
+SCHEMA: Schema = (
+    Column("worker", "object", "text", "The worker, by its file's name."),
+    Column("span", "int64", "id", "Which of the worker's recordings, from 1."),
+    Column("rank", "float64", "id", "The worker's rank; NaN if unknown."),
+    Column("step_count", "int64", "count", "Steps that were recorded whole."),
+    Column("finding_count", "int64", "count", "Pieces of advice, symptoms and notes included."),
+    *FIGURES,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trend:
+    """One recording's numbers."""
+
+    worker: str
+    span: int
+    rank: int | None
+    step_count: int
+    finding_count: int
+    figures: dict[str, float]
+    """By the names in `FIGURES`."""
+    recoverable_share: dict[str, float]
+    """By rule: what its findings could save at most, of the step or window."""
+
+
+def trend(trace: Trace) -> Trend:
+    """Return a recording's numbers."""
+    report = advise(Run(name="", workers=(trace,)))
+    [worker] = report.workers
+    shares = _recoverable(report)
+    return Trend(
+        worker=trace.worker,
+        span=int(trace.span) if trace.span.isdecimal() else 0,
+        rank=trace.rank,
+        step_count=worker.step.count,
+        finding_count=sum(outcome.status == "found" for outcome in report.outcomes),
+        figures={
+            **_steps(trace),
+            **_device(worker.devices),
+            "recoverable_share": sum(shares.values()),
+        },
+        recoverable_share=shares,
+    )
+
+
+def _recoverable(report: RunReport) -> dict[str, float]:
+    shares: dict[str, float] = {}
+    for outcome in report.outcomes:
+        if outcome.claim is not None:
+            share = outcome.claim.net_share
+            shares[outcome.rule] = shares.get(outcome.rule, 0.0) + share
+    return shares
+
+
+def _steps(trace: Trace) -> dict[str, float]:
+    steps = step_breakdown(trace)
+    names = [column.name for column in FIGURES[: 4 + len(CATEGORIES)]]
+    if not steps.step_count:
+        return dict.fromkeys(names, UNKNOWN)
+    durations = steps.duration_ns
+    values = [
+        steps.mean_ns,
+        float(np.median(durations)),
+        int(durations.max()),
+        steps.standard_deviation_ns,
+        *steps.mean_parts_ns.values(),
+    ]
+    return dict(zip(names, map(float, values), strict=True))
+
+
+def _device(devices: Sequence[DeviceReport]) -> dict[str, float]:
+    peaks = [each.memory_peak_bytes for each in devices if each.memory_peak_bytes is not None]
+    return {
+        "busy_share": max((each.busy_share for each in devices), default=UNKNOWN),
+        "memory_peak_bytes": float(max(peaks)) if peaks else UNKNOWN,
+    }
+
+
+def frame(trends: Sequence[Trend]) -> pd.DataFrame:
+    """Return one row a recording, by worker and span, in `SCHEMA` columns."""
+    ordered = sorted(trends, key=lambda each: (each.worker, each.span))
+    columns = {
+        "worker": [each.worker for each in ordered],
+        "span": [each.span for each in ordered],
+        "rank": [UNKNOWN if each.rank is None else each.rank for each in ordered],
+        "step_count": [each.step_count for each in ordered],
+        "finding_count": [each.finding_count for each in ordered],
+        **{c.name: [each.figures[c.name] for each in ordered] for c in FIGURES},
+    }
+    return pd.DataFrame({c.name: pd.Series(columns[c.name], dtype=c.dtype) for c in SCHEMA})
