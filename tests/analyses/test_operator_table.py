@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from loading import rows_of, trace_of
+from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
+from stepscope.analyses.operator_costs import operator_calls, owners_of_device_events
 from stepscope.analyses.operator_table import SCHEMAS, Grouping, operator_table
 from stepscope.errors import MissingDataError
 from stepscope.trace import Trace
@@ -234,7 +235,9 @@ def test_operations_are_an_operators_own_and_with_what_it_calls() -> None:
     table = operator_table(trace).set_index("name")
     product, composite, other = (_row(table.reset_index(), f"aten::{name}") for name in NAMES)
     assert (product.flops, product.total_flops) == (60, 60)
+    assert product.flops_source == "torch with_flops"
     assert np.isnan(composite.flops)
+    assert composite.flops_source is None
     assert composite.total_flops == 60
     assert np.isnan(other.total_flops)
     assert table["data_types"].to_dict() == {
@@ -331,3 +334,40 @@ def test_what_was_not_recorded_is_withheld_with_the_line_that_records_it(by: Gro
     with pytest.raises(MissingDataError) as withheld:
         operator_table(_launching(), by=by)
     assert "with_stack=True" in withheld.value.remedy
+
+
+SLOW_TRACE = "hta/trace_diff/control/control.json.gz"
+
+
+@pytest.mark.skipif(not shared_trace_names("hta"), reason="needs the shared traces")
+def test_statistics_are_those_of_calls_grouped_one_by_one() -> None:
+    trace = trace_at(SHARED_TRACES / SLOW_TRACE)
+    calls, costs = trace.host_calls, operator_calls(trace)
+    is_call = costs.counted == np.arange(len(calls))
+    is_call &= ~calls["name"].str.startswith("ProfilerStep").to_numpy()
+    table = operator_table(trace).query("name != 'ProfilerStep*'").set_index(["name", "kind"])
+    groups = calls[is_call].groupby(["name", "is_operator"], observed=True)["duration_ns"]
+    assert len(table) == groups.ngroups > 200
+    for (name, is_operator), durations in groups:
+        row = table.loc[(name, "operator" if is_operator else "annotation")]
+        figures = row[["call_count", "host_total_ns", "host_mean_ns", "host_max_ns"]].tolist()
+        of_calls = durations.to_numpy()
+        assert figures == [len(of_calls), of_calls.sum(), of_calls.mean(), of_calls.max()]
+        quantiles = row[["host_p50_ns", "host_p95_ns"]].tolist()
+        assert quantiles == pytest.approx(np.quantile(of_calls, [0.5, 0.95]).tolist())
+
+
+@pytest.mark.parametrize("name", shared_trace_names())
+def test_self_is_no_more_than_total_and_sums_to_the_whole(name: str) -> None:
+    trace = trace_at(SHARED_TRACES / name)
+    table = operator_table(trace)
+    for side in ("host", "device"):
+        assert (table[f"{side}_self_ns"] <= table[f"{side}_total_ns"]).all()
+    assert (table["matrix_unit_self_share"].dropna() <= 1).all()
+    owned = owners_of_device_events(trace) >= 0
+    whole = trace.device_events["duration_ns"].to_numpy()[owned].sum()
+    assert table["device_self_ns"].sum() == whole
+    for by in ("shape", "node"):
+        other = operator_table(trace, by=by)
+        for column in ("host_self_ns", "device_self_ns", "flops"):
+            assert other[column].sum() == pytest.approx(table[column].sum()), (by, column)

@@ -50,6 +50,8 @@ class OperatorFigures:
     """Bytes and operations by the name of the table's column."""
     data_type: Figure
     """Codes of `operator_work`'s types."""
+    flops_source: Figure
+    """Codes of `operator_work`'s sources."""
     fits_matrix_unit: Figure
     """See `matrix_unit_types.fitting`."""
 
@@ -76,7 +78,8 @@ def operator_figures(trace: Trace) -> OperatorFigures:
     total[rows] = np.arange(len(rows))
     own = total[costs.counted]
     duration_ns = trace.host_calls["duration_ns"].to_numpy()
-    types = np.asarray(operator_work(trace).data_type.codes)
+    work = operator_work(trace)
+    types, sources = (np.asarray(texts.codes) for texts in (work.data_type, work.source))
     flops, total_flops = _operations(trace)
     return OperatorFigures(
         rows=rows,
@@ -95,6 +98,7 @@ def operator_figures(trace: Trace) -> OperatorFigures:
             "total_flops": _known(total_flops, ~np.isnan(total_flops), total),
         },
         data_type=_known(types, types >= 0, total),
+        flops_source=_known(sources, sources >= 0, total),
         fits_matrix_unit=_fitting(trace, total),
     )
 

@@ -72,6 +72,12 @@ _FIGURES: Schema = (
     ),
     Column("total_flops", "float64", "count", "The same with calls within; NaN: none is known."),
     Column(
+        "flops_source",
+        "object",
+        "text",
+        "Whose formula `flops` is: torch's `with_flops`, its `flop_counter`, our own; None: none.",
+    ),
+    Column(
         "data_types", "object", "text", "Types of its operands (`Input type`); None: not recorded."
     ),
     Column("is_matrix_unit_eligible", "bool", "", "Can run on tensor cores, in a fitting type."),
@@ -227,7 +233,9 @@ def _measures(
     fits = each.fits_matrix_unit
     told = np.bincount(group[fits.place], minlength=count)
     found["matrix_unit_type_share"] = _sums_of_known(fits, group, count) / np.maximum(told, 1)
-    found["data_types"] = _listed(operator_work(trace).data_type, each.data_type, group, count)
+    work = operator_work(trace)
+    found["flops_source"] = _listed(work.source, each.flops_source, group, count)
+    found["data_types"] = _listed(work.data_type, each.data_type, group, count)
     return found
 
 
@@ -267,14 +275,14 @@ def _matrix_unit_share(
     return shares
 
 
-def _listed(types: pd.Categorical, figure: Figure, group: Rows, count: int) -> NDArray[np.object_]:
-    """Return each group's types as text, None where there are none."""
-    width = len(types.categories)
+def _listed(texts: pd.Categorical, figure: Figure, group: Rows, count: int) -> NDArray[np.object_]:
+    """Return each group's distinct texts, comma separated; None where there are none."""
+    width = len(texts.categories)
     pairs = np.sort(pd.unique(group[figure.place] * width + figure.values.astype(np.int64)))
     found = np.full(count, None, dtype=object)
     for which, code in zip(*(part.tolist() for part in np.divmod(pairs, width)), strict=True):
         before = f"{found[which]}, " if found[which] else ""
-        found[which] = before + str(types.categories[code])
+        found[which] = before + str(texts.categories[code])
     return found
 
 
