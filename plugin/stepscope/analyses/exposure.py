@@ -42,23 +42,25 @@ class Exposure:
 def computing(trace: Trace) -> dict[int, Intervals]:
     """Return when each device computed; `HOST` is any device, or the host where there is none."""
     events = trace.device_events
-    is_computing = (events["kind"] == int(Kind.KERNEL)) & ~events["is_collective"]
-    kernels = events[is_computing]
+    is_kernel = events["kind"].to_numpy() == int(Kind.KERNEL)
+    is_computing = is_kernel & ~events["is_collective"].to_numpy()
+    device = events["device"].to_numpy()
     times = {
-        int(device): _times(kernels[kernels["device"] == device])
-        for device in np.unique(events["device"].to_numpy())
+        int(number): _times(events, is_computing & (device == number))
+        for number in np.unique(device)
     }
     host = intervals.merged(*times.values()) if times else _host_computing(trace)
     return {**times, HOST: host}
 
 
 def _host_computing(trace: Trace) -> Intervals:
-    operators = trace.operators
-    return _times(operators[~named(operators["name"], COLLECTIVE_OPERATOR.match)])
+    calls = trace.host_calls
+    is_collective = named(calls["name"], COLLECTIVE_OPERATOR.match)
+    return _times(calls, calls["is_operator"].to_numpy() & ~is_collective)
 
 
-def _times(frame: pd.DataFrame) -> Intervals:
-    return intervals.union(frame["start_ns"].to_numpy(), frame["end_ns"].to_numpy())
+def _times(frame: pd.DataFrame, chosen: NDArray[np.bool_]) -> Intervals:
+    return intervals.union(frame["start_ns"].to_numpy()[chosen], frame["end_ns"].to_numpy()[chosen])
 
 
 @computed
@@ -68,6 +70,8 @@ def hidden_ns(trace: Trace) -> NDArray[np.int64]:
     device = frame["device"].to_numpy()
     start, end = frame["start_ns"].to_numpy(), frame["end_ns"].to_numpy()
     hidden = np.zeros(len(frame), dtype=np.int64)
+    if not len(frame):
+        return hidden
     for number, times in computing(trace).items():
         mine = device == number
         hidden[mine] = intervals.covered_ns(times, start[mine], end[mine])
@@ -82,7 +86,8 @@ def exposure(trace: Trace, start_ns: int, end_ns: int) -> Exposure:
     frame = trace.collectives
     best = Exposure(communication_ns=0, exposed_ns=0)
     for device, times in computing(trace).items():
-        own = intervals.clip(_times(frame[frame["device"] == device]), start_ns, end_ns)
+        of_device = frame["device"].to_numpy() == device
+        own = intervals.clip(_times(frame, of_device), start_ns, end_ns)
         total = intervals.duration_ns(own)
         if total > best.communication_ns:
             exposed = intervals.duration_ns(intervals.difference(own, times))
