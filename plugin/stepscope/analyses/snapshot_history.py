@@ -71,8 +71,8 @@ def history_curve(snapshot: MemorySnapshot) -> pd.DataFrame:
         name: np.concatenate([np.zeros(0, dtype=np.int64), *(getattr(p, name) for p in parts)])
         for name in ("requested_bytes", "reserved_bytes")
     }
-    chosen = {name: entries[name].iloc[rows].array for name in ("device", "time_ns", "action")}
-    return pd.DataFrame({**chosen, **levels})
+    chosen = entries[["device", "time_ns", "action"]].iloc[rows]
+    return chosen.reset_index(drop=True).assign(**levels)
 
 
 def _history(snapshot: MemorySnapshot, device: int) -> History:

@@ -22,7 +22,7 @@ MOST_FRAMES = 64
 """So many innermost frames of a stack are kept."""
 MOST_FRAME_CHARACTERS = 240
 MOST_DEVICES = 64
-MOST_ROWS = 10_000_000
+MOST_ROWS = 5_000_000
 """Segments, blocks and entries together. A pickle may name one list of them again and again."""
 MOST_BYTES = 2**50
 UNKNOWN = -1
@@ -117,6 +117,9 @@ def snapshot_of(document: object, path: str = "") -> MemorySnapshot:
     if not isinstance(document, dict) or not isinstance(document.get("segments"), list):
         message = "This is no memory snapshot: it has no list of segments."
         raise UnreadableError(path, message, RECORD_AGAIN)
+    if _row_count(document) > MOST_ROWS:
+        message = f"It holds more than {MOST_ROWS:,} blocks and entries."
+        raise UnreadableError(path, message, RECORD_LESS)
     stacks = _Stacks(path)
     segments, blocks = _segments(document["segments"], stacks)
     entries = _entries(_items(document, "device_traces"), stacks)
@@ -134,8 +137,16 @@ def snapshot_of(document: object, path: str = "") -> MemorySnapshot:
     )
 
 
+def _row_count(document: Mapping[str, Any]) -> int:
+    """Return how many segments, blocks and entries there are to be made."""
+    segments, traces = document["segments"], _items(document, "device_traces")
+    blocks = (len(_items(each, "blocks")) for each in segments if isinstance(each, dict))
+    entries = (len(trace) for trace in traces[:MOST_DEVICES] if isinstance(trace, list))
+    return len(segments) + sum(blocks) + sum(entries)
+
+
 class _Stacks:
-    """Stacks told apart by their frames, each made into text once; and how much may be made."""
+    """Stacks told apart by their frames, each made into text once."""
 
     def __init__(self, path: str) -> None:
         self.texts: list[str] = []
@@ -145,18 +156,6 @@ class _Stacks:
         """By the list's identity: one that is used again, or empty, need not be looked at."""
         self._of_frame: dict[int, str] = {}
         self._left = MOST_STACK_CHARACTERS
-        self._rows_left = MOST_ROWS
-
-    def spend(self, rows: int) -> None:
-        """Count rows that are about to be made.
-
-        Raises:
-            UnreadableError: they are too many.
-        """
-        self._rows_left -= rows
-        if self._rows_left < 0:
-            message = f"It holds more than {MOST_ROWS:,} blocks and entries."
-            raise UnreadableError(self._path, message, RECORD_LESS)
 
     def number(self, holder: Mapping[str, Any]) -> int:
         """Return the number of the stack that something has, or -1."""
@@ -201,7 +200,6 @@ def _segments(listed: list[Any], stacks: _Stacks) -> tuple[pd.DataFrame, pd.Data
     for segment in listed:
         if not isinstance(segment, dict):
             continue
-        stacks.spend(1 + len(_items(segment, "blocks")))
         own = list(_blocks(segment, len(segments), stacks))
         sizes = {state: [b for b in own if b[4] == state] for state in set(STATES.values())}
         segments.append(
@@ -255,7 +253,6 @@ def _told(block: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _entries(traces: list[Any], stacks: _Stacks) -> pd.DataFrame:
     own = [trace if isinstance(trace, list) else [] for trace in traces[:MOST_DEVICES]]
-    stacks.spend(sum(map(len, own)))
     entries = [
         (
             device,
