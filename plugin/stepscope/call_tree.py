@@ -129,17 +129,11 @@ def exclusive_ns(
     It is `self_ns` where calls nest. Where one crosses the end of another, that ends here when the
     later one begins, with all that is in it: every moment counts for one call of a thread.
     """
-    end_ns = start_ns + duration_ns
-    rows = np.concatenate(by_level(nesting.depth, nesting.order) or [nesting.order])
-    depth, where, start = nesting.depth[rows], thread[rows], start_ns[rows]
-    # Of calls at one depth, those that cross follow each other.
-    crosses = end_ns[rows][:-1] > start[1:]
-    crosses &= (where[:-1] == where[1:]) & (depth[:-1] == depth[1:])
-    place = np.flatnonzero(crosses)
-    cut = rows[place]
+    cut, by = crossing(nesting, thread, start_ns, duration_ns)
     if not len(cut):
         return nesting.self_ns
-    end_ns[cut] = start[place + 1]
+    end_ns = start_ns + duration_ns
+    end_ns[cut] = start_ns[by]
     is_cut = np.zeros(len(end_ns) + 1, dtype=bool)  # the last is of row -1
     while len(cut):  # what is in them ends with them
         is_cut[cut] = True
@@ -148,6 +142,25 @@ def exclusive_ns(
         cut = inner[end_ns[inner] > end_ns[nesting.parent[inner]]]
         end_ns[cut] = end_ns[nesting.parent[cut]]
     return self_ns(nesting.parent, np.maximum(end_ns - start_ns, 0))
+
+
+def crossing(
+    nesting: Nesting,
+    thread: NDArray[np.integer],
+    start_ns: NDArray[np.int64],
+    duration_ns: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return calls that another outlives which began within them, and that other one.
+
+    Of those that another one crosses at once, the outermost is returned.
+    """
+    rows = np.concatenate(by_level(nesting.depth, nesting.order) or [nesting.order])
+    depth, where, start = nesting.depth[rows], thread[rows], start_ns[rows]
+    # Of calls at one depth, those that cross follow each other.
+    crosses = start[:-1] + duration_ns[rows][:-1] > start[1:]
+    crosses &= (where[:-1] == where[1:]) & (depth[:-1] == depth[1:])
+    place = np.flatnonzero(crosses)
+    return rows[place], rows[place + 1]
 
 
 def by_level(

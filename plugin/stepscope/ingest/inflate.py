@@ -105,7 +105,7 @@ class Inflater:
         """Yield pieces of whole characters, as far as they are any; without a byte order mark."""
         rest = b""
         is_start = True
-        for piece in self._bounded():
+        for piece in self.inflated():
             data = rest + piece if rest else piece
             if is_start and len(data) < len(BYTE_ORDER_MARK):
                 rest = data
@@ -149,7 +149,8 @@ class Inflater:
 
     # --- gzip ---------------------------------------------------------------------------------
 
-    def _bounded(self) -> Iterator[bytes]:
+    def inflated(self) -> Iterator[bytes]:
+        """Yield the bytes as the file has them, up to the limit."""
         for piece in self._inflated() if self._stands_at(GZIP_MAGIC) else self._plain():
             self.head += piece[: HEAD_BYTES - len(self.head)]
             self.bytes_inflated += len(piece)

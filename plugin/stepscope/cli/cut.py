@@ -1,0 +1,101 @@
+"""`stepscope cut`: a part of a trace as a trace of its own."""
+
+import functools
+import re
+from typing import TYPE_CHECKING
+
+import click
+
+from stepscope.cli.one_recording import done, one_at
+from stepscope.cli.reading import Effort, with_effort
+from stepscope.cli.selection import Selection, with_selection
+
+if TYPE_CHECKING:
+    from stepscope.render.cut_file import Answer
+
+NS_PER_MS = 1_000_000
+STEPS = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
+LONGEST_MS = 1e12
+
+
+@click.command(short_help="Write a part of a trace: some time, or some steps.")
+@click.argument("path")
+@click.option("--start", "start_ms", type=float, help="From here, in ms from the first event.")
+@click.option("--end", "end_ms", type=float, help="To here, in ms from the first event.")
+@click.option("--steps", metavar="N[-M]", help="Steps N to M, by their ProfilerStep numbers.")
+@click.option("--as-recorded", is_flag=True, help="Leave slices that cross as they are.")
+@click.option(
+    "-o", "--output", metavar="FILE", required=True, help="Compressed where it ends in .gz."
+)
+@with_selection
+@with_effort
+def cut(  # noqa: PLR0913 (one parameter an option)
+    *,
+    path: str,
+    start_ms: float | None,
+    end_ms: float | None,
+    steps: str | None,
+    as_recorded: bool,
+    output: str,
+    selection: Selection,
+    effort: Effort,
+) -> None:
+    """Write a part of a recording as a Chrome trace, for any viewer.
+
+    PATH is a trace file, or a folder with one.
+
+    \b
+    stepscope cut trace.json.gz --steps 3-5 -o steps.json.gz
+    stepscope cut trace.json.gz --start 1200 --end 1350.5 -o stall.json.gz
+
+    Events keep all their fields, and those that reach over the time's borders are whole. The work
+    that the host launches in the time is kept, whenever the device did it. Where slices of a track
+    cross, the part that takes less time away is cut off, so that Perfetto draws them; how many
+    were is told, and stands in the file under stepscopeCut.
+    """
+    from stepscope.readers.tasks import cut as task
+    from stepscope.render.cut_file import Request
+
+    request = Request(
+        path=output,
+        time_ns=None if steps else _time_ns(start_ms, end_ms),
+        steps=_steps(steps) if steps else None,
+        is_repaired=not as_recorded,
+    )
+    if steps and (start_ms is not None or end_ms is not None):
+        msg = "give --steps, or --start and --end"
+        raise click.UsageError(msg)
+    answer = done(one_at(path, selection), functools.partial(task, request=request), effort)
+    click.echo(f"stepscope: {_told(answer, output)}", err=True)
+
+
+def _time_ns(start_ms: float | None, end_ms: float | None) -> tuple[int, int]:
+    if start_ms is None or end_ms is None:
+        msg = "give --start and --end, or --steps"
+        raise click.UsageError(msg)
+    if not -LONGEST_MS < start_ms < end_ms < LONGEST_MS:
+        msg = "--end must come after --start"
+        raise click.UsageError(msg)
+    return round(start_ms * NS_PER_MS), round(end_ms * NS_PER_MS)
+
+
+def _steps(text: str) -> tuple[int, int]:
+    match = STEPS.fullmatch(text.strip())
+    first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+    if first > last:
+        msg = f"--steps takes a number, or two as in 3-5, not {text!r}"
+        raise click.UsageError(msg)
+    return first, last
+
+
+def _told(answer: "Answer", output: str) -> str:
+    done = answer.written
+    time = f"{answer.start_ns / NS_PER_MS:.3f} to {answer.end_ns / NS_PER_MS:.3f} ms"
+    told = f"{done.event_count:,} of {answer.of_count:,} events, {time}, are in {output}"
+    if done.shortened_count == 1:
+        told += "; 1 slice crossed others and was shortened"
+    elif done.shortened_count:
+        told += f"; {done.shortened_count:,} slices crossed others and were shortened"
+    if done.lost_count:
+        told += f"; {done.lost_count:,} were too damaged to be written"
+    return told

@@ -1,0 +1,62 @@
+"""Commands that make one file of one recording."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from stepscope.cli.files import files_at
+from stepscope.cli.reading import Effort, order_for, read
+from stepscope.cli.selection import Selection
+
+if TYPE_CHECKING:
+    from stepscope.discover import TraceFile
+    from stepscope.trace import Trace
+
+MOST_NAMED = 5
+
+
+def one_at(path: str, selection: Selection) -> "TraceFile":
+    """Return the recording at a path.
+
+    Raises:
+        UnreadableError: nothing is there.
+        UsageError: there are several, or none of those names.
+    """
+    from stepscope.errors import UsageError
+
+    files, problems = files_at([path])
+    files = selection.of(files)
+    if problems:
+        raise problems[0]
+    if len(files) != 1:
+        msg = (
+            f"this takes one recording, and there are {len(files)}: {_named(files)}. "
+            "Choose with --run, --worker and --span, or name the file"
+        )
+        raise UsageError(msg)
+    return files[0]
+
+
+def _named(files: "Sequence[TraceFile]") -> str:
+    shown = [f"{file.run}/{file.worker} span {file.span}" for file in files[:MOST_NAMED]]
+    return ", ".join(shown) + (", …" if len(files) > MOST_NAMED else "")
+
+
+def done(file: "TraceFile", task: "Callable[[Trace], Any]", effort: Effort) -> Any:  # noqa: ANN401
+    """Read a recording, do something with it, and return what that gives.
+
+    Raises:
+        UnreadableError: it cannot be read.
+        UsageError: it does not hold what is asked for, or nothing can be written.
+    """
+    from stepscope.errors import UnreadableError, UsageError
+    from stepscope.readers.tasks import Refused
+
+    settings = effort.settings()
+    order = dataclasses.replace(order_for(file, (), settings), steps=(("analysing", task),))
+    (outcome,) = read([order], settings)
+    if isinstance(outcome, UnreadableError):
+        raise outcome
+    if isinstance(outcome.prepared, Refused):
+        raise UsageError(outcome.prepared.message)
+    return outcome.prepared
