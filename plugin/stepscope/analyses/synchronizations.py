@@ -64,7 +64,7 @@ def synchronizations(trace: Trace) -> Synchronizations:
     start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
     # Without steps the window ends with the device, and who waits for it returns later.
     inside = (start >= within.start_ns) & ((end <= within.end_ns) | (not within.has_steps))
-    rows = _outermost_waits(trace, np.flatnonzero(_is_blocking(trace) & inside))
+    rows = _outermost_waits(trace, np.flatnonzero(is_blocking(trace) & inside))
     owner = links(trace).owner_of_call[rows]
     return Synchronizations(
         calls=rows,
@@ -75,8 +75,8 @@ def synchronizations(trace: Trace) -> Synchronizations:
     )
 
 
-def _is_blocking(trace: Trace) -> NDArray[np.bool_]:
-    """Waits and synchronous copies, and asynchronous copies that pageable memory makes wait."""
+def is_blocking(trace: Trace) -> NDArray[np.bool_]:
+    """Tell which runtime calls wait: so named, or copies that are synchronous or pageable."""
     names, dialect = trace.runtime_calls["name"], trace.dialect
     waits = named(names, dialect.blocking_call.search)
     if dialect.staged_copy_call is None:
