@@ -49,8 +49,10 @@ def with_descendants(parent: Rows, *columns: NDArray[NumberT]) -> list[NDArray[N
 
 
 def _with_descendants(parent: Rows, own: NDArray[NumberT]) -> NDArray[NumberT]:
-    total = own.copy()
     rows = np.flatnonzero(own)
+    if not len(rows):
+        return own
+    total = own.copy()
     values, above = own[rows], parent[rows]
     for _ in range(MOST_STEPS):
         is_below = above != NONE

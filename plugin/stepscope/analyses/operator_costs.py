@@ -56,8 +56,11 @@ def operator_calls(trace: Trace) -> OperatorCalls:
 
 def _gathered(values: NDArray[np.int64], into: Rows) -> NDArray[np.int64]:
     """Return the values of calls at the calls that they are counted as."""
+    moved = np.flatnonzero(values)
+    moved = moved[into[moved] != moved]
+    if not len(moved):
+        return values
     found = values.copy()
-    moved = np.flatnonzero((into != np.arange(len(into))) & (values != 0))
     found[moved] = 0
     np.add.at(found, into[moved], values[moved])
     return found

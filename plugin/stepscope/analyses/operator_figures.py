@@ -24,7 +24,7 @@ MOST = 2**63
 class Figure:
     """A figure of the calls that have it."""
 
-    place: Rows
+    place: Rows | slice
     """Which calls, as indices into `OperatorFigures.rows`; one may come more than once."""
     values: NDArray[np.int64] | NDArray[np.float64]
     is_complete: bool
@@ -33,7 +33,8 @@ class Figure:
     def without(self, is_left_out: NDArray[np.bool_]) -> "Figure":
         """Return the figure of the other calls."""
         kept = ~is_left_out[self.place]
-        return replace(self, place=self.place[kept], values=self.values[kept])
+        place = np.flatnonzero(kept) if isinstance(self.place, slice) else self.place[kept]
+        return replace(self, place=place, values=self.values[kept])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,6 +45,8 @@ class OperatorFigures:
     """The calls, as rows of `host_calls`."""
     by_duration: Rows
     """Indices into `rows`, the shortest call first."""
+    durations_ns: NDArray[np.int64]
+    """How long they took, parallel to `by_duration`."""
     times: Mapping[str, Figure]
     """Times in ns by the name of the table's column."""
     amounts: Mapping[str, Figure]
@@ -64,9 +67,14 @@ class OperatorFigures:
                 for name, figure in figures.items()
             }
 
-        kept = self.by_duration[~is_left_out[self.by_duration]]
-        times, amounts = totals(self.times), totals(self.amounts)
-        return replace(self, by_duration=kept, times=times, amounts=amounts)
+        kept = ~is_left_out[self.by_duration]
+        return replace(
+            self,
+            by_duration=self.by_duration[kept],
+            durations_ns=self.durations_ns[kept],
+            times=totals(self.times),
+            amounts=totals(self.amounts),
+        )
 
 
 @computed
@@ -76,23 +84,24 @@ def operator_figures(trace: Trace) -> OperatorFigures:
     rows = np.flatnonzero(costs.counted == np.arange(len(costs.counted)))
     total = np.full(len(costs.counted), -1, dtype=np.int64)
     total[rows] = np.arange(len(rows))
-    own = total[costs.counted]
-    duration_ns = trace.host_calls["duration_ns"].to_numpy()
+    duration_ns = trace.host_calls["duration_ns"].to_numpy()[rows]
+    by_duration = _ascending(duration_ns)
     work = operator_work(trace)
     types, sources = (np.asarray(texts.codes) for texts in (work.data_type, work.source))
     flops, total_flops = _operations(trace)
     return OperatorFigures(
         rows=rows,
-        by_duration=_ascending(duration_ns[rows]),
+        by_duration=by_duration,
+        durations_ns=duration_ns[by_duration],
         times={
-            "host_self_ns": _where(costs.host_self_ns, own),
-            "host_total_ns": _where(duration_ns, total),
-            "device_self_ns": _where(costs.device_self_ns, own),
+            "host_self_ns": _of_all(costs.host_self_ns[rows]),
+            "host_total_ns": _of_all(duration_ns),
+            "device_self_ns": _where(costs.device_self_ns, total),
             "device_total_ns": _where(costs.device_total_ns, total),
-            "matrix_unit_self_ns": _where(costs.matrix_unit_self_ns, own),
+            "matrix_unit_self_ns": _where(costs.matrix_unit_self_ns, total),
             "matrix_unit_total_ns": _where(costs.matrix_unit_total_ns, total),
         },
-        amounts=_memory(trace, own, total)
+        amounts=_memory(trace, total[costs.counted], total)
         | {
             "flops": _known(flops, ~np.isnan(flops), total),
             "total_flops": _known(total_flops, ~np.isnan(total_flops), total),
@@ -106,6 +115,10 @@ def operator_figures(trace: Trace) -> OperatorFigures:
 def _fitting(trace: Trace, place: Rows) -> Figure:
     fits = fitting(trace)
     return _known(fits, ~np.isnan(fits), place)
+
+
+def _of_all(values: NDArray[np.int64]) -> Figure:
+    return Figure(place=slice(None), values=values, is_complete=True)
 
 
 def _where(values: NDArray[np.int64], place: Rows) -> Figure:

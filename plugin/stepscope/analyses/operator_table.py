@@ -215,15 +215,14 @@ def _measures(
     trace: Trace, each: OperatorFigures, group: Rows, count: int
 ) -> dict[str, NDArray[Any]]:
     """Return the columns of numbers, one row a group."""
-    calls = np.bincount(group[each.by_duration], minlength=count)
-    found: dict[str, NDArray[Any]] = {"call_count": calls}
+    found = _durations(each, group, count)
+    calls = found["call_count"]
     for name, figure in each.times.items():
         found[name] = sums(figure.values, group[figure.place], count)
     for name, figure in each.amounts.items():
         found[name] = _sums_of_known(figure, group, count)
     found["host_mean_ns"] = found["host_total_ns"] / calls
     found["device_mean_ns"] = found["device_total_ns"] / calls
-    found |= _spread(trace.host_calls["duration_ns"].to_numpy()[each.rows], each, group, calls)
     window_ns = max(1, window(trace).device_duration_ns)
     for name in ("host_self", "host_total", "device_self", "device_total"):
         found[f"{name}_share"] = found[f"{name}_ns"] / window_ns
@@ -239,16 +238,15 @@ def _measures(
     return found
 
 
-def _spread(
-    duration_ns: NDArray[np.int64], each: OperatorFigures, group: Rows, calls: Rows
-) -> dict[str, NDArray[Any]]:
-    """Return the quantiles of a call's duration, and the longest."""
-    ordered = group[each.by_duration]
+def _durations(each: OperatorFigures, group: Rows, count: int) -> dict[str, NDArray[Any]]:
+    """Return how many calls there are, the quantiles of their durations, and the longest."""
     # numbers of 16 bits are sorted in one pass
-    small = ordered.astype(np.uint16) if len(calls) < 2**16 else ordered
-    by_group = duration_ns[each.by_duration[np.argsort(small, kind="stable")]]
+    small = group.astype(np.uint16) if count < 2**16 else group
+    ordered = small[each.by_duration]
+    calls = np.bincount(ordered, minlength=count)
+    by_group = each.durations_ns[np.argsort(ordered, kind="stable")]
     last = np.cumsum(calls) - 1
-    found: dict[str, NDArray[Any]] = {"host_max_ns": by_group[last]}
+    found: dict[str, NDArray[Any]] = {"call_count": calls, "host_max_ns": by_group[last]}
     for name, share in QUANTILES.items():
         place = (calls - 1) * share  # as numpy's method `linear`
         below = np.floor(place).astype(np.int64)
