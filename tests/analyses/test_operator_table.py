@@ -147,6 +147,21 @@ def test_a_vendor_whose_kernels_do_not_tell_has_no_matrix_unit_share() -> None:
     assert np.isnan(row.matrix_unit_self_share)
 
 
+def test_operators_all_of_whose_kernels_do_not_tell_have_no_matrix_unit_share() -> None:
+    trace = _step(
+        ["cpu_op", "aten::addmm", 0, 100],
+        ["cuda_runtime", "cudaLaunchKernel", 5, 5, {"correlation": 1}],
+        ["cpu_op", "triton_op", 20, 50],
+        ["cuda_runtime", "cudaLaunchKernel", 30, 5, {"correlation": 2}],
+        ["kernel", "ampere_h1688gemm_128x128_nn", 100, 30, {"correlation": 1}],
+        ["kernel", "triton_tem_fused_mm_0", 200, 10, {"correlation": 2}],
+    )
+    table = operator_table(trace).set_index("name")
+    assert np.isnan(table["matrix_unit_self_share"]["triton_op"])
+    assert table.loc["aten::addmm", "matrix_unit_self_share"] == 1
+    assert table.loc["aten::addmm", "matrix_unit_total_share"] == 0.75  # at least
+
+
 def test_shares_are_of_the_window_and_statistics_of_calls() -> None:
     trace = _step(*(["cpu_op", "aten::mm", 100 * n, 10 * n] for n in range(1, 6)))
     row = _row(operator_table(trace), "aten::mm")

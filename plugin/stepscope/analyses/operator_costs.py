@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from stepscope import call_tree
 from stepscope.analyses import ancestry, matrix_units
 from stepscope.analyses.links import enclosing_call, links
+from stepscope.dialects import Kind
 from stepscope.trace import Trace, computed
 
 Rows = NDArray[np.int64]
@@ -29,8 +30,11 @@ class OperatorCalls:
     """Without calls within; of calls counted as another's, 0, as in the next ones."""
     device_self_ns: NDArray[np.int64]
     matrix_unit_self_ns: NDArray[np.int64]
+    untold_unit_self_ns: NDArray[np.int64]
+    """Of kernels whose names do not tell whether they use matrix units."""
     device_total_ns: NDArray[np.int64]
     matrix_unit_total_ns: NDArray[np.int64]
+    untold_unit_total_ns: NDArray[np.int64]
 
 
 @computed
@@ -38,19 +42,21 @@ def operator_calls(trace: Trace) -> OperatorCalls:
     """Return every operator's and annotation's own and total cost."""
     counted = _counted(trace)
     own_ns = np.maximum(trace.host_calls["self_ns"].to_numpy() - _runtime_ns(trace), 0)
-    device_ns, matrix_ns = _device_ns(trace)
-    self_ns, device_self, matrix_self = (
-        _gathered(values, counted) for values in (own_ns, device_ns, matrix_ns)
+    of_devices = _device_ns(trace)
+    self_ns, device_self, matrix_self, untold_self = (
+        _gathered(values, counted) for values in (own_ns, *of_devices)
     )
     parent = trace.host_calls["parent"].to_numpy()
-    device_total, matrix_total = ancestry.with_descendants(parent, device_ns, matrix_ns)
+    device_total, matrix_total, untold_total = ancestry.with_descendants(parent, *of_devices)
     return OperatorCalls(
         counted=counted,
         host_self_ns=self_ns,
         device_self_ns=device_self,
         matrix_unit_self_ns=matrix_self,
+        untold_unit_self_ns=untold_self,
         device_total_ns=device_total,
         matrix_unit_total_ns=matrix_total,
+        untold_unit_total_ns=untold_total,
     )
 
 
@@ -119,12 +125,20 @@ def _runtime_ns(trace: Trace) -> NDArray[np.int64]:
     return spent
 
 
-def _device_ns(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the device time that each host call launched itself: all, and on matrix units."""
+def _device_ns(trace: Trace) -> tuple[NDArray[np.int64], ...]:
+    """Return the device time that each host call launched itself.
+
+    All of it, what ran on matrix units, and what does not tell whether it did.
+    """
     owner = owners_of_device_events(trace)
     duration = trace.device_events["duration_ns"].to_numpy()
-    all_ns, matrix_ns = (np.zeros(len(trace.host_calls), dtype=np.int64) for _ in range(2))
-    np.add.at(all_ns, owner[owner >= 0], duration[owner >= 0])
-    chosen = (owner >= 0) & matrix_units.are_used(trace)
-    np.add.at(matrix_ns, owner[chosen], duration[chosen])
-    return all_ns, matrix_ns
+    is_kernel = trace.device_events["kind"].to_numpy() == int(Kind.KERNEL)
+    everything = np.ones(len(owner), dtype=bool)
+    untold = is_kernel & ~matrix_units.are_told(trace)
+    found = []
+    for chosen in (everything, matrix_units.are_used(trace), untold):
+        rows = np.flatnonzero(chosen & (owner >= 0))
+        spent = np.zeros(len(trace.host_calls), dtype=np.int64)
+        np.add.at(spent, owner[rows], duration[rows])
+        found.append(spent)
+    return tuple(found)

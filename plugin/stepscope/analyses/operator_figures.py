@@ -100,6 +100,8 @@ def operator_figures(trace: Trace) -> OperatorFigures:
             "device_total_ns": _where(costs.device_total_ns, total),
             "matrix_unit_self_ns": _where(costs.matrix_unit_self_ns, total),
             "matrix_unit_total_ns": _where(costs.matrix_unit_total_ns, total),
+            "untold_unit_self_ns": _where(costs.untold_unit_self_ns, total),
+            "untold_unit_total_ns": _where(costs.untold_unit_total_ns, total),
         },
         amounts=_memory(trace, total[costs.counted], total)
         | {

@@ -87,8 +87,13 @@ _FIGURES: Schema = (
         "share",
         "Of its calls, those whose operands have a fitting type; float32 only if it ran as TF32.",
     ),
-    Column("matrix_unit_self_share", "float64", "share", "Of device self time; NaN: not known."),
-    Column("matrix_unit_total_share", "float64", "share", "Of device total time; NaN: not known."),
+    Column(
+        "matrix_unit_self_share",
+        "float64",
+        "share",
+        "Of device self time, at least; NaN: no kernel's name tells.",
+    ),
+    Column("matrix_unit_total_share", "float64", "share", "Of device total time, likewise."),
 )
 _LABELS: Mapping[Grouping, Schema] = MappingProxyType(
     {
@@ -227,8 +232,11 @@ def _measures(
     for name in ("host_self", "host_total", "device_self", "device_total"):
         found[f"{name}_share"] = found[f"{name}_ns"] / window_ns
     for name in ("self", "total"):
-        part, whole = found[f"matrix_unit_{name}_ns"], found[f"device_{name}_ns"]
-        found[f"matrix_unit_{name}_share"] = _matrix_unit_share(trace, part, whole)
+        whole, untold = found[f"device_{name}_ns"], found[f"untold_unit_{name}_ns"]
+        is_told = (whole > untold) & (trace.dialect.matrix_unit_kernel is not None)
+        shares = np.full(count, np.nan)
+        np.divide(found[f"matrix_unit_{name}_ns"], whole, out=shares, where=is_told)
+        found[f"matrix_unit_{name}_share"] = shares
     fits = each.fits_matrix_unit
     told = np.bincount(group[fits.place], minlength=count)
     found["matrix_unit_type_share"] = _sums_of_known(fits, group, count) / np.maximum(told, 1)
@@ -262,15 +270,6 @@ def _sums_of_known(figure: Figure, group: Rows, count: int) -> NDArray[np.float6
     total = np.bincount(of_group, weights=figure.values.astype(np.float64), minlength=count)
     is_known = figure.is_complete or np.bincount(of_group, minlength=count) > 0
     return np.where(is_known, total, np.nan)
-
-
-def _matrix_unit_share(
-    trace: Trace, part: NDArray[np.int64], whole: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    shares = np.full(len(part), np.nan)
-    known = (whole > 0) & (trace.dialect.matrix_unit_kernel is not None)
-    np.divide(part, whole, out=shares, where=known)
-    return shares
 
 
 def _listed(texts: pd.Categorical, figure: Figure, group: Rows, count: int) -> NDArray[np.object_]:
