@@ -38,7 +38,7 @@ demo: $(MADE)/run $(PAGE) ## open the tab on sample_logs/ (PORT=6006, LOGDIR=sam
 	@exec $(BIN)/python scripts/demo.py --port $(PORT) $(LOGDIR)
 
 .PHONY: test
-test: $(MADE)/dev $(PAGE) $(MADE)/pandas-$(OLD_PANDAS) chromium ## run every test: page, core under pandas 2.2, then all of it under pandas 3
+test: $(MADE)/dev $(PAGE) $(MADE)/pandas-$(OLD_PANDAS) $(MADE)/peers chromium ## run every test: page, core under pandas 2.2, then all of it under pandas 3
 	$(NPM_RUN) test
 	PYTHONPATH=$(OLD_PANDAS_FOLDER) $(PYTEST) $(PARALLEL) -m "not (browser or peer or recording or slow)"
 	$(PYTEST) $(PARALLEL)
@@ -70,6 +70,11 @@ FUZZ    ?= 2000000
 .PHONY: fuzz
 fuzz: $(MADE)/dev ## feed the scanner mutated traces under sanitizers (FUZZ=2000000 inputs, INPUT=a file that failed)
 	PYTHONPATH=tests $(BIN)/python -m fuzz --count $(FUZZ) $(if $(INPUT),--input $(INPUT))
+
+.PHONY: docs
+docs: $(MADE)/docs ## build the site of docs/ and of what the code says of itself, into build/docs
+	$(BIN)/python -m mkdocs build --strict --quiet
+	@echo "Open build/docs/index.html"
 
 .PHONY: record
 record: $(MADE)/dev ## record the CPU samples in sample_logs/ again
@@ -106,6 +111,11 @@ $(PAGE): $(PAGE_SOURCES) | $(MADE)/run
 	@echo "Building the page ..."
 	@$(PIP) install --quiet --no-deps --editable .
 	@if test -f $@; then touch $@; fi
+
+$(MADE)/docs: $(PACKAGE) | $(MADE)/run
+	@echo "Installing what builds the site ..."
+	@$(PIP) install --quiet --editable '.[docs]'
+	@touch $@
 
 $(MADE)/dev: $(PACKAGE) | $(MADE)/run
 	@echo "Installing what the tests and checks need, PyTorch with it (some minutes the first time) ..."

@@ -6,8 +6,8 @@ stays. A copy's own rate is that of the tables of copies (`transfer_table.py`). 
 its bytes, or takes no time at all, moves nothing here (HTA makes it a whole microsecond).
 
 HTA's summary describes the values above 0 at the changes, whatever time lies between them;
-`changes_mean_bytes_per_second` is its mean. Its sum of floats never quite comes back to 0, so that
-it counts remainders as rates; ours are whole bytes.
+`changes_mean_bytes_per_second` is its mean. Rates are whole bytes a second, so that a sum of them
+comes back to 0.
 """
 
 from dataclasses import dataclass
