@@ -135,3 +135,24 @@ def test_time_tells_callers_as_the_profilers_ids_do(name: str) -> None:
     differ = (by_id >= 0) & (by_id != nesting.parent)
     assert differ.sum() <= 2
     assert ((nesting.parent >= 0) | (by_id < 0)).all()
+
+
+def test_stacks_that_are_written_as_text_are_above_the_operators_that_have_them() -> None:
+    stack = {"Call stack": "model.py(3): forward;train.py(7): main;"}
+    trace = trace_of(
+        [
+            ["Operator", "aten::linear", 0, 50, stack],
+            ["Operator", "aten::addmm", 10, 20, {"Call stack": ""}],
+            ["Operator", "aten::add", 60, 10, {"Call stack": "train.py(7): main"}],
+            ["Operator", "AddBackward0", 80, 10],
+        ]
+    )
+    main, forward = "train.py(7): main", "train.py(7): main > model.py(3): forward"
+    assert sorted(_rows(host_flame(trace))) == [
+        ("AddBackward0", 1, 10, 10, 0, 0),
+        (main, 0, 0, 60, 0, 0),
+        (f"{main} > aten::add", 1, 10, 10, 0, 0),
+        (forward, 0, 0, 50, 0, 0),
+        (f"{forward} > aten::linear", 1, 30, 50, 0, 0),
+        (f"{forward} > aten::linear > aten::addmm", 1, 20, 20, 0, 0),
+    ]

@@ -74,7 +74,7 @@ def call_stacks(trace: Trace) -> CallStacks:
     Raises:
         MissingDataError: the recording has neither Python calls nor stacks as text.
     """
-    if not len(trace.python_calls) and (trace.host_calls["call_stack"].cat.codes < 0).all():
+    if not len(trace.python_calls) and not any(trace.host_calls["call_stack"].cat.categories):
         msg = "The recording holds no Python functions."
         raise MissingDataError(msg, RECORD_STACKS)
     tree = host_tree(trace)
@@ -128,7 +128,8 @@ def _stacks(
     start_ns = tree.start_ns[others]
     row = call_tree.enclosing(outer, (tree.thread[others], start_ns, start_ns))
     stack[others] = np.where(row != NONE, np.append(python.node, NONE)[row] + len(texts), NONE)
-    codes = np.asarray(written.codes)
+    is_empty = np.array([*(not text for text in texts), True])
+    codes = np.where(is_empty[written.codes], NONE, written.codes)
     np.copyto(stack[: len(events)], codes, where=codes >= 0)
     return stack, texts
 
