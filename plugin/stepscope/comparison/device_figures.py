@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
+from stepscope.analyses.idle_ledger import CAUSES
 from stepscope.comparison.messages import Change, Part
 from stepscope.comparison.side import Together
 from stepscope.report import DeviceReport, Unit
@@ -78,8 +79,8 @@ def idle(before: Together, after: Together) -> tuple[Part, ...]:
     return tuple(
         Part(
             id=cause,
-            label=cause.replace("-", " ").capitalize(),
-            meaning="A cause of idle time (`idle_ledger`).",
+            label=CAUSES[cause][0],
+            meaning=CAUSES[cause][1],
             change=Change(
                 before=sides[0].get(cause, 0.0), after=sides[1].get(cause, 0.0), unit="ns"
             ),
