@@ -12,6 +12,7 @@ from stepscope.analyses.bandwidth import bus_factor, bytes_per_second
 from stepscope.analyses.collective_events import collective_events
 from stepscope.analyses.collective_table import SCHEMA, collective_table
 from stepscope.analyses.exposure import computing, exposure
+from stepscope.analyses.temporal_breakdown import temporal_breakdown
 from stepscope.trace import Trace
 
 US = 1000
@@ -159,4 +160,10 @@ def test_figures_of_real_traces_agree_with_each_other(name: str) -> None:
     assert table["total_ns"].sum() == events["duration_ns"].sum()
     assert (table["overlap_ns"] + table["exposed_ns"] == table["total_ns"]).all()
     whole = exposure(trace, -(2**62), 2**62)
+    spans = temporal_breakdown(trace)
+    of_devices = spans[spans["span"] == "device"].sort_values("communication_ns")
+    if len(of_devices):
+        most = of_devices.iloc[-1]
+        assert whole.communication_ns == most["communication_ns"]
+        assert whole.exposed_ns == most["exposed_communication_ns"]
     assert whole.exposed_ns <= whole.communication_ns <= events["duration_ns"].sum()

@@ -1,9 +1,9 @@
 """How much of communication was hidden behind computing.
 
 Exposed is communication minus computing: the time in which a device transfers and does not compute.
-Computing is what a device's kernels do that are no collectives, as in `step_breakdown` and in HTA's
-overlap (`communication_analysis.py`). Where a trace has no device at all, it is what the host's
-operators do that are no collectives themselves.
+Computing is what a device's kernels do that are no collectives, as in `temporal_breakdown` and
+HTA's overlap (`communication_analysis.py`). Where a trace has no device at all, it is what operators of
+the host do that are no collectives, as in torch-tb-profiler's overlap (`communication.py`).
 """
 
 import re
@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope import intervals
-from stepscope.dialects import Kind
+from stepscope.analyses.device_activity import whole_activity
 from stepscope.frames.naming import named
 from stepscope.intervals import Intervals
 from stepscope.trace import Trace, computed
@@ -41,14 +41,7 @@ class Exposure:
 @computed
 def computing(trace: Trace) -> dict[int, Intervals]:
     """Return when each device computed; `HOST` is any device, or the host where there is none."""
-    events = trace.device_events
-    is_kernel = events["kind"].to_numpy() == int(Kind.KERNEL)
-    is_computing = is_kernel & ~events["is_collective"].to_numpy()
-    device = events["device"].to_numpy()
-    times = {
-        int(number): _times(events, is_computing & (device == number))
-        for number in np.unique(device)
-    }
+    times = {of.device: of.computation for of in whole_activity(trace)}
     host = intervals.merged(*times.values()) if times else _host_computing(trace)
     return {**times, HOST: host}
 
@@ -57,6 +50,14 @@ def _host_computing(trace: Trace) -> Intervals:
     calls = trace.host_calls
     is_collective = named(calls["name"], COLLECTIVE_OPERATOR.match)
     return _times(calls, calls["is_operator"].to_numpy() & ~is_collective)
+
+
+@computed
+def communicating(trace: Trace) -> dict[int, Intervals]:
+    """Return when each device communicated; `HOST` is gloo and the like."""
+    frame = trace.collectives
+    times = {of.device: of.communication for of in whole_activity(trace)}
+    return {**times, HOST: _times(frame, frame["kernel_count"].to_numpy() == 0)}
 
 
 def _times(frame: pd.DataFrame, chosen: NDArray[np.bool_]) -> Intervals:
@@ -83,13 +84,12 @@ def exposure(trace: Trace, start_ns: int, end_ns: int) -> Exposure:
 
     Of several devices it is the one with most communication.
     """
-    frame = trace.collectives
     best = Exposure(communication_ns=0, exposed_ns=0)
-    for device, times in computing(trace).items():
-        of_device = frame["device"].to_numpy() == device
-        own = intervals.clip(_times(frame, of_device), start_ns, end_ns)
+    for device, times in communicating(trace).items():
+        own = intervals.clip(times, start_ns, end_ns)
         total = intervals.duration_ns(own)
         if total > best.communication_ns:
-            exposed = intervals.duration_ns(intervals.difference(own, times))
+            left = intervals.difference(own, computing(trace)[device])
+            exposed = intervals.duration_ns(left)
             best = Exposure(communication_ns=total, exposed_ns=exposed)
     return best
