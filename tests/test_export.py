@@ -284,7 +284,7 @@ def test_every_table_can_go_into_one_folder(log: Path, tmp_path: Path) -> None:
         (["log"], "name a table"),
         (["--table", "kernels"], "name a PATH"),
         (["log", "--table", "kernels", "--table", "operators"], "several tables need a folder"),
-        (["log", "--table", "kernal"], "Did you mean kernels"),
+        (["log", "--table", "kernel"], "Did you mean kernels"),
     ],
 )
 def test_what_cannot_be_done_is_said_before_anything_is_read(
@@ -315,6 +315,7 @@ def test_every_table_is_listed_and_described() -> None:
     assert max(map(len, text.splitlines())) <= 80
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", shared_trace_names())
 def test_every_table_of_every_recording_can_be_written(name: str, tmp_path: Path) -> None:
     trace = trace_at(SHARED_TRACES / name)

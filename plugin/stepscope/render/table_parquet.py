@@ -1,5 +1,6 @@
 """A table as Parquet: exact types, units and meanings as each field's metadata; needs pyarrow."""
 
+import re
 from collections.abc import Iterable
 from importlib.util import find_spec
 from typing import Any, BinaryIO
@@ -10,6 +11,9 @@ from stepscope.errors import UsageError
 from stepscope.frames import Column, Schema
 from stepscope.render.table_cells import cells
 from stepscope.render.table_file import SCHEMA_VERSION, About
+
+IS_YES_OR_NO = re.compile(r"(?:is|has|was|uses)_")
+"""How columns are named that say yes or no, and None where that is not known."""
 
 
 def require() -> None:
@@ -68,8 +72,8 @@ def _type(column: Column) -> Any:  # noqa: ANN401
 
     if column.dtype == "category":
         return pa.dictionary(pa.int32(), pa.string())
-    if column.dtype == "object":  # without a unit, yes or no; else text
-        return pa.string() if column.unit else pa.bool_()
+    if column.dtype == "object":
+        return pa.bool_() if IS_YES_OR_NO.match(column.name) else pa.string()
     return pa.from_numpy_dtype(column.dtype.lower())
 
 
