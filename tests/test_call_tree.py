@@ -59,7 +59,8 @@ def test_nest_is_the_slow_version(calls: Calls) -> None:
 def test_every_moment_is_of_the_call_begun_last(calls: Calls) -> None:
     columns = _columns(calls)
     nesting = call_tree.nest(*columns)
-    exclusive = call_tree.exclusive_ns(nesting, *columns)
+    until_ns = call_tree.until_ns(nesting, *columns)
+    exclusive = call_tree.self_ns(nesting.parent, until_ns - columns[1])
     order = _order(calls)
     assert nesting.order.tolist() == order
     expected = [0] * len(calls)

@@ -118,21 +118,20 @@ def self_ns(parent: NDArray[np.int64], duration_ns: NDArray[np.int64]) -> NDArra
     return np.maximum(left, 0)
 
 
-def exclusive_ns(
+def until_ns(
     nesting: Nesting,
     thread: NDArray[np.integer],
     start_ns: NDArray[np.int64],
     duration_ns: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return for how long each call was the one begun last, of those that were running.
+    """Return until when each call was running, or in what it called.
 
-    It is `self_ns` where calls nest. Where one crosses the end of another, that ends here when the
-    later one begins, with all that is in it: every moment counts for one call of a thread.
+    It is the call's end where calls nest. Where one crosses the end of another, that ends here when
+    the later one begins, with all that is in it: every moment counts for one call of a thread, the
+    one begun last, and `self_ns` of these durations is for how long that was.
     """
-    cut, by = crossing(nesting, thread, start_ns, duration_ns)
-    if not len(cut):
-        return nesting.self_ns
     end_ns = start_ns + duration_ns
+    cut, by = crossing(nesting, thread, start_ns, duration_ns)
     end_ns[cut] = start_ns[by]
     is_cut = np.zeros(len(end_ns) + 1, dtype=bool)  # the last is of row -1
     while len(cut):  # what is in them ends with them
@@ -141,7 +140,8 @@ def exclusive_ns(
         is_cut[cut] = False
         cut = inner[end_ns[inner] > end_ns[nesting.parent[inner]]]
         end_ns[cut] = end_ns[nesting.parent[cut]]
-    return self_ns(nesting.parent, np.maximum(end_ns - start_ns, 0))
+    until: NDArray[np.int64] = np.maximum(end_ns, start_ns)
+    return until
 
 
 def crossing(

@@ -41,9 +41,11 @@ class HostTree:
     start_ns: NDArray[np.int64]
     duration_ns: NDArray[np.int64]
     nesting: call_tree.Nesting
+    until_ns: NDArray[np.int64]
+    """Until when the call was running: its end, or where another crosses that, the other's start.
+    Annotations cross the functions that open and close them."""
     self_ns: NDArray[np.int64]
-    """For how long the call was the one begun last, of those running: they sum to a thread's time,
-    though annotations cross the functions that open and close them."""
+    """For how long it was the one begun last, of those running: a thread's sum to its time."""
     device_ns: NDArray[np.int64]
     """Of kernels, copies and memory sets that the call launched itself."""
     is_operator: NDArray[np.bool_]
@@ -65,6 +67,7 @@ def host_tree(trace: Trace) -> HostTree:
     )
     name, names = _names([frame["name"] for frame in frames])
     nesting = call_tree.nest(thread, start_ns, duration_ns)
+    until_ns = call_tree.until_ns(nesting, thread, start_ns, duration_ns)
     host_offset = len(frames[0])
     runtime_offset = host_offset + len(frames[1])
     return HostTree(
@@ -76,7 +79,8 @@ def host_tree(trace: Trace) -> HostTree:
         start_ns=start_ns,
         duration_ns=duration_ns,
         nesting=nesting,
-        self_ns=call_tree.exclusive_ns(nesting, thread, start_ns, duration_ns),
+        until_ns=until_ns,
+        self_ns=call_tree.self_ns(nesting.parent, until_ns - start_ns),
         device_ns=_device_ns(trace, host_offset, runtime_offset, len(name)),
         is_operator=np.concatenate(
             [

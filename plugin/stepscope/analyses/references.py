@@ -18,6 +18,12 @@ FOREIGN_PREFIXES = (
     "nn.Module:",
     "torch/",
     "torch\\",
+    # torch leaves `site-packages/` out of what it writes
+    "numpy/",
+    "pandas/",
+    "PIL/",
+    "torchvision/",
+    "triton/",
     "Python GC",
 )
 FOREIGN_PARTS = ("site-packages/", "site-packages\\", "dist-packages/", "/torch/", "lib/python3")
