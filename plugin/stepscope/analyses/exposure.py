@@ -2,8 +2,8 @@
 
 Exposed is communication minus computing: the time in which a device transfers and does not compute.
 Computing is what a device's kernels do that are no collectives, as in `temporal_breakdown` and
-HTA's overlap (`communication_analysis.py`). Where a trace has no device at all, it is what operators of
-the host do that are no collectives, as in torch-tb-profiler's overlap (`communication.py`).
+HTA's overlap (`communication_analysis.py`). Where a trace has no device at all, it is what the
+host's operators do that are no collectives, as in torch-tb-profiler's (`communication.py`).
 """
 
 import re
