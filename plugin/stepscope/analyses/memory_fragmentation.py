@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.memory_curve import MemoryCurve, memory_curves
-from stepscope.analyses.memory_devices import REMEDY, device_columns
+from stepscope.analyses.memory_devices import device_columns
 from stepscope.errors import MissingDataError
 from stepscope.frames import Column, Schema
 from stepscope.trace import Trace, computed
@@ -38,8 +38,8 @@ def memory_fragmentation(trace: Trace) -> pd.DataFrame:
     """
     curves = [curve for curve in memory_curves(trace) if _is_told(curve).any()]
     if not curves:
-        reason = "no allocator says what it reserved: CPUs keep no cache, torch before 1.10 is mute"
-        raise MissingDataError(reason, REMEDY)
+        reason = "no allocator says what it reserved: CPUs keep no cache, old torch does not tell"
+        raise MissingDataError(reason)
     figures = [_figures(curve) for curve in curves]
     numbers = {
         column.name: np.array([figure[column.name] for figure in figures], dtype=column.dtype)

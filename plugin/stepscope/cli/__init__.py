@@ -12,6 +12,7 @@ from stepscope.cli.compare import compare
 from stepscope.cli.cut import cut
 from stepscope.cli.export import export
 from stepscope.cli.health import health
+from stepscope.cli.memory import memory
 from stepscope.cli.rules import rules
 from stepscope.cli.scalars import scalars
 from stepscope.cli.schema import schema
@@ -19,7 +20,7 @@ from stepscope.cli.serve import serve
 from stepscope.cli.stacks import stacks
 from stepscope.errors import StepscopeError
 
-COMMANDS = (advise, compare, health, export, cut, stacks, scalars, serve, rules, schema)
+COMMANDS = (advise, compare, health, export, cut, stacks, memory, scalars, serve, rules, schema)
 UNUSABLE = 2
 """The exit status where nothing could be done with what was given."""
 FAILED = 1

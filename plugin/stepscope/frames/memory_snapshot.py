@@ -112,7 +112,8 @@ def snapshot_of(document: object, path: str = "") -> MemorySnapshot:
     Raises:
         UnreadableError: it is of another format.
     """
-    if isinstance(document, list):  # torch.cuda.memory_snapshot() gives the segments alone
+    # torch.cuda.memory_snapshot() gives the segments alone
+    if isinstance(document, list) and all(isinstance(segment, dict) for segment in document):
         document = {"segments": document}
     if not isinstance(document, dict) or not isinstance(document.get("segments"), list):
         message = "This is no memory snapshot: it has no list of segments."

@@ -55,15 +55,12 @@ NSIGHT_SYSTEMS = ForeignFormat(
 MEMORY_SNAPSHOT = ForeignFormat(
     name="memory snapshot",
     what="a snapshot of torch's allocator (torch.cuda.memory._dump_snapshot)",
-    remedy=(
-        "Open it at https://pytorch.org/memory_viz; to see memory here, record a trace with "
-        "torch.profiler.profile(..., profile_memory=True)."
-    ),
+    remedy="Let stepscope memory FILE tell what holds the memory.",
 )
 MEMORY_TIMELINE = ForeignFormat(
     name="memory timeline",
     what="a memory timeline (export_memory_timeline), without operators and kernels",
-    remedy="Give the trace itself: prof.export_chrome_trace(path), with profile_memory=True.",
+    remedy="Let stepscope memory FILE tell what it is for, or give the trace itself.",
 )
 FLIGHT_RECORDER = ForeignFormat(
     name="flight recorder",

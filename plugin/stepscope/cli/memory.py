@@ -1,0 +1,142 @@
+"""`stepscope memory`: what a file tells of memory, be it a trace, a snapshot or a timeline."""
+
+import dataclasses
+import functools
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from stepscope.cli.files import files_at
+from stepscope.cli.printing import is_coloured, width, write
+from stepscope.cli.reading import Effort, order_for, read, with_effort
+
+if TYPE_CHECKING:
+    from stepscope.analyses.memory_report import MemoryReport
+    from stepscope.config import Settings
+
+Format = Literal["text", "json", "markdown", "csv"]
+
+
+@click.command(short_help="Print who holds the memory: of a trace, a snapshot or a timeline.")
+@click.argument("path", metavar="PATH")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "markdown", "csv"]),
+    default="text",
+    show_default=True,
+    help="JSON and CSV have every column, numbers exact.",
+)
+@click.option("--table", metavar="NAME", help="Which table to write as CSV.  [default: the first]")
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Rows of each table.",
+)
+@click.option("--output", type=click.Path(dir_okay=False), help="Write to this file.")
+@click.option("--no-color", is_flag=True, help="No colours, even in a terminal.")
+@with_effort
+def memory(  # noqa: PLR0913 (one parameter an option)
+    *,
+    path: str,
+    form: Format,
+    table: str | None,
+    top: int,
+    output: str | None,
+    no_color: bool,
+    effort: Effort,
+) -> None:
+    """Print the peak of memory, who held it, whether it grows, and how much lies unused.
+
+    PATH is one file of these, gzipped or not; what it is is told by its content. Nothing in a
+    pickle is ever run: only plain values are read.
+
+    \b
+    A trace, with the operators and modules that allocate:
+      with torch.profiler.profile(profile_memory=True, with_stack=True,
+              record_shapes=True, on_trace_ready=torch.profiler
+              .tensorboard_trace_handler("log/run")) as prof:
+          ...                                  # prof.step() after each step
+
+    \b
+    A snapshot of the CUDA allocator, with its segments and its history:
+      torch.cuda.memory._record_memory_history(max_entries=100_000)
+      ...
+      torch.cuda.memory._dump_snapshot("snapshot.pickle")
+
+    \b
+    A timeline, by parameters, activations, gradients (deprecated in torch):
+      prof.export_memory_timeline("memory.json.gz", device="cuda:0")
+      prof.export_memory_timeline("memory.raw.json.gz", device="cuda:0")
+
+    \b
+    stepscope memory log/run/worker.pt.trace.json.gz
+    stepscope memory snapshot.pickle --top 30
+    stepscope memory snapshot.pickle --format csv --table holders > holders.csv
+
+    The exit status is 2 where nothing could be told, else 0.
+    """
+    report = _report(path, top, effort.settings())
+    is_plain = no_color or output is not None or not is_coloured()
+    write(_rendered(report, form, table, is_coloured=not is_plain), output)
+
+
+def _rendered(report: "MemoryReport", form: Format, table: str | None, *, is_coloured: bool) -> str:
+    from stepscope.render import memory as rendered
+
+    match form:
+        case "json":
+            return rendered.json(report)
+        case "markdown":
+            return rendered.markdown(report)
+        case "csv":
+            return rendered.csv(report, table or report.tables[0].name)
+    return rendered.text(report, width=width(), is_coloured=is_coloured)
+
+
+def _report(path: str, most_rows: int, settings: "Settings") -> "MemoryReport":
+    from stepscope import storage
+    from stepscope.analyses import memory_file_reports
+    from stepscope.frames.memory_snapshot import snapshot_of
+    from stepscope.frames.memory_timeline import timeline_of
+    from stepscope.ingest import memory_files
+
+    document = None if storage.is_folder(path) else memory_files.read(path)
+    if document is None:
+        return _of_trace(path, most_rows, settings)
+    if document.what == "timeline":
+        timeline = timeline_of(document)
+        return memory_file_reports.report_of_timeline(timeline, most_rows=most_rows)
+    snapshot = snapshot_of(document.content, path)
+    return memory_file_reports.report_of_snapshot(snapshot, most_rows=most_rows)
+
+
+def _of_trace(path: str, most_rows: int, settings: "Settings") -> "MemoryReport":
+    """Read a trace, and keep nothing of it but the report.
+
+    Raises:
+        UsageError: the path is of several traces, or no memory was recorded in it.
+    """
+    from stepscope.analyses.memory_report import report_of_trace
+    from stepscope.errors import MissingDataError, UnreadableError, UsageError
+
+    files, problems = files_at((path,))
+    if problems:
+        raise problems[0]
+    if len(files) > 1:
+        message = f"{path} holds {len(files)} traces: give one, such as {files[0].path}"
+        raise UsageError(message)
+    task = functools.partial(report_of_trace, most_rows=most_rows)
+    order = order_for(files[0], (), settings)
+    order = dataclasses.replace(order, steps=(("analysing", task),))
+    (outcome,) = read([order], settings)
+    if isinstance(outcome, UnreadableError):
+        if isinstance(outcome.__cause__, MissingDataError):
+            missing = outcome.__cause__
+            message = f"{path}: {missing.reason}. Record it: {missing.remedy}"
+            raise UsageError(message)
+        raise outcome
+    report: MemoryReport = outcome.prepared
+    return report
