@@ -3,6 +3,7 @@
 The names stand in `tests/dialects/<vendor>.yml` under `uses_matrix_unit`.
 """
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import yaml
 
 from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
 from stepscope.analyses.device_metrics import device_metrics
+from stepscope.analyses.kernel_names import short
+from stepscope.analyses.kernel_types import operand_type
 from stepscope.analyses.matrix_units import are_told, are_used
 from stepscope.dialects import all_dialects
 
@@ -68,6 +71,28 @@ def test_a_device_none_of_whose_kernels_tells_has_no_share() -> None:
     (device,) = device_metrics(trace_of(_kernels(("triton_0", 20))))
     assert device.tensor_core_share is None
     assert "do not tell" in device.notes["tensor_core_share"]
+
+
+LENGTH = 30_000
+PIECES = (
+    *("a", "a_", "a::", "(", "<", "1", "->", "void ", "std::enable_if<", "fmha_v2_", "flash_fwd_"),
+    *("flashinfer::Prefill", "marlin", "gemm", "cudnn_a", "Cijk_", "ck_tile::Fmha", "_ZN5aiter1"),
+    *("float", "lambda(", "SM90_1x1x1", "_MI1x", "_ZN1a", "fmha_cutlassF_f16_", "deep_gemm::a"),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("begins", ["", "_ZN", "ck_tile::"])
+def test_no_name_takes_longer_than_its_length_warrants(begins: str) -> None:
+    # what a hostile file could stop the server with: a pattern that looks at a name again and again
+    for piece in PIECES:
+        name = begins + piece * (LENGTH // len(piece))
+        began = time.process_time()
+        for dialect in all_dialects().values():
+            dialect.uses_matrix_unit(name)
+            operand_type(dialect, name)
+        short(name)
+        assert time.process_time() - began < 2, piece
 
 
 @pytest.mark.parametrize("name", shared_trace_names())

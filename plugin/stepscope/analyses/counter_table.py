@@ -16,7 +16,7 @@ from stepscope.analyses.table_columns import framed, plain
 from stepscope.frames import Column, Schema
 from stepscope.trace import Trace, computed
 
-UNIT = re.compile(r"[(\[]\s*([^()\[\]]{1,16}?)\s*[)\]]\s*$")
+UNIT = re.compile(r"[(\[]([^()\[\]]{1,20})[)\]]$")
 """`Power (W)`, `rx [bytes/s]`."""
 TRACK = ("name", "series", "process", "identifier", "device", "derived_by")
 SCHEMA: Schema = (
@@ -61,8 +61,8 @@ def counter_table(trace: Trace) -> pd.DataFrame:
 
 def _unit(series: str | None, name: str | None) -> str | None:
     for text in (series, name):
-        if text and (found := UNIT.search(text)):
-            return found[1]
+        if text and (found := UNIT.search(text.rstrip())):
+            return found[1].strip()
     return None
 
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 _MANGLED = re.compile(r"^_ZN?K?(?=\d)")
 _MANGLED_ARGUMENT = re.compile(r"(?<!L[a-z])(?<![\dS])[1-9]\d*")
-_LENGTH = re.compile(r"\d+")
+_LENGTH = re.compile(r"\d{1,9}")
 _PLAIN = re.compile(r"^[\w.$-]*$")
 _LEADING = re.compile(r"^(?:void|static|__global__|auto)\s+")
 _NOISE = re.compile(

@@ -162,14 +162,14 @@ def _traits(
 ) -> dict[str, NDArray[Any]]:
     names = [str(name) for name in kernels["name"].iloc[first]]
     dialect, count = trace.dialect, len(first)
-    on_matrix_unit = [dialect.uses_matrix_unit(name) for name in names]
-    types = [operand_type(dialect, name) for name in names]
+    on_matrix_unit = {name: dialect.uses_matrix_unit(name) for name in set(names)}
+    types = {name: operand_type(dialect, name) for name in set(names)}
     return {
         "streams": listed(kernels["stream"].to_numpy(), group, count),
         "devices": listed(kernels["device"].to_numpy(), group, count),
-        "uses_matrix_unit": np.array(on_matrix_unit, dtype=object),
+        "uses_matrix_unit": np.array([on_matrix_unit[name] for name in names], dtype=object),
         "is_collective": kernels["is_collective"].to_numpy()[first],
-        "data_type": np.array(types, dtype=object),
+        "data_type": np.array([types[name] for name in names], dtype=object),
         "is_triton": _are_tritons(trace, names, group),
     }
 

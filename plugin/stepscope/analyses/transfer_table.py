@@ -30,7 +30,7 @@ from stepscope.frames.copies import moved_bytes
 from stepscope.trace import Trace, computed
 
 RECORDED_RATE = "memory bandwidth (GB/s)"
-MEMORIES = re.compile(r"\(\s*([\w ]+?)\s*->\s*([\w ]+?)\s*\)")
+MEMORIES = re.compile(r"\(([\w ]{1,40})->([\w ]{1,40})\)")
 """`Memcpy HtoD (Pageable -> Device)`: CUPTI's, roctracer's and PTI's kinds of memory."""
 WHAT: Schema = (
     Column("name", "object", "text", "The name as the profiler wrote it."),
@@ -156,7 +156,7 @@ def _memories(names: pd.Categorical) -> tuple[pd.Categorical, pd.Categorical]:
     """Return from and to which memory each copy went, by its name."""
     found = [MEMORIES.search(str(name)) for name in names.categories]
     return tuple(  # type: ignore[return-value]
-        _translated(names, [match[side].lower() if match else None for match in found])
+        _translated(names, [match[side].strip().lower() if match else None for match in found])
         for side in (1, 2)
     )
 

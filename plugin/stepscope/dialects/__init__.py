@@ -197,8 +197,10 @@ class Dialect:
     allocator_call: re.Pattern[str] = re.compile(r"(?!)")
     matrix_unit_kernel: re.Pattern[str] | None = None
     """Kernels that run on matrix units (tensor cores, matrix cores)."""
+    plain_arithmetic: re.Pattern[str] = re.compile(r"(?!)")
+    """Kernels that multiply and add one by one, whatever else their names say."""
     other_kernel: re.Pattern[str] = re.compile(ORDINARY_KERNEL)
-    """Kernels that do not, if the pattern above finds nothing; of others the name does not tell."""
+    """Kernels that do not, if the patterns above find nothing; of others the name tells nothing."""
     operand_types: Sequence[tuple[re.Pattern[str], str]] = ()
     """Type of a library kernel's operands, by torch's name, whose name a pattern finds."""
     float32_on_matrix_unit: str = "float32"
@@ -222,6 +224,8 @@ class Dialect:
         """
         if self.matrix_unit_kernel is None:
             return None
+        if self.plain_arithmetic.search(kernel):
+            return False
         if self.matrix_unit_kernel.search(kernel):
             return True
         is_known = self.other_kernel.search(kernel) or self.collective.search(kernel)

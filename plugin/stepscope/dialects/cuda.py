@@ -6,8 +6,6 @@ from types import MappingProxyType
 from stepscope.dialects import ORDINARY_KERNEL, Dialect
 
 MATRIX_UNIT = (
-    # what multiplies and adds one by one, says so: `sm80_xmma_gemm_f32f32_…_ffma_…`, `…_simt_…`
-    r"^(?!.*(?:_[dfh]fma2?_|_simt_|_dp4a_|OpClassSimt))(?:.*(?:"
     # torch-tb-profiler's list (tensor_core.py): cuBLAS and cuDNN up to Ampere
     r"[dhis](?:884|8816|8832|1688|16816|16832|16864)(?!\d)|hmma|16816|dgrad_1x1_stride_2x2"
     r"|first_layer_wgrad_kernel|conv1x1|conv2d_c1_k1|direct_group|c1688"
@@ -17,24 +15,24 @@ MATRIX_UNIT = (
     r"|MainloopSm(?:90|1[0-2]\d)|SM(?:70|75|80|89|90|1[0-2]\d)(?:::MMA)?_\d+x\d+x\d+_|_m\d+n\d+k\d+"
     r"|wgmma|tcgen05|[gG][mM][mM][aA]_|Gmma|UMMA|_wmma|\bwmma|hgmma|igmma|qgmma|utcmma"
     # TensorRT-LLM's products (`bmm_…_sm100f`) and attention; DeepGEMM, Marlin, Machete
-    r"|^bmm_\w+_sm1\d\d|^gemm_\w+_sm1\d\d|fmhaSm\d+|fmha_v2_\w*flash_attention"
-    r"|deep_gemm::\w*gemm|\b[mM]arlin\w*(?:::[mM]arlin\w*)?<|machete::"
+    r"|^bmm_\w+_sm1\d\d|^gemm_\w+_sm1\d\d|fmhaSm\d+|fmha_v2_\w{0,60}flash_attention"
+    r"|deep_gemm::\w{0,60}gemm|\b[mM]arlin\w{0,60}(?:::[mM]arlin\w{0,60})?<|machete::"
     # attention: flash 2 to 4, cutlass' in torch, cuDNN's, flashinfer's prefill
-    r"|flash_(?:fwd|bwd)(?!\w*(?:combine|dot_do_o|convert_d))|FlashAttention(?:Forward|Backward)Sm"
-    r"|FlashAttn(?:Fwd|Bwd)Sm\d+|fmha_cutlass[FB]_(?:b?f16_\w*_sm(?:7|8)\d|f32_\w*_sm80)"
-    r"|fmhaKernel|cudnn_generated_fort_native_sdpa|flashinfer::\w*Prefill\w*Kernel"
-    r"))"
+    r"|flash_(?:fwd|bwd)(?!\w{0,60}(?:combine|dot_do_o|convert_d))"
+    r"|FlashAttention(?:Forward|Backward)Sm|FlashAttn(?:Fwd|Bwd)Sm\d+"
+    r"|fmha_cutlass[FB]_(?:b?f16_\w{0,60}_sm(?:7|8)\d|f32_\w{0,60}_sm80)|fmhaKernel"
+    r"|cudnn_generated_fort_native_sdpa|flashinfer::\w{0,60}Prefill\w{0,60}Kernel"
 )
 NO_MATRIX_UNIT = (
-    r"_[dfh]fma2?_|_simt_|_dp4a_|OpClassSimt"
     # cuBLAS and cuDNN in single steps: `ampere_sgemm_…`, `volta_scudnn_…`, `volta_gcgemm_…`
-    r"|^(?:cudnn_)?(?:infer_)?(?:maxwell|pascal|volta|turing|ampere)_(?:fp16_)?[a-z]{0,2}(?:gemm|cudnn)"
-    r"|_scudnn_|gem[mv]\w*_kernel|gemv\w*::kernel|gemvx::|gemmSN_|sgemm_largek|splitKreduce"
+    r"^(?:cudnn_)?(?:infer_)?(?:maxwell|pascal|volta|turing|ampere)_(?:fp16_)?"
+    r"[a-z]{0,2}(?:gemm|cudnn)|_scudnn_|gem[mv]\w{0,60}_kernel|gemv\w{0,60}::kernel|gemvx::|gemmSN_|sgemm_largek|splitKreduce"
     r"|(?:im|ex)plicit_convolve_sgemm|wgrad_alg\d_engine|dgrad_engine|dgrad2d|\bfft[12]d_|[wW]inograd"
-    r"|\bcudnn(?:_\w+)?::|\bcask_\w+::|\bcublas\w*::|epilogue::impl|(?:nchw|nhwc)To(?:Nchw|Nhwc)Kernel"
+    r"|\bcudnn(?:_\w{0,60})?::|\bcask_\w{0,60}::|\bcublas\w{0,60}::|epilogue::impl"
+    r"|(?:nchw|nhwc)To(?:Nchw|Nhwc)Kernel"
     r"|ReduceSplitK|scal_kernel|dot_kernel|reduce_1Block|fmha_cutlass[FB]_"
-    r"|flash_(?:fwd|bwd)_\w*(?:combine|dot_do_o|convert_d)|FlashAttn(?:Fwd|Bwd)(?:Combine|P)"
-    r"|flashinfer::(?:\w*Decode\w*Kernel|norm::|activation::|sampling::)|paged_attention_v[12]"
+    r"|flash_(?:fwd|bwd)_\w{0,60}(?:combine|dot_do_o|convert_d)|FlashAttn(?:Fwd|Bwd)(?:Combine|P)"
+    r"|flashinfer::(?:\w{0,60}Decode\w{0,60}Kernel|norm::|activation::|sampling::)|paged_attention_v[12]"
     r"|\bvllm::(?:rms_norm|rotary|fused_add|reshape_and_cache|act_and_mul|topk|moe::|scaled_fp8_quant"
     r"|paged_attention|merge_attn_states|cross_device)|\bmoe::dev::|tensorrt_llm::kernels::quantize"
 )
@@ -47,6 +45,8 @@ DIALECT = Dialect(
     blocking_call=re.compile(r"^cu\w*(?:Stream|Device|Event|Ctx)Synchronize$|^cudaMemcpy$"),
     staged_copy_call=re.compile(r"MemcpyAsync"),
     allocator_call=re.compile(r"^cuda(?:Malloc|Free|HostAlloc|FreeHost|MallocHost|HostMalloc)\b"),
+    # `sm80_xmma_gemm_f32f32_…_ffma_…`, `cutlass_80_simt_sgemm_…`
+    plain_arithmetic=re.compile(r"_[dfh]fma2?_|_simt_|_dp4a_|OpClassSimt"),
     matrix_unit_kernel=re.compile(MATRIX_UNIT),
     other_kernel=re.compile(f"{ORDINARY_KERNEL}|{NO_MATRIX_UNIT}"),
     operand_types=(

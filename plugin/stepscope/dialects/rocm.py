@@ -11,10 +11,11 @@ MATRIX_UNIT = (
     # MIOpen's and composable kernel's: xdlops, xdl, gtcx are MFMA, wmma is Radeon's
     r"|xdlops|_xdl\b|_xdl_|mfma|wmma|^igemm_\w+_gtcx"
     # composable kernel's tile engine: attention and products, but not what prepares them
-    r"|^(?:void |_ZN7)?ck_tile.*(?:Fmha(?:Fwd(?!(?:SplitKV)?Combine)|BwdDQDKDV)\w*Kernel"
+    r"|^(?:void |_ZN7)?ck_tile.*(?:Fmha(?:Fwd(?!(?:SplitKV)?Combine)|BwdDQDKDV)\w{0,60}Kernel"
     r"|[\d:]GemmKernel|UniversalGemm|FlatmmKernel|FusedMoeGemm|GroupedGemm|WarpGemm)"
     # aiter's assembler: attention, mixtures of experts, products
-    r"|^_ZN5aiter\d+(?:fmha_[fb]wd|fmoe_|\w*gemm_|mla_[ap]|pa_[bf])|^aiter::(?:fmha_[fb]wd|fmoe_|\w*gemm_)"
+    r"|^_ZN5aiter\d+(?:fmha_[fb]wd|fmoe_|\w*gemm_|mla_[ap]|pa_[bf])"
+    r"|^aiter::(?:fmha_[fb]wd|fmoe_|\w*gemm_)"
     # AOTriton's attention and Triton's mixed matmul call tl.dot and are known by their names
     r"|^attn_fwd|^bwd_kernel_(?:d[kqv]|fuse)|_matmul_ogs_"
 )
@@ -26,7 +27,8 @@ NO_MATRIX_UNIT = (
     r"|^SubTensorOp|^OpTensor|^Op[1-5]dTensor|^batched_transpose_|^transpose_NCHW|^igemm_v4r"
     # composable kernel's norms, routing and reductions; attention's beginnings and ends
     r"|^(?:void |_ZN7)?ck_tile.*(?:Rmsnorm2d|Layernorm2d|MoeSorting|Smoothquant|TopkSoftmax"
-    r"|Fmha\w*(?:Combine|OGradDotO|ConvertQGrad))|^_ZN5aiter\d+\w*(?:norm|quant|topk|act_and_mul)|^aiter::\w*(?:norm|quant|topk)"
+    r"|Fmha\w{0,60}(?:Combine|OGradDotO|ConvertQGrad))|^_ZN5aiter\d+\w*(?:norm|quant|topk|act_and_mul)"
+    r"|^aiter::\w*(?:norm|quant|topk)"
     r"|^_ZN7sgl_hip10activation|^bwd_preprocess|paged_attention_ll4mi_reduce|store_kvcache"
     r"|\bvllm::(?:rms_norm|rotary|fused_add|reshape_and_cache|act_and_mul|topk|moe::|cross_device"
     r"|paged_attention_v[12]|merge_attn_states)"

@@ -28,7 +28,7 @@ DIALECT = Dialect(
     # XMX's instruction is dpas, its unit the systolic array: XeTLA's and SYCL-TLA's kernels are
     # made of it. oneDNN names `gemm_kernel`, `gen_conv` and `micro_sdpa` alike with and without it.
     matrix_unit_kernel=re.compile(
-        r"systolic|dpas|XE_\d+x\d+x\d+_|xetla|MainloopXe|XeFMHA|FMHA(?:Prefill|Fwd)?\w*Xe",
+        r"systolic|dpas|XE_\d+x\d+x\d+_|xetla|MainloopXe|XeFMHA|FMHA(?:Prefill|Fwd)?\w{0,60}Xe",
         re.IGNORECASE,
     ),
     other_kernel=re.compile(
