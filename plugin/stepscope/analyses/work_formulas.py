@@ -9,82 +9,26 @@ others'), and attention in the layout `[batch, sequence, heads, size]` (it takes
 sequence).
 """
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import prod
 from types import MappingProxyType
-from typing import Any
 
-from stepscope.analyses.data_types import SCALAR_TYPES, data_type
+from stepscope.analyses.attention_work import Attention
+from stepscope.analyses.convolution_work import Convolution, conv2d, convolution_backward
+from stepscope.analyses.product_work import (
+    elementwise,
+    grouped_product,
+    linear,
+    matmul,
+    product,
+    scaled_product,
+    vector_product,
+)
+from stepscope.analyses.work_inputs import Inputs, Work
 
-Shape = tuple[int, ...]
 WITH_FLOPS = "torch with_flops"
 FLOP_COUNTER = "torch.utils.flop_counter"
 OWN = "stepscope"
-
-
-class UnknownWorkError(ValueError):
-    """The inputs do not tell how much there was to do."""
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """An operator's inputs as recorded: shapes, types and values, by place."""
-
-    shapes: list[Any]
-    types: list[Any]
-    values: list[Any]
-
-    def shape(self, place: int, *, rank: int | None = None) -> Shape:
-        """Return a tensor's shape.
-
-        Raises:
-            UnknownWorkError: there is no tensor, or not one of `rank` dimensions.
-        """
-        sizes = self.shapes[place] if place < len(self.shapes) else None
-        if not isinstance(sizes, list) or not all(_is_size(size) for size in sizes):
-            raise UnknownWorkError
-        if (rank is not None and len(sizes) != rank) or not self.is_tensor(place, sizes):
-            raise UnknownWorkError
-        return tuple(sizes)
-
-    def is_tensor(self, place: int, sizes: list[Any]) -> bool:
-        """Tell whether an input is a tensor; where types are not recorded, by its dimensions."""
-        return self.type_of(place) is not None if self.types else bool(sizes)
-
-    def type_of(self, place: int) -> str | None:
-        """Return a tensor's type by torch's name; None: it is no tensor, or not recorded."""
-        return data_type(str(self.types[place])) if place < len(self.types) else None
-
-    def value(self, place: int) -> str:
-        """Return a value as torch wrote it; empty for tensors and None."""
-        if place >= len(self.values):
-            raise UnknownWorkError
-        return str(self.values[place])
-
-    def numbers(self, place: int, count: int) -> Shape:
-        """Return a list of numbers; one number alone stands for all."""
-        try:
-            given = json.loads(self.value(place).replace("True", "1").replace("False", "0"))
-        except ValueError as error:
-            raise UnknownWorkError from error
-        listed = given if isinstance(given, list) else [given]
-        listed = listed * count if len(listed) == 1 else listed
-        if len(listed) != count or not all(_is_size(number) for number in listed):
-            raise UnknownWorkError
-        return tuple(listed)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Work:
-    """What an operator does at the least."""
-
-    flops: int
-    outputs: tuple[Shape, ...]
-    """Shapes of what it writes."""
-    output_type: str | None = None
-    """The outputs' type where it is not the operand's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,214 +42,36 @@ class Formula:
     is_elementwise: bool = False
 
 
-def _is_size(value: object) -> bool:
-    return isinstance(value, int) and value >= 0
-
-
-def _matrices(inputs: Inputs, left: int, rank: int) -> Work:
-    """Count a product of matrices, or of as many as the first dimension says."""
-    a, b = inputs.shape(left, rank=rank), inputs.shape(left + 1, rank=rank)
-    if a[-1] != b[-2] or a[:-2] != b[:-2]:
-        raise UnknownWorkError
-    return Work(flops=2 * prod(a) * b[-1], outputs=((*a[:-1], b[-1]),))
-
-
-def _product(left: int = 0, rank: int = 2) -> Callable[[Inputs], Work]:
-    return lambda inputs: _matrices(inputs, left, rank)
-
-
-def _elementwise(inputs: Inputs) -> Work:
-    """Count one operation an element of the first input, as torch does: not of the result."""
-    first = inputs.shape(0)
-    try:
-        second = inputs.shape(1)
-    except UnknownWorkError:
-        second = ()
-    output = _broadcast(first, second)
-    larger = 1 if len(second) > len(first) else 0  # a tensor of no dimensions sets no type
-    return Work(flops=prod(first), outputs=(output,), output_type=inputs.type_of(larger))
-
-
-def _broadcast(first: Shape, second: Shape) -> Shape:
-    longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
-    padded = (1,) * (len(longer) - len(shorter)) + shorter
-    return tuple(b if a == 1 else a for a, b in zip(longer, padded, strict=True))
-
-
-def _linear(inputs: Inputs) -> Work:
-    x, weight = inputs.shape(0), inputs.shape(1, rank=2)
-    if not x or x[-1] != weight[1]:
-        raise UnknownWorkError
-    return Work(flops=2 * prod(x) * weight[0], outputs=((*x[:-1], weight[0]),))
-
-
-def _matmul(inputs: Inputs) -> Work:
-    a, b = inputs.shape(0), inputs.shape(1)
-    if not a or not b:
-        raise UnknownWorkError
-    rows = a[:-1]
-    inner, columns = (b[0], ()) if len(b) == 1 else (b[-2], b[-1:])
-    if a[-1] != inner:
-        raise UnknownWorkError
-    batch = _broadcast(rows[:-1], b[:-2])
-    output = (*batch, *rows[-1:], *columns)
-    return Work(flops=2 * prod(output) * inner, outputs=(output,))
-
-
-def _vector_product(inputs: Inputs, left: int = 0) -> Work:
-    matrix, vector = inputs.shape(left, rank=2), inputs.shape(left + 1, rank=1)
-    if matrix[1] != vector[0]:
-        raise UnknownWorkError
-    return Work(flops=2 * prod(matrix), outputs=(matrix[:1],))
-
-
-def _scaled_product(inputs: Inputs) -> Work:
-    """`_scaled_mm(self, mat2, scale_a, scale_b, bias, scale_result, out_dtype)`."""
-    work = _matrices(inputs, 0, 2)
-    written = SCALAR_TYPES.get(inputs.value(6)) if len(inputs.values) > 6 else None
-    return Work(flops=work.flops, outputs=work.outputs, output_type=written)
-
-
-def _grouped_product(inputs: Inputs) -> Work:
-    """`_grouped_mm(self, mat2, offs)`: rows, columns or the sum are parted among the groups."""
-    a, b = inputs.shape(0), inputs.shape(1)
-    if len(a) == len(b) == 3:
-        return _matrices(inputs, 0, 3)
-    groups = inputs.shape(2, rank=1)[0] if len(a) == len(b) == 2 else None
-    if len(a) not in (2, 3) or len(b) not in (2, 3) or a[-1] != b[-2]:
-        raise UnknownWorkError
-    output = (a[-2], b[-1]) if groups is None else (groups, a[-2], b[-1])
-    return Work(flops=2 * a[-2] * a[-1] * b[-1], outputs=(output,))
-
-
-@dataclass(frozen=True)
-class _Convolution:
-    """Places of a convolution's arguments; a negative one: it has no such argument."""
-
-    stride: int
-    padding: int
-    dilation: int
-    transposed: int = -1
-    output_padding: int = -1
-
-    def __call__(self, inputs: Inputs) -> Work:
-        x, weight = inputs.shape(0), inputs.shape(1)
-        space = len(weight) - 2
-        if space < 1 or len(x) != len(weight):
-            raise UnknownWorkError
-        output = self._output(inputs, x, weight)
-        # each element of the side that is not written to meets each weight once
-        is_transposed = self._is_transposed(inputs)
-        swept = x if is_transposed else output
-        return Work(flops=2 * x[0] * prod(swept[2:]) * prod(weight), outputs=(output,))
-
-    def _is_transposed(self, inputs: Inputs) -> bool:
-        return self.transposed >= 0 and inputs.numbers(self.transposed, 1) == (1,)
-
-    def _output(self, inputs: Inputs, x: Shape, weight: Shape) -> Shape:
-        """Return the result's shape: see the formulas in torch.nn.Conv2d and ConvTranspose2d."""
-        space = len(weight) - 2
-        places = (self.stride, self.padding, self.dilation)
-        stride, padding, dilation = (inputs.numbers(place, space) for place in places)
-        if not all(stride):
-            raise UnknownWorkError
-        reach = [d * (k - 1) for d, k in zip(dilation, weight[2:], strict=True)]
-        if self._is_transposed(inputs):
-            more = inputs.numbers(self.output_padding, space)
-            groups = inputs.numbers(self.output_padding + 1, 1)[0]
-            sizes = [
-                (n - 1) * s - 2 * p + r + m + 1
-                for n, s, p, r, m in zip(x[2:], stride, padding, reach, more, strict=True)
-            ]
-            return (x[0], weight[1] * groups, *(max(size, 0) for size in sizes))
-        sizes = [
-            (n + 2 * p - r - 1) // s + 1
-            for n, s, p, r in zip(x[2:], stride, padding, reach, strict=True)
-        ]
-        return (x[0], weight[0], *(max(size, 0) for size in sizes))
-
-
-def _conv2d(inputs: Inputs) -> Work:
-    """`conv2d`, which torch counts for batches of images only."""
-    for place in (0, 1):
-        inputs.shape(place, rank=4)
-    return _Convolution(stride=3, padding=4, dilation=5)(inputs)
-
-
-def _convolution_backward(inputs: Inputs) -> Work:
-    """Count each wanted gradient as the forward convolution: it has the same products to add."""
-    grad, x, weight = (inputs.shape(place) for place in range(3))
-    if not 3 <= len(weight) == len(x) == len(grad):
-        raise UnknownWorkError
-    wanted = inputs.numbers(10, 3)
-    swept = x if inputs.numbers(7, 1) == (1,) else grad
-    flops = 2 * x[0] * prod(swept[2:]) * prod(weight) * (wanted[0] + wanted[1])
-    written = (x, weight, grad[1:2])
-    outputs = tuple(shape for shape, is_wanted in zip(written, wanted, strict=True) if is_wanted)
-    return Work(flops=flops, outputs=outputs)
-
-
-@dataclass(frozen=True)
-class _Attention:
-    """Attention; the operands' first place, and where the lengths of packed sequences are."""
-
-    query: int = 0
-    heads_last: bool = False
-    """Whether the layout is `[batch, sequence, heads, size]`, not `[batch, heads, sequence, …]`."""
-    lengths: int = -1
-    is_backward: bool = False
-
-    def __call__(self, inputs: Inputs) -> Work:
-        if self.lengths >= 0 and self._is_packed(inputs):
-            raise UnknownWorkError  # how long each sequence is, is not recorded
-        first = self.query
-        q, k, v = (inputs.shape(place, rank=4) for place in range(first, first + 3))
-        sequence, heads = (1, 2) if self.heads_last else (2, 1)
-        if q[0] != k[0] or k[:3] != v[:3] or q[3] != k[3] or not k[heads] or q[heads] % k[heads]:
-            raise UnknownWorkError
-        pairs = q[0] * q[heads] * q[sequence] * k[sequence]
-        output = (*q[:3], v[3])
-        if self.is_backward:
-            # the scores anew, then the gradients of scores, value, query and key
-            flops = 2 * pairs * (3 * q[3] + 2 * v[3])
-            return Work(flops=flops, outputs=(q, k, v))
-        return Work(flops=2 * pairs * (q[3] + v[3]), outputs=(output,))
-
-    def _is_packed(self, inputs: Inputs) -> bool:
-        sizes = inputs.shapes[self.lengths] if self.lengths < len(inputs.shapes) else []
-        return bool(sizes)
-
-
 def _formulas(source: str, count: Callable[[Inputs], Work], *names: str) -> dict[str, Formula]:
     return {name: Formula(count=count, source=source) for name in names}
 
 
-_BATCHED = _product(rank=3)
+_BATCHED = product(rank=3)
 FORMULAS: Mapping[str, Formula] = MappingProxyType(
     {
-        "aten::mm": Formula(count=_product(), source=WITH_FLOPS),
-        "aten::addmm": Formula(count=_product(1), source=WITH_FLOPS, operand=1),
+        "aten::mm": Formula(count=product(), source=WITH_FLOPS),
+        "aten::addmm": Formula(count=product(1), source=WITH_FLOPS, operand=1),
         "aten::bmm": Formula(count=_BATCHED, source=WITH_FLOPS),
-        "aten::baddbmm": Formula(count=_product(1, 3), source=WITH_FLOPS, operand=1),
-        "aten::conv2d": Formula(count=_conv2d, source=WITH_FLOPS),
-        "aten::mul": Formula(count=_elementwise, source=WITH_FLOPS, is_elementwise=True),
-        "aten::add": Formula(count=_elementwise, source=WITH_FLOPS, is_elementwise=True),
-        **_formulas(FLOP_COUNTER, _scaled_product, "aten::_scaled_mm"),
+        "aten::baddbmm": Formula(count=product(1, 3), source=WITH_FLOPS, operand=1),
+        "aten::conv2d": Formula(count=conv2d, source=WITH_FLOPS),
+        "aten::mul": Formula(count=elementwise, source=WITH_FLOPS, is_elementwise=True),
+        "aten::add": Formula(count=elementwise, source=WITH_FLOPS, is_elementwise=True),
+        **_formulas(FLOP_COUNTER, scaled_product, "aten::_scaled_mm"),
         **_formulas(
             FLOP_COUNTER,
-            _Convolution(3, 4, 5, transposed=6, output_padding=7),
+            Convolution(3, 4, 5, transposed=6, output_padding=7),
             "aten::convolution",
             "aten::_convolution",
             "aten::convolution_overrideable",
         ),
-        **_formulas(FLOP_COUNTER, _Convolution(3, 2, 4), "aten::cudnn_convolution"),
+        **_formulas(FLOP_COUNTER, Convolution(3, 2, 4), "aten::cudnn_convolution"),
         **_formulas(
-            OWN, _Convolution(4, 3, 5), "aten::miopen_convolution", "aten::mkldnn_convolution"
+            OWN, Convolution(4, 3, 5), "aten::miopen_convolution", "aten::mkldnn_convolution"
         ),
-        **_formulas(FLOP_COUNTER, _convolution_backward, "aten::convolution_backward"),
+        **_formulas(FLOP_COUNTER, convolution_backward, "aten::convolution_backward"),
         **_formulas(
             FLOP_COUNTER,
-            _Attention(),
+            Attention(),
             "aten::_scaled_dot_product_flash_attention",
             "aten::_scaled_dot_product_flash_attention_for_cpu",
             "aten::_scaled_dot_product_efficient_attention",
@@ -314,7 +80,7 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
         ),
         **_formulas(
             FLOP_COUNTER,
-            _Attention(query=1, is_backward=True),
+            Attention(query=1, is_backward=True),
             "aten::_scaled_dot_product_flash_attention_backward",
             "aten::_scaled_dot_product_flash_attention_for_cpu_backward",
             "aten::_scaled_dot_product_efficient_attention_backward",
@@ -322,42 +88,42 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
             "aten::_scaled_dot_product_fused_attention_overrideable_backward",
         ),
         **_formulas(
-            FLOP_COUNTER, _Attention(heads_last=True, lengths=3), "aten::_flash_attention_forward"
+            FLOP_COUNTER, Attention(heads_last=True, lengths=3), "aten::_flash_attention_forward"
         ),
         **_formulas(
             FLOP_COUNTER,
-            _Attention(heads_last=True, lengths=4),
+            Attention(heads_last=True, lengths=4),
             "aten::_efficient_attention_forward",
         ),
         **_formulas(
             FLOP_COUNTER,
-            _Attention(query=1, heads_last=True, lengths=6, is_backward=True),
+            Attention(query=1, heads_last=True, lengths=6, is_backward=True),
             "aten::_flash_attention_backward",
             "aten::_efficient_attention_backward",
         ),
         **_formulas(
             OWN,
-            _Attention(heads_last=True),
+            Attention(heads_last=True),
             "flash_attn::_flash_attn_forward",
             "flash_attn_3::_flash_attn_forward",
         ),
         **_formulas(
             OWN,
-            _Attention(query=1, heads_last=True, is_backward=True),
+            Attention(query=1, heads_last=True, is_backward=True),
             "flash_attn::_flash_attn_backward",
             "flash_attn_3::_flash_attn_backward",
         ),
-        **_formulas(OWN, _product(), "aten::_int_mm"),
-        "aten::addmm_": Formula(count=_product(1), source=OWN, operand=1),
-        "aten::baddbmm_": Formula(count=_product(1, 3), source=OWN, operand=1),
-        "aten::_addmm_activation": Formula(count=_product(1), source=OWN, operand=1),
-        **_formulas(OWN, _grouped_product, "aten::_grouped_mm"),
-        **_formulas(OWN, _vector_product, "aten::mv"),
+        **_formulas(OWN, product(), "aten::_int_mm"),
+        "aten::addmm_": Formula(count=product(1), source=OWN, operand=1),
+        "aten::baddbmm_": Formula(count=product(1, 3), source=OWN, operand=1),
+        "aten::_addmm_activation": Formula(count=product(1), source=OWN, operand=1),
+        **_formulas(OWN, grouped_product, "aten::_grouped_mm"),
+        **_formulas(OWN, vector_product, "aten::mv"),
         "aten::addmv": Formula(
-            count=lambda inputs: _vector_product(inputs, 1), source=OWN, operand=1
+            count=lambda inputs: vector_product(inputs, 1), source=OWN, operand=1
         ),
-        **_formulas(OWN, _linear, "aten::linear"),
-        **_formulas(OWN, _matmul, "aten::matmul"),
+        **_formulas(OWN, linear, "aten::linear"),
+        **_formulas(OWN, matmul, "aten::matmul"),
     }
 )
 """The formula of each operator that has one, by its name."""
