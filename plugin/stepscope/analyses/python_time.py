@@ -87,16 +87,21 @@ def time_by_kind(
     tree = host_tree(trace)
     threads = list(trace.host_calls["thread"].cat.categories)
     name = main_thread(trace)
-    rows = np.flatnonzero(tree.thread == (threads.index(name) if name in threads else NONE))
-    kind = _kinds(trace, tree)[rows]
-    parent = tree.nesting.parent[rows]
-    of_parent = np.append(_kinds(trace, tree), NONE)[parent]
+    is_main = tree.thread == (threads.index(name) if name in threads else NONE)
+    kind = _kinds(trace, tree)
     bounds = np.stack((start_ns, end_ns), axis=1).ravel()
-    began, until = tree.start_ns[rows], tree.until_ns[rows]
-    total = _time_before(bounds, kind, began, until)
-    inner = of_parent != NONE  # what a call takes is not its caller's
-    total -= _time_before(bounds, of_parent[inner], began[inner], until[inner])
-    spent = total[1::2] - total[0::2]
+    place = np.searchsorted(bounds, tree.start_ns, side="right")
+    crosses = tree.until_ns > np.append(bounds, np.iinfo(np.int64).max)[place]
+    whole = np.flatnonzero(is_main & ~crosses & (place % 2 == 1))
+    spent = np.zeros((len(start_ns), len(KINDS)), dtype=np.int64)
+    np.add.at(spent.ravel(), place[whole] // 2 * len(KINDS) + kind[whole], tree.self_ns[whole])
+    outer = np.flatnonzero(is_main & crosses)
+    total = _time_before(bounds, kind[outer], tree.start_ns[outer], tree.until_ns[outer])
+    inner = np.flatnonzero(is_main & np.append(crosses, False)[tree.nesting.parent])
+    # What a call takes is not its caller's.
+    of_caller = kind[tree.nesting.parent[inner]]
+    total -= _time_before(bounds, of_caller, tree.start_ns[inner], tree.until_ns[inner])
+    spent += total[1::2] - total[0::2]
     spent[:, KINDS.index(UNKNOWN)] += end_ns - start_ns - spent.sum(axis=1)
     return spent
 
