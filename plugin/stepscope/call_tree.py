@@ -71,16 +71,20 @@ def _last_reaching(
     found: NDArray[np.int32] = np.arange(-1, len(end_ns) - 1, dtype=np.int32)
     found[1:][thread[1:] != thread[:-1]] = NONE
     ends = np.append(end_ns, np.iinfo(np.int64).max)  # of row -1
-    going = np.flatnonzero(ends[found] < needed_ns).astype(np.int32)
+    falls_short = found != NONE
+    falls_short[1:] &= end_ns[:-1] < needed_ns[1:]
+    going = np.flatnonzero(falls_short).astype(np.int32)
+    needed = needed_ns[going]
     for _ in range(MOST_ROUNDS):
         if not len(going):
             break
         further = found[found[going]]
         found[going] = further
-        going = going[ends[further] < needed_ns[going]]
+        falls_short = ends[further] < needed
+        going, needed = going[falls_short], needed[falls_short]
     for row in going.tolist():  # those before it have arrived
-        place, needed = found[row], needed_ns[row]
-        while ends[place] < needed:
+        place = found[row]
+        while ends[place] < needed_ns[row]:
             place = found[place]
         found[row] = place
     return found
