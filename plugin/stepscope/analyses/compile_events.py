@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.ancestry import nearest
 from stepscope.analyses.links import links
+from stepscope.dialects import Kind
 from stepscope.frames.naming import named
 from stepscope.trace import Trace, computed
 
@@ -89,7 +90,7 @@ def device_work(trace: Trace) -> DeviceWork:
     count, known = len(trace.host_calls), owner >= 0
     spent = np.zeros(count, dtype=np.int64)
     np.add.at(spent, owner[known], events["duration_ns"].to_numpy()[known])
-    is_kernel = known & np.isin(events["event"].to_numpy(), trace.kernels["event"].to_numpy())
+    is_kernel = known & (events["kind"] == int(Kind.KERNEL)).to_numpy()
     return DeviceWork(kernel_count=np.bincount(owner[is_kernel], minlength=count), device_ns=spent)
 
 

@@ -183,6 +183,8 @@ def _host_parts(trace: Trace, path: CriticalPath, bound: int) -> Parts:
     """Return the host's time on the path by innermost call; the rest has no name."""
     tree, host = operator_tree(trace), host_waits(trace)
     chosen = np.flatnonzero(path.bound == bound)
+    if not len(chosen):
+        return chosen, chosen, chosen
     running = chosen[path.is_running[chosen] & (path.stretch[chosen] >= 0)]
     thread = host.thread[path.stretch[running]]
     covered = np.zeros(len(tree.event), dtype=np.int64)

@@ -46,6 +46,8 @@ SCHEMA: Schema = (
     Column("estimated_bytes_per_second", "float64", "bytes/s", "Those over the mean duration."),
 )
 TOLD_BY_RANGE = ("kernel_backend", "kernel_file", "kernel_hash", "kernel_kwargs")
+MOST_GIGABYTES = 1e9
+"""More than any kernel moves: what is written then is no such number."""
 OF_CALL = ("input_dims", "input_types", "concrete_inputs")
 
 
@@ -92,6 +94,8 @@ def _by_range(trace: Trace) -> pd.DataFrame:
             **{name: calls[name].array for name in OF_CALL},
         }
     )
+    gigabytes = source.number("kernel_num_gb", events)
+    known = (gigabytes >= 0) & (gigabytes < MOST_GIGABYTES)
     group, first = numbered(keys, keys.columns)
     count = len(first)
     texts = {str(name): plain(keys[name])[first] for name in keys}
@@ -106,7 +110,7 @@ def _by_range(trace: Trace) -> pd.DataFrame:
             "kernel_count": sums(work.kernel_count[rows], group, count),
             "host_ns": sums(calls["duration_ns"].to_numpy(), group, count),
             "device_ns": sums(work.device_ns[rows], group, count),
-            "estimated_bytes": source.number("kernel_num_gb", events)[first] * 1e9,
+            "estimated_bytes": np.where(known, gigabytes, np.nan)[first] * 1e9,
         },
     )
 
