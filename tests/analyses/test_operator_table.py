@@ -170,6 +170,22 @@ def test_shares_are_of_the_window_and_statistics_of_calls() -> None:
     assert row.host_p95_ns == pytest.approx(48 * US)
 
 
+def test_calls_that_launch_nothing_count_in_the_devices_statistics() -> None:
+    launching = [
+        row
+        for n in (1, 2)
+        for row in (
+            ["cpu_op", "aten::mm", 100 * n, 20],
+            ["cuda_runtime", "cudaLaunchKernel", 100 * n + 5, 5, {"correlation": n}],
+            ["kernel", "gemm", 100 * n + 50, 10 * n, {"correlation": n}],
+        )
+    ]
+    trace = _step(*launching, *(["cpu_op", "aten::mm", 400 + 50 * n, 20] for n in range(2)))
+    row = _row(operator_table(trace), "aten::mm")
+    assert (row.device_mean_ns, row.device_p50_ns) == (7.5 * US, 5 * US)
+    assert (row.device_p95_ns, row.device_max_ns) == (pytest.approx(18.5 * US), 20 * US)
+
+
 def test_an_annotation_and_an_operator_of_one_name_are_two_rows() -> None:
     trace = _step(["cpu_op", "forward", 0, 10], ["user_annotation", "forward", 20, 10])
     table = operator_table(trace).query("name == 'forward'")

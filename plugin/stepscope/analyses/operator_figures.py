@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses import ancestry
+from stepscope.analyses.call_spread import Ascending, ascending
 from stepscope.analyses.flops import operator_work
 from stepscope.analyses.matrix_unit_types import fitting
 from stepscope.analyses.operator_costs import operator_calls
@@ -16,8 +17,6 @@ from stepscope.trace import Trace, computed
 
 Rows = NDArray[np.int64]
 SIDES = ("host", "device")
-MOST = 2**63
-"""One more than what int64 holds."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,10 +42,10 @@ class OperatorFigures:
 
     rows: Rows
     """The calls, as rows of `host_calls`."""
-    by_duration: Rows
-    """Indices into `rows`, the shortest call first."""
-    durations_ns: NDArray[np.int64]
-    """How long they took, parallel to `by_duration`."""
+    is_call: NDArray[np.bool_]
+    """Whether each is a call of its own, or has its total in another's."""
+    spreads: Mapping[str, Ascending]
+    """Totals of host and device in order, by the beginning of the table's columns."""
     times: Mapping[str, Figure]
     """Times in ns by the name of the table's column."""
     amounts: Mapping[str, Figure]
@@ -67,11 +66,11 @@ class OperatorFigures:
                 for name, figure in figures.items()
             }
 
-        kept = ~is_left_out[self.by_duration]
+        spreads = {name: times.without(is_left_out) for name, times in self.spreads.items()}
         return replace(
             self,
-            by_duration=self.by_duration[kept],
-            durations_ns=self.durations_ns[kept],
+            is_call=~is_left_out,
+            spreads=spreads,
             times=totals(self.times),
             amounts=totals(self.amounts),
         )
@@ -85,14 +84,16 @@ def operator_figures(trace: Trace) -> OperatorFigures:
     total = np.full(len(costs.counted), -1, dtype=np.int64)
     total[rows] = np.arange(len(rows))
     duration_ns = trace.host_calls["duration_ns"].to_numpy()[rows]
-    by_duration = _ascending(duration_ns)
     work = operator_work(trace)
     types, sources = (np.asarray(texts.codes) for texts in (work.data_type, work.source))
     flops, total_flops = _operations(trace)
     return OperatorFigures(
         rows=rows,
-        by_duration=by_duration,
-        durations_ns=duration_ns[by_duration],
+        is_call=np.ones(len(rows), dtype=bool),
+        spreads={
+            "host": ascending(duration_ns),
+            "device": ascending(costs.device_total_ns[rows]),
+        },
         times={
             "host_self_ns": _of_all(costs.host_self_ns[rows]),
             "host_total_ns": _of_all(duration_ns),
@@ -167,15 +168,3 @@ def _operations(trace: Trace) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     (total,) = ancestry.with_descendants(parent, own)
     (count,) = ancestry.with_descendants(parent, is_known.astype(np.int64))
     return np.where(is_known, flops, np.nan), np.where(count > 0, total, np.nan)
-
-
-def _ascending(values: NDArray[np.int64]) -> Rows:
-    """Return what `argsort` does, by sorting value and place as one number where they fit."""
-    span = max(1, len(values))
-    if len(values) and int(values.max()) * span >= MOST - span:
-        return np.argsort(values, kind="stable")
-    key = values * span
-    key += np.arange(len(values))
-    key.sort()
-    key %= span
-    return key

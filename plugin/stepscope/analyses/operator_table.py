@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses import matrix_units, operator_groups
 from stepscope.analyses.autograd_wrappers import are_wrapped, unwrapped_names
+from stepscope.analyses.call_spread import spread
 from stepscope.analyses.flops import operator_work
 from stepscope.analyses.group_statistics import sums
 from stepscope.analyses.operator_figures import Figure, OperatorFigures, operator_figures
@@ -27,7 +28,6 @@ from stepscope.frames import Column, Schema
 from stepscope.trace import Trace, computed
 
 Rows = NDArray[np.int64]
-QUANTILES = MappingProxyType({"host_p50_ns": 0.5, "host_p95_ns": 0.95})
 Grouping = Literal["name", "node", "shape", "stack", "full_stack", "module"]
 _IDENTITY: Schema = (
     Column("name", "object", "text", "The name; all steps are `ProfilerStep*`."),
@@ -46,6 +46,9 @@ _FIGURES: Schema = (
     Column("device_self_ns", "int64", "ns", "Kernels, copies and memory sets it launched itself."),
     Column("device_total_ns", "int64", "ns", "The same with what calls within it launched."),
     Column("device_mean_ns", "float64", "ns", "Mean of a call's device total."),
+    Column("device_p50_ns", "float64", "ns", "Median of a call's device total."),
+    Column("device_p95_ns", "float64", "ns", "95th percentile of a call's device total."),
+    Column("device_max_ns", "int64", "ns", "Largest device total of a call."),
     Column("host_self_share", "float64", "share", "Host self time of the window of all steps."),
     Column("host_total_share", "float64", "share", "Host total time of the window."),
     Column("device_self_share", "float64", "share", "Device self time of the window."),
@@ -220,14 +223,15 @@ def _measures(
     trace: Trace, each: OperatorFigures, group: Rows, count: int
 ) -> dict[str, NDArray[Any]]:
     """Return the columns of numbers, one row a group."""
-    found = _durations(each, group, count)
-    calls = found["call_count"]
+    calls = np.bincount(group[each.is_call], minlength=count)
+    found: dict[str, NDArray[Any]] = {"call_count": calls}
     for name, figure in each.times.items():
         found[name] = sums(figure.values, group[figure.place], count)
     for name, figure in each.amounts.items():
         found[name] = _sums_of_known(figure, group, count)
-    found["host_mean_ns"] = found["host_total_ns"] / calls
-    found["device_mean_ns"] = found["device_total_ns"] / calls
+    for side, times in each.spreads.items():
+        found[f"{side}_mean_ns"] = found[f"{side}_total_ns"] / calls
+        found |= {f"{side}_{name}_ns": of for name, of in spread(times, group, calls).items()}
     window_ns = max(1, window(trace).device_duration_ns)
     for name in ("host_self", "host_total", "device_self", "device_total"):
         found[f"{name}_share"] = found[f"{name}_ns"] / window_ns
@@ -243,24 +247,6 @@ def _measures(
     work = operator_work(trace)
     found["flops_source"] = _listed(work.source, each.flops_source, group, count)
     found["data_types"] = _listed(work.data_type, each.data_type, group, count)
-    return found
-
-
-def _durations(each: OperatorFigures, group: Rows, count: int) -> dict[str, NDArray[Any]]:
-    """Return how many calls there are, the quantiles of their durations, and the longest."""
-    # numbers of 16 bits are sorted in one pass
-    small = group.astype(np.uint16) if count < 2**16 else group
-    ordered = small[each.by_duration]
-    calls = np.bincount(ordered, minlength=count)
-    by_group = each.durations_ns[np.argsort(ordered, kind="stable")]
-    last = np.cumsum(calls) - 1
-    found: dict[str, NDArray[Any]] = {"call_count": calls, "host_max_ns": by_group[last]}
-    for name, share in QUANTILES.items():
-        place = (calls - 1) * share  # as numpy's method `linear`
-        below = np.floor(place).astype(np.int64)
-        first = last - calls + 1 + below
-        low, high = by_group[first], by_group[np.minimum(first + 1, last)]
-        found[name] = low + (high - low) * (place - below)
     return found
 
 
