@@ -120,6 +120,18 @@ def test_whole_numbers_are_exact_in_every_form(
     assert pq.read_table(path).column("at_ns").to_pylist() == [EXACT_NS] * 2
 
 
+@pytest.mark.parametrize(
+    ("ids", "cells"), [([3.0, np.nan], ["3", ""]), ([0.5, 2.0], ["0.5", "2.0"])]
+)
+def test_an_id_is_a_whole_number_also_where_others_are_missing(
+    log: Path, tables: dict[str, Any], ids: list[float], cells: list[str]
+) -> None:
+    frame = pd.DataFrame({"peer": np.array(ids)})
+    tables["ids"] = of(frame, Column("peer", "float64", "id", "A rank."))
+    lines = run(log / "second", "--table", "ids").stdout.splitlines()
+    assert [line.split(",")[-1] for line in lines[1:]] == cells
+
+
 TEXT = Column("text", "object", "text", "A text.")
 NUMBER = Column("number", "float64", "count", "A number.")
 ABOUT = About(table="t", title="T", meaning="M.", schema=(TEXT, NUMBER), version="0")

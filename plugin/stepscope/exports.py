@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Literal, Protocol
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pandas.api.types import union_categoricals
 
 from stepscope._version import __version__
@@ -31,6 +32,9 @@ LEADING: Schema = (
     Column("rank", "Int64", "id", "The worker's rank (`distributedInfo`); missing if unknown."),
 )
 """What tells recordings apart; a column that a table has itself is left to it."""
+
+MOST_EXACT = 2.0**53
+"""Below it a float holds every whole number."""
 
 
 class Writer(Protocol):
@@ -115,6 +119,20 @@ def _repeated(value: str | int | None, count: int) -> Any:  # noqa: ANN401 (pand
     return pd.arrays.IntegerArray(np.full(count, value or 0, dtype=np.int64), is_missing)
 
 
+def with_whole_ids(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """Return a frame whose ids are whole numbers, also those that had to be floats to hold NaN."""
+    ids = [c.name for c in schema if c.unit == "id" and c.dtype == "float64"]
+    return frame.assign(**{name: _whole(frame[name].to_numpy()) for name in ids})
+
+
+def _whole(values: NDArray[np.float64]) -> Any:  # noqa: ANN401 (pandas' arrays)
+    is_known = np.isfinite(values)
+    known = np.where(is_known, values, 0.0)
+    if (known % 1).any() or (np.abs(known) >= MOST_EXACT).any():
+        return values
+    return pd.arrays.IntegerArray(known.astype(np.int64), ~is_known)
+
+
 def stacked(frames: Sequence[pd.DataFrame], schema: Schema) -> pd.DataFrame:
     """Return the frames of several recordings as one; categories are those of all."""
     if not frames:
@@ -159,8 +177,9 @@ def _given(trace: Trace, name: str, request: Request) -> Given:
 
 
 def _written(frame: pd.DataFrame, table: AnyTable, form: Form, path: Path) -> Rows:
+    schema = schema_of(table)
     with path.open("wb") as sink:
-        WRITERS[form].write_part(frame, schema_of(table), sink)
+        WRITERS[form].write_part(with_whole_ids(frame, schema), schema, sink)
     return Rows(path=str(path), row_count=len(frame))
 
 
