@@ -1,11 +1,13 @@
 """Backward calls and the forward operators that made them."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
-from stepscope.analyses.forward_backward import WRAPPER, forward_backward
+from loading import ROOT, SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
+from stepscope.analyses.flows import flow_events
+from stepscope.analyses.forward_backward import FLOW, WRAPPER, forward_backward
 from stepscope.analyses.forward_backward_table import SCHEMA, forward_backward_table
 from stepscope.trace import Trace
 
@@ -178,3 +180,18 @@ def test_in_real_traces_numbers_and_arrows_agree(name: str) -> None:
     assert links.differing_count == 0
     linked = links.forward[links.forward >= 0]
     assert (links.node[linked] == -1).all()  # no node was made by a node
+
+
+RECORDED = sorted(ROOT.glob("sample_logs/[!s]*/*/*.gz"))  # not the synthetic ones
+
+
+@pytest.mark.parametrize("path", RECORDED[::4], ids=lambda path: path.parent.parent.name)
+def test_in_recordings_of_today_numbers_and_arrows_agree(path: Path) -> None:
+    trace = trace_at(path)
+    links = forward_backward(trace)
+    assert links.differing_count == 0
+    arrows = flow_events(trace, FLOW, "s")
+    assert (links.forward >= 0).sum() >= len(arrows)  # numbers know what arrows know
+    made = _made(trace)
+    known = {"AddmmBackward0": "aten::addmm", "ReluBackward0": "aten::relu"}
+    assert {name: made[name] for name in known if name in made}.items() <= known.items()
