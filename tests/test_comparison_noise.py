@@ -9,7 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from loading import ROOT, trace_at
 from stepscope.comparison.noise import holm, incomplete_beta, judged, two_sided_p
+from stepscope.comparison.sampling import sample
+from stepscope.comparison.side import sampled, things, together
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, int]], Floats]
@@ -129,3 +132,22 @@ def test_the_beta_function_is_symmetric(a: float, b: float, x: float) -> None:
 
 def test_holm_steps_down() -> None:
     assert holm(np.array([0.04, 0.01, 0.03])).tolist() == pytest.approx([0.06, 0.03, 0.06])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [3, 6, 20])
+def test_steps_of_one_real_job_are_rarely_told_apart(count: int) -> None:
+    """Of 96 recorded steps, dealt out anew each time, with all operators tested together."""
+    [path] = (ROOT / "sample_logs" / "batch_size" / "batch_8").glob("*.gz")
+    side = together("job", [sample(trace_at(path))])
+    found = things(side, [each.operators for each in side.recordings])
+    every = np.arange(len(found.keys))
+    operators = sampled(side, found, every, "host_ns", every)
+    operators = operators[(operators > 0).any(axis=1)]
+    random = np.random.default_rng(11)
+    trials, alarms = 100, 0
+    for _ in range(trials):
+        chosen = random.permutation(operators.shape[1])[: 2 * count]
+        p = judged(operators[:, chosen[:count]], operators[:, chosen[count:]], 1000.0).p
+        alarms += bool((p < 0.05).any())
+    assert alarms / trials <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / trials)
