@@ -153,8 +153,8 @@ class _Stacks:
         self.texts: list[str] = []
         self._path = path
         self._known: dict[str, int] = {}
-        self._of_list: dict[int, int] = {}
-        """By the list's identity: one that is used again, or empty, need not be looked at."""
+        self._of_frames: dict[tuple[int, ...], int] = {}
+        """By the frames' identities: torch shares the frames of its stacks."""
         self._of_frame: dict[int, str] = {}
         self._left = MOST_STACK_CHARACTERS
 
@@ -163,9 +163,15 @@ class _Stacks:
         frames = holder.get("frames")
         if not isinstance(frames, list) or not frames:
             return UNKNOWN
-        if (known := self._of_list.get(id(frames))) is not None:
-            return known
-        shown = [text for frame in frames[: 4 * MOST_FRAMES] if (text := self._frame(frame))]
+        key = tuple(map(id, frames[: 4 * MOST_FRAMES]))
+        number = self._of_frames.get(key)
+        if number is None:
+            number = self._of_frames[key] = self._made(frames[: 4 * MOST_FRAMES])
+        return number
+
+    def _made(self, frames: list[Any]) -> int:
+        """Return the number of a stack that was not met before, or is of other frames."""
+        shown = [text for frame in frames if (text := self._frame(frame))]
         text = ";".join(reversed(shown[:MOST_FRAMES]))
         number = self._known.get(text, UNKNOWN)
         if text and number == UNKNOWN:
@@ -175,7 +181,6 @@ class _Stacks:
                 raise UnreadableError(self._path, message, RECORD_LESS)
             number = self._known[text] = len(self.texts)
             self.texts.append(text)
-        self._of_list[id(frames)] = number
         return number
 
     def _frame(self, frame: object) -> str:
