@@ -20,7 +20,7 @@ TABLES = (
     "counter-samples",
     "roofline",
 )
-ODD = st.sampled_from(
+ODD: st.SearchStrategy[Any] = st.sampled_from(
     [None, "", "x", -1, 0, 1, 2**31, 2**62, -(2**62), 1e300, "1e400", "N/A", True, [], [1], {}, 0.5]
 )
 TIME = st.sampled_from([0, 1, 5, 40.5, -3, 10**12, 10**15])

@@ -30,6 +30,8 @@ from stepscope.frames.copies import moved_bytes
 from stepscope.trace import Trace, computed
 
 RECORDED_RATE = "memory bandwidth (GB/s)"
+MOST_GIGABYTES = 1e9
+"""A second: what says more is damage, no rate."""
 MEMORIES = re.compile(r"\(([\w ]{1,40})->([\w ]{1,40})\)")
 """`Memcpy HtoD (Pageable -> Device)`: CUPTI's, roctracer's and PTI's kinds of memory."""
 WHAT: Schema = (
@@ -115,9 +117,10 @@ def exposed_ns(trace: Trace, rows: NDArray[np.int64], category: str) -> NDArray[
 def rates(trace: Trace, rows: NDArray[np.int64], size: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the bytes per second of device events with so many bytes; NaN where not known."""
     events = trace.device_events
-    recorded = trace.source.number(RECORDED_RATE, events["event"].to_numpy()[rows]) * 1e9
+    recorded = trace.source.number(RECORDED_RATE, events["event"].to_numpy()[rows])
+    is_rate = (recorded > 0) & (recorded < MOST_GIGABYTES)
     reckoned = bytes_per_second(size, events["duration_ns"].to_numpy()[rows].astype(np.float64))
-    rate = np.where(recorded > 0, recorded, reckoned)
+    rate = np.where(is_rate, np.where(is_rate, recorded, 0) * 1e9, reckoned)
     return np.where(size > 0, rate, np.nan)
 
 

@@ -26,6 +26,8 @@ DIRECTION = re.compile(
 )
 TOLD_BY = ("direction", "operation")
 """Arguments that say it where the name does not (MTIA, Ascend)."""
+MOST_BYTES = 2.0**63
+"""What says more is damage, no copy."""
 SIZES = ("bytes", "size", "size(B)", "dataSize(B)")
 DIRECTIONS = ("HtoD", "DtoH", "DtoD", "PtoP", "HtoH", "other")
 UNTOLD = DIRECTIONS.index("other")
@@ -61,7 +63,7 @@ def moved_bytes(source: Source, rows: Rows) -> NDArray[np.float64]:
     size = np.full(len(rows), np.nan)
     for key in SIZES:
         size = np.where(np.isnan(size), source.number(key, rows), size)
-    return np.where(size >= 0, size, np.nan)
+    return np.where((size >= 0) & (size < MOST_BYTES), size, np.nan)
 
 
 def _directions(texts: pd.Categorical) -> NDArray[np.int64]:
