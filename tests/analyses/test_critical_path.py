@@ -358,3 +358,53 @@ def test_work_on_a_device_waits_for_the_last_of_its_predecessors(trace: Trace) -
         assert waits.ready_ns[row] >= ready
         if waits.edge[row] != device_waits.INFERRED:
             assert waits.ready_ns[row] == ready
+
+
+def _slow_activities(trace: Trace) -> list[tuple[int, int, int]]:
+    """Each thread's outermost operators and runtime calls: thread, start and end, in order."""
+    host, calls = trace.operators, trace.runtime_calls
+    found = []
+    for thread in sorted({*host["thread"].cat.codes, *calls["thread"].cat.codes}):
+        spans = [
+            (row.start_ns, row.end_ns)
+            for frame in (host, calls)
+            for row in rows_of(frame[frame["thread"].cat.codes == thread])
+        ]
+        united: list[list[int]] = []
+        for start, end in sorted(spans):
+            if united and start < united[-1][1]:
+                united[-1][1] = max(united[-1][1], end)
+            else:
+                united.append([start, end])
+        found += [(thread, start, end) for start, end in united]
+    return found
+
+
+@given(traces())
+def test_an_activity_begins_after_the_one_that_ended_last(trace: Trace) -> None:
+    """Against a search of everything."""
+    waits = host_waits.host_waits(trace)
+    active = waits.activities
+    slow = _slow_activities(trace)
+    ordered = list(
+        zip(active.thread.tolist(), active.start_ns.tolist(), active.end_ns.tolist(), strict=True)
+    )
+    assert ordered == slow
+    with_operators = set(trace.operators["thread"].cat.codes)
+    first = np.flatnonzero(waits.edge != host_waits.SYNC)
+    assert waits.activity[first].tolist() == list(range(len(slow)))
+    for place, (row, (thread, start, _)) in enumerate(zip(first, slow, strict=True)):
+        before = slow[place - 1] if place and slow[place - 1][0] == thread else None
+        idle_since = before[2] if before else -1
+        # the last to end on any thread with operators, if it ran while this thread did nothing
+        ended = [each for each in slow if each[0] in with_operators and each[2] < start]
+        last = max((end for _, _, end in ended), default=-1)
+        handed = last > idle_since and any(
+            end == last and begin >= idle_since for _, begin, end in ended
+        )
+        if waits.edge[row] == host_waits.NOTHING:
+            assert before is None
+            assert not handed
+        else:
+            # of several that ended at once, any may be taken: it may be one that began too early
+            assert waits.end_ns[waits.awaited[row]] in {last if handed else idle_since, idle_since}
