@@ -26,7 +26,8 @@ ENVIRONMENT = Path(__file__).resolve().parents[2] / ".venv"
 SEARCHED = (ENVIRONMENT / "peers", ENVIRONMENT / "pandas-2.2.3")
 Figures = dict[str, Any]
 PLAIN_COLUMNS = ["ts", "dur", "stream", "correlation", "name", "cat"]
-MOST_OPERATORS = 3
+MOST_KERNELS = 60
+MOST_OPERATORS = 4
 """How many operators' kernel sequences are asked for: each takes HTA seconds."""
 
 
@@ -165,8 +166,11 @@ def _sequences(analysis: Any) -> dict[str, list[dict[str, Any]]]:
     frame = analysis.t.get_trace(0)
     symbols = analysis.t.symbol_table.get_sym_table()
     CallGraph(analysis.t, ranks=[0])
-    operators = frame[frame["stream"].eq(-1) & frame["num_kernels"].ge(3)]
-    names = operators.groupby("name")["num_kernels"].sum().nlargest(MOST_OPERATORS).index
+    launching = frame[frame["stream"].eq(-1) & frame["num_kernels"].between(3, MOST_KERNELS)]
+    by_name = launching.groupby("name")
+    # of operators that call themselves it takes the outermost calls only
+    names = by_name["num_kernels"].sum()[by_name["depth"].nunique() == 1]
+    names = names.nlargest(MOST_OPERATORS).index
     with tempfile.TemporaryDirectory() as folder:
         return {
             symbols[name]: _rows(

@@ -22,8 +22,10 @@ from stepscope.analyses.device_annotations import annotation_table, leaf_annotat
 from stepscope.analyses.idle_kinds import KERNEL_WAIT_NS, idle_kinds
 from stepscope.analyses.kernel_breakdown import type_overlaps, type_statistics
 from stepscope.analyses.kernel_launches import launches
+from stepscope.analyses.kernel_names import short
 from stepscope.analyses.links import links
 from stepscope.analyses.memory_bandwidth import bandwidth_summary
+from stepscope.analyses.operator_sequences import ARROW, LONGEST, operator_sequences
 from stepscope.analyses.queue_length import queue_lengths, queue_series
 from stepscope.analyses.temporal_breakdown import temporal_breakdown
 from stepscope.dialects import COLLECTIVE_NAME, Kind
@@ -312,6 +314,28 @@ def test_kernels_belong_to_the_same_annotations(compared: Compared) -> None:
         )
     ]
     assert sorted(ours) == sorted((row["s_name"], row["s_user_annotation"]) for row in theirs)
+
+
+def test_operators_run_the_same_kernels_one_after_the_other() -> None:
+    """Of one trace: of the others this takes HTA a minute or two each."""
+    hta_peer.require()
+    name, found = SYNCS, _compared(SYNCS).ours
+    (theirs,) = hta_peer.figures((SHARED_TRACES / name,), sequences=True).values()
+    ours = {(row.operator, row.sequence): row for row in rows_of(operator_sequences(found))}
+    compared = 0
+    for asked, rows in theirs["sequences"].items():
+        for row in rows:
+            operator_name, *kernels = row["pattern"].split("|")
+            key = (operator_name, ARROW.join(map(short, kernels)))
+            waits = any("Sync" in kernel or "Wait" in kernel for kernel in kernels)
+            if operator_name != asked or waits or not 3 <= len(kernels) <= LONGEST:
+                continue  # a wait is a kernel to it
+            mine = ours[key]
+            assert mine.call_count == row["count"], key
+            assert mine.device_ns / US == _close(row["GPU kernel duration (us)"])
+            assert mine.host_ns / US == _close(row["CPU op duration (us)"])
+            compared += 1
+    assert compared >= 3
 
 
 # --- where they differ, and why ------------------------------------------------------------------

@@ -50,7 +50,7 @@ class _Kernels:
     row: NDArray[np.int64]
     """Rows of `device_events`."""
     code: NDArray[np.int64]
-    """Codes of their names."""
+    """Codes of their names, from 1; 0 for none."""
     run: NDArray[np.int64]
     """The number of the uninterrupted run that each belongs to."""
     start_ns: NDArray[np.int64]
@@ -100,7 +100,7 @@ def _kernels(trace: Trace) -> _Kernels:
     row = order[is_wanted]
     return _Kernels(
         row=row,
-        code=events["name"].cat.codes.to_numpy()[row].astype(np.int64),
+        code=events["name"].cat.codes.to_numpy()[row].astype(np.int64) + 1,
         run=np.cumsum(begins)[is_wanted],
         start_ns=events["start_ns"].to_numpy()[row],
         end_ns=events["end_ns"].to_numpy()[row],
