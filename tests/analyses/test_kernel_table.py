@@ -207,6 +207,22 @@ def test_every_column_is_as_its_schema_says(by: Any) -> None:
             "_ZN7cutlass6KernelINS_4conv6kernel23ImplicitGemmConvolutionILi4EEEEEvv",
             "Kernel<ImplicitGemmConvolution>",
         ),
+        # Names of ROCm traces that neither itanium_demangler nor binutils' c++filt can read in full
+        (
+            "_ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi256ELi16ELb0ELb0ELb1ELi1EEEvPT0_PT_PfS4_"
+            "S4_S4_diiiiiiib",
+            "add_rmsnorm_quant_kernel",
+        ),
+        (
+            "_ZN7sgl_hip10activation18act_and_mul_kernelI14__hip_bfloat16TnPFT_RKS3_EXadL_Z4siluIS2_"
+            "ES3_S5_EEEEvPS3_PS4_i",
+            "act_and_mul_kernel",
+        ),
+        (
+            "_ZN7ck_tile6kentryILi1ENS_12Rmsnorm2dFwdINS_27Rmsnorm2dFwdPipelineOnePassEEEJNSM_EEEvDpT1_",
+            "kentry<Rmsnorm2dFwd>",
+        ),
+        ("_ZN" + "9" * 5000, "_ZN" + "9" * 5000),
         ("", ""),
         ("void broken<at::native::X, (", "broken"),
     ],

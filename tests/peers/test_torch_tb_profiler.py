@@ -3,6 +3,7 @@
 Where they differ on purpose, a test says where and why.
 """
 
+import json
 import logging
 import tempfile
 import warnings
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
+from stepscope.analyses.counter_table import counter_table
 from stepscope.analyses.device_metrics import device_metrics, stepped_span
 from stepscope.analyses.kernel_table import kernel_table
 from stepscope.analyses.operator_table import operator_table
@@ -135,7 +137,7 @@ def test_kernels_by_launch_are_the_same(resnet: Pair) -> None:
     # kernels too short for the clock, 0 µs: they have no mean by time, for which it writes 0
     ours = kernel_table(resnet.ours, by="launch").fillna({"blocks_per_sm": 0})
     shown = ours["grid"].str.replace(",", ", ") + ours["block"].str.replace(",", ", ")
-    mine = {
+    mine: dict[Any, Any] = {
         (row.full_name, row.operator, where, row.registers_per_thread, row.shared_memory_bytes): (
             row.call_count,
             row.total_ns,
@@ -208,6 +210,15 @@ def test_kernels_on_matrix_units_are_the_peers_and_those_with_names_that_it_does
     later = ours[(ours == True) & ~theirs]  # noqa: E712 (objects: None is neither)
     known = "_xmma_(?:fprop|dgrad|wgrad)_|flash_fwd|^Cijk_|^attn_fwd|^igemm_|ImplicitGemm"
     assert later.index.str.contains(known).all()
+
+
+def test_the_counters_that_it_adds_to_a_trace_are_known_as_derived(resnet: Pair) -> None:
+    written = resnet.theirs.gpu_metrics_parser.get_gpu_metrics()
+    counters = [json.loads(text) for text in written]
+    table = counter_table(trace_of(document={"traceEvents": counters}))
+    assert table["sample_count"].sum() == len(counters)
+    assert set(table["derived_by"]) == {"torch-tb-profiler"}
+    assert sorted(table["series"]) == ["Est. SM Efficiency", "GPU Utilization"]
 
 
 @pytest.mark.parametrize("name", [NCCL, CONTROL])

@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 
 _MANGLED = re.compile(r"^_ZN?K?(?=\d)")
-_MANGLED_ARGUMENT = re.compile(r"(?<!L[a-z])(?<![\dS])[1-9]\d*")
+_MANGLED_ARGUMENT = re.compile(r"(?<!L[a-z])(?<!DF)(?<![\dS])[1-9]\d*")  # `DF16b`: bfloat16
 _LENGTH = re.compile(r"\d{1,9}")
 _PLAIN = re.compile(r"^[\w.$-]*$")
 _LEADING = re.compile(r"^(?:void|static|__global__|auto)\s+")
@@ -102,8 +102,10 @@ def _mangled_path(name: str, at: int) -> tuple[list[str], int]:
     """Return the parts `<length><text>` from there on, and where they end."""
     path: list[str] = []
     while found := _LENGTH.match(name, at):
-        at = found.end() + int(found[0])
-        part = name[found.end() : at]
+        end = found.end() + int(found[0])
+        if end > len(name):
+            break  # cut off, or no mangled name at all
+        at, part = end, name[found.end() : end]
         if not part.startswith("_GLOBAL__N_"):
             path.append(part)
     return path, at
