@@ -204,10 +204,30 @@ def test_many_steps_are_batched() -> None:
     assert batched(values[:, :7]).tolist() == values[:, :7].tolist()
 
 
+def test_what_is_kept_does_not_grow_with_the_recording() -> None:
+    one = sample(trace_of(loop([MM])))
+    many = {
+        "step_numbers": tuple(range(6000)),
+        "duration_ns": np.tile(one.duration_ns, 1000),
+        "loop_ns": np.tile(one.loop_ns, 1000),
+        "parts_ns": np.tile(one.parts_ns, (1000, 1)),
+    }
+    side = together("a", [Sample(**{**vars(one), **many})])
+    assert (side.step_count, len(side.durations())) == (6000, 2000)
+    assert side.durations().mean() == pytest.approx(one.duration_ns.mean())
+
+
 def test_steps_of_one_number_are_told_apart() -> None:
     twice = sample(trace_of(loop([MM])))
     odd = Sample(**{**vars(twice), "step_numbers": (1,) * 6})
     assert len(together("a", [odd]).durations()) == 6
+
+
+def test_a_compiled_graph_is_known_without_its_hash() -> None:
+    graphs = [f"## Call CompiledFxGraph f{letter * 51} ##" for letter in "ab"]
+    sides = [trace_of(loop([(name, "triton_poi_fused_0", 500, 1, [])])) for name in graphs]
+    found = row(compared(*sides).operators, "## Call CompiledFxGraph … ##")
+    assert (found.matched_by, found.status) == ("name without its hash", "same")
 
 
 # --- matching, against the obvious way -----------------------------------------------------------

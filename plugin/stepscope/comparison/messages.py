@@ -16,7 +16,14 @@ Verdict = Literal["more", "less", "same", "untested"]
 """`same`: not told from noise. `untested`: too few steps to tell."""
 Status = Literal["added", "gone", "slower", "faster", "other-calls", "same", "untested"]
 Kind = Literal["operator", "annotation", "kernel", "copy", "memory-set"]
-MatchedBy = Literal["name, shape and module", "name and module", "name and operator", "name", ""]
+MatchedBy = Literal[
+    "name, shape and module",
+    "name and module",
+    "name and operator",
+    "name",
+    "name without its hash",
+    "",
+]
 AdviceStatus = Literal["fixed", "new", "still", "worse", "better", "not-checked"]
 
 

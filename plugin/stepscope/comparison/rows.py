@@ -16,6 +16,7 @@ from stepscope.report import Unit
 
 SMALL_SHARE = 0.001
 """What takes less of the mean step on both sides is not worth a row."""
+MOST_ROWS = 2000
 MOST_SHAPES = 3
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -31,13 +32,18 @@ class _Scheme:
 
 _OPERATORS = _Scheme(
     costs=lambda sample: sample.operators,
-    levels=(("kind", "name", "shape", "module"), ("kind", "name", "module"), ("kind", "name")),
-    matched_by=("name, shape and module", "name and module", "name", ""),
+    levels=(
+        ("kind", "name", "shape", "module"),
+        ("kind", "name", "module"),
+        ("kind", "name"),
+        ("kind", "stem"),
+    ),
+    matched_by=("name, shape and module", "name and module", "name", "name without its hash", ""),
 )
 _DEVICE_WORK = _Scheme(
     costs=lambda sample: sample.device_work,
-    levels=(("kind", "name", "operator"), ("kind", "name")),
-    matched_by=("name and operator", "name", ""),
+    levels=(("kind", "name", "operator"), ("kind", "name"), ("kind", "stem")),
+    matched_by=("name and operator", "name", "name without its hash", ""),
 )
 
 
@@ -73,7 +79,7 @@ def _rows(sides: Sides, scheme: _Scheme) -> tuple[Row, ...]:
     rows = [
         Row(
             kind=identity["kind"][row],
-            name=identity["name"][row],
+            name=identity["name"][row] or identity["stem"][row],
             status=_status(calls[row], times[0][row], times[1][row]),
             matched_by=scheme.matched_by[found.matched.level[group]],
             module=identity["module"][row] if "module" in identity else "",
@@ -108,12 +114,9 @@ def _found(sides: Sides, scheme: _Scheme) -> _Found:
     least_ns = SMALL_SHARE * max(float(side.durations().mean()) for side in sides)
     is_large = np.maximum(*means) >= least_ns
     is_alone = (sums[0]["call_count"] > 0) != (sums[1]["call_count"] > 0)
-    return _Found(
-        things=(found[0], found[1]),
-        groups=groups,
-        matched=both,
-        chosen=np.flatnonzero(is_large | is_alone),
-    )
+    worth = np.flatnonzero(is_large | is_alone)
+    largest = worth[np.argsort(-np.maximum(*means)[worth], kind="stable")[:MOST_ROWS]]
+    return _Found(things=(found[0], found[1]), groups=groups, matched=both, chosen=largest)
 
 
 def _changes(

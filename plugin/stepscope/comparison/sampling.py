@@ -1,5 +1,6 @@
 """What a comparison needs of one recording: each step's time, and what each thing cost in it."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,8 @@ from stepscope.report import RunReport
 from stepscope.trace import Run, Trace
 
 NONE = -1
+HASH = re.compile(r"\b[a-z2-7]{51,52}\b")
+"""Of a compiled graph: another one in each version of the code (`torch/_inductor/codecache.py`)."""
 Numbers = NDArray[np.int64]
 
 
@@ -45,7 +48,6 @@ class Sample:
     worker: str
     span: str
     has_steps: bool
-    has_device: bool
     step_numbers: tuple[int, ...]
     duration_ns: Numbers
     """Each step's, until its work on the device ends."""
@@ -67,7 +69,6 @@ def sample(trace: Trace) -> Sample:
         worker=trace.worker,
         span=trace.span,
         has_steps=steps.step_count > 0,
-        has_device=bool(len(trace.device_events)),
         step_numbers=steps.numbers,
         duration_ns=steps.duration_ns,
         loop_ns=_loop_ns(trace),
@@ -165,11 +166,10 @@ def _costs(
     host_ns, device_ns = (_summed(figure[inside], cell, len(cells)) for figure in figures)
     first = np.empty(key_count, dtype=np.int64)
     first[combined[::-1]] = inside[::-1]
+    keys = {name: _texts(codes[first], texts) for name, (codes, texts) in what.items()}
+    keys["stem"] = np.array([HASH.sub("…", name) for name in keys["name"]], dtype=object)
     return Costs(
-        keys=pd.DataFrame(
-            {name: _texts(codes[first], texts) for name, (codes, texts) in what.items()},
-            dtype=object,
-        ),
+        keys=pd.DataFrame(keys, dtype=object),
         key=key,
         step=at_step,
         call_count=np.bincount(cell, minlength=len(cells)),

@@ -13,8 +13,10 @@ from stepscope.comparison.sampling import Costs, Sample
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
+MOST_KEPT = 2000
+"""Of more steps, neighbours are one sample, so that a long recording costs no more than that."""
 MOST_SAMPLES = 100
-"""Of more steps, neighbours are averaged: they resemble each other, and tests need no more."""
+"""Of more, neighbours are averaged for tests: they resemble each other."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -29,16 +31,13 @@ class Together:
     """How many steps of recordings each sample is the mean of."""
     span: Numbers
     """The span that each sample is of, from 0."""
+    step_total: int
+    """Steps, however many ranks each has, and however many were merged into a sample."""
 
     @property
     def step_count(self) -> int:
         """How many steps there are; 0 where the recordings have none."""
-        return len(self.ranks) if all(each.has_steps for each in self.recordings) else 0
-
-    @property
-    def has_device(self) -> bool:
-        """Whether anything ran on a device."""
-        return any(each.has_device for each in self.recordings)
+        return self.step_total if all(each.has_steps for each in self.recordings) else 0
 
     def durations(self) -> Floats:
         """Return each sample's step time."""
@@ -82,13 +81,16 @@ def together(name: str, recordings: Sequence[Sample]) -> Together:
                 span_of.append(spans[each.span])
             own.append(unit)
         place.append(np.array(own, dtype=np.int64))
-    all_places = np.concatenate(place)
+    step_total = len(span_of)
+    merged = np.arange(step_total) // max(1, -(-step_total // MOST_KEPT))
+    place = [merged[own] for own in place]
     return Together(
         name=name,
         recordings=tuple(recordings),
         place=tuple(place),
-        ranks=np.bincount(all_places, minlength=len(units)).astype(np.float64),
-        span=np.array(span_of, dtype=np.int64),
+        ranks=np.bincount(np.concatenate(place)).astype(np.float64),
+        span=np.array(span_of, dtype=np.int64)[np.unique(merged, return_index=True)[1]],
+        step_total=step_total,
     )
 
 
