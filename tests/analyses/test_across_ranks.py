@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankbuild
-from loading import ROOT, columns_of, trace_at
+from loading import ROOT, columns_of, trace_at, trace_of
 from rankbuild import US, Group, Plan, Truth
 from stepscope.analyses.clock_table import clock_table
 from stepscope.analyses.collective_matching import matches
@@ -297,6 +298,52 @@ def test_matching_by_number_is_what_a_dictionary_gives(numbers: list[list[int]])
             expected.setdefault((number, again), []).append((rank, place))
     parts = [_part(rank, [0] * len(own), own) for rank, own in enumerate(numbers)]
     assert _grouped(parts) == sorted(expected.values())
+
+
+def test_the_two_ends_of_a_transfer_are_one_though_each_rank_counts_by_itself() -> None:
+    told = {"Collective name": "send", "Process Group Name": "p", "Group size": 2, "dtype": "Float",
+            "Process Group Ranks": "[0, 1]", "In msg nelems": 8, "Out msg nelems": 8,
+            "Src Rank": 0, "Dst Rank": 1}  # fmt: skip
+    kernel = ["kernel", "ncclDevKernel_SendRecv", 0, 10]
+    sender = trace_of([[*kernel, {**told, "Seq": 4}]])
+    receiver = trace_of([[*kernel[:3], 25, {**told, "Collective name": "recv", "Seq": 9}]])
+    parts = [
+        replace(part, evidence=replace(part.evidence, worker=f"w{rank}", header=rank))
+        for rank, part in enumerate(map(rank_part, (sender, receiver)))
+    ]
+    [only] = matched_collectives(parts).to_dict("records")
+    assert (only["kind"], only["matched_by"], only["rank_count"]) == ("send", "order", 2)
+    assert (only["transfer_ns"], only["wait_ns"]) == (10 * US, 15 * US)
+    assert np.isnan(only["last_rank"])  # a rank may leave before the other came
+    assert not clock_table(parts)["offset_ns"].notna().any()
+
+
+@pytest.mark.slow
+def test_a_thousand_ranks_take_seconds() -> None:
+    count, ranks = 200, 1024
+    world = json.dumps(list(range(ranks)))
+    keys = tuple(KEY._replace(group=group, ranks=world) for group in "abcd")
+    random = np.random.default_rng(0)
+    base = np.arange(count) * 2_000_000
+    parts = []
+    for rank in range(ranks):
+        late = random.integers(0, 50_000, count) + 300_000 * (rank == 77)
+        own = RankCollectives(
+            keys=keys,
+            key=(np.arange(count) % 4).astype(np.int32),
+            sequence=np.arange(count) // 4,
+            start_ns=base + late + rank,
+            duration_ns=900_000 - late,
+            message_bytes=np.full(count, 4.0),
+            step=np.arange(count) // 20,
+        )
+        evidence = replace(_EMPTY.evidence, worker=f"w{rank}", header=rank)
+        parts.append(replace(_EMPTY, evidence=evidence, collectives=own))
+    began = time.process_time()
+    tables = [all_tables()[name].build(parts) for name in ACROSS]  # type: ignore[arg-type]
+    assert time.process_time() - began < 10
+    assert [len(table) for table in tables] == [ranks, count, ranks, ranks]
+    assert list(tables[3]["rank"][tables[3]["is_straggler"]]) == [77]
 
 
 # --- tables --------------------------------------------------------------------------------------
