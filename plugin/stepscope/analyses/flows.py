@@ -49,10 +49,10 @@ def flow_events(trace: Trace, category: str, phase: str) -> Rows:
     strings = columns.strings
     codes = [code for code, text in enumerate(strings) if text == category]
     phases = [code for code, text in enumerate(strings) if text == phase]
-    is_flow = trace.source.kinds == int(Kind.FLOW)
-    is_flow &= np.isin(columns.category, codes) & np.isin(columns.phase, phases)
-    is_flow &= (columns.start_ns != NO_TIME) & (columns.identifier >= 0)
-    rows = np.flatnonzero(is_flow)
+    rows = np.flatnonzero(trace.source.kinds == int(Kind.FLOW))
+    is_wanted = np.isin(columns.category[rows], codes) & np.isin(columns.phase[rows], phases)
+    is_wanted &= (columns.start_ns[rows] != NO_TIME) & (columns.identifier[rows] >= 0)
+    rows = rows[is_wanted]
     return rows[np.argsort(columns.start_ns[rows], kind="stable")]
 
 

@@ -77,12 +77,14 @@ def _are_wrapped(calls: pd.DataFrame) -> NDArray[np.bool_]:
     named_calls = calls["name"].cat
     place = {str(name): code for code, name in enumerate(named_calls.categories)}
     wrapper = [place.get(WRAPPER + str(name), NONE) for name in named_calls.categories]
-    wanted = np.array([*wrapper, NONE])[named_calls.codes.to_numpy()]
-    parent = calls["parent"].to_numpy()
-    around = np.append(named_calls.codes.to_numpy(), NONE)[parent]
+    wanted, codes = np.array([*wrapper, NONE]), named_calls.codes.to_numpy()
+    rows = np.flatnonzero((wanted != NONE)[codes])
+    parent = calls["parent"].to_numpy()[rows]
     is_operator = calls["is_operator"].to_numpy()
-    are_operators = is_operator & np.append(is_operator, False)[parent]
-    return np.asarray((wanted != NONE) & (wanted == around) & are_operators)
+    found = np.zeros(len(calls), dtype=bool)
+    found[rows] = (parent != NONE) & is_operator[rows] & is_operator[parent]
+    found[rows] &= codes[parent] == wanted[codes[rows]]
+    return found
 
 
 def _by_number(calls: pd.DataFrame, nodes: Rows, makers: Rows, by_arrow: Rows) -> Rows:

@@ -31,6 +31,8 @@ class Figure:
 
     def without(self, is_left_out: NDArray[np.bool_]) -> "Figure":
         """Return the figure of the other calls."""
+        if not len(self.values):
+            return self
         kept = ~is_left_out[self.place]
         place = np.flatnonzero(kept) if isinstance(self.place, slice) else self.place[kept]
         return replace(self, place=place, values=self.values[kept])
@@ -86,7 +88,6 @@ def operator_figures(trace: Trace) -> OperatorFigures:
     duration_ns = trace.host_calls["duration_ns"].to_numpy()[rows]
     work = operator_work(trace)
     types, sources = (np.asarray(texts.codes) for texts in (work.data_type, work.source))
-    flops, total_flops = _operations(trace)
     return OperatorFigures(
         rows=rows,
         is_call=np.ones(len(rows), dtype=bool),
@@ -104,11 +105,7 @@ def operator_figures(trace: Trace) -> OperatorFigures:
             "untold_unit_self_ns": _where(costs.untold_unit_self_ns, total),
             "untold_unit_total_ns": _where(costs.untold_unit_total_ns, total),
         },
-        amounts=_memory(trace, total[costs.counted], total)
-        | {
-            "flops": _known(flops, ~np.isnan(flops), total),
-            "total_flops": _known(total_flops, ~np.isnan(total_flops), total),
-        },
+        amounts=_memory(trace, total[costs.counted], total) | _operations(trace, total),
         data_type=_known(types, types >= 0, total),
         flops_source=_known(sources, sources >= 0, total),
         fits_matrix_unit=_fitting(trace, total),
@@ -155,16 +152,20 @@ def _memory(trace: Trace, own: Rows, total: Rows) -> dict[str, Figure]:
     }
 
 
-@computed
-def _operations(trace: Trace) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the operations of calls, own and with calls within; NaN where none are known.
+def _operations(trace: Trace, place: Rows) -> dict[str, Figure]:
+    """Return the operations of calls, own and with calls within.
 
     A call that is counted as the one around it does that one's work, not the same again.
     """
-    counted, flops = operator_calls(trace).counted, operator_work(trace).flops
-    is_known = ~np.isnan(flops) & (counted == np.arange(len(counted)))
-    own = np.where(is_known, flops, 0)
+    flops = operator_work(trace).flops
+    known = np.flatnonzero(~np.isnan(flops))
+    known = known[place[known] >= 0]
+    own, is_known = np.zeros(len(flops)), np.zeros(len(flops), dtype=np.int64)
+    own[known], is_known[known] = flops[known], 1
     parent = trace.host_calls["parent"].to_numpy()
     (total,) = ancestry.with_descendants(parent, own)
-    (count,) = ancestry.with_descendants(parent, is_known.astype(np.int64))
-    return np.where(is_known, flops, np.nan), np.where(count > 0, total, np.nan)
+    (count,) = ancestry.with_descendants(parent, is_known)
+    return {
+        "flops": _at(flops, known, place, is_complete=False),
+        "total_flops": _known(total, count > 0, place),
+    }
