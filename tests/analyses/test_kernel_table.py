@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loading import rows_of, trace_of
+from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
 from stepscope.analyses.kernel_names import short
 from stepscope.analyses.kernel_table import LAUNCH_COLUMNS, SCHEMA, kernel_table
 from stepscope.trace import Trace
@@ -229,3 +229,35 @@ def test_every_column_is_as_its_schema_says(by: Any) -> None:
 )
 def test_short_names(full: str, expected: str) -> None:
     assert short(full) == expected
+
+
+@pytest.mark.parametrize("name", [*shared_trace_names("tracelens"), *shared_trace_names("hta")])
+def test_figures_are_those_of_looking_at_one_kernel_after_the_other(name: str) -> None:
+    trace = trace_at(SHARED_TRACES / name)
+    calls = {call.correlation: call for call in reversed(rows_of(trace.runtime_calls))}
+    kernels: dict[str, list[Any]] = {}
+    for kernel in rows_of(trace.kernels):
+        kernels.setdefault(kernel.name, []).append(kernel)
+    table = kernel_table(trace)
+    assert sorted(table["full_name"]) == sorted(kernels)
+    for row in rows_of(table):
+        mine = kernels[row.full_name]
+        durations = [kernel.duration_ns for kernel in mine]
+        assert (row.total_ns, row.call_count) == (sum(durations), len(mine))
+        assert (row.min_ns, row.max_ns) == (min(durations), max(durations))
+        assert row.p95_ns == pytest.approx(np.quantile(durations, 0.95))
+        assert row.streams == ", ".join(map(str, sorted({kernel.stream for kernel in mine})))
+        launched = [kernel for kernel in mine if kernel.correlation in calls]
+        delays = [
+            kernel.start_ns - calls[kernel.correlation].end_ns
+            for kernel in launched
+            if kernel.correlation >= 0 and "GraphLaunch" not in calls[kernel.correlation].name
+        ]
+        mean, p95 = (np.mean(delays), np.quantile(delays, 0.95)) if delays else (np.nan, np.nan)
+        assert row.launch_delay_mean_ns == pytest.approx(mean, nan_ok=True)
+        assert row.launch_delay_p95_ns == pytest.approx(p95, nan_ok=True)
+        told = [k for k in mine if k.occupancy_share > 0 and k.duration_ns]
+        if told:
+            weights = [kernel.duration_ns for kernel in told]
+            shares = [kernel.occupancy_share for kernel in told]
+            assert row.occupancy_share == pytest.approx(np.average(shares, weights=weights))

@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 from loading import SHARED_TRACES as SHARED
 from loading import rows_of, shared_trace_names, trace_at, trace_of
 from stepscope.analyses.step_breakdown import step_breakdown
-from stepscope.analyses.transfer_table import copies, copies_by_owner, memory_sets
+from stepscope.analyses.transfer_table import (
+    RECORDED_RATE,
+    copies,
+    copies_by_owner,
+    memory_sets,
+)
 from stepscope.trace import Trace
 
 US = 1000
@@ -200,3 +205,23 @@ def test_exposed_time_of_real_traces_sums_to_the_steps_and_bytes_to_the_events(n
     assert by_owner["total_bytes"].sum() == trace.copies["bytes"].sum()
     assert by_owner["total_ns"].sum() == by_kind["total_ns"].sum()
     assert by_kind["total_ns"].sum() == trace.copies["duration_ns"].sum()
+
+
+@pytest.mark.parametrize("name", shared_trace_names())
+def test_rates_are_those_of_looking_at_one_copy_after_the_other(name: str) -> None:
+    trace = trace_at(SHARED / name)
+    recorded = trace.source.number(RECORDED_RATE, trace.copies["event"].to_numpy())
+    seconds: dict[Any, list[tuple[float, float]]] = {}
+    for copy, rate in zip(rows_of(trace.copies), recorded, strict=True):
+        if copy.bytes > 0 and (rate > 0 or copy.duration_ns):
+            took = copy.bytes / rate / 1e9 if rate > 0 else copy.duration_ns / 1e9
+            seconds.setdefault((copy.name, copy.direction), []).append((copy.bytes, took))
+    for row in rows_of(copies(trace)):
+        timed = seconds.get((row.name, row.direction))
+        if timed is None:
+            assert np.isnan(row.bytes_per_second)
+            continue
+        moved, took = (sum(each) for each in zip(*timed, strict=True))
+        assert row.bytes_per_second == pytest.approx(moved / took)
+        rates = [amount / duration for amount, duration in timed]
+        assert row.mean_bytes_per_second == pytest.approx(np.mean(rates))

@@ -1,4 +1,10 @@
-"""Short names for kernels: `vectorized_elementwise_kernel<CUDAFunctor_add>`."""
+"""Short names for kernels: `vectorized_elementwise_kernel<CUDAFunctor_add>`.
+
+Profilers undo C++'s mangling themselves, but for names that their library does not know (ROCm's
+with `DF16b`, C++20's) or that are very long. Of those the path is read here, and no more: of eight
+in real traces itanium_demangler 1.1 reads two, binutils' c++filt (what cxxfilt calls, where there
+is a libstdc++) five.
+"""
 
 import re
 from functools import lru_cache
