@@ -61,7 +61,7 @@ def compilation_table(trace: Trace) -> pd.DataFrame:
     start = chosen["start_ns"].to_numpy()
     columns: dict[str, NDArray[Any]] = {
         "event": chosen["event"].to_numpy(),
-        "phase": matching(trace, TIMED, "phase")[rows],
+        "phase": matching(trace, rows, TIMED, "phase"),
         "compile_id": ids,
         "is_recompilation": np.array([_is_again(text) for text in ids], dtype=object),
         "step": _steps(trace, start),
@@ -76,13 +76,14 @@ def compilation_table(trace: Trace) -> pd.DataFrame:
 
 def _compile_ids(trace: Trace, rows: NDArray[np.int64]) -> NDArray[Any]:
     """Return the first id told within each compilation, else None."""
-    told = matching(trace, TOLD_ID, "id")
     phase = compile_events(trace).phase
-    names = trace.host_calls["name"]
-    telling = np.flatnonzero(named(names, TOLD_ID.search) & (phase >= 0))[::-1]
-    found = np.full(len(phase), None, dtype=object)
-    found[phase[telling]] = told[telling]  # what is set last, the first, stays
-    return np.asarray(found[rows])
+    inside = np.flatnonzero(phase >= 0)
+    told = matching(trace, inside, TOLD_ID, "id")
+    place = np.searchsorted(rows, phase[inside])
+    telling = np.flatnonzero(~pd.isna(told))[::-1]
+    found = np.full(len(rows), None, dtype=object)
+    found[place[telling]] = told[telling]  # what is set last, the first, stays
+    return found
 
 
 def _is_again(compile_id: str | None) -> bool | None:
@@ -95,6 +96,8 @@ def _part(trace: Trace, rows: NDArray[np.int64], name: str) -> NDArray[np.float6
 
     A phase within one of the same name is a part of it.
     """
+    if not len(rows):
+        return np.zeros(0)
     calls, phase = trace.host_calls, compile_events(trace).phase
     is_part = named(calls["name"], name.__eq__)
     parts = np.flatnonzero(is_part & (phase >= 0))

@@ -31,7 +31,7 @@ GRAPH = re.compile(r"^## Call CompiledFxGraph (?P<hash>\S+) ##$")
 TIMED = re.compile(r"^(?P<phase>.+) \(dynamo_timed\)$")
 TOLD_ID = re.compile(r"_data: .*\bcompile_id=(?P<id>[^,\s]+)")
 LOOKUP = "TorchDynamo Cache Lookup"
-BACKWARD = "CompiledFunctionBackward"
+BACKWARD = re.compile(r"^CompiledFunctionBackward$")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -49,26 +49,27 @@ class CompileEvents:
 @computed
 def compile_events(trace: Trace) -> CompileEvents:
     """Return where in torch.compile each host call belongs."""
-    calls = trace.host_calls
-    names, parent = calls["name"], calls["parent"].to_numpy()
     return CompileEvents(
-        region=_nearest(parent, named(names, REGION.match)),
-        graph=_nearest(parent, named(names, GRAPH.match)),
-        phase=_outermost(parent, named(names, TIMED.match)),
+        region=nearest_named(trace, REGION),
+        graph=nearest_named(trace, GRAPH),
+        phase=_outermost(trace, TIMED),
     )
 
 
-def _nearest(parent: NDArray[np.int64], wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
-    return nearest(parent, wanted) if wanted.any() else np.full(len(parent), NONE, dtype=np.int64)
+def nearest_named(trace: Trace, pattern: re.Pattern[str]) -> NDArray[np.int64]:
+    """Return, for each row of `host_calls`, the nearest so named, itself or around it, or -1."""
+    calls = trace.host_calls
+    if not any(pattern.search(str(name)) for name in calls["name"].cat.categories):
+        return np.full(len(calls), NONE, dtype=np.int64)
+    return nearest(calls["parent"].to_numpy(), named(calls["name"], pattern.search))
 
 
-def _outermost(parent: NDArray[np.int64], wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return, for each row, the topmost wanted one above it or itself, or -1."""
-    found = _nearest(parent, wanted)
-    if not wanted.any():
-        return found
-    above = np.append(np.append(found, NONE)[parent], NONE)
-    top = found.copy()
+def _outermost(trace: Trace, pattern: re.Pattern[str]) -> NDArray[np.int64]:
+    """Return, for each row of `host_calls`, the topmost so named around it or itself, or -1."""
+    top = nearest_named(trace, pattern)
+    if not (top >= 0).any():
+        return top
+    above = np.append(np.append(top, NONE)[trace.host_calls["parent"].to_numpy()], NONE)
     while (climbing := above[top] != NONE).any():
         top[climbing] = above[top[climbing]]
     return top
@@ -94,9 +95,11 @@ def device_work(trace: Trace) -> DeviceWork:
     return DeviceWork(kernel_count=np.bincount(owner[is_kernel], minlength=count), device_ns=spent)
 
 
-def matching(trace: Trace, pattern: re.Pattern[str], group: str) -> NDArray[np.object_]:
-    """Return a group of a pattern in each host call's name, None where it does not match."""
+def matching(
+    trace: Trace, rows: NDArray[np.int64], pattern: re.Pattern[str], group: str
+) -> NDArray[np.object_]:
+    """Return a group of a pattern in the names of host calls (or -1), None where there is none."""
     names = trace.host_calls["name"].cat
     found = [pattern.search(str(name)) for name in names.categories]
     texts = np.array([*(match[group] if match else None for match in found), None], dtype=object)
-    return np.asarray(texts[names.codes.to_numpy()])
+    return np.asarray(texts[np.append(names.codes.to_numpy(), NONE)[rows]])

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.ancestry import nearest
 from stepscope.analyses.compilations import compilation_table
 from stepscope.analyses.compile_events import (
     BACKWARD,
@@ -22,6 +21,7 @@ from stepscope.analyses.compile_events import (
     compile_events,
     device_work,
     matching,
+    nearest_named,
 )
 from stepscope.analyses.group_statistics import sums
 from stepscope.analyses.table_columns import framed
@@ -70,7 +70,8 @@ def compiled_region_table(trace: Trace) -> pd.DataFrame:
     rows = _own_rows(found.region)
     compiled = compilation_table(trace)
     told = compiled[compiled["compile_id"].notna().to_numpy()]
-    ids = np.concatenate((matching(trace, REGION, "id")[rows], told["compile_id"].to_numpy()))
+    called = matching(trace, rows, REGION, "id")
+    ids = np.concatenate((called, told["compile_id"].to_numpy()))
     group, regions = pd.factorize(ids)
     count = len(regions)
     mine, of_compilation = group[: len(rows)], group[len(rows) :]
@@ -117,9 +118,9 @@ def graph_break_table(trace: Trace) -> pd.DataFrame:
     inner = _own_rows(found.region)
     outer = np.append(found.region, NONE)[calls["parent"].to_numpy()[inner]]
     inner, outer = inner[outer >= 0], outer[outer >= 0]
-    ids = matching(trace, REGION, "id")
-    names, codes = _coded(ids)
-    pair, distinct = pd.factorize(codes[outer] * max(1, len(names)) + codes[inner])
+    both = np.concatenate((outer, inner))
+    names, codes = _coded(matching(trace, both, REGION, "id"))
+    pair, distinct = pd.factorize(codes[: len(outer)] * max(1, len(names)) + codes[len(outer) :])
     count = len(distinct)
     left, called = np.divmod(distinct.astype(np.int64), max(1, len(names)))
     first_of_outer = ~pd.Series(outer).duplicated().to_numpy()
@@ -153,12 +154,10 @@ def compiled_graph_table(trace: Trace) -> pd.DataFrame:
     """Return one row a graph that Inductor compiled, and region, the longest first."""
     calls, found = trace.host_calls, compile_events(trace)
     rows = _own_rows(found.graph)
-    hashes, of_hash = _coded(matching(trace, GRAPH, "hash"))
-    regions, of_region = _coded(matching(trace, REGION, "id"))
-    region = np.append(of_region, NONE)[found.region[rows]]
-    backward = named(calls["name"], BACKWARD.__eq__)
-    in_backward = nearest(calls["parent"].to_numpy(), backward)[rows] >= 0
-    key = (of_hash[rows] * (len(regions) + 1) + region + 1) * 2 + in_backward
+    hashes, of_hash = _coded(matching(trace, rows, GRAPH, "hash"))
+    regions, region = _coded(matching(trace, found.region[rows], REGION, "id"))
+    in_backward = nearest_named(trace, BACKWARD)[rows] >= 0
+    key = (of_hash * (len(regions) + 1) + region + 1) * 2 + in_backward
     group, distinct = pd.factorize(key)
     count = len(distinct)
     inside = _sum_inside(trace, found.graph, rows)
