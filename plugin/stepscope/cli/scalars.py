@@ -139,6 +139,8 @@ def _tell(problems: "Sequence[UnreadableError]") -> None:
 def _write(found: Sequence[Series]) -> None:
     from stepscope import addresses
     from stepscope.errors import UsageError
+    from stepscope.quantities import count
+    from stepscope.render.words import plain
 
     for series in found:
         if addresses.scheme(series.folder):
@@ -148,7 +150,8 @@ def _write(found: Sequence[Series]) -> None:
         is_new = write(Path(series.folder), content(series.scalars))
         state = "written" if is_new else "nothing new"
         points = sum(len(each.values) for each in series.scalars)
-        click.echo(f"{series.folder}: {points} points of {len(series.scalars)} spans, {state}")
+        spans = count(len(series.scalars), "span")
+        click.echo(plain(f"{series.folder}: {points} points of {spans}, {state}"))
 
 
 def _show(found: Sequence[Series]) -> None:
