@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import tracebuild
 from loading import SHARED_TRACES, trace_at, trace_of
 from stepscope.analyses.links import links
 from stepscope.analyses.module_table import module_table
@@ -38,12 +39,15 @@ def _theirs(path: Path) -> pd.DataFrame:
     with warnings.catch_warnings(), tempfile.TemporaryDirectory() as cache:
         warnings.simplefilter("ignore")
         import torch_tb_profiler.profiler  # noqa: F401 (its modules import in this order only)
+        from torch_tb_profiler.profiler import module_op
         from torch_tb_profiler.profiler.data import RunProfileData
-        from torch_tb_profiler.profiler.module_op import aggegate_module_view
 
         logging.getLogger("torch_tb_profiler").setLevel(logging.CRITICAL)
         data = RunProfileData.parse("worker", "1", str(path), cache)
-        modules = aggegate_module_view(data.tid2tree, data.events)
+        if data.is_pytorch_lightning:
+            modules = module_op.aggegate_pl_module_view(data.tid2tree, data.events)
+        else:
+            modules = module_op.aggegate_module_view(data.tid2tree, data.events)
     rows = {
         module.name: (
             module.occurences,
@@ -162,3 +166,23 @@ def _recorded(folder: Path) -> Path:
     path = folder / "worker.1.pt.trace.json"
     profile.export_chrome_trace(str(path))
     return path
+
+
+def test_lightnings_modules_are_the_same(tmp_path: Path) -> None:
+    net, block = "[pl][module]my.Net: net", "[pl][module]my.Block: net.block"
+    head = "[pl][module]torch.nn.modules.linear.Linear: net.block.head"
+    rows = [
+        ["cpu_op", "[pl][profile][Strategy]SingleDeviceStrategy.training_step", 0, 300],
+        ["cpu_op", net, 10, 200],
+        ["cpu_op", "aten::add", 20, 10],
+        ["cpu_op", block, 40, 100],
+        ["cpu_op", head, 50, 30],
+        ["cpu_op", "aten::linear", 55, 20],
+        ["cpu_op", "aten::addmm", 60, 10],
+        ["cpu_op", head, 100, 20],
+    ]
+    document = tracebuild.document(rows=rows, metadata={"Framework": "pytorch-lightning"})
+    path = tracebuild.write(document, tmp_path / "worker.1.pt.trace.json")
+    ours, theirs = _ours(trace_at(path)), _theirs(path)
+    assert list(ours.index) == ["net", "net.block", "net.block.head"]
+    _assert_same(ours, theirs)
