@@ -17,7 +17,7 @@ from stepscope.analyses.critical_path import (
 )
 from stepscope.analyses.host_waits import host_waits
 from stepscope.analyses.links import links
-from stepscope.analyses.operator_parents import operator_tree, self_covered_ns
+from stepscope.analyses.operator_tree import operator_tree, self_covered_ns
 from stepscope.analyses.step_breakdown import step_breakdown
 from stepscope.analyses.table_columns import framed, plain
 from stepscope.errors import MissingDataError
