@@ -33,9 +33,9 @@ import json, logging, sys
 logging.disable(logging.CRITICAL)
 from hta.trace_analysis import TraceAnalysis
 folder, annotation = sys.argv[1:]
-graph, _ = TraceAnalysis(trace_dir=folder).critical_path_analysis(
-    rank=0, annotation=annotation, instance_id=0
-)
+analysis = TraceAnalysis(trace_dir=folder)
+[rank] = analysis.t.traces
+graph, _ = analysis.critical_path_analysis(rank=rank, annotation=annotation, instance_id=0)
 parts = graph.get_critical_path_breakdown()
 found = parts.groupby("bound_by")["duration"].sum().to_dict()
 print(json.dumps({"parts": found, "total": float(parts["duration"].sum())}))
@@ -112,3 +112,18 @@ def test_htas_path_is_shorter_than_the_step_and_ours_is_not(tmp_path: Path) -> N
     steps = step_breakdown(trace_at(path))
     assert sum(_ours(path)[name] for name in NAMES) == steps.duration_ns.sum() / US
     assert _hta(tmp_path, "ProfilerStep")["total"] < 0.99 * steps.duration_ns.sum() / US
+
+
+def test_a_stream_that_pauses_is_no_overhead_between_kernels(tmp_path: Path) -> None:
+    """HTA draws an edge from each kernel to the next on its stream, as heavy as the time between.
+
+    Where no synchronization is recorded, the longest path leads along the collectives' stream,
+    which does nothing most of the time: half of the step and more is "kernel-kernel overhead".
+    """
+    path = SHARED_TRACES / "hta" / "trace_diff" / "control" / "control.json.gz"
+    (tmp_path / path.name).write_bytes(path.read_bytes())
+    step_us = step_breakdown(trace_at(path)).duration_ns[0] / US
+    assert _hta(tmp_path, "ProfilerStep")["parts"]["gpu_kernel_kernel_overhead"] > 0.5 * step_us
+    found = critical_path(trace_at(path))
+    gaps = (found.step == 0) & (found.bound == NAMES.index("kernel_gap"))
+    assert found.duration_ns[gaps].sum() / US < 0.02 * step_us
