@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 NONE = -1
 MOST_STEPS = 64
 Rows = NDArray[np.int64]
-NumberT = TypeVar("NumberT", np.int64, np.float64)
+ValueT = TypeVar("ValueT", np.int64, np.float64)
 
 
 def nearest(parent: Rows, is_wanted: NDArray[np.bool_]) -> Rows:
@@ -43,12 +43,12 @@ def nearest_of(parent: Rows, rows: Rows, is_wanted: NDArray[np.bool_]) -> Rows:
     return found
 
 
-def with_descendants(parent: Rows, *columns: NDArray[NumberT]) -> list[NDArray[NumberT]]:
+def with_descendants(parent: Rows, *columns: NDArray[ValueT]) -> list[NDArray[ValueT]]:
     """Return columns in which each row holds the sum of its own value and of all below it."""
     return [_with_descendants(parent, column) for column in columns]
 
 
-def _with_descendants(parent: Rows, own: NDArray[NumberT]) -> NDArray[NumberT]:
+def _with_descendants(parent: Rows, own: NDArray[ValueT]) -> NDArray[ValueT]:
     rows = np.flatnonzero(own)
     if not len(rows):
         return own
@@ -64,7 +64,7 @@ def _with_descendants(parent: Rows, own: NDArray[NumberT]) -> NDArray[NumberT]:
     return _in_strides(parent, own)
 
 
-def _in_strides(parent: Rows, own: NDArray[NumberT]) -> NDArray[NumberT]:
+def _in_strides(parent: Rows, own: NDArray[ValueT]) -> NDArray[ValueT]:
     total, above = own.copy(), parent
     while (above != NONE).any():
         # sums reach 2^k rows down, `above` is 2^k rows up

@@ -57,14 +57,15 @@ _FIGURES: Schema = (
         "host_self_bytes",
         "float64",
         "bytes",
-        "Host memory allocated less given back (key_averages), without calls within; NaN: unknown.",
+        "Host memory allocated less given back in its time, on any thread, without calls within"
+        " (key_averages); NaN: not recorded.",
     ),
     Column("host_total_bytes", "float64", "bytes", "The same with calls within."),
     Column(
         "device_self_bytes",
         "float64",
         "bytes",
-        "Device memory allocated less given back (key_averages), without calls within.",
+        "Device memory allocated less given back, likewise; NaN: not recorded.",
     ),
     Column("device_total_bytes", "float64", "bytes", "The same with calls within."),
     Column(
