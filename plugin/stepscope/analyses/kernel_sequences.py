@@ -55,6 +55,8 @@ class _Kernels:
     """The number of the uninterrupted run that each belongs to."""
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
+    all_ns: int
+    """Sum of the durations of all kernels, collectives too."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,8 +94,8 @@ def _kernels(trace: Trace) -> _Kernels:
     events = trace.device_events
     stream, _ = stream_numbers(events)
     order = np.argsort(stream, kind="stable")
-    is_kernel = (events["kind"] == int(Kind.KERNEL)) & ~events["is_collective"]
-    is_wanted = is_kernel.to_numpy()[order]
+    is_kernel = events["kind"].to_numpy() == int(Kind.KERNEL)
+    is_wanted = (is_kernel & ~events["is_collective"].to_numpy())[order]
     where = stream[order]
     begins = np.ones(len(order), dtype=bool)
     begins[1:] = (where[1:] != where[:-1]) | ~is_wanted[:-1]
@@ -104,25 +106,24 @@ def _kernels(trace: Trace) -> _Kernels:
         run=np.cumsum(begins)[is_wanted],
         start_ns=events["start_ns"].to_numpy()[row],
         end_ns=events["end_ns"].to_numpy()[row],
+        all_ns=int(events["duration_ns"].to_numpy()[is_kernel].sum()),
     )
 
 
 def _candidates(kernels: _Kernels) -> list[_Candidate]:
-    """Return, of each length, the sequences that occur most; none that only occurs in a longer."""
+    """Return, of each length, the sequences that occur most."""
     found: list[_Candidate] = []
     width = int(kernels.code.max(initial=0)) + 1
     place, number = np.arange(len(kernels.code)), kernels.code
     for length in range(2, LONGEST + 1):
-        follows = place[place + length - 1 < len(kernels.code)]
-        follows = follows[kernels.run[follows + length - 1] == kernels.run[follows]]
-        before = number[: len(follows)] if len(follows) == len(number) else None
-        if before is None:
-            before = number[np.searchsorted(place, follows)]
-        key = before * width + kernels.code[follows + length - 1]
-        longer, values = pd.factorize(key)
-        count = np.bincount(longer, minlength=len(values))
-        often = count[longer] >= LEAST_COUNT
-        place, number = follows[often], longer[often]
+        inside = place <= len(kernels.code) - length
+        place, number = place[inside], number[inside]
+        inside = kernels.run[place + length - 1] == kernels.run[place]
+        place, number = place[inside], number[inside]
+        number, values = pd.factorize(number * width + kernels.code[place + length - 1])
+        count = np.bincount(number, minlength=len(values))
+        often = count[number] >= LEAST_COUNT
+        place, number = place[often], number[often]
         if not len(place):
             break
         found += _most_frequent(place, number, count, length)
@@ -176,21 +177,19 @@ def _row(
 ) -> dict[str, object]:
     each = places[:, np.newaxis] + np.arange(length)
     start, end = kernels.start_ns[each], kernels.end_ns[each]
-    events = trace.device_events
-    duration = events["duration_ns"].to_numpy()
-    kernel_ns = int(duration[kernels.row[each]].sum())
+    kernel_ns = int((end - start).sum())
     until = np.maximum.accumulate(end, axis=1)
-    all_ns = int(duration[(events["kind"] == int(Kind.KERNEL)).to_numpy()].sum())
     first = kernels.row[each[0]]
+    names = trace.device_events["name"].iloc[first]
     return {
-        "sequence": ARROW.join(short(str(name)) for name in events["name"].iloc[first]),
+        "sequence": ARROW.join(short(str(name)) for name in names),
         "kernel_count": length,
         "occurrence_count": len(places),
         "saved_launch_count": (length - 1) * len(places),
         "kernel_ns": kernel_ns,
         "gap_ns": int(np.maximum(start[:, 1:] - until[:, :-1], 0).sum()),
         "mean_kernel_ns": kernel_ns / each.size,
-        "kernel_share": kernel_ns / all_ns if all_ns else np.nan,
+        "kernel_share": kernel_ns / kernels.all_ns if kernels.all_ns else np.nan,
         "operators": ARROW.join(_owners(trace, first)),
     }
 
