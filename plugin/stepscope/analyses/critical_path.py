@@ -165,27 +165,25 @@ def _walk(
     """Follow what was waited for, until the step's beginning, or where nothing is known."""
     before, left = graph.before.tolist(), graph.left_ns.tolist()
     seen = bytearray(len(before))
-    step: list[int] = []
     path: list[int] = []
-    until: list[int] = []
-    for number, (last, begin, end) in enumerate(
-        zip(ends.tolist(), steps[0].tolist(), steps[1].tolist(), strict=True)
-    ):
+    first: list[int] = []
+    for last, begin, end in zip(ends.tolist(), steps[0].tolist(), steps[1].tolist(), strict=True):
         count, node, at = len(path), last, end
+        first.append(count)
         while node >= 0 and at > begin and not seen[node]:
             seen[node] = 1  # what takes no time may wait for itself in a circle
             path.append(node)
-            until.append(at)
             at = left[node]
             node = before[node]
         for visited in path[count:]:
             seen[visited] = 0
         if at > begin or len(path) == count:  # the step's beginning, as far as it is not known
             path.append(NONE)
-            until.append(at)
-        step.extend([number] * (len(path) - count))
-    arrays = (np.array(each, dtype=np.int64) for each in (step, path, until))
-    return next(arrays), next(arrays), next(arrays)
+    nodes = np.array(path, dtype=np.int64)
+    until = np.append(graph.left_ns, 0)[np.append(NONE, nodes[:-1])[: len(nodes)]]
+    until[first] = steps[1]
+    step = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(path))))
+    return step, nodes, until
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

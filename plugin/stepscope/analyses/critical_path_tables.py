@@ -185,12 +185,13 @@ def _host_parts(trace: Trace, path: CriticalPath, bound: int) -> Parts:
     chosen = np.flatnonzero(path.bound == bound)
     if not len(chosen):
         return chosen, chosen, chosen
-    running = chosen[path.is_running[chosen] & (path.stretch[chosen] >= 0)]
-    thread = host.thread[path.stretch[running]]
+    # what waits to begin takes no call's time: with it, fewer and longer times are to be looked at
+    known = chosen[path.stretch[chosen] >= 0]
+    thread = host.thread[path.stretch[known]]
     covered = np.zeros(len(tree.event), dtype=np.int64)
     touched = [np.zeros(0, dtype=np.int64)]
     for number in pd.unique(thread):
-        mine = running[thread == number]
+        mine = known[thread == number]
         times = intervals.union(path.start_ns[mine], path.end_ns[mine])
         rows = np.flatnonzero(tree.thread == number)
         covered[rows] = intervals.covered_ns(times, tree.start_ns[rows], tree.end_ns[rows])
