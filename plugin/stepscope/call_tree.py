@@ -32,9 +32,10 @@ def nest(
     """
     end_ns = start_ns + duration_ns
     order = _order(thread, start_ns, end_ns)
+    ordered_end_ns = end_ns[order]
     # A parent ends behind its child's beginning, which matters where the child takes no time.
-    needed_ns = end_ns + (duration_ns <= 0)
-    found = _last_reaching(thread[order], end_ns[order], needed_ns[order])
+    needed_ns = ordered_end_ns + (duration_ns <= 0)[order]
+    found = _last_reaching(thread[order], ordered_end_ns, needed_ns)
     parent, depth = np.empty_like(order), np.empty_like(order)
     parent[order] = np.append(order, NONE)[found]
     depth[order] = depth_of(found)
@@ -158,11 +159,13 @@ def crossing(
 
     Of those that another one crosses at once, the outermost is returned.
     """
-    rows = np.concatenate(by_level(nesting.depth, nesting.order) or [nesting.order])
-    depth, where, start = nesting.depth[rows], thread[rows], start_ns[rows]
+    levels = by_level(nesting.depth, nesting.order)
+    rows = np.concatenate(levels or [nesting.order])
+    where, start = thread[rows], start_ns[rows]
     # Of calls at one depth, those that cross follow each other.
-    crosses = start[:-1] + duration_ns[rows][:-1] > start[1:]
-    crosses &= (where[:-1] == where[1:]) & (depth[:-1] == depth[1:])
+    crosses = start[:-1] + duration_ns[rows[:-1]] > start[1:]
+    crosses &= where[:-1] == where[1:]
+    crosses[np.cumsum([len(level) for level in levels[:-1]], dtype=np.int64) - 1] = False
     place = np.flatnonzero(crosses)
     return rows[place], rows[place + 1]
 
