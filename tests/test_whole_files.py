@@ -23,7 +23,7 @@ def test_plain_and_gzipped_content_is_the_same(tmp_path: Path, content: bytes) -
 
 
 def test_a_bomb_takes_no_more_than_what_is_allowed(tmp_path: Path) -> None:
-    path = _file(tmp_path, gzip.compress(bytes(2**28)))
+    path = _file(tmp_path, gzip.compress(bytes(2**26)))
     tracemalloc.start()
     with pytest.raises(UnreadableError, match=r"holds more than 0 GiB\. Record less\."):
         whole(path, 2**20, "Record less.")
@@ -44,6 +44,14 @@ def test_gzip_that_is_cut_off_or_broken_is_refused(tmp_path: Path) -> None:
     broken = packed[:15] + b"\xff" * 20 + packed[35:]
     with pytest.raises(UnreadableError, match=r"damaged|ends in the middle"):
         whole(_file(tmp_path, broken), 2**20, "")
+
+
+def test_what_is_behind_the_gzip_stream_is_not_left_out_in_silence(tmp_path: Path) -> None:
+    packed = gzip.compress(b"content")
+    for behind in (packed, b"text"):
+        with pytest.raises(UnreadableError, match="there is more"):
+            whole(_file(tmp_path, packed + behind), 2**20, "")
+    assert whole(_file(tmp_path, packed + bytes(512)), 2**20, "") == b"content"
 
 
 def test_the_head_is_inflated_too(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from stepscope.errors import UnreadableError
 from stepscope.ingest.inflate import GZIP_MAGIC, GZIP_WINDOW
 
 READ_BYTES = 1 << 20
+SEVERAL = "Unpack it first (gunzip FILE)."
 
 
 def whole(path: str, most_bytes: int, remedy: str) -> bytes:
@@ -28,6 +29,8 @@ def whole(path: str, most_bytes: int, remedy: str) -> bytes:
                     continue
                 content += member.decompress(piece, READ_BYTES)
                 piece = member.unconsumed_tail or stream.read(READ_BYTES)
+                if member.eof and (member.unused_data + piece).strip(b"\0"):
+                    raise UnreadableError(path, "Behind its gzip stream there is more.", SEVERAL)
     except OSError as error:
         message = f"This cannot be read: {error.strerror or error}."
         raise UnreadableError(path, message, "Check the file.") from error
