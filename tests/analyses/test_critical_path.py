@@ -214,9 +214,13 @@ def test_a_host_that_waits_for_one_stream_does_not_wait_for_another() -> None:
         ]
         return [str(name) for bound, name, _ in path_of(rows) if bound == "compute"]
 
-    told = {"stream": 7, "correlation": 9, "device": 0}
+    def told(stream: int) -> list[list[Any]]:
+        more = {"stream": stream, "correlation": 9, "device": 0}
+        return [["cuda_sync", "Stream Sync", 6, 36, more]]
+
     assert waits([]) == ["other"], "what ended last"
-    assert waits([["cuda_sync", "Stream Sync", 6, 36, told]]) == ["mine"]
+    assert waits(told(7)) == ["mine"]
+    assert waits(told(33)) == [], "a stream that had no work"
 
 
 def test_work_that_takes_no_time_may_wait_for_itself() -> None:

@@ -16,7 +16,7 @@ from stepscope.frames.naming import named
 from stepscope.frames.synchronization_events import EVENT_SYNC, STREAM_SYNC
 from stepscope.trace import Trace, computed
 
-NONE = -1
+NONE, UNTOLD = -1, -2
 Rows = NDArray[np.int64]
 
 
@@ -32,7 +32,7 @@ def awaited_work(trace: Trace) -> Rows:
     found = _of_own(trace, syncs.calls)
     by_record = _by_record(trace, syncs.calls, syncs.start_ns)
     found = np.where(found >= 0, found, by_record)
-    found = np.where(found >= 0, found, _ended_last(trace, syncs.end_ns))
+    found = np.where(found == UNTOLD, _ended_last(trace, syncs.end_ns), found)
     start = np.append(events["start_ns"].to_numpy(), 0)[found]
     end = np.append(events["end_ns"].to_numpy(), 0)[found]
     waited = (found >= 0) & (end > syncs.start_ns) & (start < syncs.end_ns)
@@ -49,9 +49,9 @@ def _of_own(trace: Trace, calls: Rows) -> Rows:
 
 
 def _by_record(trace: Trace, calls: Rows, start_ns: Rows) -> Rows:
-    """Return what each call's record says that it waited for."""
+    """Return what each call's record says that it waited for, -1 if for nothing; else `UNTOLD`."""
     records = trace.synchronization_events
-    found = np.full(len(calls), NONE, dtype=np.int64)
+    found = np.full(len(calls), UNTOLD, dtype=np.int64)
     if not len(records):
         return found
     runtime = trace.runtime_calls
@@ -72,7 +72,7 @@ def _by_record(trace: Trace, calls: Rows, start_ns: Rows) -> Rows:
     order = launch_order(trace)
     number = order.streams(device, np.where(by_event, awaited, stream))
     last = order.last_before(number, until_ns)
-    found[told] = np.where(by_event & (recording < 0), NONE, last)
+    found[told] = np.where(by_event & (recording < 0), UNTOLD, last)
     return found
 
 
