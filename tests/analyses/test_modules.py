@@ -110,6 +110,19 @@ def test_time_in_no_operator_and_operators_of_its_own() -> None:
     assert (table["operator_count"] == [0, 1, 1]).all()
 
 
+def test_operators_of_a_module_that_an_operator_calls_are_its_own() -> None:
+    trace = trace_of(
+        [
+            ["cpu_op", "CheckpointFunction", 0, 100],
+            _module("Linear_0", 10, 60),
+            ["cpu_op", "aten::linear", 20, 30],
+            ["cpu_op", "aten::addmm", 25, 20],
+        ]
+    )
+    (linear,) = rows_of(module_table(trace))
+    assert (linear.operator_count, linear.forward_python_self_ns) == (1, 30 * US)
+
+
 def test_a_class_is_all_its_instances_and_counts_nested_ones_once() -> None:
     trace = trace_of(
         [

@@ -110,7 +110,9 @@ def module_tree(trace: Trace) -> ModuleTree:
     paths, of_flame, count = modules.paths, modules.of_flame, len(modules.paths)
     operators = np.zeros(len(graph), dtype=bool)
     operators[graph.paths.node[tree.is_operator]] = True
-    is_inside = _above(graph.paths.parent, operators) != NONE
+    # Operators may call modules (`CheckpointFunction`), so what counts is what is nearer.
+    around = _above(graph.paths.parent, operators | modules.marked)
+    is_inside = np.append(operators, False)[around]
     forward = ~modules.in_backward
     is_rerun = modules.in_backward & (of_flame != NONE)
     backward, unassigned_ns = _backward(trace, modules, engine)
