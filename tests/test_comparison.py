@@ -123,6 +123,22 @@ def test_the_waterfall_sums_to_the_step() -> None:
     _sums_to_the_step(compared(BASE, after))
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        ["user_annotation", "ProfilerStep#99", 1e9, 1e13],
+        ["kernel", "endless", 5, 1e13, {"correlation": 1}],
+        ["kernel", "backwards", 5, -7],
+        ["cpu_op", "", 0, 0],
+        ["gpu_memcpy", "Memcpy HtoD", -1e6, 1, {"correlation": -5}],
+    ],
+)
+def test_absurd_times_sum_to_the_step_too(odd: tracebuild.Row) -> None:
+    trace = trace_of([*loop([MM]), odd])
+    for found in (compared(trace, BASE), compared(BASE, trace), compared(trace, trace)):
+        _sums_to_the_step(found)
+
+
 @pytest.mark.parametrize("name", shared_trace_names())
 def test_every_recording_can_be_compared(name: str) -> None:
     trace = trace_at(SHARED_TRACES / name)

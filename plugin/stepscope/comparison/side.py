@@ -13,6 +13,9 @@ from stepscope.comparison.sampling import Costs, Sample
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
+PARTS_OF_NS = 1000
+MOST_SCALED_NS = 10**15
+"""More is no step; in parts of a nanosecond it would not fit 64 bits."""
 MOST_KEPT = 2000
 """Of more steps, neighbours are one sample, so that a long recording costs no more than that."""
 MOST_SAMPLES = 100
@@ -56,7 +59,9 @@ class Together:
     def whole_parts(self) -> tuple[int, tuple[int, ...]]:
         """Return the mean step and its categories, in whole nanoseconds that sum to it."""
         mean_ns = round(float(self.durations().mean()))
-        weights = np.rint(self.parts().mean(axis=1) * 1000).astype(np.int64)
+        means = self.parts().mean(axis=1)
+        scale = PARTS_OF_NS if mean_ns < MOST_SCALED_NS else 1
+        weights = np.rint(means * scale).astype(np.int64)
         return mean_ns, tuple(whole_parts(weights, mean_ns))
 
     def _mean(self, values: Sequence[Numbers]) -> Floats:
