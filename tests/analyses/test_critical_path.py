@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loading import rows_of, trace_of
+from loading import ROOT, rows_of, trace_at, trace_of
 from stepscope.analyses import device_waits, host_waits
 from stepscope.analyses.critical_path import NAMES, critical_path
 from stepscope.analyses.critical_path_tables import (
@@ -275,6 +275,27 @@ def test_hot_spots_are_innermost_calls_and_device_work() -> None:
 def test_a_recording_of_nothing_has_no_path() -> None:
     with pytest.raises(MissingDataError):
         critical_path_segments(trace_of([["Trace", "PyTorch Profiler (0)", 0, 10]]))
+
+
+@pytest.mark.parametrize(
+    ("log", "bounds", "least", "most"),
+    [
+        ("synthetic_dataloader", ("data_loading",), 0.4, 0.01),
+        ("synthetic_item_sync", ("cpu", "launch", "sync_wait"), 0.1, 0.01),
+        ("synthetic_tiny_batch", ("cpu",), 0.9, 0.1),
+    ],
+)
+def test_a_fault_stands_on_the_path_and_its_fix_does_not(
+    log: str, bounds: tuple[str, ...], least: float, most: float
+) -> None:
+    def share(half: str) -> float:
+        [path] = (ROOT / "sample_logs" / log / half).glob("*.gz")
+        table = critical_path_summary(trace_at(path))
+        whole = table[table["step"].isna() & table["bound_by"].isin(bounds)]
+        return float(whole["step_share"].sum())
+
+    assert share("fault") > least
+    assert share("fix") < most
 
 
 # Laws
