@@ -32,6 +32,9 @@ Floats = NDArray[np.float64]
 SHARED_WITHIN_NS = 50_000
 """Clocks of devices of one machine may differ by so much: CUPTI and the host calibrate them."""
 
+MOST_DRIFT = 1e-3
+"""No clock runs so wrong: what seems to is no drift."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Alignment:
@@ -192,7 +195,7 @@ def _drift(pairs: pd.DataFrame, link: Ints, count: int) -> Floats:
     (before, first), (after, last) = means
     drift = np.zeros(count)
     np.divide(last - first, after - before, out=drift, where=after > before)
-    return drift
+    return np.where(np.abs(drift) <= MOST_DRIFT, drift, 0.0)
 
 
 def _without(pairs: pd.DataFrame, drift: Floats, middle_ns: int) -> pd.DataFrame:

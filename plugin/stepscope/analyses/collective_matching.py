@@ -142,18 +142,18 @@ def _shared_keys(parts: Sequence[RankPart], members: pd.DataFrame) -> _Keys:
 
 def _units_by_sequence(members: pd.DataFrame) -> Ints:
     """Return the unit of each member: equal ones on several ranks are one collective."""
-    number = _combined(members["key"].to_numpy(), members["sequence"].to_numpy())
+    number = combined(members["key"].to_numpy(), members["sequence"].to_numpy())
     again = _place_within(members, number)
-    return _combined(number, again)
+    return combined(number, again)
 
 
 def _units_by_order(members: pd.DataFrame) -> Ints:
     key = members["key"].to_numpy()
-    in_step = _combined(key, members["step"].to_numpy())
+    in_step = combined(key, members["step"].to_numpy())
     agrees_in_step = _agree(members, key, in_step)
     agrees = _agree(members, key, key)
     number = np.where(agrees_in_step | ~agrees, in_step, _beyond(in_step) + key)
-    unit = _combined(number, _place_within(members, number))
+    unit = combined(number, _place_within(members, number))
     is_odd = ~agrees_in_step & ~agrees & ~_as_most(members, in_step)
     return np.where(is_odd, ALONE, unit)
 
@@ -162,7 +162,7 @@ def _beyond(values: Ints) -> int:
     return int(values.max()) + 1 if len(values) else 0
 
 
-def _combined(first: Ints, second: Ints) -> Ints:
+def combined(first: Ints, second: Ints) -> Ints:
     """Return one number for each pair of numbers, from 0."""
     codes, distinct = pd.factorize(second)
     return np.asarray(pd.factorize(first * max(1, len(distinct)) + codes)[0], dtype=np.int64)
@@ -170,7 +170,7 @@ def _combined(first: Ints, second: Ints) -> Ints:
 
 def _place_within(members: pd.DataFrame, unit: Ints) -> Ints:
     """Return each member's place among those of its rank and unit, by time."""
-    pair = _combined(unit, members["recording"].to_numpy())
+    pair = combined(unit, members["recording"].to_numpy())
     order = np.lexsort((members["start_ns"].to_numpy(), pair))
     ordered = pair[order]
     is_first = np.diff(ordered, prepend=-1) != 0
@@ -182,7 +182,7 @@ def _place_within(members: pd.DataFrame, unit: Ints) -> Ints:
 
 def _counts(members: pd.DataFrame, unit: Ints) -> tuple[Ints, Ints, Ints]:
     """Return each pair of unit and rank as its unit and count, and each member's pair."""
-    pair = _combined(unit, members["recording"].to_numpy())
+    pair = combined(unit, members["recording"].to_numpy())
     count = np.bincount(pair) if len(pair) else pair
     unit_of = np.empty(len(count), dtype=np.int64)
     unit_of[pair] = unit
@@ -204,7 +204,7 @@ def _agree(members: pd.DataFrame, key: Ints, unit: Ints) -> NDArray[np.bool_]:
 def _as_most(members: pd.DataFrame, unit: Ints) -> NDArray[np.bool_]:
     """Tell which members are of a rank that has as many in their unit as more than half have."""
     unit_of, count, pair = _counts(members, unit)
-    alike = _combined(unit_of, count)
+    alike = combined(unit_of, count)
     ranks_alike = np.bincount(alike)[alike] if len(alike) else alike
     ranks = np.bincount(unit_of)[unit_of] if len(unit_of) else unit_of
     return np.asarray((2 * ranks_alike > ranks)[pair])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.bandwidth import bus_factor, bytes_per_second
 from stepscope.analyses.collective_events import framed
-from stepscope.analyses.collective_matching import Matches
+from stepscope.analyses.collective_matching import Matches, combined
 from stepscope.analyses.rank_part import RankPart
 from stepscope.analyses.rank_run import RankRun, as_ranges, several_ranks
 from stepscope.frames import Column, Schema
@@ -107,7 +107,7 @@ def _missing(run: RankRun) -> NDArray[np.object_]:
     marks = np.random.default_rng(0).integers(2**62, size=len(run.parts))
     key = found.key[found.first]
     together = _reduced(np.bitwise_xor, marks[found.recording], found)
-    code, _ = pd.factorize(pd.MultiIndex.from_arrays([key, together]))
+    code = combined(key, together)
     count = int(code.max()) + 1 if len(code) else 0
     texts = np.full(count, None, dtype=object)
     example = np.zeros(count, dtype=np.int64)
