@@ -111,12 +111,13 @@ def module_tree(trace: Trace) -> ModuleTree:
     operators = np.zeros(len(graph), dtype=bool)
     operators[graph.paths.node[tree.is_operator]] = True
     # Operators may call modules (`CheckpointFunction`), so what counts is what is nearer.
-    around = _above(graph.paths.parent, operators | modules.marked)
-    is_inside = np.append(operators, False)[around]
+    nearest = ancestry.nearest(graph.paths.parent, operators | modules.marked)
+    is_python = ~np.append(operators, False)[nearest]
+    calls_own = operators & np.append(is_python, True)[graph.paths.parent]
     forward = ~modules.in_backward
     is_rerun = modules.in_backward & (of_flame != NONE)
     backward, unassigned_ns = _backward(trace, modules, engine)
-    calls, python = graph.call_count, forward & ~is_inside & ~operators
+    calls, python = graph.call_count, forward & is_python
     return ModuleTree(
         origin=names.origin,
         modules=tuple(names.of_call[graph.names[name]] for name in paths.name.tolist()),
@@ -124,7 +125,7 @@ def module_tree(trace: Trace) -> ModuleTree:
         depth=paths.depth,
         call_count=_summed(calls, of_flame, modules.marked & forward, count),
         rerun_count=_summed(calls, of_flame, modules.marked & is_rerun, count),
-        operator_count=_summed(calls, of_flame, operators & ~is_inside & forward, count),
+        operator_count=_summed(calls, of_flame, calls_own & forward, count),
         forward=_cost(graph, of_flame, forward, count),
         outside_operators_ns=_summed(graph.host_self_ns, of_flame, python, count),
         backward=backward,
