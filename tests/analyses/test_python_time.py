@@ -12,6 +12,7 @@ from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_
 from stepscope import intervals
 from stepscope.analyses.function_costs import function_costs
 from stepscope.analyses.host_activity import main_thread
+from stepscope.analyses.host_tree import host_tree
 from stepscope.analyses.libraries import library_of
 from stepscope.analyses.python_time import KINDS, OPERATORS, python_time, time_by_kind
 from stepscope.errors import MissingDataError
@@ -200,6 +201,23 @@ def test_stacks_as_text_tell_functions_too() -> None:
     assert set(table["call_count"]) == {0}
     operators_ns: dict[Any, Any] = table.set_index("function")["host_operators_ns"].to_dict()
     assert operators_ns == {"forward": 50 * US, "main": 0}
+
+
+@pytest.mark.parametrize("name", shared_trace_names("tracelens/h100"))
+def test_a_functions_total_is_the_time_in_which_any_of_its_calls_runs(name: str) -> None:
+    trace = trace_at(SHARED_TRACES / name)
+    tree, calls = host_tree(trace), trace.python_calls
+    rows = np.arange(tree.host_offset)
+    for row in rows_of(function_costs(trace).head(150)):
+        full_name = f"{row.file}({row.line}): {row.function}"
+        mine = rows[(calls["name"] == full_name).to_numpy()]
+        running = [
+            intervals.union(tree.start_ns[own], tree.until_ns[own])
+            for thread in np.unique(tree.thread[mine])
+            for own in [mine[tree.thread[mine] == thread]]
+        ]
+        assert row.host_total_ns == sum(map(intervals.duration_ns, running))
+        assert row.call_count == len(mine)
 
 
 @pytest.mark.parametrize("name", shared_trace_names())
