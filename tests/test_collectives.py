@@ -42,8 +42,8 @@ def _call(
 
 
 def _kernel(start: int, duration: int, correlation: int, **more: Any) -> list[Any]:
-    arguments = {"correlation": correlation, "stream": 20, **more}
-    return ["kernel", more.pop("name", REDUCE), start, duration, arguments]
+    name = more.pop("name", REDUCE)
+    return ["kernel", name, start, duration, {"correlation": correlation, "stream": 20, **more}]
 
 
 def test_a_kernel_is_the_time_and_its_arguments_tell_the_rest() -> None:
@@ -164,10 +164,14 @@ def test_point_to_point_says_from_whom_to_whom() -> None:
     assert (only["kind"], only["source_rank"], only["destination_rank"]) == ("recv", 0, 1)
 
 
-def test_on_rocm_nccls_names_are_rccls() -> None:
-    rows = [row if row[0] != "cuda_runtime" else [*row[:1], "hipLaunchKernel", *row[2:]]
-            for row in _call(0, 1)]  # fmt: skip
-    assert list(trace_of([*rows, _kernel(100, 50, 1)]).collectives["backend"]) == ["rccl"]
+def test_on_rocm_nccls_names_are_rccls_and_its_kernels_name_no_kind() -> None:
+    rows = [
+        [*row[:1], "hipLaunchKernel", *row[2:]] if row[0] == "cuda_runtime" else row
+        for row in _call(0, 1, name="nccl:_reduce_scatter_base")
+    ]
+    generic = _kernel(100, 50, 1, name="ncclDevKernel_Generic_4(ncclDevKernelArgsStorage<4096ul>)")
+    [only] = trace_of([*rows, generic]).collectives.to_dict("records")
+    assert (only["backend"], only["kind"]) == ("rccl", "reduce_scatter")
 
 
 @pytest.mark.parametrize(

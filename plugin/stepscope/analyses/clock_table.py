@@ -21,7 +21,8 @@ SCHEMA: Schema = (
     Column("offset_ns", "float64", "ns", "To be added to its times to have the reference's; NaN:"
            " it shares no collectives with any, or they contradict each other."),
     Column("error_ns", "float64", "ns", "The true offset is no further away: from all collectives"
-           " together, none of which a rank can leave before all have come."),
+           " together, none of which a rank can leave before all have come. A machine has one"
+           " clock."),
     Column("likely_error_ns", "float64", "ns", "Ranks mostly leave a collective within this of each"
            " other: the median transfer of the links' collectives."),
     Column("drift_ppm", "float64", "ppm", "By how much its clock runs slower than the reference's;"

@@ -38,11 +38,9 @@ class Evidence:
         both = self._both(lambda rows: self.source.number(key, rows), np.array(np.nan))
         return bounded(np.where(np.isnan(both[0]), both[1], both[0]))
 
-    def text(self, key: str, *aliases: str) -> Texts:
+    def text(self, key: str) -> Texts:
         """Return a text of the same; None for none."""
-        return filled(
-            *self._both(lambda rows: texts(self.source.label(key, rows, *aliases)), NOTHING)
-        )
+        return filled(*self._both(lambda rows: texts(self.source.label(key, rows)), NOTHING))
 
     def _both(
         self, look_up: Callable[[Rows], NDArray[Any]], nothing: NDArray[Any]

@@ -26,7 +26,7 @@ SIDES = re.compile(r"^c10d::_?(?:all_?gather|reduce_?scatter|all_?to_?all)_?(?:i
 def sizes(seen: Evidence, kind: Texts, function: Texts, group_size: Floats) -> dict[str, Any]:
     """Return the columns `dtype`, `in_bytes`, `out_bytes` and `message_bytes`."""
     dtype = filled(
-        mapped(seen.text("dtype", "data_type"), words.type_of),
+        mapped(seen.text("dtype"), words.type_of),
         mapped(seen.types(seen.annotation), words.first_type),
         mapped(seen.types(seen.function), words.first_type),
     )
