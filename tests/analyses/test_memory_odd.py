@@ -24,6 +24,7 @@ TABLES = (
     "memory_holders_by_module",
     "memory_holders_by_stack",
     "memory_leaks",
+    "memory_ooms",
     "memory_peak",
     "memory_statistics",
 )
@@ -66,8 +67,9 @@ def test_absurd_events_do_no_harm(odd: list[tuple[int, dict[str, Any], int]]) ->
         memory(8, "+8@1"),
     ]
     rows += [
-        ["cpu_instant_event", "[memory]", time, None, {**arguments, "tid": thread}]
+        ["cpu_instant_event", name, time, None, {**arguments, "tid": thread}]
         for time, arguments, thread in odd
+        for name in ("[memory]", "[OutOfMemory]")
     ]
     _checked(trace_of(json.loads(json.dumps(rows))))
 

@@ -7,7 +7,13 @@ from typing import Any, Literal
 import pandas as pd
 
 from stepscope import quantities
-from stepscope.analyses import memory_at_peak, memory_fragmentation, memory_growth, memory_holders
+from stepscope.analyses import (
+    memory_at_peak,
+    memory_fragmentation,
+    memory_growth,
+    memory_holders,
+    memory_ooms,
+)
 from stepscope.analyses.memory_allocations import SCHEMA as ALLOCATION_SCHEMA
 from stepscope.analyses.memory_allocations import memory_allocations
 from stepscope.analyses.memory_at_peak import memory_peak_table
@@ -81,6 +87,7 @@ def report_of_trace(trace: Trace, *, most_rows: int) -> MemoryReport:
             memory_fragmentation.SCHEMA,
             lambda: memory_fragmentation.memory_fragmentation(trace),
         ),
+        ("ooms", "Out of memory", memory_ooms.SCHEMA, lambda: memory_ooms.memory_ooms(trace)),
         ("held", "Largest that is still held", ALLOCATION_SCHEMA, lambda: _held(trace)),
     )
     tables = tuple(_table(*maker, most_rows) for maker in makers)

@@ -39,7 +39,15 @@ SHOWN: dict[str, tuple[str, ...]] = {
         *("free_bytes", "fragmented_share"),
     ),
     "allocations": ("device_type", "device", "bytes", "allocated_ns", "operator", "stack"),
-    "ooms": ("device", "asked_bytes", "device_free_bytes", "unused_bytes", "cause", "stack"),
+    "ooms": (
+        "device_type",
+        "device",
+        "asked_bytes",
+        "device_free_bytes",
+        "unused_bytes",
+        "cause",
+        "stack",
+    ),
 }
 """What people are shown of a table; files have all of it."""
 LIKE = {"modules": "holders", "stacks": "holders", "held": "holders", "blocks": "allocations"}
