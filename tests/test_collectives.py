@@ -170,8 +170,14 @@ def test_on_rocm_nccls_names_are_rccls_and_its_kernels_name_no_kind() -> None:
         for row in _call(0, 1, name="nccl:_reduce_scatter_base")
     ]
     generic = _kernel(100, 50, 1, name="ncclDevKernel_Generic_4(ncclDevKernelArgsStorage<4096ul>)")
-    [only] = trace_of([*rows, generic]).collectives.to_dict("records")
+    groups = [
+        {"pg_name": "0", "pg_desc": "default_pg", "backend_config": "cuda:nccl", "ranks": [0, 1]},
+        {"pg_name": "1", "pg_desc": "undefined", "backend_config": "cpu:gloo", "ranks": [0, 1]},
+    ]
+    trace = trace_of([*rows, generic], distributedInfo={"pg_config": groups})
+    [only] = trace.collectives.to_dict("records")
     assert (only["backend"], only["kind"]) == ("rccl", "reduce_scatter")
+    assert (only["group"], only["group_size"]) == ("0", 2)
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,8 @@ def _members(
 
 def _only_group(listed: dict[str, ProcessGroup], backend: str) -> str | None:
     """Return the only group, or the only one that this library serves; None where several fit."""
-    fitting = [group.name for group in listed.values() if backend in group.backend]
+    known_as = "nccl" if backend == "rccl" else backend  # to torch they are one
+    fitting = [group.name for group in listed.values() if known_as in group.backend]
     if len(fitting) == 1:
         return fitting[0]
     return next(iter(listed)) if len(listed) == 1 else None
