@@ -1,5 +1,6 @@
 """The critical path: what each kind of wait looks like, and that nothing of a step is left out."""
 
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -396,7 +397,7 @@ def _slow_activities(trace: Trace) -> list[tuple[int, int, int]]:
             for row in rows_of(frame[frame["thread"].cat.codes == thread])
         ]
         united: list[list[int]] = []
-        for start, end in sorted(spans):
+        for start, end in sorted(spans, key=itemgetter(0)):  # of equal ones, as they came
             if united and start < united[-1][1]:
                 united[-1][1] = max(united[-1][1], end)
             else:
