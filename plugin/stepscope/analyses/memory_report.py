@@ -12,6 +12,7 @@ from stepscope.analyses import (
     memory_fragmentation,
     memory_growth,
     memory_holders,
+    memory_leaks,
     memory_ooms,
 )
 from stepscope.analyses.memory_allocations import SCHEMA as ALLOCATION_SCHEMA
@@ -80,7 +81,7 @@ def report_of_trace(trace: Trace, *, most_rows: int) -> MemoryReport:
         ("modules", "Who held the peak, by module", schemas[1], lambda: _by(trace, "module")),
         ("stacks", "Who held the peak, by stack", schemas[1], lambda: _by(trace, "stack")),
         ("growth", "Growth", memory_growth.SCHEMA, lambda: memory_growth.memory_growth(trace)),
-        ("leaks", "Suspected leaks", memory_growth.LEAK_SCHEMA, lambda: _leaks(trace)),
+        ("leaks", "Suspected leaks", memory_leaks.SCHEMA, lambda: memory_leaks.memory_leaks(trace)),
         (
             "fragmentation",
             "Reserved and unused",
@@ -111,10 +112,6 @@ def _by(trace: Trace, by: memory_holders.By) -> pd.DataFrame:
         reason = "no Python calls were recorded"
         raise MissingDataError(reason, "torch.profiler.profile(..., with_stack=True)")
     return holders.sort_values("held_bytes", ascending=False, kind="stable")
-
-
-def _leaks(trace: Trace) -> pd.DataFrame:
-    return memory_growth.memory_leaks(trace)
 
 
 def _held(trace: Trace) -> pd.DataFrame:

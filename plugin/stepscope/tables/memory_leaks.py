@@ -1,11 +1,11 @@
 """Suspected leaks of memory."""
 
-from stepscope.analyses.memory_growth import LEAK_SCHEMA, memory_leaks
+from stepscope.analyses.memory_leaks import SCHEMA, memory_leaks
 from stepscope.tables import Table
 
 TABLE = Table(
     title="Suspected leaks of memory",
     meaning="One row an operator, module and stack whose allocations stay behind step after step.",
-    schema=LEAK_SCHEMA,
+    schema=SCHEMA,
     build=memory_leaks,
 )
