@@ -1,6 +1,7 @@
 """Nesting against slow, obvious versions, and against torch's own tree-building."""
 
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -55,11 +56,12 @@ def test_nest_is_the_slow_version(calls: Calls) -> None:
         assert nesting.self_ns[row] == max(0, calls[row][2] - sum(children))
 
 
-@given(CALLS)
-def test_every_moment_is_of_the_call_begun_last(calls: Calls) -> None:
+@given(CALLS, st.sampled_from([0, 1, 64]))
+def test_every_moment_is_of_the_call_begun_last(calls: Calls, rounds: int) -> None:
     columns = _columns(calls)
     nesting = call_tree.nest(*columns)
-    until_ns = call_tree.until_ns(nesting, *columns)
+    with mock.patch.object(call_tree, "MOST_ROUNDS", rounds):
+        until_ns = call_tree.until_ns(nesting, *columns)
     exclusive = call_tree.self_ns(nesting.parent, until_ns - columns[1])
     order = _order(calls)
     assert nesting.order.tolist() == order

@@ -157,7 +157,7 @@ TIMES = st.integers(0, 60)
 ROWS_OF_ANY_KIND = st.lists(
     st.tuples(
         st.sampled_from(["cpu_op", "python_function", "kernel", "user_annotation"]),
-        st.sampled_from(["a", "b;c", "ProfilerStep#1", 'quo"te\\', "\u00fc"]),
+        st.sampled_from(["a", "b;c", "ProfilerStep#1", 'say "so"\\', "\u00fc"]),
         TIMES,
         st.integers(0, 20),
         st.fixed_dictionaries({"tid": st.integers(1, 2), "correlation": st.integers(-1, 2)}),

@@ -139,12 +139,16 @@ def until_ns(
     cut, by = crossing(nesting, thread, start_ns, duration_ns)
     end_ns[cut] = start_ns[by]
     is_cut = np.zeros(len(end_ns) + 1, dtype=bool)  # the last is of row -1
-    while len(cut):  # what is in them ends with them
+    for _ in range(MOST_ROUNDS):  # what is in them ends with them
+        if not len(cut):
+            break
         is_cut[cut] = True
         inner = np.flatnonzero(is_cut[nesting.parent])
         is_cut[cut] = False
         cut = inner[end_ns[inner] > end_ns[nesting.parent[inner]]]
         end_ns[cut] = end_ns[nesting.parent[cut]]
+    for rows in by_level(nesting.depth)[1:] if len(cut) else ():
+        end_ns[rows] = np.minimum(end_ns[rows], end_ns[nesting.parent[rows]])
     until: NDArray[np.int64] = np.maximum(end_ns, start_ns)
     return until
 
@@ -159,28 +163,29 @@ def crossing(
 
     Of those that another one crosses at once, the outermost is returned.
     """
-    levels = by_level(nesting.depth, nesting.order)
-    rows = np.concatenate(levels or [nesting.order])
+    rows, first = _level_order(nesting.depth[nesting.order])
+    rows = nesting.order[rows]
     where, start = thread[rows], start_ns[rows]
     # Of calls at one depth, those that cross follow each other.
     crosses = start[:-1] + duration_ns[rows[:-1]] > start[1:]
     crosses &= where[:-1] == where[1:]
-    crosses[np.cumsum([len(level) for level in levels[:-1]], dtype=np.int64) - 1] = False
+    crosses[first - 1] = False
     place = np.flatnonzero(crosses)
     return rows[place], rows[place + 1]
 
 
-def by_level(
-    depth: NDArray[np.integer], order: NDArray[np.int64] | None = None
-) -> list[NDArray[np.int64]]:
+def by_level(depth: NDArray[np.integer]) -> list[NDArray[np.int64]]:
     """Return the rows of each depth that occurs, the top first; rows keep their order."""
-    if not len(depth):
-        return []
-    narrow = depth.astype(np.int16) if depth.max() <= np.iinfo(np.int16).max else depth
-    of_row = narrow if order is None else narrow[order]
-    place = np.argsort(of_row, kind="stable")
-    rows = place if order is None else order[place]
-    return np.split(rows, np.flatnonzero(np.diff(of_row[place])) + 1)
+    rows, first = _level_order(depth)
+    return np.split(rows, first) if len(rows) else []
+
+
+def _level_order(depth: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows by depth, and where among them each depth but the top begins."""
+    is_narrow = not len(depth) or depth.max() <= np.iinfo(np.int16).max
+    narrow = depth.astype(np.int16) if is_narrow else depth  # sorted ten times faster
+    rows = np.argsort(narrow, kind="stable")
+    return rows, np.flatnonzero(np.diff(narrow[rows])) + 1
 
 
 def enclosing(

@@ -22,6 +22,7 @@ pytest.importorskip("torch_tb_profiler")
 pytestmark = pytest.mark.peer
 US = 1000
 FIGURES = ["calls", "operators", "host", "host_self", "device", "device_self"]
+"""In the order of torch-tb-profiler's `module_op.Stats`."""
 HOST = FIGURES[:4]
 H100 = "tracelens/h100/Falconsai_nsfw_image_detection__1016002.json.gz"
 MI300 = "tracelens/mi300/Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz"
@@ -48,17 +49,8 @@ def _theirs(path: Path) -> pd.DataFrame:
             modules = module_op.aggegate_pl_module_view(data.tid2tree, data.events)
         else:
             modules = module_op.aggegate_module_view(data.tid2tree, data.events)
-    rows = {
-        module.name: (
-            module.occurences,
-            module.operators,
-            module.host_duration,
-            module.self_host_duration,
-            module.device_duration,
-            module.self_device_duration,
-        )
-        for module in _flat(modules)
-    }
+    # name, id, then the figures as `FIGURES` has them
+    rows = {module.name: module[2:8] for module in _flat(modules)}
     return pd.DataFrame.from_dict(rows, orient="index", columns=FIGURES).sort_index()
 
 
