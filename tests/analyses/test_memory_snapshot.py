@@ -336,6 +336,18 @@ def test_frames_of_the_interpreter_are_left_out_as_torch_does() -> None:
     assert snapshot.stacks == ("a.py:7:a",)
 
 
+def test_what_is_no_text_is_never_written_out() -> None:
+    laughs: Any = "lol"
+    for _ in range(60):  # 2^60 of them, were it written out
+        laughs = [laughs, laughs]
+    frame = {"filename": laughs, "name": laughs, "line": laughs}
+    block = {"size": 1, "state": "active_allocated", "frames": [frame]}
+    segment = {"address": 0, "total_size": 1, "blocks": [block], "segment_type": laughs}
+    snapshot = snapshot_of({"segments": [segment], "allocator_settings": {"a": laughs}})
+    assert snapshot.stacks == (":0:",)
+    assert snapshot.settings == {}
+
+
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner),

@@ -14,18 +14,13 @@ import pandas as pd
 
 from stepscope.errors import UnreadableError
 from stepscope.frames import Column, Schema
+from stepscope.frames.snapshot_stacks import MOST_FRAME_CHARACTERS, UNKNOWN, Stacks
 from stepscope.ingest.memory_files import RECORD_AGAIN, RECORD_LESS
 
-MOST_STACK_CHARACTERS = 2**29
-"""What all stacks as text may take together."""
-MOST_FRAMES = 64
-"""So many innermost frames of a stack are kept."""
-MOST_FRAME_CHARACTERS = 240
 MOST_DEVICES = 64
 MOST_ROWS = 5_000_000
 """Segments, blocks and entries together. A pickle may name one list of them again and again."""
 MOST_BYTES = 2**50
-UNKNOWN = -1
 PENDING = "awaiting free"
 STATES = {
     "active_allocated": "allocated",
@@ -34,30 +29,6 @@ STATES = {
     "inactive": "free",
 }
 """torch's words for a block's state; its documentation and its code differ in the second."""
-OMITTED_FUNCTIONS = (
-    "unwind::unwind",
-    "CapturedTraceback::gather",
-    "gather_with_cpp",
-    "_start",
-    "__libc_start_main",
-    "PyEval_",
-    "PyObject_",
-    "PyFunction_",
-)
-OMITTED_FILES = (
-    "core/boxing",
-    "/Register",
-    "/Redispatch",
-    "pythonrun.c",
-    "Modules/main.c",
-    "Objects/call.c",
-    "Objects/methodobject.c",
-    "pycore_ceval.h",
-    "ceval.c",
-    "cpython/abstract.h",
-)
-"""Frames that torch's own flame graphs leave out (`torch/cuda/_memory_viz.py`)."""
-
 SEGMENT_SCHEMA: Schema = (
     Column("device", "int64", "id", "The device's number."),
     Column("address", "int64", "id", "Where it begins."),
@@ -121,7 +92,7 @@ def snapshot_of(document: object, path: str = "") -> MemorySnapshot:
     if _row_count(document) > MOST_ROWS:
         message = f"It holds more than {MOST_ROWS:,} blocks and entries."
         raise UnreadableError(path, message, RECORD_LESS)
-    stacks = _Stacks(path)
+    stacks = Stacks(path)
     segments, blocks = _segments(document["segments"], stacks)
     entries = _entries(_items(document, "device_traces"), stacks)
     settings = document.get("allocator_settings")
@@ -146,61 +117,7 @@ def _row_count(document: Mapping[str, Any]) -> int:
     return len(segments) + sum(blocks) + sum(entries)
 
 
-class _Stacks:
-    """Stacks told apart by their frames, each made into text once."""
-
-    def __init__(self, path: str) -> None:
-        self.texts: list[str] = []
-        self._path = path
-        self._known: dict[str, int] = {}
-        self._of_frames: dict[tuple[int, ...], int] = {}
-        """By the frames' identities: torch shares the frames of its stacks."""
-        self._of_frame: dict[int, str] = {}
-        self._left = MOST_STACK_CHARACTERS
-
-    def number(self, holder: Mapping[str, Any]) -> int:
-        """Return the number of the stack that something has, or -1."""
-        frames = holder.get("frames")
-        if not isinstance(frames, list) or not frames:
-            return UNKNOWN
-        key = tuple(map(id, frames[: 4 * MOST_FRAMES]))
-        number = self._of_frames.get(key)
-        if number is None:
-            number = self._of_frames[key] = self._made(frames[: 4 * MOST_FRAMES])
-        return number
-
-    def _made(self, frames: list[Any]) -> int:
-        """Return the number of a stack that was not met before, or is of other frames."""
-        shown = [text for frame in frames if (text := self._frame(frame))]
-        text = ";".join(reversed(shown[:MOST_FRAMES]))
-        number = self._known.get(text, UNKNOWN)
-        if text and number == UNKNOWN:
-            self._left -= len(text)
-            if self._left < 0:
-                message = "Its stacks are longer than anybody could read."
-                raise UnreadableError(self._path, message, RECORD_LESS)
-            number = self._known[text] = len(self.texts)
-            self.texts.append(text)
-        return number
-
-    def _frame(self, frame: object) -> str:
-        text = self._of_frame.get(id(frame))
-        if text is None:
-            text = _frame_text(frame) if isinstance(frame, dict) else ""
-            self._of_frame[id(frame)] = text
-        return text
-
-
-def _frame_text(frame: Mapping[str, Any]) -> str:
-    """Return `file:line:function`, as torch's flame graphs write it; none for inner workings."""
-    name, file = (_text(frame.get(key))[-MOST_FRAME_CHARACTERS:] for key in ("name", "filename"))
-    if any(part in name for part in OMITTED_FUNCTIONS) or any(p in file for p in OMITTED_FILES):
-        return ""
-    text = f"{file.split('/')[-1]}:{_whole(frame, 'line', 0)}:{name}"
-    return text[:MOST_FRAME_CHARACTERS].replace(";", ",")
-
-
-def _segments(listed: list[Any], stacks: _Stacks) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _segments(listed: list[Any], stacks: Stacks) -> tuple[pd.DataFrame, pd.DataFrame]:
     segments: list[tuple[Any, ...]] = []
     blocks: list[tuple[Any, ...]] = []
     for segment in listed:
@@ -229,7 +146,7 @@ def _segments(listed: list[Any], stacks: _Stacks) -> tuple[pd.DataFrame, pd.Data
 
 
 def _blocks(
-    segment: Mapping[str, Any], number: int, stacks: _Stacks
+    segment: Mapping[str, Any], number: int, stacks: Stacks
 ) -> Iterator[tuple[int, int, int, int, str, int]]:
     address = _address(segment, "address")
     for block in _items(segment, "blocks"):
@@ -257,7 +174,7 @@ def _told(block: Mapping[str, Any]) -> Mapping[str, Any]:
     return block
 
 
-def _entries(traces: list[Any], stacks: _Stacks) -> pd.DataFrame:
+def _entries(traces: list[Any], stacks: Stacks) -> pd.DataFrame:
     own = [trace if isinstance(trace, list) else [] for trace in traces[:MOST_DEVICES]]
     entries = [
         (
