@@ -84,6 +84,7 @@ def cli(*, traceback: bool) -> None:
     stepscope compare before/ after/ what changed, and what came of the advice
     stepscope health log/            what the traces are worth, and what to record next
     stepscope export --list          every table of numbers, as CSV, JSON or Parquet
+    stepscope memory FILE            who holds the memory, of a trace or a memory snapshot
     stepscope serve log/             advice as a page in the browser
     tensorboard --logdir log/        the same as a tab of TensorBoard
 
