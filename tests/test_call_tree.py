@@ -78,6 +78,13 @@ def test_every_moment_is_of_the_call_begun_last(calls: Calls, rounds: int) -> No
     assert exclusive.tolist() == expected
 
 
+@pytest.mark.parametrize("scale", [1, 2**50])
+def test_own_time_is_exact_however_long_calls_are(scale: int) -> None:
+    parent, duration = np.array([-1, 0, 0, 1]), np.array([1001, 7, 901, 7]) * scale + 1
+    expected = [93 * scale - 1, 0, 901 * scale + 1, 7 * scale + 1]
+    assert call_tree.self_ns(parent, duration).tolist() == expected
+
+
 @given(CALLS)
 def test_a_parent_contains_its_children_wholly(calls: Calls) -> None:
     for row, parent in enumerate(call_tree.nest(*_columns(calls)).parent):

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 NONE = -1
+EXACT_IN_FLOATS = 2.0**53
+"""Whole numbers below that are what they are in a float."""
 MOST_ROUNDS = 64
 """Calls climb to the one around them together, one step a round; those nested deeper then go on one
 by one, which is slower but never slow."""
@@ -117,10 +119,14 @@ def depth_of(parent: NDArray[np.integer]) -> NDArray[np.int32]:
 
 def self_ns(parent: NDArray[np.int64], duration_ns: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return each call's duration without its direct children's, never below 0."""
-    left = duration_ns.copy()
-    child = np.flatnonzero(parent != NONE)
-    np.subtract.at(left, parent[child], duration_ns[child])
-    return np.maximum(left, 0)
+    if np.abs(duration_ns).sum(dtype=np.float64) < EXACT_IN_FLOATS:  # sums in floats are fast
+        weights = np.bincount(parent + 1, weights=duration_ns, minlength=len(parent) + 1)
+        left = duration_ns - weights[1:].astype(np.int64)
+    else:
+        left = duration_ns.copy()
+        child = np.flatnonzero(parent != NONE)
+        np.subtract.at(left, parent[child], duration_ns[child])
+    return np.maximum(left, 0, out=left)
 
 
 def until_ns(
