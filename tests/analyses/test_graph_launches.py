@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loading import SHARED_TRACES, rows_of, trace_at, trace_of
@@ -143,6 +143,7 @@ def traces(draw: st.DrawFn) -> Trace:
     return trace_of(rows)
 
 
+@settings(max_examples=40)
 @given(traces())
 def test_each_launch_against_a_slow_count(trace: Trace) -> None:
     calls, events = trace.runtime_calls, trace.device_events

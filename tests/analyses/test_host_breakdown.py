@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loading import rows_of, trace_of
@@ -111,6 +111,7 @@ def _category_at(trace: Trace, moment: int) -> str:
     return next((name for name in CATEGORIES if holds.get(name)), "python")
 
 
+@settings(max_examples=40)
 @given(traces())
 def test_steps_are_the_sum_of_their_parts(trace: Trace) -> None:
     table = host_breakdown(trace)
