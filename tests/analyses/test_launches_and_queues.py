@@ -187,6 +187,16 @@ def test_a_queue_grows_by_launches_and_shrinks_by_beginnings() -> None:
     assert (eight.length_min, eight.empty_share, eight.full_ns) == (0, 0, 0)
 
 
+def test_work_without_a_known_launch_is_counted_beside_the_queue() -> None:
+    rows = [
+        ["cuda_runtime", CALL, 1, 1, {"correlation": 1}],
+        ["kernel", "gemm", 5, 5, {"correlation": 1}],
+        ["kernel", "gemm", 20, 5],
+    ]
+    (row,) = rows_of(queue_lengths(trace_of(rows)))
+    assert (row.change_count, row.unlinked_count, row.length_max) == (2, 1, 1)
+
+
 def test_a_queue_is_full_with_1024_pieces_of_work() -> None:
     trace = _launched([(number, 2000 + number, 1, 7) for number in range(1024)])
     (row,) = rows_of(queue_lengths(trace))

@@ -63,7 +63,9 @@ def test_the_devices_part_of_a_step_is_told() -> None:
     (step,) = rows_of(steps_table(_trace([100], kernels)))
     assert (step.device_busy_ns, step.device_busy_share) == (60 * US, 0.6)
     (alone,) = rows_of(steps_table(_trace([100])))
+    assert np.isnan(alone.device_busy_ns)
     assert np.isnan(alone.device_busy_share)
+    assert "device_busy" not in set(step_statistics(_trace([100]))["measure"])
     assert np.isnan(alone.robust_z)
 
 
@@ -89,5 +91,5 @@ def test_where_most_steps_are_equal_the_odd_one_is_found_and_equal_steps_are_non
 @given(st.lists(st.integers(1, 90), min_size=1, max_size=9))
 def test_the_parts_means_sum_to_the_steps(durations: list[int]) -> None:
     table = step_statistics(_trace(durations)).set_index("measure")["mean_ns"]
-    parts = table.drop(["duration", "device_busy"])
+    parts = table.drop("duration")
     assert parts.sum() == pytest.approx(table["duration"])

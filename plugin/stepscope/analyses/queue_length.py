@@ -36,6 +36,7 @@ SERIES: Schema = (
 SUMMARY: Schema = (
     *PLACE,
     Column("change_count", "int64", "count", "How often the length changed."),
+    Column("unlinked_count", "int64", "count", "Work whose launch was not recorded: not counted."),
     Column("length_mean", "float64", "count", "Mean length over the changes (HTA), not over time."),
     Column("length_standard_deviation", "float64", "count", "Over the changes, of a sample (HTA)."),
     Column(
@@ -59,6 +60,8 @@ class Queues:
 
     streams: tuple[tuple[int, int], ...]
     """Device and stream by number."""
+    unlinked: NDArray[np.int64]
+    """How much of each stream's work has no recorded launch, and is left out."""
     stream: NDArray[np.int64]
     time_ns: NDArray[np.int64]
     length: NDArray[np.int64]
@@ -84,6 +87,7 @@ def queues(trace: Trace) -> Queues:
     lasts = np.append(np.where(is_next, at[1:] - at[:-1], 0), np.zeros(min(1, len(at)), dtype=int))
     return Queues(
         streams=tuple(names),
+        unlinked=np.bincount(number[call < 0], minlength=len(names)),
         stream=where,
         time_ns=at,
         length=np.cumsum(change),  # every stream before has come back to 0
@@ -116,6 +120,7 @@ def queue_lengths(trace: Trace) -> pd.DataFrame:
     columns = {
         **_place(found, np.arange(count)),
         "change_count": np.bincount(group, minlength=count),
+        "unlinked_count": found.unlinked,
         "length_mean": statistics.mean(length, group, count),
         "length_standard_deviation": statistics.standard_deviation(length, group, count),
         "length_min": least,

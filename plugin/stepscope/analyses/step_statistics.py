@@ -24,6 +24,7 @@ from stepscope.analyses.table_columns import framed
 from stepscope.frames import Column, Schema
 from stepscope.trace import Trace, computed
 
+Numbers = NDArray[np.int64] | NDArray[np.float64]
 STEADY_FROM = 5
 """Of fewer steps none is left out."""
 MOST_Z = 3.5
@@ -36,7 +37,7 @@ STEPS: Schema = (
     Column("name", "object", "text", "The step's name."),
     Column("start_ns", "int64", "ns", "When it began, behind the device work of the one before."),
     Column("duration_ns", "int64", "ns", "To the end of the device work launched in it."),
-    Column("device_busy_ns", "int64", "ns", "Time in it in which any device worked; 0: no device."),
+    Column("device_busy_ns", "float64", "ns", "Time in it in which any device worked; NaN: none."),
     Column("device_busy_share", "float64", "share", "Of the step; NaN where there is no device."),
     Column("is_steady", "bool", "", "False for the first and last of five steps or more."),
     Column("from_median_ns", "float64", "ns", "Its duration less the steady median."),
@@ -70,7 +71,7 @@ def steps_table(trace: Trace) -> pd.DataFrame:
     count = len(steady)
     duration, busy = steps.duration_ns[:count], _device_busy_ns(trace)[:count]
     share = np.full(count, np.nan)
-    np.divide(busy, duration, out=share, where=(duration > 0) & bool(whole_activity(trace)))
+    np.divide(busy, duration, out=share, where=duration > 0)
     z = robust_z(duration, steady)
     median = float(np.median(duration[steady])) if count else math.nan
     columns = {
@@ -93,10 +94,9 @@ def step_statistics(trace: Trace) -> pd.DataFrame:
     """Return one row a measure of the steady steps: their duration, device time and parts."""
     steps, steady = step_breakdown(trace), is_steady(trace)
     count = len(steady)
-    measures = {
-        "duration": steps.duration_ns[:count],
-        "device_busy": _device_busy_ns(trace)[:count],
-    }
+    measures: dict[str, Numbers] = {"duration": steps.duration_ns[:count]}
+    if whole_activity(trace):
+        measures["device_busy"] = _device_busy_ns(trace)[:count]
     for place, category in enumerate(steps.categories):
         measures[category] = steps.parts_ns[:count, place]
     numbers = np.array(steps.numbers[:count], dtype=np.int64)[steady]
@@ -117,12 +117,14 @@ def is_steady(trace: Trace) -> NDArray[np.bool_]:
     return steady
 
 
-def _device_busy_ns(trace: Trace) -> NDArray[np.int64]:
+def _device_busy_ns(trace: Trace) -> NDArray[np.float64]:
     steps = step_breakdown(trace)
-    return intervals.covered_ns(all_busy(trace), steps.start_ns, steps.start_ns + steps.duration_ns)
+    ends = steps.start_ns + steps.duration_ns
+    busy = intervals.covered_ns(all_busy(trace), steps.start_ns, ends)
+    return np.where(bool(whole_activity(trace)), busy, np.nan)
 
 
-def _row(name: str, values: NDArray[np.int64], numbers: NDArray[np.int64]) -> dict[str, object]:
+def _row(name: str, values: Numbers, numbers: NDArray[np.int64]) -> dict[str, object]:
     mean, median = float(values.mean()), float(np.median(values))
     deviation = float(values.std(ddof=1)) if len(values) > 1 else math.nan
     is_odd = np.abs(robust_z(values, np.ones(len(values), dtype=bool))) > MOST_Z
@@ -146,7 +148,7 @@ def _row(name: str, values: NDArray[np.int64], numbers: NDArray[np.int64]) -> di
     }
 
 
-def robust_z(values: NDArray[np.int64], among: NDArray[np.bool_]) -> NDArray[np.float64]:
+def robust_z(values: Numbers, among: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return each value's distance from the chosen ones' median, in deviations of a normal one.
 
     Where more than half of them are equal, their mean absolute deviation stands in for the MAD; a
