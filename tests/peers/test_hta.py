@@ -44,10 +44,12 @@ NO_DEVICE = (
 """HTA loads these, and then raises an IndexError where it looks for the first kernel."""
 CONTROL = "hta/trace_diff/control/control.json.gz"
 SYNCS = "hta/critical_path/alexnet/benchmark_result_2869224_1695835535_trace.json.gz"
-TRITON = "hta/triton_example/triton_example.json.gz"
 MTIA = "hta/mtia_inference_trace/mtia_inference_rank_0.json.gz"
-B200 = "tracelens/b200/eager_trace.json.gz"
 QWEN = "tracelens/h100/Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz"
+WRONGLY_LAUNCHED = (QWEN, MTIA)
+"""In these HTA takes another event for the launch: the file's first, or one around the launch."""
+TRITON = "hta/triton_example/triton_example.json.gz"
+B200 = "tracelens/b200/eager_trace.json.gz"
 NAMES = [name for name in shared_trace_names() if name not in NO_DEVICE]
 TYPES = {"compute": "COMPUTATION", "communication": "COMMUNICATION", "memory": "MEMORY"}
 LAUNCHES = {"cudaLaunchKernel", "cudaLaunchKernelExC", "cudaMemcpyAsync", "cudaMemsetAsync"} | {
@@ -211,6 +213,7 @@ def test_kernels_of_each_type_took_as_long(compared: Compared) -> None:
 
 
 def test_streams_stood_still_for_as_long_and_why(compared: Compared) -> None:
+    """With HTA's defects (`_hta_gaps`) all are the same; without, those that show none of them."""
     taken = compared.with_defects(_waits_of_mtia_work)
     theirs = {
         (row["stream"], row["idle_category"]): row["idle_time"] for row in compared.theirs["idle"]
@@ -220,7 +223,7 @@ def test_streams_stood_still_for_as_long_and_why(compared: Compared) -> None:
         key = (row.stream, row.kind)
         if compared.name != MTIA:
             assert with_defect.get(key, 0) / US == _close(theirs.get(key, 0), least=0.01)
-        if not _has_overlap(taken, row.stream) and compared.name not in (QWEN, MTIA):
+        if not _has_overlap(taken, row.stream) and compared.name not in WRONGLY_LAUNCHED:
             assert row.idle_ns / US == _close(theirs.get(key, 0), least=0.01)
     for stream in {stream for stream, _ in theirs}:
         summed = sum(of for (where, _), of in with_defect.items() if where == stream)
@@ -302,7 +305,7 @@ def test_annotations_took_as_long_on_the_device(compared: Compared) -> None:
 
 def test_kernels_belong_to_the_same_annotations(compared: Compared) -> None:
     theirs = compared.theirs["annotated"]
-    if not theirs or compared.name == B200:
+    if not theirs:
         return
     events = compared.ours.device_events
     annotation = [*compared.ours.device_annotations["name"].astype(object), ""]
