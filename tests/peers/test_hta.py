@@ -11,12 +11,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_of
+import tracebuild
+from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
 from peers import hta_peer
 from stepscope.analyses.device_annotations import annotation_table, leaf_annotation
 from stepscope.analyses.idle_kinds import KERNEL_WAIT_NS, idle_kinds
@@ -274,6 +276,19 @@ def test_queues_are_as_long(compared: Compared) -> None:
 def test_no_queue_is_full(compared: Compared) -> None:
     assert not queue_lengths(compared.ours)["full_ns"].any()
     assert compared.theirs["queue_full"] == []
+
+
+def test_a_full_queue_is_full_for_as_long(tmp_path: Path) -> None:
+    rows: list[list[Any]] = [["cpu_op", "aten::mm", 0, 5000]]
+    for number in range(1100):
+        rows.append(["cuda_runtime", "cudaLaunchKernel", 1 + number, 1, {"correlation": number}])
+        rows.append(["kernel", "gemm", 3000 + 4 * number, 2, {"correlation": number}])
+    path = tracebuild.write(tracebuild.document(rows=rows), tmp_path / "full.json")
+    (theirs,) = hta_peer.figures((path,)).values()
+    (ours,) = rows_of(queue_lengths(trace_at(path)))
+    (full,) = theirs["queue_full"]
+    assert ours.full_ns / US == full["duration_at_max_queue_length"] > 0
+    assert ours.length_max == 1100
 
 
 def test_memory_was_copied_and_set_as_fast(compared: Compared) -> None:
