@@ -63,6 +63,19 @@ def test_a_category_has_the_time_in_which_it_alone_is_active(
     assert parts_us(trace_of([step(1, 0), *rows])) == expected
 
 
+def test_the_hosts_collectives_are_exposed_where_no_operator_computes() -> None:
+    """All-reduce overlaps the backward pass on a CPU; only the rest of it costs the step time."""
+    trace = trace_of(
+        [
+            step(1, 0),
+            ["user_annotation", "gloo:all_reduce", 5, 20, {"tid": 9}],
+            ["cpu_op", "aten::mm", 2, 10],
+            ["cpu_op", "c10d::allreduce_", 14, 2],
+        ]
+    )
+    assert parts_us(trace) == {"cpu": 10, "communication": 13, "other": 7}
+
+
 def test_where_several_are_active_the_first_category_has_the_time() -> None:
     """Each layer starts 2 us before the one above it and all end together."""
     trace = trace_of(

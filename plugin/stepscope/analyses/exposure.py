@@ -42,11 +42,13 @@ class Exposure:
 def computing(trace: Trace) -> dict[int, Intervals]:
     """Return when each device computed; `HOST` is any device, or the host where there is none."""
     times = {of.device: of.computation for of in whole_activity(trace)}
-    host = intervals.merged(*times.values()) if times else _host_computing(trace)
+    host = intervals.merged(*times.values()) if times else host_computing(trace)
     return {**times, HOST: host}
 
 
-def _host_computing(trace: Trace) -> Intervals:
+@computed
+def host_computing(trace: Trace) -> Intervals:
+    """Return when the host was in operators that are no collectives."""
     calls = trace.host_calls
     is_collective = named(calls["name"], COLLECTIVE_OPERATOR.match)
     return _times(calls, calls["is_operator"].to_numpy() & ~is_collective)

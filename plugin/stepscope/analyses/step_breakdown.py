@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from stepscope import intervals
 from stepscope.analyses.complete_steps import complete_steps
 from stepscope.analyses.data_loading import data_loading
+from stepscope.analyses.exposure import host_computing
 from stepscope.analyses.window import window
 from stepscope.dialects import Kind
 from stepscope.frames.naming import named
@@ -23,7 +24,10 @@ from stepscope.trace import Trace, computed
 
 CATEGORIES: dict[str, tuple[str, str]] = {
     "kernel": ("Kernel", "A device computes."),
-    "communication": ("Communication", "A collective runs and nothing computes."),
+    "communication": (
+        "Communication",
+        "A collective runs and no device computes; without one, no operator.",
+    ),
     "memcpy": ("Memcpy", "A device copies and nothing computes or communicates."),
     "memset": ("Memset", "A device sets memory and does nothing else."),
     "runtime": ("Runtime", "The host is in a runtime call (launch, wait) and no device works."),
@@ -32,7 +36,7 @@ CATEGORIES: dict[str, tuple[str, str]] = {
     "other": ("Other", "None of these: Python, NumPy, or something that was not recorded."),
 }
 """Category id to label and meaning, in order of precedence."""
-HOST_COLLECTIVE = re.compile(r"^gloo:")
+HOST_COLLECTIVE = re.compile(r"^(?:gloo|mpi):")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -125,7 +129,7 @@ def _category_times(trace: Trace) -> dict[str, Intervals]:
         "kernel": intervals.union(start[is_kernel & ~collective], end[is_kernel & ~collective]),
         "communication": intervals.merged(
             intervals.union(start[collective], end[collective]),
-            intervals.union(host_start[on_host], host_end[on_host]),
+            _exposed(trace, intervals.union(host_start[on_host], host_end[on_host])),
         ),
         "memcpy": intervals.union(start[kind == int(Kind.COPY)], end[kind == int(Kind.COPY)]),
         "memset": intervals.union(
@@ -135,6 +139,13 @@ def _category_times(trace: Trace) -> dict[str, Intervals]:
         "dataloader": data_loading(trace).times,
         "cpu": intervals.union(host_start[working], host_end[working]),
     }
+
+
+def _exposed(trace: Trace, on_host: Intervals) -> Intervals:
+    """Return when the host's collectives ran and, where no device was recorded, no operator did."""
+    if len(trace.device_events) or not len(on_host):
+        return on_host
+    return intervals.difference(on_host, host_computing(trace))
 
 
 Steps = tuple[NDArray[np.int64], NDArray[np.int64], tuple[int, ...], tuple[str, ...]]
