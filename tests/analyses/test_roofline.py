@@ -52,11 +52,11 @@ def test_rates_are_work_over_kernel_time() -> None:
 
 def test_shares_are_of_the_roofs_and_the_lower_one_bounds() -> None:
     (row,) = rows_of(roofline(_trace(*_mm((TENSOR_CORE, 4)))))
-    assert row.compute_share == pytest.approx(2 * N**3 / 4e-6 / 989.4e12)
+    assert row.compute_share == pytest.approx(2 * N**3 / 4e-6 / 989.5e12)
     assert row.memory_share == pytest.approx(3 * N * N * 2 / 4e-6 / 3350e9)
     assert row.bound == "compute"
     # TraceLens: the time at the roof over the time
-    at_roof = max(2 * N**3 / 989.4e12, 6 * N * N / 3350e9)
+    at_roof = max(2 * N**3 / 989.5e12, 6 * N * N / 3350e9)
     assert row.roofline_share == pytest.approx(at_roof / 4e-6)
 
 
@@ -99,7 +99,7 @@ def test_calls_of_the_same_shapes_are_one_row() -> None:
 @pytest.mark.parametrize(
     ("kernel", "data_type", "peak"),
     [
-        ("void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_128x64_16x6_nn>()", "tf32", 494.7e12),
+        ("void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_128x64_16x6_nn>()", "tf32", 494.5e12),
         ("ampere_sgemm_128x64_nn", "float32", 67e12),
     ],
 )
@@ -127,9 +127,10 @@ def test_amds_matrix_cores_multiply_float32_as_it_is() -> None:
 
 def test_above_the_peak_is_withheld_and_said() -> None:
     (row,) = rows_of(roofline(_trace(*_mm((TENSOR_CORE, 1)))))
-    assert row.flops_per_second > 989.4e12
+    assert row.flops_per_second > 989.5e12
     assert np.isnan([row.compute_share, row.roofline_share]).all()
-    assert "Above the device's peak" in row.note
+    assert row.note.startswith("Above the data sheet's peak")
+    assert row.bound is None  # by operations that were not all done
 
 
 def test_above_the_bandwidth_is_withheld_and_said() -> None:
@@ -137,7 +138,53 @@ def test_above_the_bandwidth_is_withheld_and_said() -> None:
     (row,) = rows_of(roofline(_trace(*rows)))
     assert row.compute_share < 1
     assert np.isnan([row.memory_share, row.roofline_share]).all()
+    assert row.note == "Above the memory's bandwidth: caches delivered part of it."
+    assert row.bound is None  # not by memory that did not deliver all of it
+
+
+def test_each_share_that_is_withheld_has_its_reason() -> None:
+    rows = _mm((TENSOR_CORE, 0.02), of="c10::complex<float>", size=128)
+    (row,) = rows_of(roofline(_trace(*rows)))
+    assert np.isnan([row.compute_share, row.memory_share, row.roofline_share]).all()
+    assert "no peak for complex64" in row.note
     assert "Above the memory's bandwidth" in row.note
+
+
+def test_autocast_counts_the_product_of_what_it_rounded_and_not_the_rounding() -> None:
+    # torch.autocast: aten::mm of float32 rounds its inputs and calls aten::mm of bfloat16
+    outer, inner = (
+        {"Input Dims": [[N, N], [N, N]], "Input type": [of, of]} for of in ("float", BF16)
+    )
+    rows = [
+        ["cpu_op", "aten::mm", 0, 50, outer],
+        ["cpu_op", "aten::copy_", 1, 9, {"Input Dims": [[N, N], [N, N], []]}],
+        ["cuda_runtime", "cudaLaunchKernel", 2, 1, {"correlation": 0}],
+        ["kernel", "void at::native::unrolled_elementwise_kernel<>()", 100, 2, {"correlation": 0}],
+        ["cpu_op", "aten::mm", 20, 20, inner],
+        ["cuda_runtime", "cudaLaunchKernel", 22, 1, {"correlation": 1}],
+        ["kernel", TENSOR_CORE, 110, 4, {"correlation": 1}],
+    ]
+    (row,) = rows_of(roofline(_trace(*rows)))
+    assert (row.data_type, row.call_count, row.kernel_ns) == ("bfloat16", 1, 4000)
+    assert row.flop_count == 2 * N**3
+
+
+@pytest.mark.parametrize(
+    ("of", "peak"), [("c10::Float8_e4m3fn", 1979e12), ("signed char", 1979e12), ("double", 67e12)]
+)
+def test_the_peak_is_that_of_the_operands_type(of: str, peak: float) -> None:
+    rows = _mm((TENSOR_CORE, 100), of=of)
+    rows[0][1] = {"double": "aten::mm", "signed char": "aten::_int_mm"}.get(of, "aten::_scaled_mm")
+    (row,) = rows_of(roofline(_trace(*rows)))
+    assert row.compute_share == pytest.approx(2 * N**3 / 100e-6 / peak)
+
+
+def test_float16_of_geforce_is_accumulated_in_float32() -> None:
+    # the white paper's 330.3e12 is with 16-bit accumulation, which torch does not ask for
+    geforce = {"id": 0, "name": "NVIDIA GeForce RTX 4090", "numSms": 128}
+    rows = _mm((TENSOR_CORE, 100), of="c10::Half")
+    (row,) = rows_of(roofline(_trace(*rows, device=geforce)))
+    assert row.compute_share == pytest.approx(2 * N**3 / 100e-6 / 165.2e12)
 
 
 def test_an_unknown_device_has_rates_and_no_shares() -> None:
@@ -149,7 +196,7 @@ def test_an_unknown_device_has_rates_and_no_shares() -> None:
 
 
 def test_a_type_without_a_peak_is_said() -> None:
-    (row,) = rows_of(roofline(_trace(*_mm((TENSOR_CORE, 4), of="c10::complex<float>"))))
+    (row,) = rows_of(roofline(_trace(*_mm((TENSOR_CORE, 100), of="c10::complex<float>"))))
     assert np.isnan(row.compute_share)
     assert row.note == "The data sheet has no peak for complex64."
 

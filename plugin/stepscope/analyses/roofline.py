@@ -7,9 +7,12 @@ Operations and the least traffic are reckoned from shapes (`analyses/flops.py`),
 the kernels that the operator launched, the roofs are the maker's (`device_specs`). TraceLens calls
 the time at the roof over the time `Pct Roofline`.
 
+Where products are inside each other, as under autocast, which calls `aten::conv2d` again with what
+it rounded, the innermost did the work: the kernels of those around it only prepare.
+
 A share above 1 means that something assumed is wrong: a causal mask halves attention's work, caches
-hold what the memory need not deliver, a graph replays kernels that nobody counted. Such shares are
-withheld, with a note.
+hold what the memory need not deliver, a device clocks above its data sheet. Such shares are
+withheld, with a note, and with them what bounds the operator.
 """
 
 from collections.abc import Mapping
@@ -20,7 +23,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses import device_specs, requirements
+from stepscope.analyses import ancestry, device_specs, requirements
 from stepscope.analyses import group_statistics as statistics
 from stepscope.analyses.flops import nearest_with_work, operator_work
 from stepscope.analyses.links import links
@@ -35,7 +38,10 @@ from stepscope.trace import Trace, computed
 
 NONE = -1
 NOT_TOLD = "not told"
-ABOVE_COMPUTE = "Above the device's peak: it did less than its shapes say, as under a mask."
+ABOVE_COMPUTE = (
+    "Above the data sheet's peak: it did less than its shapes say, as under a mask, accumulated in"
+    " 16 bits, or the clock is above the sheet's."
+)
 ABOVE_MEMORY = "Above the memory's bandwidth: caches delivered part of it."
 NO_PEAK = "The data sheet has no peak for {type}."
 NO_TYPE = "Types were not recorded, or not of this operator."
@@ -57,9 +63,9 @@ SCHEMA: Schema = (
     ),
     Column("memory_share", "float64", "share", "Of the memory's bandwidth; NaN: see note."),
     Column("roofline_share", "float64", "share", "Of the lower roof at this intensity; NaN: note."),
-    Column("bound", "object", "text", "The lower roof: `compute` or `memory`; None: not known."),
+    Column("bound", "object", "text", "The lower roof: `compute` or `memory`; None: see note."),
     Column("device_name", "object", "text", "The device in `deviceProperties`; None: not told."),
-    Column("note", "object", "text", "Why a share is withheld; None: none is."),
+    Column("note", "object", "text", "Why shares are withheld; None: none is."),
     Column("source", "object", "text", "The maker's data sheet with the roofs; None: unknown."),
 )
 
@@ -114,12 +120,11 @@ def roofline(trace: Trace) -> pd.DataFrame:
 
 def _calls(trace: Trace) -> _Calls:
     """Return the calls that are asked about, with the time of the kernels that they launched."""
-    events, host = trace.device_events, trace.host_calls
+    events = trace.device_events
     is_kernel = events["kind"].to_numpy() == int(Kind.KERNEL)
     owner = np.where(is_kernel, links(trace).owner_of_device_event, NONE)
     call = nearest_with_work(trace, owner)
-    is_product = named(host["name"], _is_product)
-    launched = np.flatnonzero((call != NONE) & np.append(is_product, False)[call])
+    launched = np.flatnonzero((call != NONE) & np.append(_are_products(trace), False)[call])
     call = call[launched]
     duration = events["duration_ns"].to_numpy()[launched]
     rows, place = np.unique(call, return_inverse=True)
@@ -137,6 +142,14 @@ def _calls(trace: Trace) -> _Calls:
         device=device[timed],
         data_type=_types(trace, rows[timed], as_what[timed]),
     )
+
+
+def _are_products(trace: Trace) -> NDArray[np.bool_]:
+    """Tell which of `host_calls` are products whose work is known, with no other inside."""
+    host = trace.host_calls
+    is_known = named(host["name"], _is_product) & ~np.isnan(operator_work(trace).flops)
+    (count,) = ancestry.with_descendants(host["parent"].to_numpy(), is_known.astype(np.int64))
+    return np.asarray(is_known & (count == 1))
 
 
 def _is_product(name: str) -> bool:
@@ -208,18 +221,21 @@ def _shares(trace: Trace, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDAr
     compute = columns["flops_per_second"] / peak
     memory = columns["bytes_per_second"] / bandwidth
     roofline_share = np.maximum(compute, memory)  # NaN where one of them is
-    notes = np.array([roof.note for roof in roofs], dtype=object)
-    notes[(notes == None) & (memory > 1)] = ABOVE_MEMORY  # noqa: E711 (objects)
-    notes[compute > 1] = ABOVE_COMPUTE
-    is_known = ~np.isnan(roofline_share)
+    reasons = zip(
+        (roof.note for roof in roofs),
+        np.where(compute > 1, ABOVE_COMPUTE, ""),
+        np.where(memory > 1, ABOVE_MEMORY, ""),
+        strict=True,
+    )
+    notes = [" ".join(filter(None, reason)) or None for reason in reasons]
     bound = np.where(compute >= memory, "compute", "memory").astype(object)
-    bound[~is_known] = None
+    bound[~(roofline_share <= 1)] = None
     return {
         "compute_share": np.where(compute <= 1, compute, np.nan),
         "memory_share": np.where(memory <= 1, memory, np.nan),
         "roofline_share": np.where(roofline_share <= 1, roofline_share, np.nan),
         "bound": bound,
-        "note": notes,
+        "note": np.array(notes, dtype=object),
     }
 
 
