@@ -118,15 +118,28 @@ def _slow_enclosing(outer: Calls, inner: Calls) -> list[int]:
     return found
 
 
+def _spans(calls: Calls) -> call_tree.Spans:
+    thread, start, duration = _columns(calls)
+    return thread, start, start + duration
+
+
 @given(CALLS, CALLS)
 def test_enclosing_is_the_slow_version(outer: Calls, inner: Calls) -> None:
-    def spans(
-        calls: Calls,
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        thread, start, duration = _columns(calls)
-        return thread, start, start + duration
+    found = call_tree.enclosing(_spans(outer), _spans(inner))
+    assert found.tolist() == _slow_enclosing(outer, inner)
 
-    assert call_tree.enclosing(spans(outer), spans(inner)).tolist() == _slow_enclosing(outer, inner)
+
+@given(CALLS, CALLS, st.sampled_from([0, 1, 64]))
+def test_the_innermost_call_at_a_moment_is_the_slow_version(
+    calls: Calls, moments: Calls, rounds: int
+) -> None:
+    nesting = call_tree.nest(*_columns(calls))
+    thread, moment, _ = _columns(moments)
+    with mock.patch.object(call_tree, "MOST_ROUNDS", rounds):
+        found = call_tree.innermost_at(
+            _spans(calls), nesting.parent, nesting.order, (thread, moment)
+        )
+    assert found.tolist() == _slow_enclosing(calls, moments)
 
 
 def test_stacks_thousands_deep_are_no_recursion() -> None:
@@ -149,5 +162,5 @@ def test_calls_that_outlast_hundreds_around_them_find_their_parent() -> None:
 @given(CALLS)
 def test_calls_are_ordered_as_a_sort_by_all_three_orders_them(calls: Calls) -> None:
     thread, start, duration = _columns(calls)
-    order = call_tree._order(thread.astype(np.int8), start, start + duration)  # noqa: SLF001
+    order = call_tree.ordered(thread.astype(np.int8), start, start + duration)
     assert order.tolist() == _order(calls)

@@ -6,6 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 NONE = -1
+Spans = tuple[NDArray[np.integer], NDArray[np.int64], NDArray[np.int64]]
+"""Threads, starts and ends of calls: parallel arrays."""
+Moments = tuple[NDArray[np.integer], NDArray[np.int64]]
+"""Threads, and moments on them: parallel arrays."""
 EXACT_IN_FLOATS = 2.0**53
 """Whole numbers below that are what they are in a float."""
 MOST_ROUNDS = 64
@@ -33,7 +37,7 @@ def nest(
     (`torch.autograd.profiler_util.EventList._populate_cpu_children`); nothing is dropped.
     """
     end_ns = start_ns + duration_ns
-    order = _order(thread, start_ns, end_ns)
+    order = ordered(thread, start_ns, end_ns)
     ordered_end_ns = end_ns[order]
     # A parent ends behind its child's beginning, which matters where the child takes no time.
     needed_ns = ordered_end_ns + (duration_ns <= 0)[order]
@@ -44,7 +48,7 @@ def nest(
     return Nesting(parent=parent, depth=depth, self_ns=self_ns(parent, duration_ns), order=order)
 
 
-def _order(
+def ordered(
     thread: NDArray[np.integer], start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return the calls by thread, then start, the longest first; equal ones keep their order.
@@ -194,13 +198,10 @@ def _level_order(depth: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray
     return rows, np.flatnonzero(np.diff(narrow[rows])) + 1
 
 
-def enclosing(
-    outer: tuple[NDArray[np.integer], NDArray[np.int64], NDArray[np.int64]],
-    inner: tuple[NDArray[np.integer], NDArray[np.int64], NDArray[np.int64]],
-) -> NDArray[np.int64]:
+def enclosing(outer: Spans, inner: Spans) -> NDArray[np.int64]:
     """Return, for each inner call, the row of the innermost outer call that contains it, or -1.
 
-    Both are `(thread, start_ns, end_ns)`. An inner call that sticks out at its end counts as
+    An inner call that sticks out at its end counts as
     contained when it starts inside: the host's clock and the runtime's differ by some hundred ns.
     """
     outer_count, inner_count = len(outer[0]), len(inner[0])
@@ -209,9 +210,48 @@ def enclosing(
     thread = np.concatenate((outer[0], inner[0]))
     start = np.concatenate((outer[1], inner[1]))
     end = np.concatenate((outer[2], inner[1]))  # an inner call contains nothing
-    order = _order(thread, start, end)  # of equal ones too, an inner call ends no later
+    order = ordered(thread, start, end)  # of equal ones too, an inner call ends no later
     found = _last_reaching(thread[order], end[order], np.maximum(start + 1, end)[order])
     around = np.append(order, NONE)[found]
     innermost: NDArray[np.int64] = np.empty_like(around)
     innermost[order] = around
     return innermost[outer_count:]
+
+
+def innermost_at(
+    calls: Spans, parent: NDArray[np.int64], order: NDArray[np.int64], moments: Moments
+) -> NDArray[np.int64]:
+    """Return what `enclosing` does for moments, where it is known how the calls nest.
+
+    Each moment looks at the call begun last on its thread, and climbs to one that is not over.
+    `parent` and `order` are those of the calls' `Nesting`.
+    """
+    (wanted, at_ns), end_ns = moments, calls[2]
+    found = _last_begun(calls, order, moments)
+    over = np.flatnonzero(found != NONE)
+    over = over[end_ns[found[over]] <= at_ns[over]]
+    for _ in range(MOST_ROUNDS):
+        if not len(over):
+            return found
+        above = parent[found[over]]
+        found[over] = above
+        over, above = over[above != NONE], above[above != NONE]
+        over = over[end_ns[above] <= at_ns[over]]
+    found[over] = enclosing(calls, (wanted[over], at_ns[over], at_ns[over]))
+    return found
+
+
+def _last_begun(calls: Spans, order: NDArray[np.int64], moments: Moments) -> NDArray[np.int64]:
+    """Return the call begun last on the thread at each moment, or -1; of equal ones the inner."""
+    thread, start_ns = calls[0][order], calls[1][order]
+    wanted, at_ns = moments
+    found = np.full(len(wanted), NONE, dtype=np.int64)
+    by_thread = np.argsort(wanted, kind="stable")
+    codes, first = np.unique(wanted[by_thread], return_index=True)
+    borders = np.searchsorted(thread, np.concatenate((codes, codes + 1)))
+    low, high = borders.reshape(2, -1).tolist()
+    parts = np.split(by_thread, first[1:]) if len(codes) else []
+    for asked, begin, end in zip(parts, low, high, strict=True):
+        begun = np.searchsorted(start_ns[begin:end], at_ns[asked], side="right")
+        found[asked] = np.append(NONE, order[begin:end])[begun]
+    return found

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
-from stepscope.analyses.links import enclosing_call
+from stepscope import call_tree
+from stepscope.analyses.links import spans
 from stepscope.analyses.memory_owners import (
     callers_of_operators,
     calls_around,
@@ -99,10 +100,10 @@ def _oracle(trace: Trace) -> list[int]:
     return found
 
 
-spans = st.tuples(st.integers(0, 12), st.integers(0, 8), st.integers(1, 2))
+SPANS = st.tuples(st.integers(0, 12), st.integers(0, 8), st.integers(1, 2))
 
 
-@given(st.lists(spans, max_size=12, unique=True), st.lists(spans, max_size=6))
+@given(st.lists(SPANS, max_size=12, unique=True), st.lists(SPANS, max_size=6))
 def test_it_is_the_call_that_began_last_of_those_around(
     calls: list[tuple[int, int, int]], events: list[tuple[int, int, int]]
 ) -> None:
@@ -122,6 +123,6 @@ def test_calls_nested_deeper_than_the_rounds_are_found_too() -> None:
 @pytest.mark.parametrize("name", shared_trace_names())
 def test_real_traces_agree_with_the_slow_way(name: str) -> None:
     trace = trace_at(SHARED_TRACES / name)
-    memory = trace.memory
-    slow = enclosing_call(trace, memory.assign(end_ns=memory["start_ns"]))
+    memory = spans(trace.memory.assign(end_ns=trace.memory["start_ns"]))
+    slow = call_tree.enclosing(spans(trace.host_calls), memory)
     np.testing.assert_array_equal(calls_around(trace), slow)

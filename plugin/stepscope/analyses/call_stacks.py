@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope import call_tree
-from stepscope.analyses.flame import Paths, merged
+from stepscope.analyses.flame import Paths
 from stepscope.analyses.forward_operators import forward_operators
 from stepscope.analyses.host_tree import HostTree, host_tree
 from stepscope.analyses.links import links
+from stepscope.analyses.python_callers import python_calls_at, python_paths
 from stepscope.errors import MissingDataError
 from stepscope.trace import Trace, computed
 
@@ -78,7 +79,8 @@ def call_stacks(trace: Trace) -> CallStacks:
         msg = "The recording holds no Python functions."
         raise MissingDataError(msg, RECORD_STACKS)
     tree = host_tree(trace)
-    python, names = _python_paths(trace)
+    python = python_paths(trace)
+    names = trace.python_calls["name"].cat.categories
     stack, texts = _stacks(trace, tree, python)
     kept, self_ns, device_ns = _without_doubles(tree, _launched_ns(trace, tree))
     stack = _with_forward_stacks(trace, tree, stack, kept)
@@ -90,23 +92,8 @@ def call_stacks(trace: Trace) -> CallStacks:
         device_self_ns=device_ns[order],
         texts=texts,
         python=python,
-        python_names=names,
+        python_names=(*map(str, names), ""),
     )
-
-
-def _python_paths(trace: Trace) -> tuple[Paths, tuple[str, ...]]:
-    """Return the paths of Python calls by their names as they are."""
-    calls = trace.python_calls
-    names = calls["name"].cat
-    codes = names.codes.to_numpy().astype(np.int64)
-    codes[codes < 0] = len(names.categories)
-    nesting = call_tree.nest(
-        calls["thread"].cat.codes.to_numpy(),
-        calls["start_ns"].to_numpy(),
-        calls["duration_ns"].to_numpy(),
-    )
-    paths = merged(nesting.parent, nesting.depth, codes, len(names.categories) + 1)
-    return paths, (*map(str, names.categories), "")
 
 
 def _stacks(
@@ -123,10 +110,7 @@ def _stacks(
     around = python.parent[python.node]
     stack[own] = np.where(around != NONE, around + len(texts), NONE)
     others = slice(tree.host_offset, len(tree))
-    calls = trace.python_calls
-    outer = tree.thread[own], tree.start_ns[own], calls["end_ns"].to_numpy()
-    start_ns = tree.start_ns[others]
-    row = call_tree.enclosing(outer, (tree.thread[others], start_ns, start_ns))
+    row = python_calls_at(trace, (tree.thread[others], tree.start_ns[others]))
     stack[others] = np.where(row != NONE, np.append(python.node, NONE)[row] + len(texts), NONE)
     is_empty = np.array([*(not text for text in texts), True])
     codes = np.where(is_empty[written.codes], NONE, written.codes)

@@ -61,13 +61,22 @@ def enclosing_operator(trace: Trace, frame: pd.DataFrame) -> NDArray[np.int64]:
 
 
 def enclosing_call(trace: Trace, frame: pd.DataFrame) -> NDArray[np.int64]:
-    """Return, for each row of a host frame, the innermost operator or annotation around it."""
-    return call_tree.enclosing(spans(trace.host_calls), spans(frame))
+    """Return, for each row of a host frame, the innermost operator or annotation around it.
+
+    It is that around the row's start, up to, not including, the call's end.
+    """
+    moments = frame["thread"].cat.codes.to_numpy(), frame["start_ns"].to_numpy()
+    parent = trace.host_calls["parent"].to_numpy()
+    return call_tree.innermost_at(spans(trace.host_calls), parent, _host_order(trace), moments)
 
 
-def spans(
-    frame: pd.DataFrame,
-) -> tuple[NDArray[np.integer], NDArray[np.int64], NDArray[np.int64]]:
+@computed
+def _host_order(trace: Trace) -> NDArray[np.int64]:
+    """Return the rows of `host_calls` as `call_tree.Nesting.order` has them."""
+    return call_tree.ordered(*spans(trace.host_calls))
+
+
+def spans(frame: pd.DataFrame) -> call_tree.Spans:
     """Return a host frame's threads, starts and ends, as `call_tree` takes them."""
     return (
         frame["thread"].cat.codes.to_numpy(),

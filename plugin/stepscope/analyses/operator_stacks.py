@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.flame import Paths, merged
 from stepscope.analyses.forward_backward import forward_backward
 from stepscope.analyses.operator_groups import Labels, distinct
-from stepscope.analyses.python_callers import python_callers
+from stepscope.analyses.python_callers import python_callers, python_paths
 from stepscope.errors import MissingDataError
 from stepscope.trace import Trace, computed
 
@@ -92,9 +91,8 @@ def _is_shown(frame: str) -> bool:
 def _stacks_around(trace: Trace) -> tuple[Rows, list[list[str]]]:
     """Return the stack of each call by the Python calls around it, each distinct stack once."""
     names = [*map(str, trace.python_calls["name"].cat.categories), ""]
-    callers = python_callers(trace)
-    paths = _paths(trace, len(names))
-    node = np.append(paths.node, NONE)[callers.caller]
+    paths = python_paths(trace)
+    node = np.append(paths.node, NONE)[python_callers(trace).caller]
     codes, used = pd.factorize(node)
     is_shown = [_is_shown(name) for name in names]
     parent, name = paths.parent.tolist(), paths.name.tolist()
@@ -107,10 +105,3 @@ def _stacks_around(trace: Trace) -> tuple[Rows, list[list[str]]]:
             at = parent[at]
         frames.append(found)
     return codes.astype(np.int64), frames
-
-
-def _paths(trace: Trace, name_count: int) -> Paths:
-    codes = trace.python_calls["name"].cat.codes.to_numpy().astype(np.int64)
-    codes[codes < 0] = name_count - 1
-    nesting = python_callers(trace).nesting
-    return merged(nesting.parent, nesting.depth, codes, name_count)

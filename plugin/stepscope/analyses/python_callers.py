@@ -3,16 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope import call_tree
+from stepscope.analyses.flame import Paths, merged
 from stepscope.analyses.links import spans
 from stepscope.trace import Trace, computed
 
-NONE = -1
-MOST_STEPS = 64
-"""Calls nested deeper than this are looked up one by one (`call_tree.enclosing`)."""
 Rows = NDArray[np.int64]
 
 
@@ -29,54 +26,31 @@ class PythonCallers:
 @computed
 def python_callers(trace: Trace) -> PythonCallers:
     """Return the Python call around each operator and annotation, and how Python calls nest."""
-    python = trace.python_calls
-    thread, start_ns, _ = spans(python)
-    nesting = call_tree.nest(thread, start_ns, python["duration_ns"].to_numpy())
-    return PythonCallers(caller=_callers(python, nesting, trace.host_calls), nesting=nesting)
+    thread, start_ns, _ = spans(trace.host_calls)
+    return PythonCallers(
+        caller=python_calls_at(trace, (thread, start_ns)), nesting=python_nesting(trace)
+    )
 
 
-def _callers(python: pd.DataFrame, nesting: call_tree.Nesting, calls: pd.DataFrame) -> Rows:
-    """Return what `call_tree.enclosing` does: from the call begun last, up to one not over yet."""
-    asked_ns, end_ns = calls["start_ns"].to_numpy(), python["end_ns"].to_numpy()
-    caller = _last_begun(python, nesting.depth, calls)
-    over = np.flatnonzero(caller != NONE)
-    over = over[end_ns[caller[over]] <= asked_ns[over]]
-    for _ in range(MOST_STEPS):
-        if not len(over):
-            return caller
-        caller[over] = nesting.parent[caller[over]]
-        over = over[caller[over] != NONE]
-        over = over[end_ns[caller[over]] <= asked_ns[over]]
-    thread, start_ns, _ = spans(calls)
-    left = thread[over], start_ns[over], start_ns[over]
-    caller[over] = call_tree.enclosing(spans(python), left)
-    return caller
+@computed
+def python_nesting(trace: Trace) -> call_tree.Nesting:
+    """Return how `python_calls` nest."""
+    thread, start_ns, _ = spans(trace.python_calls)
+    return call_tree.nest(thread, start_ns, trace.python_calls["duration_ns"].to_numpy())
 
 
-def _last_begun(python: pd.DataFrame, depth: Rows, calls: pd.DataFrame) -> Rows:
-    """Return the Python call begun last before each call on its thread; of equal ones the inner."""
-    order = _by_thread(python, depth)
-    thread, start_ns, _ = (column[order] for column in spans(python))
-    of_call, asked_ns, _ = spans(calls)
-    begun = np.full(len(calls), NONE, dtype=np.int64)
-    by_thread = np.argsort(of_call, kind="stable")
-    codes, first = np.unique(of_call[by_thread], return_index=True)
-    borders = np.searchsorted(thread, np.append(codes, codes + 1))
-    low, high = borders.reshape(2, -1).tolist()
-    parts = np.split(by_thread, first[1:]) if len(codes) else []
-    for asked, begin, end in zip(parts, low, high, strict=True):
-        place = np.searchsorted(start_ns[begin:end], asked_ns[asked], side="right")
-        begun[asked] = np.append(NONE, order[begin:end])[place]
-    return begun
+@computed
+def python_paths(trace: Trace) -> Paths:
+    """Return the paths of Python calls by their names' codes; no name is one behind all others."""
+    names = trace.python_calls["name"].cat
+    codes, count = names.codes.to_numpy().astype(np.int64), len(names.categories)
+    codes[codes < 0] = count
+    nesting = python_nesting(trace)
+    return merged(nesting.parent, nesting.depth, codes, count + 1)
 
 
-def _by_thread(python: pd.DataFrame, depth: Rows) -> Rows:
-    """Return the rows by thread, then start, as they are; of equal ones the outer first."""
-    thread, start_ns, _ = spans(python)
-    order = np.argsort(thread, kind="stable")
-    is_like_next = np.diff(start_ns[order]) == 0
-    is_like_next &= np.diff(thread[order].astype(np.int64)) == 0
-    alike = np.flatnonzero(np.append(is_like_next, False) | np.append(False, is_like_next))
-    rows = order[alike]
-    order[alike] = rows[np.lexsort((depth[rows], start_ns[rows], thread[rows]))]
-    return order
+def python_calls_at(trace: Trace, moments: call_tree.Moments) -> Rows:
+    """Return the innermost Python call around each moment of a thread, or -1."""
+    nesting = python_nesting(trace)
+    calls = spans(trace.python_calls)
+    return call_tree.innermost_at(calls, nesting.parent, nesting.order, moments)
