@@ -38,7 +38,7 @@ def _is_same(found: tuple[Any, ...], wanted: tuple[Any, ...]) -> bool:
     )
 
 
-BF16, FP8 = "c10::BFloat16", "c10::Float8_e4m3fn"
+BF16, FP8, FP4 = "c10::BFloat16", "c10::Float8_e4m3fn", "c10::Float4_e2m1fn_x2"
 WORK: dict[str, tuple[tuple[Any, ...], tuple[float, float, str | None]]] = {
     "aten::mm": (([[2, 3], [3, 5]], ["float", "float"]), (60, 4 * (6 + 15 + 10), "float32")),
     "aten::addmm": (
@@ -60,6 +60,29 @@ WORK: dict[str, tuple[tuple[Any, ...], tuple[float, float, str | None]]] = {
     "aten::_grouped_mm": (
         ([[8, 4], [3, 4, 5], [3]], [BF16, BF16, "int"]),
         (2 * 8 * 4 * 5, 2 * (32 + 60 + 40) + 12, "bfloat16"),
+    ),
+    "aten::_scaled_mm_v2": (  # two 4-bit numbers in each element: 64 products a result
+        (
+            [[16, 32], [32, 16], [[16, 4]], [], [], [[16, 4]], [], [], [], [], [], []],
+            [FP4, FP4, "TensorList", "", "", "TensorList", "", "", "", "Scalar", "", "Scalar"],
+            ["", "", "", "[4]", "[1]", "", "[4]", "[1]", "", "15", "[]", "False"],
+        ),
+        (2 * 16 * 64 * 16, 512 + 512 + 2 * 256, "float4_e2m1fn_x2"),
+    ),
+    "aten::_scaled_grouped_mm": (
+        (
+            [[8, 4], [3, 4, 5], [8], [3, 5], [3], [], [], [], []],
+            [FP8, FP8, "float", "float", "int", "", "", "", "Scalar"],
+        ),
+        (2 * 8 * 4 * 5, 32 + 60 + 4 * (8 + 15 + 3) + 2 * 40, "float8_e4m3fn"),
+    ),
+    "aten::_scaled_grouped_mm_v2": (  # the inner dimension is parted: a product for each group
+        (
+            [[8, 4], [4, 5], [[8]], [], [], [[5]], [], [], [3], [], [], [], []],
+            [FP8, FP8, "TensorList", "", "", "TensorList", "", "", "int", "", "Scalar", "", ""],
+            ["", "", "", "", "", "", "", "", "", "", "6", "[]", "False"],
+        ),
+        (2 * 8 * 4 * 5, 32 + 20 + 12 + 4 * 3 * 40, "float8_e4m3fn"),
     ),
     "aten::_scaled_dot_product_flash_attention": (
         ([[2, 4, 16, 8], [2, 2, 32, 8], [2, 2, 32, 8]], [BF16] * 3),  # two queries' heads a key's

@@ -37,7 +37,9 @@ BYTES: Mapping[str, int] = MappingProxyType(
         "qint32": 4,
     }
 )
-"""Bytes of an element, by torch's name of the type; `float4_e2m1fn_x2` holds two numbers."""
+"""Bytes of an element, by torch's name of the type."""
+PACKED_TYPE = "float4_e2m1fn_x2"
+"""An element of it holds two numbers."""
 _CPP: Mapping[str, str] = MappingProxyType(
     {
         "double": "float64",

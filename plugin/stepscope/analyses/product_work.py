@@ -1,9 +1,10 @@
 """Work of products of matrices, and of elementwise operators."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import prod
 
-from stepscope.analyses.data_types import SCALAR_TYPES
+from stepscope.analyses.data_types import PACKED_TYPE, SCALAR_TYPES
 from stepscope.analyses.work_inputs import Inputs, Shape, UnknownWorkError, Work
 
 
@@ -68,19 +69,38 @@ def vector_product(inputs: Inputs, left: int = 0) -> Work:
     return Work(flops=2 * prod(matrix), outputs=(matrix[:1],))
 
 
-def scaled_product(inputs: Inputs) -> Work:
-    """`_scaled_mm(self, mat2, scale_a, scale_b, bias, scale_result, out_dtype)`."""
+def scaled_product(inputs: Inputs, out_type: int = 6) -> Work:
+    """`_scaled_mm(self, mat2, scale_a, scale_b, bias, scale_result, out_dtype)`, and its next."""
     work = matrices(inputs, 0, 2)
-    written = SCALAR_TYPES.get(inputs.value(6)) if len(inputs.values) > 6 else None
-    return Work(flops=work.flops, outputs=work.outputs, output_type=written)
+    return replace(_unpacked(inputs, work), output_type=_written_type(inputs, out_type))
 
 
-def grouped_product(inputs: Inputs) -> Work:
+def scaled_grouped_product(offsets: int, out_type: int) -> Callable[[Inputs], Work]:
+    """Return the formula of `_scaled_grouped_mm`, by the places of `offs` and `out_dtype`."""
+
+    def count(inputs: Inputs) -> Work:
+        written = _written_type(inputs, out_type) or "bfloat16"  # what torch takes where none is
+        return replace(_unpacked(inputs, grouped_product(inputs, offsets)), output_type=written)
+
+    return count
+
+
+def _written_type(inputs: Inputs, place: int) -> str | None:
+    return SCALAR_TYPES.get(inputs.value(place)) if len(inputs.values) > place else None
+
+
+def _unpacked(inputs: Inputs, work: Work) -> Work:
+    """Return the work of operands that may hold two numbers in an element."""
+    is_packed = inputs.type_of(0) == PACKED_TYPE
+    return replace(work, flops=2 * work.flops) if is_packed else work
+
+
+def grouped_product(inputs: Inputs, offsets: int = 2) -> Work:
     """`_grouped_mm(self, mat2, offs)`: rows, columns or the sum are parted among the groups."""
     a, b = inputs.shape(0), inputs.shape(1)
     if len(a) == len(b) == 3:
         return matrices(inputs, 0, 3)
-    groups = inputs.shape(2, rank=1)[0] if len(a) == len(b) == 2 else None
+    groups = inputs.shape(offsets, rank=1)[0] if len(a) == len(b) == 2 else None
     if len(a) not in (2, 3) or len(b) not in (2, 3) or a[-1] != b[-2]:
         raise UnknownWorkError
     output = (a[-2], b[-1]) if groups is None else (groups, a[-2], b[-1])

@@ -3,10 +3,10 @@
 For the seven operators that `profile(with_flops=True)` knows, the formulas are its own
 (`torch/csrc/profiler/util.cpp`, `computeFlops`). For the others they are those of
 `torch.utils.flop_counter`, which counts a multiplication and an addition as two and leaves out
-bias, softmax and the masking of causal attention. In two places that counter is wrong, and this is
-not: the weight's gradient of a grouped convolution (it counts each group's channels against all
-others'), and attention in the layout `[batch, sequence, heads, size]` (it takes heads for
-sequence).
+bias, softmax and the masking of causal attention. In three places that counter is wrong, and this
+is not: the weight's gradient of a grouped convolution (it counts each group's channels against all
+others'), attention in the layout `[batch, sequence, heads, size]` (it takes heads for sequence),
+and scaled products of 4-bit floats (an element of `float4_e2m1fn_x2` holds two of them).
 """
 
 from collections.abc import Callable, Mapping
@@ -21,6 +21,7 @@ from stepscope.analyses.product_work import (
     linear,
     matmul,
     product,
+    scaled_grouped_product,
     scaled_product,
     vector_product,
 )
@@ -118,6 +119,9 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
         "aten::baddbmm_": Formula(count=product(1, 3), source=OWN, operand=1),
         "aten::_addmm_activation": Formula(count=product(1), source=OWN, operand=1),
         **_formulas(OWN, grouped_product, "aten::_grouped_mm"),
+        **_formulas(OWN, lambda inputs: scaled_product(inputs, 9), "aten::_scaled_mm_v2"),
+        **_formulas(OWN, scaled_grouped_product(4, 7), "aten::_scaled_grouped_mm"),
+        **_formulas(OWN, scaled_grouped_product(8, 10), "aten::_scaled_grouped_mm_v2"),
         **_formulas(OWN, vector_product, "aten::mv"),
         "aten::addmv": Formula(
             count=lambda inputs: vector_product(inputs, 1), source=OWN, operand=1
