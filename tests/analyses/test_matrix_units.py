@@ -14,7 +14,8 @@ from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
 from stepscope.analyses.device_metrics import device_metrics
 from stepscope.analyses.kernel_names import short
 from stepscope.analyses.kernel_types import operand_type
-from stepscope.analyses.matrix_units import are_told, are_used
+from stepscope.analyses.matrix_units import are_told, are_used, is_eligible
+from stepscope.analyses.work_formulas import FORMULAS
 from stepscope.dialects import all_dialects
 
 ANSWERS = {"used": True, "not_used": False, "untold": None}
@@ -106,3 +107,13 @@ def test_of_real_traces_little_is_not_told_beside_triton(name: str) -> None:
     compiled = [kernel for kernel in by_name.index if "(" in kernel or "::" in kernel]
     untold = [k for k in compiled if trace.dialect.uses_matrix_unit(str(k)) is None]
     assert by_name[untold].sum() <= 0.02 * total
+
+
+def test_operators_whose_work_is_products_are_eligible_but_those_of_cpus_alone() -> None:
+    of_cpus = {
+        "aten::mkldnn_convolution",
+        "aten::_scaled_dot_product_flash_attention_for_cpu",
+        "aten::_scaled_dot_product_flash_attention_for_cpu_backward",
+    }
+    products = {name for name, formula in FORMULAS.items() if not formula.is_elementwise}
+    assert {name for name in products if not is_eligible(name)} == of_cpus

@@ -36,6 +36,13 @@ ELIGIBLE = frozenset(
     aten::_flash_attention_forward aten::_flash_attention_backward
     aten::_efficient_attention_forward aten::_efficient_attention_backward
     ConvolutionBackward BaddbmmBackward
+    aten::_scaled_mm_v2 aten::_scaled_grouped_mm aten::_scaled_grouped_mm_v2
+    aten::_int_mm aten::baddbmm_ aten::convolution_overrideable
+    aten::convolution_backward_overrideable
+    aten::_scaled_dot_product_fused_attention_overrideable
+    aten::_scaled_dot_product_fused_attention_overrideable_backward
+    flash_attn::_flash_attn_forward flash_attn::_flash_attn_backward
+    flash_attn_3::_flash_attn_forward flash_attn_3::_flash_attn_backward
     """.split()  # noqa: SIM905 (two screens long as a list)
 )
 """Operators whose work fits matrix units, given a fitting type: autocast's lower-precision list
