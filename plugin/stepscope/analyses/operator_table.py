@@ -37,7 +37,13 @@ _FIGURES: Schema = (
     Column(
         "call_count", "int64", "count", "Calls; an only child of its caller's name is no other."
     ),
-    Column("host_self_ns", "int64", "ns", "Host time without calls within, of whatever kind."),
+    Column(
+        "host_self_ns",
+        "int64",
+        "ns",
+        "Host time without operators, annotations and runtime calls within; Python calls within"
+        " stay in it (key_averages takes those off, too, where `with_stack` recorded them).",
+    ),
     Column("host_total_ns", "int64", "ns", "Host time with calls within, summed over calls."),
     Column("host_mean_ns", "float64", "ns", "Mean of a call's host total."),
     Column("host_p50_ns", "float64", "ns", "Median of a call's host total."),
@@ -49,10 +55,16 @@ _FIGURES: Schema = (
     Column("device_p50_ns", "float64", "ns", "Median of a call's device total."),
     Column("device_p95_ns", "float64", "ns", "95th percentile of a call's device total."),
     Column("device_max_ns", "int64", "ns", "Largest device total of a call."),
-    Column("host_self_share", "float64", "share", "Host self time of the window of all steps."),
-    Column("host_total_share", "float64", "share", "Host total time of the window."),
-    Column("device_self_share", "float64", "share", "Device self time of the window."),
-    Column("device_total_share", "float64", "share", "Device total time of the window."),
+    Column(
+        "host_self_share",
+        "float64",
+        "share",
+        "Host self time over the length of the window (all steps, else all device work); above 1"
+        " where threads run side by side, calls lie outside it, or totals are within each other.",
+    ),
+    Column("host_total_share", "float64", "share", "Host total time, likewise."),
+    Column("device_self_share", "float64", "share", "Device self time, likewise."),
+    Column("device_total_share", "float64", "share", "Device total time, likewise."),
     Column(
         "host_self_bytes",
         "float64",
