@@ -11,6 +11,7 @@ from loading import ROOT
 from logs import ROWS, STEP_US, write_run, write_trace
 from stepscope.cli import cli
 from stepscope.comparison.messages import ComparisonReport
+from stepscope.render import compare_markdown, compare_text
 from stepscope.trace import Trace
 
 SAMPLES = ROOT / "sample_logs"
@@ -65,6 +66,33 @@ def test_text_says_what_changed_within_the_width(log: Path, width: int) -> None:
     assert max(map(len, text.splitlines())) <= width
     assert "\x1b" not in text
     assert "\x1b[" in compare_text.render(report, width=width, is_coloured=True)
+
+
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_of_one_step_no_spread_is_told(tmp_path: Path, form: str) -> None:
+    for name, factor in (("a", 1), ("b", 2)):
+        write_trace(tmp_path / name / "w.1.pt.trace.json", slowed(factor)[:4])
+    shown = run(tmp_path / "a", tmp_path / "b", "--format", form).stdout
+    assert "1 step of 10.0 ms" in shown
+    assert "±" not in shown
+
+
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_advice_that_promised_nothing_is_held_against_nothing(log: Path, form: str) -> None:
+    followed = SAMPLES / "synthetic_item_sync"
+    assert (
+        "promised a step"
+        in run(followed / "fault", followed / "fix", "--format", "markdown").stdout
+    )
+    report = report_of(run(log / "after", log / "before", "--format", "json"))
+    [found] = report.comparisons
+    none = [msgspec.structs.replace(each, predicted_high_ns=0) for each in found.savings]
+    rules = [msgspec.structs.replace(each, rules=("tiny-batch",)) for each in none]
+    report = msgspec.structs.replace(
+        report, comparisons=(msgspec.structs.replace(found, savings=tuple(rules)),)
+    )
+    renderer = compare_text if form == "text" else compare_markdown
+    assert "median step less" not in renderer.render(report)
 
 
 def test_markdown_is_fit_for_a_pull_request(log: Path, tmp_path: Path) -> None:

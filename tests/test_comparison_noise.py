@@ -115,6 +115,13 @@ def test_neither_the_order_of_steps_nor_that_of_sides_matters(
     assert judged(first * scale, second * scale, scale).p[0] == pytest.approx(p)
 
 
+def test_nor_does_that_of_sides_where_dealings_are_random() -> None:
+    random = np.random.default_rng(5)
+    first, second = random.normal(100, 3, (40, 12)), random.normal(101, 3, (40, 9))
+    for before, after in ((first, second), (first, second[:, [*range(9), 0, 1, 2]])):
+        assert judged(before, after, 0.01).p.tolist() == judged(after, before, 0.01).p.tolist()
+
+
 @pytest.mark.parametrize(
     ("freedom", "t", "p"),
     # critical values of Student's t, from any table

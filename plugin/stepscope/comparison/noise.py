@@ -65,8 +65,9 @@ def _error(before: Floats, after: Floats, least: float) -> Floats:
 
 def _permuted(before: Floats, after: Floats, least: float) -> Floats:
     """Return Westfall and Young's adjusted p; of few dealings all are made, else random ones."""
-    pooled = _drawn_in(np.hstack((before, after)))
-    dealt = _dealings(before.shape[1], pooled.shape[1])
+    sides = sorted((before, after), key=lambda side: (side.shape[1], side.tolist()))
+    pooled = _drawn_in(np.hstack(sides))  # in an order of their own: what is before plays no part
+    dealt = _dealings(sides[0].shape[1], pooled.shape[1])
     t = _t(pooled, dealt, least)
     largest = np.sort(t.max(axis=0))
     found = t[:, 0] - ROUNDING * (1 + t[:, 0])  # what differs by rounding alone is as large

@@ -56,12 +56,12 @@ def _advice(of: Comparison) -> Iterator[str]:
         yield f"- **{status}**: {text(change.title)}{subject} {code(change.rule)}{detail}"
     if of.advice:
         yield ""
-    fixed = [saving for saving in of.savings if saving.rules]
-    if not fixed:
+    followed = told.followed(of.savings)
+    if not followed:
         return
     yield "| advice that was followed | promised a step | median step less | mean step less |"
     yield "|---|---:|---:|---:|"
-    for saving in fixed:
+    for saving in followed:
         won = (told.realised(ns) for ns in (saving.realised_median_ns, saving.realised_mean_ns))
         cells = [text(told.saving_name(saving)), told.predicted(saving), *won]
         yield f"| {' | '.join(cells)} |"

@@ -153,7 +153,7 @@ def _advice(of: Comparison) -> Iterator[RenderableType]:
             grid.add_row("", detail)
     yield grid
     yield Text()
-    if any(saving.rules for saving in of.savings):
+    if told.followed(of.savings):
         yield _heading("What the advice that was followed promised, and what came of it")
         yield _savings(of)
         yield Text()
@@ -162,14 +162,13 @@ def _advice(of: Comparison) -> Iterator[RenderableType]:
 def _savings(of: Comparison) -> Table:
     grid = _grid("l", "r", "r", "r")
     grid.add_row("a step", "promised", "median step less", "mean step less", style="dim")
-    for saving in of.savings:
-        if saving.rules:
-            grid.add_row(
-                told.saving_name(saving),
-                told.predicted(saving),
-                told.realised(saving.realised_median_ns),
-                told.realised(saving.realised_mean_ns),
-            )
+    for saving in told.followed(of.savings):
+        grid.add_row(
+            told.saving_name(saving),
+            told.predicted(saving),
+            told.realised(saving.realised_median_ns),
+            told.realised(saving.realised_mean_ns),
+        )
     return grid
 
 

@@ -93,10 +93,12 @@ def side(of: Side) -> str:
     mean = quantities.duration(of.mean_step_ns)
     if not of.step_count:
         return ", ".join([*parts, f"no steps, {mean} in all"])
+    steps = f"{quantities.count(of.step_count, 'step')} of {mean}"
+    if of.step_count == 1:
+        return ", ".join([*parts, steps])
     spread = quantities.duration(of.standard_deviation_ns)
     middle = quantities.duration(of.median_step_ns)
-    steps = quantities.count(of.step_count, "step")
-    return ", ".join([*parts, f"{steps} of {mean} ± {spread}", f"median {middle}"])
+    return ", ".join([*parts, f"{steps} ± {spread}", f"median {middle}"])
 
 
 def headline(comparison: Comparison) -> str:
@@ -172,6 +174,11 @@ def _range(low_ns: int, high_ns: int) -> str:
     return f"{quantities.duration(low_ns)} to {high}" if 0 < low_ns < high_ns else high
 
 
+def followed(savings: Sequence[Saving]) -> list[Saving]:
+    """Return the savings that advice had promised, of which something can have come."""
+    return [saving for saving in savings if saving.predicted_high_ns > 0]
+
+
 def saving_name(saving: Saving) -> str:
     """Name what a saving is of."""
     return plain(f"{saving.worker}, span {saving.span}") if saving.span else "together"
@@ -179,7 +186,7 @@ def saving_name(saving: Saving) -> str:
 
 def predicted(saving: Saving) -> str:
     """Return what the advice that was followed promised a step."""
-    return _range(saving.predicted_low_ns, saving.predicted_high_ns) or "nothing"
+    return _range(saving.predicted_low_ns, saving.predicted_high_ns)
 
 
 def realised(saved_ns: int) -> str:
