@@ -366,7 +366,7 @@ def test_tables_across_ranks_have_the_columns_of_their_schema(
 def test_one_rank_alone_says_what_to_record(name: str, parts: list[RankPart]) -> None:
     table = all_tables()[name]
     assert isinstance(table, RunTable)
-    with pytest.raises(MissingDataError, match="Only one rank") as missing:
+    with pytest.raises(MissingDataError, match="only one rank") as missing:
         table.build(parts[:1])
     assert "worker_name" in missing.value.remedy
 

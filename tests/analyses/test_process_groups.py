@@ -105,7 +105,7 @@ def test_groups_of_header_and_events_are_rows() -> None:
 
 
 def test_a_recording_without_groups_says_what_to_record() -> None:
-    with pytest.raises(MissingDataError, match="No process group") as missing:
+    with pytest.raises(MissingDataError, match="no process group") as missing:
         process_groups(trace_of([["cpu_op", "aten::mm", 0, 5]]))
     assert "init_process_group" in missing.value.remedy
 

@@ -148,7 +148,7 @@ def test_a_real_traces_libraries_sum_to_the_time_outside_operators(name: str) ->
 
 
 def test_without_python_functions_the_table_is_withheld() -> None:
-    with pytest.raises(MissingDataError, match="no Python functions"):
+    with pytest.raises(MissingDataError, match="no Python function was"):
         python_time(trace_of([["cpu_op", "aten::mm", 0, 10]]))
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from stepscope.analyses.collective_events import framed
 from stepscope.analyses.rank_part import RankPart
 from stepscope.analyses.rank_run import several_ranks
+from stepscope.analyses.table_columns import framed
 from stepscope.frames import Column, Schema
 
 SCHEMA: Schema = (

@@ -1,13 +1,12 @@
 """Each collective with what is reckoned of it: bandwidth, how much was hidden, and its step."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.bandwidth import bus_factor, bytes_per_second
 from stepscope.analyses.exposure import hidden_ns
+from stepscope.analyses.table_columns import framed, plain
 from stepscope.frames import Column, Schema
 from stepscope.trace import Trace, computed
 
@@ -68,22 +67,6 @@ def collective_events(trace: Trace) -> pd.DataFrame:
         "bus_bytes_per_second": rate * factor,
     }
     return framed(SCHEMA, columns)
-
-
-def framed(schema: Schema, columns: dict[str, NDArray[Any]]) -> pd.DataFrame:
-    """Return columns in the order and of the types of a schema."""
-    # pandas 3 would make its own text type of objects, in which None becomes NaN
-    return pd.DataFrame(
-        {each.name: pd.Series(columns[each.name], dtype=each.dtype) for each in schema}
-    )
-
-
-def plain(values: "pd.Series[Any]") -> NDArray[Any]:
-    """Return a category as objects with None where it is missing; others as they are."""
-    if not isinstance(values.dtype, pd.CategoricalDtype):
-        return np.asarray(values.to_numpy())
-    texts = np.array([*values.cat.categories, None], dtype=object)
-    return np.asarray(texts[values.cat.codes.to_numpy()])
 
 
 def steps_of(trace: Trace) -> NDArray[np.int64]:

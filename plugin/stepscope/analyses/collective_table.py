@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from stepscope import intervals
 from stepscope.analyses import group_statistics as statistics
 from stepscope.analyses.bandwidth import bus_factor, bytes_per_second
-from stepscope.analyses.collective_events import collective_events, framed
+from stepscope.analyses.collective_events import collective_events
+from stepscope.analyses.table_columns import framed
 from stepscope.analyses.window import window
 from stepscope.frames import Column, Schema
 from stepscope.trace import Trace, computed

@@ -209,7 +209,7 @@ def _host_parts(trace: Trace, path: CriticalPath, bound: int) -> Parts:
 def _path(trace: Trace) -> CriticalPath:
     path = critical_path(trace)
     if not len(path.step):
-        msg = "The recording holds no time that a path could lead through."
+        msg = "no time was recorded that a path could lead through"
         raise MissingDataError(msg, "profile(activities=[ProfilerActivity.CPU], ...)")
     return path
 

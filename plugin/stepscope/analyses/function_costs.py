@@ -61,7 +61,7 @@ def function_costs(trace: Trace) -> pd.DataFrame:
     matches = [FRAME.match(name) for name in flame.names]
     is_function = np.array([match is not None for match in matches], dtype=bool)[flame.paths.name]
     if not is_function.any():
-        msg = "The recording holds no Python functions."
+        msg = "no Python function was recorded"
         raise MissingDataError(msg, RECORD)
     parent, name = flame.paths.parent, flame.paths.name
     around = np.append(name, NONE)[ancestry.nearest(parent, is_function)]

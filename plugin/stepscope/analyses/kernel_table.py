@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from stepscope.analyses import group_statistics
 from stepscope.analyses.group_statistics import listed, weighted_mean
+from stepscope.analyses.kernel_launches import launches
 from stepscope.analyses.kernel_names import short
 from stepscope.analyses.kernel_types import operand_type
 from stepscope.analyses.links import links
 from stepscope.analyses.table_columns import framed, plain
-from stepscope.dialects import GRAPH_LAUNCH_NAME, TRITON_BACKEND, TRITON_NAME, Kind
+from stepscope.dialects import TRITON_BACKEND, TRITON_NAME, Kind
 from stepscope.frames import Column, Schema
 from stepscope.frames.naming import named
 from stepscope.trace import Trace, computed
@@ -50,7 +51,7 @@ SCHEMA: Schema = (
         "launch_delay_mean_ns",
         "float64",
         "ns",
-        "Mean time from the end of the launching call to its start (HTA); NaN: no call is known.",
+        "Mean time from its call's end to its start, at least 0 (HTA); NaN: no call is known.",
     ),
     Column("launch_delay_p95_ns", "float64", "ns", "95th percentile of the same."),
     Column("streams", "object", "text", "The streams it ran on."),
@@ -145,12 +146,13 @@ def _fill(kernels: pd.DataFrame, group: NDArray[np.int64], count: int) -> dict[s
 
 
 def _delays(trace: Trace, group: NDArray[np.int64], count: int) -> dict[str, NDArray[Any]]:
-    calls = trace.runtime_calls
-    call = links(trace).call_of_device_event[_places(trace)]
-    is_graphs = np.append(named(calls["name"], GRAPH_LAUNCH_NAME.search), True)  # -1: no call
-    own = ~is_graphs[call]
-    start = trace.kernels["start_ns"].to_numpy()[own]
-    delay = start - calls["end_ns"].to_numpy()[call[own]]
+    """Return the delays of `kernel_launches`: replays of graphs have none of their own."""
+    found = launches(trace)
+    place = np.full(len(trace.device_events), -1, dtype=np.int64)
+    place[found.row] = np.arange(len(found.row))
+    launch = place[_places(trace)]
+    own = launch >= 0
+    delay = found.delay_ns[launch[own]]
     return {
         "launch_delay_mean_ns": group_statistics.mean(delay, group[own], count),
         "launch_delay_p95_ns": group_statistics.quantile(delay, group[own], count, 0.95),

@@ -15,10 +15,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.bandwidth import bus_factor, bytes_per_second
-from stepscope.analyses.collective_events import framed
 from stepscope.analyses.collective_matching import Matches, combined
 from stepscope.analyses.rank_part import RankPart
 from stepscope.analyses.rank_run import RankRun, as_ranges, several_ranks
+from stepscope.analyses.table_columns import framed
 from stepscope.frames import Column, Schema
 
 SCHEMA: Schema = (

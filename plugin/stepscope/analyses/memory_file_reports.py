@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from stepscope import quantities
 from stepscope.analyses import memory_categories, snapshot_holders, snapshot_ooms, snapshot_pools
-from stepscope.analyses.memory_growth import SURE, slope
 from stepscope.analyses.memory_report import MemoryReport, first_rows
+from stepscope.analyses.robust_slope import SURE, slope
 from stepscope.analyses.snapshot_history import History, histories
 from stepscope.frames import Column, Schema
 from stepscope.frames.memory_snapshot import MemorySnapshot

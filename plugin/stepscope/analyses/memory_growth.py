@@ -1,12 +1,7 @@
 """Whether memory grows from step to step.
 
-A device's growth is the Theil-Sen slope of what is allocated at the steps' ends: the median of the
-slopes between any two steps (Sen 1968), which a few odd steps, such as the first, do not move. Its
-trend is told from chance by the Mann-Kendall test (Kendall 1975), without correction for ties, so
-that a curve of few levels is believed less.
+A device's growth is the robust slope (`robust_slope`) of what is allocated at the steps' ends.
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -16,13 +11,10 @@ from stepscope.analyses.complete_steps import complete_steps
 from stepscope.analyses.memory_at_peak import memory_peak_table
 from stepscope.analyses.memory_by_step import memory_by_step
 from stepscope.analyses.memory_devices import device_columns, memory_devices
+from stepscope.analyses.robust_slope import LIKELY, SURE, Slope, slope
 from stepscope.frames import Column, Schema
 from stepscope.trace import Trace, computed
 
-MOST_STEPS = 256
-"""Of more steps, so many evenly spaced ones are compared with each other."""
-LIKELY, SURE = 1.96, 2.58
-"""Mann-Kendall's z beyond which a trend is no chance, at 5 % and 1 %."""
 MANY_STEPS = 6
 SCHEMA: Schema = (
     Column("device_type", "category", "text", "`CPU`, `CUDA`, `HIP`, … (c10::DeviceType)."),
@@ -46,44 +38,6 @@ SCHEMA: Schema = (
         "Steps until the device is full, were it to go on; NaN: no growth, or not known.",
     ),
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Slope:
-    """A robust trend; per step."""
-
-    median: float
-    low: float
-    high: float
-    z: float
-
-
-def slope(values: NDArray[np.float64]) -> Slope:
-    """Return the Theil-Sen slope of evenly spaced values, its 95 % interval, and Mann-Kendall's z.
-
-    With fewer than two values that are known, all are NaN.
-    """
-    place = np.flatnonzero(~np.isnan(values))
-    if len(place) > MOST_STEPS:
-        place = place[np.linspace(0, len(place) - 1, MOST_STEPS).astype(np.int64)]
-    count = len(place)
-    if count < 2:
-        return Slope(median=np.nan, low=np.nan, high=np.nan, z=np.nan)
-    first, second = np.triu_indices(count, k=1)
-    rise = values[place[second]] - values[place[first]]
-    slopes = np.sort(rise / (place[second] - place[first]))
-    spread = np.sqrt(count * (count - 1) * (2 * count + 5) / 18)
-    score = float(np.sign(rise).sum())
-    z = (score - np.sign(score)) / spread  # with the correction for a discrete score
-    half = LIKELY * spread
-    low = int(np.clip((len(slopes) - half) // 2, 0, len(slopes) - 1))
-    high = int(np.clip((len(slopes) + half) // 2, 0, len(slopes) - 1))
-    return Slope(
-        median=float(np.median(slopes)),
-        low=float(slopes[low]),
-        high=float(slopes[high]),
-        z=float(z),
-    )
 
 
 @computed

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from stepscope.analyses.collective_events import collective_events, framed
+from stepscope.analyses.collective_events import collective_events
 from stepscope.analyses.group_roles import Signs, role
+from stepscope.analyses.table_columns import framed
 from stepscope.errors import MissingDataError
 from stepscope.frames import Column, Schema
 from stepscope.frames.naming import named
@@ -55,7 +56,7 @@ def process_groups(trace: Trace) -> pd.DataFrame:
     named_events = events[events["group"].notna()]
     used = {str(name): own for name, own in named_events.groupby("group", sort=False)}
     if not listed and not used:
-        reason = "No process group was recorded."
+        reason = "no process group was recorded"
         raise MissingDataError(reason, REMEDY)
     about = _about(trace)
     names = dict.fromkeys((*listed, *used))

@@ -49,7 +49,7 @@ def python_time(trace: Trace) -> pd.DataFrame:
         MissingDataError: the recording holds no Python functions.
     """
     if not len(trace.python_calls):
-        msg = "The recording holds no Python functions."
+        msg = "no Python function was recorded"
         raise MissingDataError(msg, RECORD)
     numbers, start_ns, end_ns = _steps(trace)
     spent = time_by_kind(trace, start_ns, end_ns)[:, : len(LIBRARIES)]

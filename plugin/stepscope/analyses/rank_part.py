@@ -9,11 +9,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope import intervals
-from stepscope.analyses.collective_events import plain, steps_of
+from stepscope.analyses.collective_events import steps_of
 from stepscope.analyses.device_activity import main_device
 from stepscope.analyses.exposure import HOST, computing, exposure
 from stepscope.analyses.ranks import RankEvidence, rank_evidence
 from stepscope.analyses.step_breakdown import step_breakdown
+from stepscope.analyses.table_columns import plain
 from stepscope.analyses.window import window
 from stepscope.trace import Trace, computed
 

@@ -11,7 +11,7 @@ from stepscope.analyses.rank_part import RankPart
 from stepscope.analyses.ranks import RecordedRank, recorded_ranks
 from stepscope.errors import MissingDataError
 
-ONE_RANK = "Only one rank was recorded."
+ONE_RANK = "only one rank was recorded"
 REMEDY = (
     "torch.profiler.tensorboard_trace_handler(folder, worker_name=f'rank{rank}')"
     "  # on every rank, into one folder"

@@ -8,9 +8,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope import intervals
-from stepscope.analyses.collective_events import framed
 from stepscope.analyses.rank_part import RankPart
 from stepscope.analyses.rank_run import RankRun, rank_run
+from stepscope.analyses.table_columns import framed
 from stepscope.frames import Column, Schema
 
 SCHEMA: Schema = (

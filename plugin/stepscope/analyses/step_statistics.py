@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from stepscope import intervals
 from stepscope.analyses.device_activity import all_busy, whole_activity
-from stepscope.analyses.memory_growth import slope
+from stepscope.analyses.robust_slope import slope
 from stepscope.analyses.step_breakdown import step_breakdown
 from stepscope.analyses.table_columns import framed
 from stepscope.frames import Column, Schema

@@ -14,10 +14,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses import group_statistics as statistics
-from stepscope.analyses.collective_events import framed
 from stepscope.analyses.matched_collectives import last_comers
 from stepscope.analyses.rank_part import RankPart
 from stepscope.analyses.rank_run import RankRun, several_ranks
+from stepscope.analyses.table_columns import framed
 from stepscope.frames import Column, Schema
 
 OUTLIER = 3.5

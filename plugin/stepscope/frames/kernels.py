@@ -24,6 +24,7 @@ def build(source: Source, events: pd.DataFrame) -> pd.DataFrame:
     kernels = events[events["kind"] == int(Kind.KERNEL)].reset_index(drop=True)
     rows = kernels["event"].to_numpy()
     blocks = source.number("blocks per SM", rows)
+    occupancy = source.number("est. achieved occupancy %", rows)
     return kernels.assign(
         grid=source.label("grid", rows),
         block=source.label("block", rows),
@@ -31,6 +32,6 @@ def build(source: Source, events: pd.DataFrame) -> pd.DataFrame:
         shared_memory_bytes=source.number("shared memory", rows),
         # a negative number is an exporter's overflow, as is a million
         blocks_per_sm=np.where((blocks >= 0) & (blocks < 1e6), blocks, np.nan),
-        occupancy_share=source.number("est. achieved occupancy %", rows) / 100,
+        occupancy_share=np.where((occupancy >= 0) & (occupancy <= 100), occupancy, np.nan) / 100,
         graph=source.whole("graph id", rows),
     )
