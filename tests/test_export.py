@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,39 @@ def log(tmp_path: Path) -> Path:
     write_run(tmp_path / "log" / "first", "a", "b")
     write_trace(tmp_path / "log" / "second" / "w.1.pt.trace.json", distributedInfo={"rank": 3})
     return tmp_path / "log"
+
+
+def test_what_is_no_file_is_written_to_and_stays(log: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert run(log / "first", "--table", "trends", "--output", pipe).exit_code == 0
+    assert os.read(reader, 1 << 16).startswith(b"run,worker,span,rank,")
+    os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_what_a_link_leads_to_is_written(log: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.csv"
+    link.symlink_to("real.csv")
+    assert run(log / "first", "--table", "trends", "--output", link).exit_code == 0
+    assert link.is_symlink()
+    assert (tmp_path / "real.csv").read_text().startswith("run,worker,span,rank,")
+
+
+def test_a_name_that_ends_in_gz_makes_a_gzip_file(log: Path, tmp_path: Path) -> None:
+    path = tmp_path / "trends.csv.gz"
+    assert run(log / "first", "--table", "trends", "--output", path).exit_code == 0
+    assert list(pd.read_csv(path)["worker"].unique()) == ["a", "b"]
+
+
+def test_where_nothing_can_be_written_the_path_that_was_given_is_named(
+    log: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "nowhere" / "trends.csv"
+    result = run(log / "first", "--table", "trends", "--output", path)
+    assert result.exit_code == 2
+    assert result.stderr == f"stepscope: {path}: No such file or directory\n"
 
 
 @pytest.fixture

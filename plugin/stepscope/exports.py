@@ -4,7 +4,6 @@ A table of recordings begins with the columns in `LEADING`; one of whole runs wi
 but one recording's rows is in memory at a time, however many files there are.
 """
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from stepscope.errors import MissingDataError, UnreadableError, unforeseen
 from stepscope.frames import Column, Schema
 from stepscope.render import table_csv, table_json, table_parquet
 from stepscope.render.table_file import About, Withheld
+from stepscope.storage.written_files import written
 from stepscope.tables import AnyTable, RunTable, find
 from stepscope.trace import Trace
 
@@ -251,11 +251,6 @@ def _opened(paths: Iterable[str]) -> Iterator[BinaryIO]:
 
 
 def write_file(table: Gathered, form: Form, path: Path) -> None:
-    """Write a whole table to a file, which is there once it is complete."""
-    unfinished = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
-    try:
-        with unfinished.open("xb") as sink:
-            write(table, form, sink)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    """Write a whole table to a file, there once it is complete; compressed where it ends in .gz."""
+    with written(str(path)) as sink:
+        write(table, form, sink)

@@ -15,20 +15,35 @@ COMPRESSION = 6
 def written(path: str) -> Iterator[BinaryIO]:
     """Open a local file for writing; where its name ends in `.gz`, what is written is compressed.
 
-    It takes the place of one of that name when the context is left without an error.
+    It takes the place of one of that name when the context is left without an error. What is no
+    file (a device, a pipe) is written to as it is.
 
     Raises:
         OSError: it cannot be written there.
     """
-    target = Path(path)
+    with _whole(path) as stream:
+        if path.endswith(".gz"):
+            with gzip.GzipFile("", "wb", COMPRESSION, stream, mtime=0) as packed:
+                yield cast("BinaryIO", packed)
+        else:
+            yield stream
+
+
+@contextmanager
+def _whole(path: str) -> Iterator[BinaryIO]:
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        with Path(path).open("wb") as stream:
+            yield stream
+        return
     unfinished = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
     try:
         with unfinished.open("xb") as stream:
-            if path.endswith(".gz"):
-                with gzip.GzipFile("", "wb", COMPRESSION, stream, mtime=0) as packed:
-                    yield cast("BinaryIO", packed)
-            else:
-                yield stream
+            yield stream
         unfinished.replace(target)
+    except OSError as error:
+        if error.filename != str(unfinished):
+            raise
+        raise OSError(error.errno, error.strerror, path) from error
     finally:
         unfinished.unlink(missing_ok=True)
