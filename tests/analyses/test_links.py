@@ -3,9 +3,12 @@
 from typing import Any
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from loading import trace_of
-from stepscope.analyses.links import links, matched
+from stepscope import call_tree
+from stepscope.analyses.links import enclosing_operator, links, matched, spans
 from stepscope.trace import Trace
 
 
@@ -104,3 +107,22 @@ def test_matched_finds_the_first_row_and_no_missing_key() -> None:
     keys = np.array([5, 3, 5, -1])
     assert matched(np.array([5, 3, 4, -1]), keys).tolist() == [0, 1, -1, -1]
     assert matched(np.array([5]), np.array([], dtype=np.int64)).tolist() == [-1]
+
+
+SPANS = st.tuples(st.integers(0, 12), st.integers(0, 8), st.integers(1, 2))
+
+
+@given(st.lists(st.tuples(st.booleans(), SPANS), max_size=12), st.lists(SPANS, max_size=6))
+def test_annotations_that_cross_operators_hide_none(
+    calls: list[tuple[bool, tuple[int, int, int]]], launches: list[tuple[int, int, int]]
+) -> None:
+    rows: list[list[Any]] = [
+        ["cpu_op" if is_operator else "user_annotation", "call", start, length, {"tid": tid}]
+        for is_operator, (start, length, tid) in calls
+    ]
+    rows += [["cuda_runtime", "launch", s, length, {"tid": tid}] for s, length, tid in launches]
+    trace = trace_of([*rows, launch(0, 1)])
+    operators = np.flatnonzero(trace.host_calls["is_operator"].to_numpy())
+    outer = spans(trace.host_calls.iloc[operators])
+    slow = np.append(operators, -1)[call_tree.enclosing(outer, spans(trace.runtime_calls))]
+    assert enclosing_operator(trace, trace.runtime_calls).tolist() == slow.tolist()

@@ -120,15 +120,14 @@ def merged(
     `parent` and `depth` are a `call_tree.Nesting`'s; names are numbers below `name_count`.
     """
     above = _cut(parent, depth)
-    node = np.full(len(parent), NONE, dtype=np.int64)
+    node = np.full(len(parent) + 1, NONE, dtype=np.int64)  # the last is no call's
     parents, names, sizes = [], [], []
     count = 0
     for rows in by_level(np.minimum(depth, MOST_LEVELS)):
         if depth[rows[0]] >= MOST_LEVELS:  # these are their caller's
             node[rows] = node[above[rows]]
             continue
-        outer = np.append(node, NONE)[above[rows]] if count else np.full(len(rows), NONE)
-        own, distinct = pd.factorize((outer + 1) * name_count + name[rows])
+        own, distinct = pd.factorize((node[above[rows]] + 1) * name_count + name[rows])
         node[rows] = own + count
         of_parent, of_name = np.divmod(distinct, name_count)
         parents.append(of_parent - 1)
@@ -139,7 +138,7 @@ def merged(
         parent=_joined(parents),
         name=_joined(names),
         depth=np.repeat(np.arange(len(sizes)), sizes),
-        node=node,
+        node=node[:-1],
     )
 
 

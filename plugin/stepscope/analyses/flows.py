@@ -46,14 +46,14 @@ def flow_events(trace: Trace, category: str, phase: str) -> Rows:
     columns = trace.columns
     if not category:
         return np.zeros(0, dtype=np.int64)
-    strings = columns.strings
-    codes = [code for code, text in enumerate(strings) if text == category]
-    phases = [code for code, text in enumerate(strings) if text == phase]
-    rows = np.flatnonzero(trace.source.kinds == int(Kind.FLOW))
-    is_wanted = np.isin(columns.category[rows], codes) & np.isin(columns.phase[rows], phases)
-    is_wanted &= (columns.start_ns[rows] != NO_TIME) & (columns.identifier[rows] >= 0)
-    rows = rows[is_wanted]
-    return rows[np.argsort(columns.start_ns[rows], kind="stable")]
+    rows: Rows = np.flatnonzero(trace.source.kinds == int(Kind.FLOW))
+    for column, text in ((columns.category, category), (columns.phase, phase)):
+        present = pd.unique(column[rows])
+        codes = [code for code in present.tolist() if code >= 0 and columns.strings[code] == text]
+        rows = rows[np.isin(column[rows], codes)]
+    rows = rows[(columns.start_ns[rows] != NO_TIME) & (columns.identifier[rows] >= 0)]
+    ordered: Rows = rows[np.argsort(columns.start_ns[rows], kind="stable")]
+    return ordered
 
 
 def beginning_at(trace: Trace, flows: Rows, events: Rows) -> NDArray[np.int64]:

@@ -46,7 +46,7 @@ def links(trace: Trace) -> Links:
     """Link device events, runtime calls and operators."""
     calls, device = trace.runtime_calls, trace.device_events
     call = matched(device["correlation"].to_numpy(), calls["correlation"].to_numpy())
-    owner = enclosing_operator(trace, calls)
+    owner = _innermost_operator(trace, calls, calls_around_runtime_calls(trace))
     through = np.append(owner, NONE)[call]  # row -1 of the appended array is "no call"
     through = np.where(through < 0, owner_by_flow(trace), through)
     return Links(call_of_device_event=call, owner_of_call=owner, owner_of_device_event=through)
@@ -54,10 +54,36 @@ def links(trace: Trace) -> Links:
 
 def enclosing_operator(trace: Trace, frame: pd.DataFrame) -> NDArray[np.int64]:
     """Return, for each row of a host frame, the innermost operator around it (`host_calls` row)."""
-    operators = np.flatnonzero(trace.host_calls["is_operator"].to_numpy())
+    return _innermost_operator(trace, frame, enclosing_call(trace, frame))
+
+
+def _innermost_operator(
+    trace: Trace, frame: pd.DataFrame, around: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the innermost operator around each row; `around` is what `enclosing_call` returns.
+
+    Only where that is an annotation is the operator to be looked for, among those of that time:
+    an operator may have ended within the annotation, and is not above it then.
+    """
+    is_operator = trace.host_calls["is_operator"].to_numpy()
+    found = around.copy()
+    rows = np.flatnonzero(~np.append(is_operator, True)[around])  # the last is of row -1
+    if not len(rows):
+        return found
     thread, start_ns, end_ns = spans(trace.host_calls)
-    outer = thread[operators], start_ns[operators], end_ns[operators]
-    return np.append(operators, NONE)[call_tree.enclosing(outer, spans(frame))]
+    inner = spans(frame.iloc[rows])
+    moments = np.sort(inner[1])
+    first = np.append(moments, np.iinfo(np.int64).max)[np.searchsorted(moments, start_ns)]
+    outer = np.flatnonzero(is_operator & (first < end_ns))
+    innermost = call_tree.enclosing((thread[outer], start_ns[outer], end_ns[outer]), inner)
+    found[rows] = np.append(outer, NONE)[innermost]
+    return found
+
+
+@computed
+def calls_around_runtime_calls(trace: Trace) -> NDArray[np.int64]:
+    """Return, for each of `runtime_calls`, the innermost operator or annotation around it."""
+    return enclosing_call(trace, trace.runtime_calls)
 
 
 def enclosing_call(trace: Trace, frame: pd.DataFrame) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from stepscope import call_tree
 from stepscope.analyses import ancestry, matrix_units
-from stepscope.analyses.links import enclosing_call, links
+from stepscope.analyses.links import calls_around_runtime_calls, links
 from stepscope.dialects import Kind
 from stepscope.trace import Trace, computed
 
@@ -79,7 +79,7 @@ def owners_of_device_events(trace: Trace) -> Rows:
     Rows of `host_calls`; -1 where the launch is not known, or nothing was around it.
     """
     linked = links(trace)
-    around = np.append(_around_calls(trace), -1)[linked.call_of_device_event]
+    around = np.append(calls_around_runtime_calls(trace), -1)[linked.call_of_device_event]
     return np.where(linked.owner_of_device_event >= 0, linked.owner_of_device_event, around)
 
 
@@ -99,19 +99,13 @@ def _counted(trace: Trace) -> Rows:
 
 
 @computed
-def _around_calls(trace: Trace) -> Rows:
-    """Return the innermost host call around each runtime call, or -1."""
-    return enclosing_call(trace, trace.runtime_calls)
-
-
-@computed
 def _outermost_calls(trace: Trace) -> tuple[Rows, Rows]:
     """Return the runtime calls that no other runtime call holds, and the host call around each."""
     runtime = trace.runtime_calls
     thread = runtime["thread"].cat.codes.to_numpy()
     start, duration = runtime["start_ns"].to_numpy(), runtime["duration_ns"].to_numpy()
     rows = np.flatnonzero(call_tree.nest(thread, start, duration).depth == 0)
-    return rows, _around_calls(trace)[rows]
+    return rows, calls_around_runtime_calls(trace)[rows]
 
 
 def _runtime_ns(trace: Trace) -> NDArray[np.int64]:
