@@ -66,6 +66,22 @@ def test_memory_is_what_the_vendor_calls_it(name: str, memories: tuple[str | Non
     assert (row.from_memory, row.to_memory) == memories
 
 
+def test_where_a_copy_says_no_bytes_its_call_does_unless_it_asked_for_several() -> None:
+    # ROCm 6: `hipMemcpyWithStream` has the size, the copy has not
+    calls = [
+        ["cuda_runtime", "hipMemcpyWithStream", 2, 9, {"correlation": 7, "size": "2560"}],
+        ["cuda_runtime", "hipMemcpyWithStream", 12, 9, {"correlation": 8, "size": "8"}],
+    ]
+    trace = _stepped(
+        *calls,
+        _copy("Memcpy HtoD (Host -> Device)", 4, 5, correlation=7),
+        _copy("Memcpy DtoH (Device -> Host)", 14, 1, correlation=8),
+        _copy("Memcpy DtoH (Device -> Host)", 16, 1, correlation=8),
+    )
+    table = copies(trace)[["total_bytes", "no_bytes_count", "bytes_per_second"]].fillna(-1)
+    assert rows_of(table) == [(2560, 0, 2560 / 5e-6), (-1, 2, -1)]
+
+
 def test_the_rate_of_several_is_all_bytes_over_all_time() -> None:
     trace = _stepped(_copy(H2D, 0, 10, bytes=10_000), _copy(H2D, 20, 90, bytes=990_000))
     (row,) = rows_of(copies(trace))

@@ -59,11 +59,35 @@ def build(source: Source, events: pd.DataFrame) -> pd.DataFrame:
 
 
 def moved_bytes(source: Source, rows: Rows) -> NDArray[np.float64]:
-    """Return how many bytes each of these events says that it moved; NaN where it does not."""
+    """Return how many bytes each of these events moved; NaN where nothing says it."""
+    size = _told_bytes(source, rows)
+    untold = np.flatnonzero(np.isnan(size))
+    if len(untold):
+        size[untold] = _bytes_of_calls(source, rows[untold])
+    return size
+
+
+def _told_bytes(source: Source, rows: Rows) -> NDArray[np.float64]:
     size = np.full(len(rows), np.nan)
     for key in SIZES:
         size = np.where(np.isnan(size), source.number(key, rows), size)
     return np.where((size >= 0) & (size < MOST_BYTES), size, np.nan)
+
+
+def _bytes_of_calls(source: Source, rows: Rows) -> NDArray[np.float64]:
+    """Return what the calls say that asked for these events, as ROCm's do whose copies do not.
+
+    Where several events are of one call, none of them is all that it asked for.
+    """
+    calls = source.rows(Kind.RUNTIME_CALL)
+    size = _told_bytes(source, calls)
+    calls, size = calls[~np.isnan(size)], size[~np.isnan(size)]
+    correlation = source.correlation(rows)
+    known = pd.Series(size, index=source.correlation(calls))
+    known = known[~known.index.duplicated()]
+    found = np.array(known.reindex(correlation), dtype=np.float64)
+    found[pd.Series(correlation).duplicated(keep=False).to_numpy() | (correlation < 0)] = np.nan
+    return found
 
 
 def _directions(texts: pd.Categorical) -> NDArray[np.int64]:
