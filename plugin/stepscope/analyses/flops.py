@@ -16,9 +16,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses import ancestry
-from stepscope.analyses.data_types import BYTES, data_type
 from stepscope.analyses.work_formulas import FORMULAS, WITH_FLOPS, Formula
 from stepscope.analyses.work_inputs import Inputs, UnknownWorkError, Work
+from stepscope.frames.data_types import BYTES, data_type
 from stepscope.frames.naming import named
 from stepscope.trace import Trace, computed
 

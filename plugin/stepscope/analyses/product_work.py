@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 
-from stepscope.analyses.data_types import PACKED_TYPE, SCALAR_TYPES
 from stepscope.analyses.work_inputs import Inputs, Shape, UnknownWorkError, Work
+from stepscope.frames.data_types import PACKED_TYPE, SCALAR_TYPES
 
 
 def matrices(inputs: Inputs, left: int, rank: int) -> Work:

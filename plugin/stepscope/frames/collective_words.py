@@ -10,6 +10,8 @@ import json
 import re
 from collections.abc import Sequence
 
+from stepscope.frames.data_types import BYTES, data_type
+
 KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), kind)
     for pattern, kind in (
@@ -48,36 +50,6 @@ DIRECT_KERNEL: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 """Kernels that reach into other devices' memory themselves: vLLM's and SGLang's custom all-reduce,
 torch's symmetric memory."""
-TYPES: dict[str, tuple[str, int]] = {
-    # as c10::toString and caffe2::TypeMeta write them, to torch's name and bytes an element
-    "double": ("float64", 8),
-    "float": ("float32", 4),
-    "half": ("float16", 2),
-    "bfloat16": ("bfloat16", 2),
-    "long": ("int64", 8),
-    "long int": ("int64", 8),
-    "long long": ("int64", 8),
-    "int": ("int32", 4),
-    "short": ("int16", 2),
-    "short int": ("int16", 2),
-    "char": ("int8", 1),
-    "signed char": ("int8", 1),
-    "byte": ("uint8", 1),
-    "unsigned char": ("uint8", 1),
-    "bool": ("bool", 1),
-    "complexfloat": ("complex64", 8),
-    "c10::complex<float>": ("complex64", 8),
-    "complexdouble": ("complex128", 16),
-    "c10::complex<double>": ("complex128", 16),
-    "fp32": ("float32", 4),
-    "fp16": ("float16", 2),
-    "bfp16": ("bfloat16", 2),
-    "int64": ("int64", 8),
-    "int32": ("int32", 4),
-    "int8": ("int8", 1),
-    "uint8": ("uint8", 1),
-}
-SMALL_FLOAT = re.compile(r"^float(?:8|4)_\w+$")
 PEERS = re.compile(r"\b(send|recv) (\d{1,9}) ?(->|<-) ?(\d{1,9})")
 NUMBERS = re.compile(r"\d{1,9}")
 
@@ -90,11 +62,8 @@ def kind_of(words: str) -> str:
 
 def type_of(words: str) -> tuple[str, int] | None:
     """Return torch's name of an element's type and its bytes; None for what is no tensor's."""
-    plain = words.strip().lower()
-    found = TYPES.get(plain) or TYPES.get(plain.removeprefix("c10::"))
-    if found is None and SMALL_FLOAT.match(plain.removeprefix("c10::")):
-        return plain.removeprefix("c10::"), 1
-    return found
+    name = data_type(words)
+    return None if name is None else (name, BYTES[name])
 
 
 def first_type(text: str) -> tuple[str, int] | None:

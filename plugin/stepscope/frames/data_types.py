@@ -62,6 +62,14 @@ _CPP: Mapping[str, str] = MappingProxyType(
         "complex<half>": "complex32",
         "complex<float>": "complex64",
         "complex<double>": "complex128",
+        # as c10::toString writes them among the arguments of collectives, and NPUs for theirs
+        "char": "int8",
+        "byte": "uint8",
+        "complexfloat": "complex64",
+        "complexdouble": "complex128",
+        "fp32": "float32",
+        "fp16": "float16",
+        "bfp16": "bfloat16",
     }
 )
 
