@@ -115,6 +115,12 @@ def test_csv_is_one_table_with_all_its_columns(snapshot: Path) -> None:
     assert "a snapshot has no table 'leaks'; it has peak, holders" in refused.stderr
 
 
+def test_a_table_is_named_for_csv_only(snapshot: Path) -> None:
+    result = _run(snapshot, "--table", "holders")
+    assert result.exit_code == 2
+    assert "--table goes with --format csv" in result.stderr
+
+
 def test_it_shows_as_many_rows_as_are_asked_for(snapshot: Path, tmp_path: Path) -> None:
     output = tmp_path / "report.txt"
     assert _run(snapshot, "--top", "1", "--output", output).exit_code == 0

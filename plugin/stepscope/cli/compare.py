@@ -39,7 +39,13 @@ ROWS = 8
     help="JSON is one object; `stepscope schema --compare` prints its schema.",
 )
 @click.option("--output", type=click.Path(dir_okay=False), help="Write to this file.")
-@click.option("--rows", default=ROWS, show_default=True, help="Rows of each table of changes.")
+@click.option(
+    "--rows",
+    type=click.IntRange(min=0),
+    default=ROWS,
+    show_default=True,
+    help="Rows of each table of changes.",
+)
 @click.option(
     "--fail-on-regression",
     "percent",

@@ -1,6 +1,5 @@
 """`stepscope export`: tables as CSV, JSON or Parquet."""
 
-import dataclasses
 import functools
 import io
 import sys
@@ -14,7 +13,7 @@ import click
 
 from stepscope.cli.files import as_problems, files_at, show_tracebacks
 from stepscope.cli.printing import is_coloured, width
-from stepscope.cli.reading import Effort, order_for, read, with_effort
+from stepscope.cli.reading import Effort, answer_of, order_to, read, with_effort
 from stepscope.cli.selection import Selection, with_selection
 
 if TYPE_CHECKING:
@@ -148,7 +147,7 @@ def _tables(
         if isinstance(outcome, UnreadableError):
             problems.append(outcome)
             continue
-        for name, each in outcome.prepared.items():
+        for name, each in answer_of(file, outcome).items():
             given[name].append((file.run, each))
     tables = [gathered(name, each, wanted.form, folder) for name, each in given.items()]
     return tables, problems
@@ -160,7 +159,7 @@ def _order(file: "TraceFile", wanted: Wanted, settings: "Settings", folder: str)
 
     request = Request(tables=wanted.names, form=wanted.form, run=file.run, folder=folder)
     task = functools.partial(tabulate, request=request)
-    return dataclasses.replace(order_for(file, (), settings), steps=(("analysing", task),))
+    return order_to(task, file, settings)
 
 
 def _tell(tables: "Iterable[Gathered]", problems: "list[UnreadableError]") -> None:

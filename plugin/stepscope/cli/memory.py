@@ -1,6 +1,5 @@
 """`stepscope memory`: what a file tells of memory, be it a trace, a snapshot or a timeline."""
 
-import dataclasses
 import functools
 from typing import TYPE_CHECKING, Literal
 
@@ -8,7 +7,7 @@ import click
 
 from stepscope.cli.files import files_at
 from stepscope.cli.printing import is_coloured, width, write
-from stepscope.cli.reading import Effort, order_for, read, with_effort
+from stepscope.cli.reading import Effort, answer_of, order_to, read, with_effort
 
 if TYPE_CHECKING:
     from stepscope.analyses.memory_report import MemoryReport
@@ -78,6 +77,9 @@ def memory(  # noqa: PLR0913 (one parameter an option)
 
     The exit status is 2 where nothing could be told, else 0.
     """
+    if table is not None and form != "csv":
+        msg = "--table goes with --format csv"
+        raise click.UsageError(msg)
     report = _report(path, top, effort.settings())
     is_plain = no_color or output is not None or not is_coloured()
     write(_rendered(report, form, table, is_coloured=not is_plain), output)
@@ -129,14 +131,12 @@ def _of_trace(path: str, most_rows: int, settings: "Settings") -> "MemoryReport"
         message = f"{path} holds {len(files)} traces: give one, such as {files[0].path}"
         raise UsageError(message)
     task = functools.partial(report_of_trace, most_rows=most_rows)
-    order = order_for(files[0], (), settings)
-    order = dataclasses.replace(order, steps=(("analysing", task),))
-    (outcome,) = read([order], settings)
+    (outcome,) = read([order_to(task, files[0], settings)], settings)
     if isinstance(outcome, UnreadableError):
         if isinstance(outcome.__cause__, MissingDataError):
             missing = outcome.__cause__
             message = f"{path}: {missing.reason}. Record it: {missing.remedy}"
             raise UsageError(message)
         raise outcome
-    report: MemoryReport = outcome.prepared
+    report: MemoryReport = answer_of(files[0], outcome)
     return report

@@ -1,11 +1,10 @@
 """Commands that make one file of one recording."""
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stepscope.cli.files import files_at
-from stepscope.cli.reading import Effort, order_for, read
+from stepscope.cli.reading import Effort, answer_of, order_to, read
 from stepscope.cli.selection import Selection
 
 if TYPE_CHECKING:
@@ -53,10 +52,10 @@ def done(file: "TraceFile", task: "Callable[[Trace], Any]", effort: Effort) -> A
     from stepscope.readers.tasks import Refused
 
     settings = effort.settings()
-    order = dataclasses.replace(order_for(file, (), settings), steps=(("analysing", task),))
-    (outcome,) = read([order], settings)
+    (outcome,) = read([order_to(task, file, settings)], settings)
     if isinstance(outcome, UnreadableError):
         raise outcome
-    if isinstance(outcome.prepared, Refused):
-        raise UsageError(outcome.prepared.message)
-    return outcome.prepared
+    answer = answer_of(file, outcome)
+    if isinstance(answer, Refused):
+        raise UsageError(answer.message)
+    return answer

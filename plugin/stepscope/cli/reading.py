@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from stepscope.config import Settings
     from stepscope.discover import TraceFile
     from stepscope.readers.many import Outcome, Watch
-    from stepscope.readers.orders import Order, Step
+    from stepscope.readers.orders import Answer, Order, Step
+    from stepscope.trace import Trace
 
 WORTH_PROCESSES_BYTES = 256 * 2**20
 """Several files of less JSON than this together are read sooner than processes are started."""
@@ -78,6 +79,22 @@ def order_for(file: "TraceFile", steps: "tuple[Step, ...]", settings: "Settings"
         with suppress(OSError, UnreadableError):  # whoever reads it will say what is wrong
             stamp = storage.stamp(file.path)
     return Order(file=file, stamp=stamp, steps=steps, is_kept=False, cache=settings.cache)
+
+
+def order_to(task: "Callable[[Trace], Any]", file: "TraceFile", settings: "Settings") -> "Order":
+    """Return the order to do this with a file; what comes of it is for `answer_of`."""
+    from stepscope.readers.tasks import warned
+
+    return order_for(file, (("analysing", functools.partial(warned, task=task)),), settings)
+
+
+def answer_of(file: "TraceFile", outcome: "Answer") -> Any:  # noqa: ANN401
+    """Return what came of a file; on standard error, say how it is damaged."""
+    from stepscope.render import words
+
+    for item in outcome.prepared.damage:
+        click.echo(f"stepscope: {words.plain(file.path)}: {words.health(item)}", err=True)
+    return outcome.prepared.answer
 
 
 def read(orders: "Sequence[Order]", settings: "Settings") -> "tuple[Outcome, ...]":

@@ -11,7 +11,7 @@ import click
 from stepscope.cli.event_files import Scalars, content, write
 from stepscope.cli.files import as_problems, files_at, show_tracebacks
 from stepscope.cli.printing import is_coloured, width
-from stepscope.cli.reading import Effort, order_for, read, with_effort
+from stepscope.cli.reading import Effort, answer_of, order_to, read, with_effort
 from stepscope.cli.selection import Selection, with_selection
 
 if TYPE_CHECKING:
@@ -82,14 +82,14 @@ def _series(
     settings = effort.settings()
     files, problems = files_at(paths)
     files = selection.of(files)
-    orders = [order_for(file, (("analysing", trend),), settings) for file in files]
+    orders = [order_to(trend, file, settings) for file in files]
     of_worker: dict[tuple[str, str], list[tuple[TraceFile, Trend]]] = {}
     for file, outcome in zip(files, read(orders, settings), strict=True):
         if isinstance(outcome, UnreadableError):
             problems.append(outcome)
         else:
             key = (file.folder, file.worker)
-            of_worker.setdefault(key, []).append((file, outcome.prepared))
+            of_worker.setdefault(key, []).append((file, answer_of(file, outcome)))
     found = [
         Series(
             run=spans[0][0].run,

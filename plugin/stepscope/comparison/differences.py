@@ -20,6 +20,7 @@ def _warnings(before: Together, after: Together) -> Iterator[str]:
     yield from _of_steps(before, after)
     yield from _of_batches(before, after)
     yield from _of_conditions(before, after)
+    yield from _of_damage(before, after)
     for which, side in (("before", before), ("after", after)):
         if apart := _spans_apart(side):
             yield (
@@ -67,6 +68,15 @@ def _of_conditions(before: Together, after: Together) -> Iterator[str]:
             cost = " The profiler itself then costs other time." if name in PROFILER_FLAGS else ""
             text = f"{name} was {was} and is {now}.{cost}"
             yield text if name in PROFILER_FLAGS else text[:1].upper() + text[1:]
+
+
+def _of_damage(before: Together, after: Together) -> Iterator[str]:
+    for which, side in (("before", before), ("after", after)):
+        workers = (worker for each in side.recordings for worker in each.advice.workers)
+        items = (item for worker in workers for item in worker.health)
+        damage = (item.message for item in items if item.nature == "damage" and item.affects)
+        for message in dict.fromkeys(damage):
+            yield f"What was recorded {which} is damaged: {message.rstrip('.')}."
 
 
 def _one(values: set[str]) -> str:

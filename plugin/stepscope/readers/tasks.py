@@ -5,7 +5,7 @@ A task is handed to a reader's process by its name; what it needs is imported wh
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from stepscope.comparison.sampling import Sample
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from stepscope.render.cut_file import Answer as CutAnswer
     from stepscope.render.cut_file import Request as CutRequest
     from stepscope.render.stack_file import Request as StackRequest
-    from stepscope.report import FileHealth, RunReport
+    from stepscope.report import FileHealth, HealthItem, RunReport
     from stepscope.trace import Trace
     from stepscope.trends import Trend
 
@@ -61,6 +61,22 @@ def trend(trace: "Trace") -> "Trend":
     from stepscope import trends
 
     return trends.trend(trace)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Warned:
+    """What came of a recording, and what speaks against trusting it."""
+
+    answer: Any
+    damage: "tuple[HealthItem, ...]"
+    """What the file lost, as far as reading it showed."""
+
+
+def warned(trace: "Trace", *, task: "Callable[[Trace], Any]") -> Warned:
+    """Do something with a recording, and tell how its file is damaged."""
+    from stepscope.analyses.health import losses
+
+    return Warned(answer=task(trace), damage=losses(trace))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,6 +60,11 @@ def check(trace: Trace) -> Iterator[HealthItem]:
         )
 
 
+def losses(trace: Trace) -> tuple[HealthItem, ...]:
+    """Return what reading the file showed that puts all that is told of it in doubt."""
+    return tuple(item for item in check(trace) if item.severity != "info" and DAMAGES[item.kind])
+
+
 def is_cut_off(trace: Trace) -> bool:
     """Tell whether the file ends in the middle. Kineto writes the device's events last."""
     return any(incident.kind in CUT_OFF for incident in trace.columns.incidents)
