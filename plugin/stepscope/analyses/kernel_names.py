@@ -13,6 +13,7 @@ _MANGLED = re.compile(r"^_ZN?K?(?=\d)")
 _MANGLED_ARGUMENT = re.compile(r"(?<!L[a-z])(?<!DF)(?<![\dS])[1-9]\d*")  # `DF16b`: bfloat16
 _LENGTH = re.compile(r"\d{1,9}")
 _PLAIN = re.compile(r"^[\w.$-]*$")
+_TRANSFER = re.compile(r"^Mem(?:cpy|set)(?: \w+)?(?= ?\()")
 _LEADING = re.compile(r"^(?:void|static|__global__|auto)\s+")
 _NOISE = re.compile(
     r"\(anonymous namespace\)::|<unnamed>::|\{anonymous\}::|\(anonymous class\)::|\bconst\b"
@@ -36,10 +37,13 @@ def short(name: str) -> str:
     """Return a kernel's name without its namespaces, arguments and most of its template.
 
     Of the template the first part that names an operation is kept, since many kernels differ in
-    that alone. Names that are no C++ (Triton's, hipBLASLt's) stay as they are.
+    that alone. Names that are no C++ (Triton's, hipBLASLt's) stay as they are; copies and memory
+    sets lose which kinds of memory they are of.
     """
     if _MANGLED.match(name):
         return _short_mangled(name)
+    if transfer := _TRANSFER.match(name):
+        return transfer[0]
     if _PLAIN.match(name) or ("::" not in name and "<" not in name and "(" not in name):
         return name
     text = _LEADING.sub("", _NOISE.sub("", name).strip())
