@@ -31,6 +31,13 @@ def test_it_says_who_asked_and_why_there_was_not_enough(totals: dict[str, int], 
     assert (row.asked_bytes, row.operator, row.cause) == (100, "aten::mm", cause)
 
 
+def test_there_is_no_cause_where_what_was_asked_for_is_not_told() -> None:
+    row = _oom(5, 100, allocated=600, reserved=800)
+    del row[4]["Bytes"]
+    table = memory_ooms(trace_of([["cpu_op", "aten::mm", 0, 10], row]))
+    assert rows_of(table[["asked_bytes", "unused_bytes", "cause"]]) == [(-1, 200, "unknown")]
+
+
 def test_outside_operators_nobody_asked() -> None:
     trace = trace_of([["cpu_op", "aten::mm", 0, 1], _oom(5, 100)])
     assert memory_ooms(trace)["operator"].tolist() == [None]

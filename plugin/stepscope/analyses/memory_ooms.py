@@ -22,7 +22,7 @@ NONE = -1
 CAUSES = {
     "fragmented": "So much was reserved and unused, but in pieces that were too small.",
     "full": "Not so much was reserved and unused, and the device had no more to give.",
-    "unknown": "The totals were not recorded.",
+    "unknown": "The totals, or what was asked for, were not recorded.",
 }
 SCHEMA: Schema = (
     Column("event", "int64", "id", "The event's place in the file."),
@@ -63,7 +63,8 @@ def memory_ooms(trace: Trace) -> pd.DataFrame:
         MEMORY_DEVICES.get(code, f"type {code}")
         for code in source.whole("Device Type", rows).tolist()
     ]
-    cause = np.select([np.isnan(unused), unused >= asked], ["unknown", "fragmented"], "full")
+    is_unknown = np.isnan(unused) | (asked < 0)
+    cause = np.select([is_unknown, unused >= asked], ["unknown", "fragmented"], "full")
     time_ns = source.columns.start_ns[rows]
     place = pd.DataFrame({"thread": source.thread(rows), "start_ns": time_ns, "end_ns": time_ns})
     names = trace.host_calls["name"].cat
