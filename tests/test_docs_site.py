@@ -57,6 +57,12 @@ def test_every_table_and_column_is_described(site: Path) -> None:
             assert column.name in words
 
 
+def test_names_of_columns_are_not_broken(site: Path) -> None:
+    assert 'href="stylesheets/tables.css"' in (site / "tables.html").read_text()
+    style = " ".join((site / "stylesheets" / "tables.css").read_text().split())
+    assert "td:first-child code { white-space: nowrap; }" in style
+
+
 def test_every_rule_is_described(site: Path) -> None:
     page = (site / "rules.html").read_text()
     for rule in all_rules():
