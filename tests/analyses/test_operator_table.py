@@ -255,6 +255,21 @@ def test_memory_that_was_not_recorded_is_unknown() -> None:
 NAMES = ("mm", "matmul", "relu")
 
 
+def test_what_autocast_asks_for_again_is_done_once() -> None:
+    # as with_flops has it, both calls of aten::mm count; what the step did is one product
+    outer, inner = (
+        {"Input Dims": [[2, 3], [3, 5]], "Input type": [of, of]} for of in ("float", "c10::Half")
+    )
+    trace = _step(
+        ["cpu_op", "aten::mm", 0, 100, outer],
+        ["cpu_op", "aten::to", 10, 10],
+        ["cpu_op", "aten::mm", 30, 50, inner],
+    )
+    table = operator_table(trace)
+    assert (_row(table, "aten::mm").flops, _row(table, "aten::mm").total_flops) == (120, 120)
+    assert _row(table, "ProfilerStep*").total_flops == 60
+
+
 def test_operations_are_an_operators_own_and_with_what_it_calls() -> None:
     shapes = {"Input Dims": [[2, 3], [3, 5]], "Input type": ["float", "c10::Half"]}
     trace = _step(

@@ -76,6 +76,22 @@ def nearest_with_work(trace: Trace, rows: Rows) -> Rows:
     return ancestry.nearest_of(parent, rows, ~np.isnan(operator_work(trace).flops))
 
 
+def counted_products(trace: Trace) -> NDArray[np.bool_]:
+    """Tell which of `host_calls` are products of matrices whose work counts."""
+    is_product = named(trace.host_calls["name"], lambda name: _formula_is(name, product=True))
+    return np.asarray(is_product & ~np.isnan(operator_work(trace).flops))
+
+
+def with_work_inside(trace: Trace, is_product: NDArray[np.bool_]) -> Rows:
+    """Return those of some products in which another of them did the work.
+
+    Under autocast `aten::conv2d` calls itself again with what it rounded; `with_flops` counts both.
+    """
+    parent = trace.host_calls["parent"].to_numpy()
+    around = ancestry.nearest_of(parent, parent[np.flatnonzero(is_product)], is_product)
+    return np.unique(around[around != NONE])
+
+
 def _combinations(calls: pd.DataFrame, rows: Rows) -> tuple[Rows, list[Combination]]:
     """Return which distinct formula and inputs each row has, and those."""
     name, *given = (calls[column] for column in COMBINED)

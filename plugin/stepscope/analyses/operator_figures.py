@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses import ancestry
 from stepscope.analyses.call_spread import Ascending, ascending
-from stepscope.analyses.flops import operator_work
+from stepscope.analyses.flops import counted_products, operator_work, with_work_inside
 from stepscope.analyses.matrix_unit_types import fitting
 from stepscope.analyses.operator_costs import operator_calls
 from stepscope.analyses.operator_memory import operator_memory
@@ -155,13 +155,15 @@ def _memory(trace: Trace, own: Rows, total: Rows) -> dict[str, Figure]:
 def _operations(trace: Trace, place: Rows) -> dict[str, Figure]:
     """Return the operations of calls, own and with calls within.
 
-    A call that is counted as the one around it does that one's work, not the same again.
+    A call that is counted as the one around it does that one's work, not the same again. Of a
+    product inside a product the total has the inner one's work alone.
     """
     flops = operator_work(trace).flops
     known = np.flatnonzero(~np.isnan(flops))
     known = known[place[known] >= 0]
     own, is_known = np.zeros(len(flops)), np.zeros(len(flops), dtype=np.int64)
     own[known], is_known[known] = flops[known], 1
+    own[with_work_inside(trace, counted_products(trace) & (place >= 0))] = 0
     parent = trace.host_calls["parent"].to_numpy()
     (total,) = ancestry.with_descendants(parent, own)
     (count,) = ancestry.with_descendants(parent, is_known)

@@ -86,7 +86,13 @@ _FIGURES: Schema = (
         "count",
         "Operations of its own work, torch's `with_flops` and more (see `flops`); NaN: unknown.",
     ),
-    Column("total_flops", "float64", "count", "The same with calls within; NaN: none is known."),
+    Column(
+        "total_flops",
+        "float64",
+        "count",
+        "The same with calls within, of a product inside a product (autocast's) once; NaN: none is"
+        " known.",
+    ),
     Column(
         "flops_source",
         "object",

@@ -23,17 +23,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses import ancestry, device_specs, requirements
+from stepscope.analyses import device_specs, requirements
 from stepscope.analyses import group_statistics as statistics
-from stepscope.analyses.flops import nearest_with_work, operator_work
+from stepscope.analyses.flops import (
+    counted_products,
+    nearest_with_work,
+    operator_work,
+    with_work_inside,
+)
 from stepscope.analyses.links import links
 from stepscope.analyses.matrix_units import are_told, are_used
 from stepscope.analyses.memory_peak import device_properties
 from stepscope.analyses.table_columns import framed, plain
-from stepscope.analyses.work_formulas import FORMULAS
 from stepscope.dialects import Kind
 from stepscope.frames import Column, Schema
-from stepscope.frames.naming import named
 from stepscope.trace import Trace, computed
 
 NONE = -1
@@ -146,15 +149,9 @@ def _calls(trace: Trace) -> _Calls:
 
 def _are_products(trace: Trace) -> NDArray[np.bool_]:
     """Tell which of `host_calls` are products whose work is known, with no other inside."""
-    host = trace.host_calls
-    is_known = named(host["name"], _is_product) & ~np.isnan(operator_work(trace).flops)
-    (count,) = ancestry.with_descendants(host["parent"].to_numpy(), is_known.astype(np.int64))
-    return np.asarray(is_known & (count == 1))
-
-
-def _is_product(name: str) -> bool:
-    formula = FORMULAS.get(name)
-    return formula is not None and not formula.is_elementwise
+    found = counted_products(trace)
+    found[with_work_inside(trace, found)] = False
+    return found
 
 
 def _types(
