@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,12 @@ def test_what_is_no_file_is_written_to_and_stays(log: Path, tmp_path: Path) -> N
     assert os.read(reader, 1 << 16).startswith(b"run,worker,span,rank,")
     os.close(reader)
     assert pipe.is_fifo()
+
+
+def test_the_device_of_standard_output_is_a_pipe_like_others(log: Path) -> None:
+    command = [sys.executable, "-m", "stepscope", "export", "--table", "trends", log / "first"]
+    done = subprocess.run([*command, "-o", "/dev/stdout"], capture_output=True, check=True)
+    assert done.stdout.startswith(b"run,worker,span,rank,")
 
 
 def test_what_a_link_leads_to_is_written(log: Path, tmp_path: Path) -> None:

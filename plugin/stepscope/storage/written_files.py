@@ -31,11 +31,12 @@ def written(path: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _whole(path: str) -> Iterator[BinaryIO]:
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        with Path(path).open("wb") as stream:
+    given = Path(path)
+    if given.exists() and not given.is_file():
+        with given.open("wb") as stream:
             yield stream
         return
+    target = Path(os.path.realpath(path))
     unfinished = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
     try:
         with unfinished.open("xb") as stream:
