@@ -28,7 +28,12 @@ KIND_NAMES = {
     int(Kind.MEMORY_SET): "memory set",
 }
 SCHEMA: Schema = (
-    Column("operator", "object", "text", "The operator or annotation; None: launch not known."),
+    Column(
+        "operator",
+        "object",
+        "text",
+        "The operator or annotation; None: none around its launch, or that is not known.",
+    ),
     Column("kernel", "object", "text", "The kernel's name in short; the copy's or memory set's."),
     Column("full_name", "object", "text", "The name as the profiler wrote it."),
     Column("kind", "object", "text", "`kernel`, `copy` or `memory set`."),
