@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import stepscope
-from loading import ROOT, SHARED_TRACES, shared_trace_names, trace_at
+from loading import ROOT, SHARED_TRACES, shared_trace_names, trace_at, trace_of
 from logs import ROWS, write_run, write_trace
 from stepscope import exports
 from stepscope.cli import cli
@@ -55,8 +55,20 @@ def test_what_is_no_file_is_written_to_and_stays(log: Path, tmp_path: Path) -> N
     assert pipe.is_fifo()
 
 
+def test_reasons_go_on_a_sentence_and_leave_its_end_to_who_tells_them() -> None:
+    trace = trace_of(CPU_ROWS)
+    reasons = set()
+    for table in all_tables().values():
+        try:
+            table.part(trace) if isinstance(table, RunTable) else table.build(trace)
+        except MissingDataError as missing:
+            reasons.add(missing.reason)
+    assert reasons
+    assert not [each for each in reasons if each[:1].isupper() or each.endswith(".")]
+
+
 def test_the_device_of_standard_output_is_a_pipe_like_others(log: Path) -> None:
-    command = [sys.executable, "-m", "stepscope", "export", "--table", "trends", log / "first"]
+    command = [sys.executable, "-m", "stepscope", "export", "--table", "trends", str(log / "first")]
     done = subprocess.run([*command, "-o", "/dev/stdout"], capture_output=True, check=True)
     assert done.stdout.startswith(b"run,worker,span,rank,")
 

@@ -182,6 +182,13 @@ def test_a_trends_figures_are_those_of_the_report(name: str) -> None:
     assert set(found.figures) == {column.name for column in FIGURES}
 
 
+def test_one_step_has_no_deviation(tmp_path: Path) -> None:
+    write_trace(tmp_path / "run" / "w.1.pt.trace.json", ROWS[:4])
+    [row] = stepscope.table(stepscope.load(tmp_path / "run"), "trends").to_dict("records")
+    assert (row["step_count"], row["step_ns"]) == (1, 10e6)
+    assert math.isnan(row["step_deviation_ns"])
+
+
 def test_spans_stand_in_order() -> None:
     trace = trace_at(next((ROOT / "sample_logs/language_model/long_job").glob("*.gz")))
     one = trend(trace)

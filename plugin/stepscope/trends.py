@@ -18,7 +18,12 @@ FIGURES: Schema = (
     Column("step_ns", "float64", "ns", f"Mean step, until its device work ends; {NO_STEPS}."),
     Column("median_step_ns", "float64", "ns", f"Median step; {NO_STEPS}."),
     Column("longest_step_ns", "float64", "ns", f"Longest step; {NO_STEPS}."),
-    Column("step_deviation_ns", "float64", "ns", f"The steps' standard deviation; {NO_STEPS}."),
+    Column(
+        "step_deviation_ns",
+        "float64",
+        "ns",
+        "The steps' standard deviation; NaN for less than two.",
+    ),
     *(
         Column(f"{name}_ns", "float64", "ns", f"Of the mean step: {label}. {meaning}")
         for name, (label, meaning) in CATEGORIES.items()
@@ -102,7 +107,7 @@ def _steps(trace: Trace) -> dict[str, float]:
         steps.mean_ns,
         float(np.median(durations)),
         int(durations.max()),
-        steps.standard_deviation_ns,
+        steps.standard_deviation_ns if steps.step_count > 1 else UNKNOWN,
         *steps.mean_parts_ns.values(),
     ]
     return dict(zip(names, map(float, values), strict=True))

@@ -76,7 +76,7 @@ def call_stacks(trace: Trace) -> CallStacks:
         MissingDataError: the recording has neither Python calls nor stacks as text.
     """
     if not len(trace.python_calls) and not any(trace.host_calls["call_stack"].cat.categories):
-        msg = "The recording holds no Python functions."
+        msg = "the recording holds no Python functions"
         raise MissingDataError(msg, RECORD_STACKS)
     tree = host_tree(trace)
     python = python_paths(trace)

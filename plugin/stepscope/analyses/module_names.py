@@ -67,7 +67,7 @@ def module_names(trace: Trace) -> ModuleNames:
     for origin, names in found:
         if names:
             return ModuleNames(origin=origin, of_call=names)
-    msg = "The recording holds neither calls of modules nor ranges that somebody named."
+    msg = "the recording holds neither calls of modules nor ranges that somebody named"
     raise MissingDataError(msg, RECORD)
 
 

@@ -107,7 +107,7 @@ def _unless_refused(work: Callable[[], T]) -> T | Refused:
     try:
         return work()
     except MissingDataError as missing:
-        return Refused(message=f"{missing.reason} To record it: {missing.remedy}")
+        return Refused(message=f"{missing.reason}. To record it: {missing.remedy}")
     except UsageError as error:
         return Refused(message=str(error))
     except OSError as error:
