@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 from loading import ROOT
 from logs import ROWS, STEP_US, write_run, write_trace
 from stepscope.cli import cli
-from stepscope.comparison.messages import ComparisonReport
-from stepscope.render import compare_markdown, compare_text
+from stepscope.comparison.messages import Change, ComparisonReport
+from stepscope.render import compare_markdown, compare_text, compare_words
 from stepscope.trace import Trace
 
 SAMPLES = ROOT / "sample_logs"
@@ -93,6 +93,22 @@ def test_advice_that_promised_nothing_is_held_against_nothing(log: Path, form: s
     )
     renderer = compare_text if form == "text" else compare_markdown
     assert "median step less" not in renderer.render(report)
+
+
+@pytest.mark.parametrize(
+    ("p", "words"),
+    [(0.0005, "told from noise (p < 0.001)"), (0.012, "told from noise (p = 0.012)")],
+)
+def test_a_chance_is_written_as_one_reads_it(p: float, words: str) -> None:
+    change = Change(before=2.0, after=1.0, unit="ns", p=p, verdict="less")
+    assert compare_words.sureness(change) == words
+
+
+@pytest.mark.parametrize(
+    ("after", "words"), [(0.50001, "< 0.01 points"), (0.4, "−10.0 points"), (0.5, "0")]
+)
+def test_points_that_mean_nothing_are_not_counted(after: float, words: str) -> None:
+    assert compare_words.delta(Change(before=0.5, after=after, unit="share")) == words
 
 
 def test_markdown_is_fit_for_a_pull_request(log: Path, tmp_path: Path) -> None:

@@ -39,6 +39,8 @@ ADVICE: dict[AdviceStatus, str] = {
     "not-checked": "NOT CHECKED",
 }
 WORTH_TELLING = ("added", "gone", "slower", "faster", "other-calls")
+LEAST_POINTS = 0.01
+"""Of percentage points: a change that no reader cares for, and no recording can tell."""
 
 
 def amount(of: float, change: Change) -> str:
@@ -55,8 +57,14 @@ def delta(change: Change) -> str:
         return "0"
     sign = "+" if difference > 0 else MINUS
     if change.unit == "share":
-        return f"{sign}{quantities.significant(abs(difference) * 100)} points"
+        return _points(abs(difference) * 100, sign)
     return sign + amount(abs(difference), change)
+
+
+def _points(size: float, sign: str) -> str:
+    if size < LEAST_POINTS:
+        return f"< {LEAST_POINTS} points"
+    return f"{sign}{quantities.significant(size)} points"
 
 
 def in_percent(change: Change) -> str:
@@ -77,12 +85,12 @@ def sureness(change: Change) -> str:
     """Say whether a change is told from noise."""
     if change.verdict == "untested":
         return "too few steps to tell it from noise"
-    chance = "" if change.p is None else f" (p = {_p(change.p)})"
+    chance = "" if change.p is None else f" ({_p(change.p)})"
     return f"{'told' if is_real(change) else 'not told'} from noise{chance}"
 
 
 def _p(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"{p:.2g}"
+    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
 
 
 def side(of: Side) -> str:
