@@ -105,7 +105,8 @@ def test_a_chance_is_written_as_one_reads_it(p: float, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("after", "words"), [(0.50001, "< 0.01 points"), (0.4, "−10.0 points"), (0.5, "0")]
+    ("after", "words"),
+    [(0.50001, "< 0.01 points"), (0.4, f"{compare_words.MINUS}10.0 points"), (0.5, "0")],
 )
 def test_points_that_mean_nothing_are_not_counted(after: float, words: str) -> None:
     assert compare_words.delta(Change(before=0.5, after=after, unit="share")) == words
