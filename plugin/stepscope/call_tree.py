@@ -68,19 +68,19 @@ def ordered(
 
 def _last_reaching(
     thread: NDArray[np.integer], end_ns: NDArray[np.int64], needed_ns: NDArray[np.int64]
-) -> NDArray[np.int32]:
+) -> NDArray[np.int64]:
     """Return, for each row, the last one before it on its thread that ends at `needed_ns` or later.
 
     Rows are ordered by thread and start, and no row reaches what it needs. Every row looks at the
     one before it; while that does not reach, it looks where that one has come to: all rows between
     end no later than that one.
     """
-    found: NDArray[np.int32] = np.arange(-1, len(end_ns) - 1, dtype=np.int32)
+    found: NDArray[np.int64] = np.arange(-1, len(end_ns) - 1, dtype=np.int64)
     found[1:][thread[1:] != thread[:-1]] = NONE
     ends = np.append(end_ns, np.iinfo(np.int64).max)  # of row -1
     falls_short = found != NONE
     falls_short[1:] &= end_ns[:-1] < needed_ns[1:]
-    going = np.flatnonzero(falls_short).astype(np.int32)
+    going = np.flatnonzero(falls_short)
     needed = needed_ns[going]
     for _ in range(MOST_ROUNDS):
         if not len(going):
@@ -97,27 +97,28 @@ def _last_reaching(
     return found
 
 
-def depth_of(parent: NDArray[np.integer]) -> NDArray[np.int32]:
+def depth_of(parent: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return how many rows are above each; rows are ordered so that parents come first.
 
     Rows of which each is the next one's parent are a run: one climbs for all of it, and twice as
     far each round.
     """
-    rows = np.arange(len(parent), dtype=np.int32)
-    is_first = parent != rows - 1
+    is_first = parent != np.arange(-1, len(parent) - 1)
     is_first[:1] = True
-    first = np.flatnonzero(is_first).astype(np.int32)
-    run = np.cumsum(is_first, dtype=np.int32) - 1
-    above = np.append(run, NONE)[parent[first]]
-    depth = np.where(above != NONE, parent[first] - first[above] + 1, 0).astype(np.int32)
-    going = np.flatnonzero(above != NONE).astype(np.int32)
+    first = np.flatnonzero(is_first)
+    length = np.diff(first, append=len(parent))
+    run = np.repeat(np.arange(len(first)), length)
+    parent_of_run = parent[first]
+    above = np.append(run, NONE)[parent_of_run]
+    depth = np.where(above != NONE, parent_of_run - first[above] + 1, 0)
+    going = np.flatnonzero(above != NONE)
     while len(going):
         over = above[going]
         depth[going] += depth[over]
         further = above[over]
         above[going] = further
         going = going[further != NONE]
-    depths: NDArray[np.int32] = depth[run] + (rows - first[run])
+    depths: NDArray[np.int64] = np.repeat(depth - first, length) + np.arange(len(parent))
     return depths
 
 
