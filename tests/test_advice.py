@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from loading import trace_of
 from stepscope import intervals, rules
 from stepscope.advice import advise, outcomes_of
-from stepscope.analyses.window import window
+from stepscope.analyses.steps.window import window
 from stepscope.errors import MissingDataError
 from stepscope.intervals import Intervals
 from stepscope.report import Confidence, Fix, Outcome, Severity

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stepscope.analyses.memory_file_reports import report_of_snapshot, report_of_timeline
+from stepscope.analyses.memory.file_reports import report_of_snapshot, report_of_timeline
 from stepscope.errors import UnreadableError
 from stepscope.frames.memory_snapshot import snapshot_of
 from stepscope.frames.memory_timeline import timeline_of

@@ -10,7 +10,7 @@ import pytest
 
 from loading import columns_of
 from stepscope.advice import advise
-from stepscope.analyses.memory_peak import memory_peak
+from stepscope.analyses.memory.peak import memory_peak
 from stepscope.api.overview import overview
 from stepscope.api.tables import kernels_table, operators_table
 from stepscope.trace import Run, Trace, trace_from_columns

@@ -17,10 +17,10 @@ import pytest
 from loading import SHARED_TRACES, columns_of, rows_of, shared_trace_names, trace_at, trace_of
 from logs import ROWS
 from stepscope.advice import advise
-from stepscope.analyses.device_activity import main_device
+from stepscope.analyses.devices.activity import main_device
+from stepscope.analyses.idle.synchronizations import synchronizations
 from stepscope.analyses.links import links
 from stepscope.analyses.producer import Producer, producer
-from stepscope.analyses.synchronizations import synchronizations
 from stepscope.dialects import Kind
 from stepscope.trace import Run, Trace, trace_from_columns
 

@@ -10,7 +10,7 @@ import pytest
 
 from loading import trace_at
 from stepscope.advice import advise
-from stepscope.analyses.step_breakdown import step_breakdown
+from stepscope.analyses.steps.breakdown import step_breakdown
 from stepscope.report import Outcome, RunReport
 from stepscope.trace import Run
 

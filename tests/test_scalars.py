@@ -19,7 +19,7 @@ import stepscope
 from loading import ROOT, SHARED_TRACES, shared_trace_names, trace_at
 from logs import ROWS, write_run, write_trace
 from stepscope.advice import worker_report
-from stepscope.analyses.step_breakdown import CATEGORIES
+from stepscope.analyses.steps.breakdown import CATEGORIES
 from stepscope.cli import cli
 from stepscope.cli.event_files import NAME, Scalars, content, write
 from stepscope.trends import FIGURES, frame, trend

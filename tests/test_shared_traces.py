@@ -13,12 +13,12 @@ import pytest
 from loading import SHARED_TRACES, shared_trace_names, trace_at
 from stepscope import analyses, intervals
 from stepscope.advice import advise, worker_report
-from stepscope.analyses.device_activity import device_activity
-from stepscope.analyses.idle_ledger import idle_ledger
+from stepscope.analyses.devices.activity import device_activity
+from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.links import links
-from stepscope.analyses.operator_table import operator_table
-from stepscope.analyses.step_breakdown import step_breakdown
-from stepscope.analyses.window import window
+from stepscope.analyses.operators.table import operator_table
+from stepscope.analyses.steps.breakdown import step_breakdown
+from stepscope.analyses.steps.window import window
 from stepscope.api.tables import kernels_table, operators_table
 from stepscope.errors import MissingDataError
 from stepscope.trace import Run, Trace

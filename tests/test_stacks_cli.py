@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 
 import tracebuild
 from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
-from stepscope.analyses.call_stacks import call_stacks
-from stepscope.analyses.flame import host_flame
+from stepscope.analyses.host.call_stacks import call_stacks
+from stepscope.analyses.host.flame import host_flame
 from stepscope.cli import cli
 from stepscope.errors import MissingDataError
 from stepscope.render import collapsed, speedscope

@@ -15,16 +15,16 @@ import numpy as np
 
 from stepscope import intervals
 from stepscope.addresses import shown
-from stepscope.analyses.device_activity import main_device
-from stepscope.analyses.device_metrics import device_metrics
+from stepscope.analyses.devices.activity import main_device
+from stepscope.analyses.devices.metrics import device_metrics
 from stepscope.analyses.duplicates import fingerprint, with_duplicates
 from stepscope.analyses.health import PARTS, damaged_parts, doubts, health
-from stepscope.analyses.idle_ledger import idle_ledger
+from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.producer import producer
 from stepscope.analyses.record_next import profile_call, record_next
-from stepscope.analyses.step_breakdown import step_breakdown, whole_parts
-from stepscope.analyses.verdict import verdict
-from stepscope.analyses.window import Window, window
+from stepscope.analyses.steps.breakdown import step_breakdown, whole_parts
+from stepscope.analyses.steps.verdict import verdict
+from stepscope.analyses.steps.window import Window, window
 from stepscope.errors import MissingDataError, UnreadableError, in_one_line, unforeseen
 from stepscope.ingest import is_compiled
 from stepscope.intervals import Intervals

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from stepscope.advice import advise
-from stepscope.analyses.step_breakdown import CATEGORIES, step_breakdown
+from stepscope.analyses.steps.breakdown import CATEGORIES, step_breakdown
 from stepscope.frames import Column, Schema
 from stepscope.report import DeviceReport, RunReport
 from stepscope.trace import Run, Trace

@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stepscope import discover
-from stepscope.analyses.call_stacks import call_stacks
-from stepscope.analyses.flame import host_flame
-from stepscope.analyses.function_costs import function_costs
-from stepscope.analyses.module_table import class_table, module_table
-from stepscope.analyses.python_time import python_time
+from stepscope.analyses.host.call_stacks import call_stacks
+from stepscope.analyses.host.flame import host_flame
+from stepscope.analyses.host.function_costs import function_costs
+from stepscope.analyses.host.module_table import class_table, module_table
+from stepscope.analyses.host.python_time import python_time
 from stepscope.analyses.range_cut import cut
 from stepscope.errors import MissingDataError, UnreadableError
 from stepscope.read import read_trace

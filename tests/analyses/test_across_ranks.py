@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 import rankbuild
 from loading import ROOT, columns_of, trace_at, trace_of
 from rankbuild import US, Group, Plan, Truth
-from stepscope.analyses.clock_table import clock_table
-from stepscope.analyses.collective_matching import matches
-from stepscope.analyses.matched_collectives import matched_collectives
-from stepscope.analyses.rank_part import Key, RankCollectives, RankPart, rank_part
-from stepscope.analyses.rank_run import as_ranges
-from stepscope.analyses.rank_table import rank_table
-from stepscope.analyses.stragglers import scores, stragglers
+from stepscope.analyses.communication.clock_table import clock_table
+from stepscope.analyses.communication.collective_matching import matches
+from stepscope.analyses.communication.matched_collectives import matched_collectives
+from stepscope.analyses.communication.rank_part import Key, RankCollectives, RankPart, rank_part
+from stepscope.analyses.communication.rank_run import as_ranges
+from stepscope.analyses.communication.rank_table import rank_table
+from stepscope.analyses.communication.stragglers import scores, stragglers
 from stepscope.errors import MissingDataError
 from stepscope.tables import RunTable, all_tables
 from stepscope.trace import Trace, trace_from_columns

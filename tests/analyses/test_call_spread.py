@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepscope.analyses.call_spread import QUANTILES, ascending, spread
+from stepscope.analyses.operators.call_spread import QUANTILES, ascending, spread
 
 TIMES = st.one_of(st.just(0), st.integers(0, 50), st.integers(2**60, 2**61))
 

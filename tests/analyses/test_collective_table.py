@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import ROOT, SHARED_TRACES, shared_trace_names, trace_at, trace_of
-from stepscope.analyses.bandwidth import bus_factor, bytes_per_second
-from stepscope.analyses.collective_events import collective_events
-from stepscope.analyses.collective_table import SCHEMA, collective_table
-from stepscope.analyses.exposure import computing, exposure
-from stepscope.analyses.temporal_breakdown import temporal_breakdown
+from stepscope.analyses.communication.bandwidth import bus_factor, bytes_per_second
+from stepscope.analyses.communication.collective_events import collective_events
+from stepscope.analyses.communication.collective_table import SCHEMA, collective_table
+from stepscope.analyses.communication.exposure import computing, exposure
+from stepscope.analyses.devices.temporal_breakdown import temporal_breakdown
 from stepscope.trace import Trace
 
 US = 1000

@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 from loading import rows_of, trace_at, trace_of
-from stepscope.analyses.compilations import compilation_table
-from stepscope.analyses.compiled_regions import (
+from stepscope.analyses.compiled.compilations import compilation_table
+from stepscope.analyses.compiled.compiled_regions import (
     compiled_graph_table,
     compiled_region_table,
     graph_break_table,
 )
-from stepscope.analyses.triton_kernels import triton_kernel_table
+from stepscope.analyses.compiled.triton_kernels import triton_kernel_table
 from stepscope.trace import Trace
 
 US = 1000

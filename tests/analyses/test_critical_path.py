@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loading import ROOT, rows_of, trace_at, trace_of
-from stepscope.analyses import device_waits, host_waits
-from stepscope.analyses.critical_path import NAMES, critical_path
-from stepscope.analyses.critical_path_tables import (
+from stepscope.analyses.idle import device_waits, host_waits
+from stepscope.analyses.idle.critical_path import NAMES, critical_path
+from stepscope.analyses.idle.critical_path_tables import (
     critical_path_hotspots,
     critical_path_segments,
     critical_path_summary,
 )
-from stepscope.analyses.step_breakdown import step_breakdown
+from stepscope.analyses.steps.breakdown import step_breakdown
 from stepscope.errors import MissingDataError
 from stepscope.trace import Trace
 

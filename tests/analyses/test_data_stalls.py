@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from loading import trace_of
-from stepscope.analyses.data_loading import data_loading
-from stepscope.analyses.data_stalls import data_stalls, slowest
+from stepscope.analyses.idle.data_loading import data_loading
+from stepscope.analyses.idle.data_stalls import data_stalls, slowest
 from stepscope.errors import MissingDataError
 
 US = 1000

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import rows_of, trace_of
-from stepscope.analyses.device_annotations import (
+from stepscope.analyses.devices.annotations import (
     annotated_kernels,
     annotation_table,
     leaf_annotation,

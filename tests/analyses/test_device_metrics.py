@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import trace_of
-from stepscope.analyses.device_metrics import capped_sum_ns, device_metrics
+from stepscope.analyses.devices.metrics import capped_sum_ns, device_metrics
 from stepscope.report import DeviceReport
 from stepscope.trace import Trace
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
 from stepscope import call_tree, intervals
-from stepscope.analyses import flame
-from stepscope.analyses.flame import Flame, host_flame, merged
-from stepscope.analyses.host_tree import HostTree, host_tree
+from stepscope.analyses.host import flame
+from stepscope.analyses.host.flame import Flame, host_flame, merged
+from stepscope.analyses.host.tree import HostTree, host_tree
 from stepscope.analyses.links import matched
 
 # (thread, start, duration, name): few names, so that paths meet again

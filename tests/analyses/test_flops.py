@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from loading import trace_at, trace_of
-from stepscope.analyses.flops import nearest_with_work, operator_work
+from stepscope.analyses.operators.flops import nearest_with_work, operator_work
 from stepscope.trace import Trace
 
 NAN = float("nan")

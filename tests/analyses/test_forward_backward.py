@@ -7,8 +7,8 @@ import pytest
 
 from loading import ROOT, SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
 from stepscope.analyses.flows import flow_events
-from stepscope.analyses.forward_backward import FLOW, WRAPPER, forward_backward
-from stepscope.analyses.forward_backward_table import SCHEMA, forward_backward_table
+from stepscope.analyses.operators.forward_backward import FLOW, WRAPPER, forward_backward
+from stepscope.analyses.operators.forward_backward_table import SCHEMA, forward_backward_table
 from stepscope.trace import Trace
 
 US = 1000

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from loading import SHARED_TRACES, rows_of, trace_at, trace_of
 from stepscope import intervals
-from stepscope.analyses.graph_launches import (
+from stepscope.analyses.compiled.graph_launches import (
     graph_launch_table,
     graph_node_table,
     graph_table,

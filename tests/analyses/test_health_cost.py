@@ -13,7 +13,7 @@ from loading import ROOT
 from stepscope import ingest
 from stepscope.analyses.health import health
 from stepscope.analyses.links import links
-from stepscope.analyses.step_breakdown import step_breakdown
+from stepscope.analyses.steps.breakdown import step_breakdown
 from stepscope.ingest import ArgumentColumn, EventColumns
 from stepscope.ingest.columns import CODES, Plain
 from stepscope.ingest.exact import NO_TIME

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loading import columns_of
-from stepscope.analyses.critical_path import critical_path
-from stepscope.analyses.step_breakdown import step_breakdown
+from stepscope.analyses.idle.critical_path import critical_path
+from stepscope.analyses.steps.breakdown import step_breakdown
 from stepscope.errors import MissingDataError
 from stepscope.tables import Table, find
 from stepscope.trace import Trace, trace_from_columns

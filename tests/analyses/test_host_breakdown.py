@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loading import rows_of, trace_of
-from stepscope.analyses.host_breakdown import CATEGORIES, host_breakdown
+from stepscope.analyses.host.breakdown import CATEGORIES, host_breakdown
 from stepscope.errors import MissingDataError
 from stepscope.trace import Trace
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from loading import trace_of
-from stepscope.analyses.device_activity import DeviceActivity, main_device
-from stepscope.analyses.host_copies import copies_to_device, copies_to_host
+from stepscope.analyses.devices.activity import DeviceActivity, main_device
+from stepscope.analyses.devices.host_copies import copies_to_device, copies_to_host
 from stepscope.trace import Trace
 
 US = 1000

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 import tracebuild
 from loading import trace_of
 from stepscope import intervals
-from stepscope.analyses.device_activity import device_activity
-from stepscope.analyses.idle_ledger import CAUSES, idle_ledger
-from stepscope.analyses.window import window
+from stepscope.analyses.devices.activity import device_activity
+from stepscope.analyses.idle.ledger import CAUSES, idle_ledger
+from stepscope.analyses.steps.window import window
 from stepscope.trace import Trace
 
 US = 1000

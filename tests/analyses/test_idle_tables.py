@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from loading import rows_of, trace_of
 from stepscope import intervals
-from stepscope.analyses.device_activity import device_activity
-from stepscope.analyses.idle_places import RECORD_STACKS, idle_by_source_line
-from stepscope.analyses.idle_tables import idle_by_cause, idle_by_step, idle_by_stream
-from stepscope.analyses.main_thread_places import main_thread_places
-from stepscope.analyses.window import window
+from stepscope.analyses.devices.activity import device_activity
+from stepscope.analyses.host.main_thread_places import main_thread_places
+from stepscope.analyses.idle.places import RECORD_STACKS, idle_by_source_line
+from stepscope.analyses.idle.tables import idle_by_cause, idle_by_step, idle_by_stream
+from stepscope.analyses.steps.window import window
 from stepscope.errors import MissingDataError
 from stepscope.trace import Trace
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import rows_of, trace_of
-from stepscope.analyses.kernel_sequences import ARROW, kernel_sequences, without_overlaps
+from stepscope.analyses.devices.kernel_sequences import ARROW, kernel_sequences, without_overlaps
 
 US = 1000
 NAMES = st.lists(st.sampled_from("abcd|"), max_size=30)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
-from stepscope.analyses.kernel_names import short
-from stepscope.analyses.kernel_table import LAUNCH_COLUMNS, SCHEMA, kernel_table
+from stepscope.analyses.devices.kernel_names import short
+from stepscope.analyses.devices.kernel_table import LAUNCH_COLUMNS, SCHEMA, kernel_table
 from stepscope.trace import Trace
 
 US = 1000

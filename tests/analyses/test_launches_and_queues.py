@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import rows_of, trace_of
-from stepscope.analyses.idle_kinds import KINDS, idle_kinds
-from stepscope.analyses.idle_ledger import idle_ledger
-from stepscope.analyses.kernel_launches import launches, launches_by_call, launches_by_name
-from stepscope.analyses.queue_length import queue_lengths, queue_series, queues
+from stepscope.analyses.devices.kernel_launches import launches, launches_by_call, launches_by_name
+from stepscope.analyses.devices.queue_length import queue_lengths, queue_series, queues
+from stepscope.analyses.idle.kinds import KINDS, idle_kinds
+from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.trace import Trace
 
 US = 1000

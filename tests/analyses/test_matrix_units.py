@@ -11,11 +11,11 @@ import pytest
 import yaml
 
 from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
-from stepscope.analyses.device_metrics import device_metrics
-from stepscope.analyses.kernel_names import short
-from stepscope.analyses.kernel_types import operand_type
-from stepscope.analyses.matrix_units import are_told, are_used, is_eligible
-from stepscope.analyses.work_formulas import FORMULAS
+from stepscope.analyses.devices.kernel_names import short
+from stepscope.analyses.devices.kernel_types import operand_type
+from stepscope.analyses.devices.metrics import device_metrics
+from stepscope.analyses.operators.matrix_units import are_told, are_used, is_eligible
+from stepscope.analyses.operators.work_formulas import FORMULAS
 from stepscope.dialects import all_dialects
 
 ANSWERS = {"used": True, "not_used": False, "untold": None}

@@ -8,7 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import rows_of, trace_of
-from stepscope.analyses.memory_bandwidth import bandwidth_series, bandwidth_summary, memory_rates
+from stepscope.analyses.devices.memory_bandwidth import (
+    bandwidth_series,
+    bandwidth_summary,
+    memory_rates,
+)
 
 US = 1000
 MEGA = 1_000_000

@@ -5,8 +5,8 @@ import pytest
 
 from loading import trace_of
 from memorybuild import in_turn, memory, with_totals
-from stepscope.analyses.memory_curve import SCHEMA, memory_curve, memory_curves
-from stepscope.analyses.memory_devices import memory_devices
+from stepscope.analyses.memory.curve import SCHEMA, memory_curve, memory_curves
+from stepscope.analyses.memory.devices import memory_devices
 from stepscope.errors import MissingDataError
 from tracebuild import Row
 

@@ -4,7 +4,7 @@ import pytest
 
 from loading import rows_of, trace_of
 from memorybuild import memory, with_totals
-from stepscope.analyses.memory_fragmentation import memory_fragmentation
+from stepscope.analyses.memory.fragmentation import memory_fragmentation
 from stepscope.errors import MissingDataError
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
 from stepscope import call_tree
 from stepscope.analyses.links import spans
-from stepscope.analyses.memory_owners import (
+from stepscope.analyses.memory.owners import (
     callers_of_operators,
     calls_around,
     modules_around,

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
 from memorybuild import in_turn, memory, with_totals
-from stepscope.analyses.memory_at_peak import memory_at_peak, memory_peak_table
-from stepscope.analyses.memory_holders import By, memory_holders
+from stepscope.analyses.memory.at_peak import memory_at_peak, memory_peak_table
+from stepscope.analyses.memory.holders import By, memory_holders
 from stepscope.trace import Trace
 
 

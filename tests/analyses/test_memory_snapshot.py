@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 
 from loading import rows_of
 from snapshotbuild import MIB, Allocator, frames
-from stepscope.analyses.snapshot_history import SCHEMA as HISTORY_SCHEMA
-from stepscope.analyses.snapshot_history import held_at_peak, histories, history_curve
-from stepscope.analyses.snapshot_holders import SCHEMA as HOLDER_SCHEMA
-from stepscope.analyses.snapshot_holders import snapshot_holders
-from stepscope.analyses.snapshot_ooms import SCHEMA as OOM_SCHEMA
-from stepscope.analyses.snapshot_ooms import snapshot_ooms
-from stepscope.analyses.snapshot_pools import SCHEMA as POOL_SCHEMA
-from stepscope.analyses.snapshot_pools import snapshot_pools
+from stepscope.analyses.memory.snapshot_history import SCHEMA as HISTORY_SCHEMA
+from stepscope.analyses.memory.snapshot_history import held_at_peak, histories, history_curve
+from stepscope.analyses.memory.snapshot_holders import SCHEMA as HOLDER_SCHEMA
+from stepscope.analyses.memory.snapshot_holders import snapshot_holders
+from stepscope.analyses.memory.snapshot_ooms import SCHEMA as OOM_SCHEMA
+from stepscope.analyses.memory.snapshot_ooms import snapshot_ooms
+from stepscope.analyses.memory.snapshot_pools import SCHEMA as POOL_SCHEMA
+from stepscope.analyses.memory.snapshot_pools import snapshot_pools
 from stepscope.errors import UnreadableError
 from stepscope.frames.memory_snapshot import (
     BLOCK_SCHEMA,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from loading import rows_of, trace_of
 from memorybuild import memory
-from stepscope.analyses.memory_statistics import SCHEMA, memory_statistics
+from stepscope.analyses.memory.statistics import SCHEMA, memory_statistics
 from stepscope.errors import MissingDataError
 from stepscope.trace import Trace
 

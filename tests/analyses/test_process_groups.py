@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
-from stepscope.analyses.group_roles import Signs, role
-from stepscope.analyses.process_groups import SCHEMA, process_groups
+from stepscope.analyses.communication.group_roles import Signs, role
+from stepscope.analyses.communication.process_groups import SCHEMA, process_groups
 from stepscope.errors import MissingDataError
 
 US = 1000

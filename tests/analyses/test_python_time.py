@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
 from stepscope import intervals
-from stepscope.analyses.function_costs import function_costs
-from stepscope.analyses.host_activity import main_thread
-from stepscope.analyses.host_tree import host_tree
-from stepscope.analyses.libraries import library_of
-from stepscope.analyses.python_time import KINDS, OPERATORS, python_time, time_by_kind
+from stepscope.analyses.host.activity import main_thread
+from stepscope.analyses.host.function_costs import function_costs
+from stepscope.analyses.host.libraries import library_of
+from stepscope.analyses.host.python_time import KINDS, OPERATORS, python_time, time_by_kind
+from stepscope.analyses.host.tree import host_tree
 from stepscope.errors import MissingDataError
 
 US = 1000

@@ -6,7 +6,7 @@ import pytest
 
 from loading import trace_of
 from stepscope.analyses import references
-from stepscope.analyses.host_activity import NOTHING, activity_during, call_during, main_thread
+from stepscope.analyses.host.activity import NOTHING, activity_during, call_during, main_thread
 from stepscope.report import EventReference
 
 US = 1000

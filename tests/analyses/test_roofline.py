@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
-from stepscope.analyses.flops import operator_work
+from stepscope.analyses.devices.roofline import roofline
 from stepscope.analyses.links import links
-from stepscope.analyses.roofline import roofline
+from stepscope.analyses.operators.flops import operator_work
 from stepscope.dialects import Kind
 from stepscope.errors import MissingDataError
 from stepscope.trace import Trace

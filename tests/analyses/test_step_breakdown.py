@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import trace_of
-from stepscope.analyses.step_breakdown import CATEGORIES, step_breakdown, whole_parts
+from stepscope.analyses.steps.breakdown import CATEGORIES, step_breakdown, whole_parts
 from stepscope.trace import Trace
 
 US = 1000

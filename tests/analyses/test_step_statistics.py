@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import rows_of, trace_of
-from stepscope.analyses.step_statistics import robust_z, step_statistics, steps_table
+from stepscope.analyses.steps.statistics import robust_z, step_statistics, steps_table
 from stepscope.trace import Trace
 
 US = 1000

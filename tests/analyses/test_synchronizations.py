@@ -7,8 +7,8 @@ import pytest
 import tracebuild
 from loading import trace_of
 from stepscope import intervals
-from stepscope.analyses.sync_cost import sites, sync_cost
-from stepscope.analyses.synchronizations import CAUSES, synchronizations
+from stepscope.analyses.idle.sync_cost import sites, sync_cost
+from stepscope.analyses.idle.synchronizations import CAUSES, synchronizations
 from stepscope.trace import Trace
 
 STEP = ["user_annotation", "ProfilerStep#1", 0, 1000]

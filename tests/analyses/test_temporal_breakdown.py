@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import trace_of
-from stepscope.analyses.exposure import exposure
-from stepscope.analyses.kernel_breakdown import type_overlaps, type_statistics
-from stepscope.analyses.temporal_breakdown import PARTS, SCHEMA, temporal_breakdown
+from stepscope.analyses.communication.exposure import exposure
+from stepscope.analyses.devices.kernel_breakdown import type_overlaps, type_statistics
+from stepscope.analyses.devices.temporal_breakdown import PARTS, SCHEMA, temporal_breakdown
 from stepscope.trace import Trace
 
 US = 1000

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from loading import SHARED_TRACES as SHARED
 from loading import rows_of, shared_trace_names, trace_at, trace_of
-from stepscope.analyses.step_breakdown import step_breakdown
-from stepscope.analyses.transfer_table import (
+from stepscope.analyses.devices.transfer_table import (
     RECORDED_RATE,
     copies,
     copies_by_owner,
     memory_sets,
 )
+from stepscope.analyses.steps.breakdown import step_breakdown
 from stepscope.trace import Trace
 
 US = 1000

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from loading import trace_at, trace_of
-from stepscope.analyses.call_stacks import call_stacks
+from stepscope.analyses.host.call_stacks import call_stacks
 from stepscope.render import collapsed
 from stepscope.trace import Trace
 

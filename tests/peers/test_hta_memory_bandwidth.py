@@ -1,11 +1,11 @@
 """Rates of copies and memory sets beside HTA's memory bandwidth, from the same files."""
 
-import hta_peer
 import pandas as pd
 import pytest
 
 from loading import SHARED_TRACES, trace_at
-from stepscope.analyses.transfer_table import copies, memory_sets
+from peers import hta_peer
+from stepscope.analyses.devices.transfer_table import copies, memory_sets
 
 pytestmark = [pytest.mark.peer, pytest.mark.slow]
 

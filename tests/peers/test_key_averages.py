@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from loading import rows_of, trace_at
-from stepscope.analyses.operator_table import Grouping, operator_table
+from stepscope.analyses.operators.table import Grouping, operator_table
 from stepscope.trace import Trace, trace_from_columns
 
 torch = pytest.importorskip("torch")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from loading import rows_of, trace_at
-from stepscope.analyses.memory_allocations import memory_allocations
-from stepscope.analyses.memory_curve import memory_curves
-from stepscope.analyses.memory_statistics import memory_statistics
+from stepscope.analyses.memory.allocations import memory_allocations
+from stepscope.analyses.memory.curve import memory_curves
+from stepscope.analyses.memory.statistics import memory_statistics
 
 torch = pytest.importorskip("torch")
 profiler = pytest.importorskip("torch.profiler")

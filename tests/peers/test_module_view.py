@@ -14,8 +14,8 @@ import pytest
 
 import tracebuild
 from loading import SHARED_TRACES, trace_at, trace_of
+from stepscope.analyses.host.module_table import module_table
 from stepscope.analyses.links import links
-from stepscope.analyses.module_table import module_table
 from stepscope.trace import Trace
 
 pytest.importorskip("torch_tb_profiler")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from loading import trace_at
-from stepscope.analyses.function_costs import function_costs
-from stepscope.analyses.python_time import python_time
+from stepscope.analyses.host.function_costs import function_costs
+from stepscope.analyses.host.python_time import python_time
 from stepscope.trace import Trace
 
 pytest.importorskip("torch")

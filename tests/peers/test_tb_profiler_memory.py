@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at
-from stepscope.analyses.memory_allocations import memory_allocations
-from stepscope.analyses.memory_curve import memory_curves
-from stepscope.analyses.memory_statistics import SCHEMA, memory_statistics
+from stepscope.analyses.memory.allocations import memory_allocations
+from stepscope.analyses.memory.curve import memory_curves
+from stepscope.analyses.memory.statistics import SCHEMA, memory_statistics
 from stepscope.trace import Trace
 
 pytest.importorskip("torch_tb_profiler")

@@ -17,10 +17,10 @@ import pytest
 
 from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
 from stepscope.analyses.counter_table import counter_table
-from stepscope.analyses.device_metrics import device_metrics, stepped_span
-from stepscope.analyses.kernel_table import kernel_table
-from stepscope.analyses.operator_table import operator_table
-from stepscope.analyses.step_breakdown import step_breakdown
+from stepscope.analyses.devices.kernel_table import kernel_table
+from stepscope.analyses.devices.metrics import device_metrics, stepped_span
+from stepscope.analyses.operators.table import operator_table
+from stepscope.analyses.steps.breakdown import step_breakdown
 from stepscope.trace import Trace
 
 pytest.importorskip("torch_tb_profiler")

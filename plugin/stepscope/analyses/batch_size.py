@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stepscope.analyses.host_activity import main_thread
+from stepscope.analyses.host.activity import main_thread
 from stepscope.frames.naming import named
 from stepscope.trace import Trace, computed
 

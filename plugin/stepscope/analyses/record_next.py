@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from stepscope.analyses.complete_steps import complete_steps
-from stepscope.analyses.memory_peak import device_properties
+from stepscope.analyses.memory.peak import device_properties
+from stepscope.analyses.steps.complete_steps import complete_steps
 from stepscope.dialects import Kind, all_dialects
 from stepscope.report import RecordNext
 from stepscope.trace import Trace, computed

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from stepscope.analyses.device_activity import DeviceActivity, device_activity, main_device
+from stepscope.analyses.devices.activity import DeviceActivity, device_activity, main_device
 from stepscope.analyses.health import is_cut_off
 from stepscope.analyses.links import links
 from stepscope.dialects import GRAPH_CAPTURE_NAME, Kind

@@ -4,11 +4,11 @@ import numpy as np
 
 from stepscope import intervals, quantities
 from stepscope.advice import idle_per_step, worker_report
-from stepscope.analyses.device_activity import main_device
-from stepscope.analyses.idle_ledger import CAUSES, Ledger, idle_ledger
+from stepscope.analyses.devices.activity import main_device
+from stepscope.analyses.idle.ledger import CAUSES, Ledger, idle_ledger
 from stepscope.analyses.links import links
-from stepscope.analyses.step_breakdown import CATEGORIES, step_breakdown
-from stepscope.analyses.window import window
+from stepscope.analyses.steps.breakdown import CATEGORIES, step_breakdown
+from stepscope.analyses.steps.window import window
 from stepscope.api.environment import environment
 from stepscope.api.messages import Category, IdleCause, Overview, StepRow, Table, TopRow
 from stepscope.api.tables import kernels_table, operators_table

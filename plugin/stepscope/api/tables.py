@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from stepscope.analyses.kernel_table import kernel_table
-from stepscope.analyses.operator_table import operator_table
-from stepscope.analyses.window import window
+from stepscope.analyses.devices.kernel_table import kernel_table
+from stepscope.analyses.operators.table import operator_table
+from stepscope.analyses.steps.window import window
 from stepscope.api.messages import Column, Table
 from stepscope.errors import NotFoundError
 from stepscope.report import SCHEMA_VERSION

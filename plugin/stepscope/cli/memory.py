@@ -10,7 +10,7 @@ from stepscope.cli.printing import is_coloured, width, write
 from stepscope.cli.reading import Effort, answer_of, order_to, read, with_effort
 
 if TYPE_CHECKING:
-    from stepscope.analyses.memory_report import MemoryReport
+    from stepscope.analyses.memory.report import MemoryReport
     from stepscope.config import Settings
 
 Format = Literal["text", "json", "markdown", "csv"]
@@ -100,7 +100,7 @@ def _rendered(report: "MemoryReport", form: Format, table: str | None, *, is_col
 
 def _report(path: str, most_rows: int, settings: "Settings") -> "MemoryReport":
     from stepscope import storage
-    from stepscope.analyses import memory_file_reports
+    from stepscope.analyses.memory import file_reports as memory_file_reports
     from stepscope.frames.memory_snapshot import snapshot_of
     from stepscope.frames.memory_timeline import timeline_of
     from stepscope.ingest import memory_files
@@ -121,7 +121,7 @@ def _of_trace(path: str, most_rows: int, settings: "Settings") -> "MemoryReport"
     Raises:
         UsageError: the path is of several traces, or no memory was recorded in it.
     """
-    from stepscope.analyses.memory_report import report_of_trace
+    from stepscope.analyses.memory.report import report_of_trace
     from stepscope.errors import MissingDataError, UnreadableError, UsageError
 
     files, problems = files_at((path,))

@@ -112,7 +112,7 @@ def _of_span(file: "TraceFile", trend: "Trend") -> Scalars:
 
 def _values(trend: "Trend") -> Iterator[tuple[str, float]]:
     """Yield tags and values; what is not known has no point."""
-    from stepscope.analyses.step_breakdown import CATEGORIES
+    from stepscope.analyses.steps.breakdown import CATEGORIES
 
     for name, value in trend.figures.items():
         if math.isnan(value):

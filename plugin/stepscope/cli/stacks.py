@@ -14,7 +14,7 @@ from stepscope.cli.reading import Effort, with_effort
 from stepscope.cli.selection import Selection, with_selection
 
 if TYPE_CHECKING:
-    from stepscope.analyses.call_stacks import Metric
+    from stepscope.analyses.host.call_stacks import Metric
     from stepscope.render.stack_file import Form
 
 TO_STDOUT = "-"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from stepscope.analyses.step_breakdown import CATEGORIES
+from stepscope.analyses.steps.breakdown import CATEGORIES
 from stepscope.comparison.advice_changes import advice_changes, savings
 from stepscope.comparison.changes import changes
 from stepscope.comparison.device_figures import figures, idle

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from stepscope.analyses.idle_ledger import CAUSES
+from stepscope.analyses.idle.ledger import CAUSES
 from stepscope.comparison.messages import Change, Part
 from stepscope.comparison.side import Together
 from stepscope.report import DeviceReport, Unit

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from stepscope.advice import advise
 from stepscope.analyses.batch_size import batch_size
-from stepscope.analyses.complete_steps import complete_steps
 from stepscope.analyses.links import links
-from stepscope.analyses.operator_costs import operator_calls
-from stepscope.analyses.operator_groups import Labels, names, shapes
-from stepscope.analyses.operator_modules import modules
-from stepscope.analyses.step_breakdown import step_breakdown
+from stepscope.analyses.operators.costs import operator_calls
+from stepscope.analyses.operators.groups import Labels, names, shapes
+from stepscope.analyses.operators.modules import modules
+from stepscope.analyses.steps.breakdown import step_breakdown
+from stepscope.analyses.steps.complete_steps import complete_steps
 from stepscope.comparison.conditions import conditions
 from stepscope.dialects import Kind
 from stepscope.errors import MissingDataError

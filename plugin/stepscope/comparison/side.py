@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.step_breakdown import whole_parts
+from stepscope.analyses.steps.breakdown import whole_parts
 from stepscope.comparison.sampling import Costs, Sample
 
 Floats = NDArray[np.float64]

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from stepscope.analyses.call_stacks import CallStacks, Metric
+from stepscope.analyses.host.call_stacks import CallStacks, Metric
 
 US = 1000
 AS_TORCH = str.maketrans(" ;\t\n", "____")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from stepscope import quantities
-from stepscope.analyses.kernel_names import short
+from stepscope.analyses.devices.kernel_names import short
 from stepscope.comparison.messages import (
     AdviceChange,
     AdviceStatus,

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from stepscope import quantities
 from stepscope._version import __version__
-from stepscope.analyses.memory_report import MemoryReport, MemoryTable
+from stepscope.analyses.memory.report import MemoryReport, MemoryTable
 from stepscope.errors import UsageError
 from stepscope.frames import Column
 from stepscope.render import markup, table_csv, words

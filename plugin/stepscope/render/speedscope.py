@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from stepscope._version import __version__
-from stepscope.analyses.call_stacks import Metric
-from stepscope.analyses.flame import Flame
+from stepscope.analyses.host.call_stacks import Metric
+from stepscope.analyses.host.flame import Flame
 
 SCHEMA_ADDRESS = "https://www.speedscope.app/file-format-schema.json"
 PYTHON_FUNCTION = re.compile(r"^(?P<file>\S.*)\((?P<line>\d{1,9})\): (?P<name>.+)$", re.DOTALL)

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from stepscope.analyses.call_stacks import Metric, call_stacks
-from stepscope.analyses.flame import host_flame
+from stepscope.analyses.host.call_stacks import Metric, call_stacks
+from stepscope.analyses.host.flame import host_flame
 from stepscope.render import collapsed, speedscope
 from stepscope.storage.written_files import written
 from stepscope.trace import Trace

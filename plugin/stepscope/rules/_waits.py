@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from stepscope import intervals
 from stepscope.analyses import references, requirements
-from stepscope.analyses.sync_cost import SyncCost, longest, place, sites, sync_cost
-from stepscope.analyses.synchronizations import Cause, synchronizations
-from stepscope.analyses.window import window
+from stepscope.analyses.idle.sync_cost import SyncCost, longest, place, sites, sync_cost
+from stepscope.analyses.idle.synchronizations import Cause, synchronizations
+from stepscope.analyses.steps.window import window
 from stepscope.quantities import duration, share
 from stepscope.report import EventReference, Evidence, Link, Severity
 from stepscope.rules import Claim, severity_of

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stepscope.analyses.data_stalls import DataStalls, data_stalls, slowest
-from stepscope.analyses.window import window
+from stepscope.analyses.idle.data_stalls import DataStalls, data_stalls, slowest
+from stepscope.analyses.steps.window import window
 from stepscope.quantities import count, duration, share
 from stepscope.report import Evidence, Fix, Link
 from stepscope.rules import (

@@ -7,9 +7,9 @@ import numpy as np
 
 from stepscope import intervals
 from stepscope.analyses import references, requirements
-from stepscope.analyses.data_loading import data_loading
-from stepscope.analyses.host_copies import HostCopies, copies_to_device
-from stepscope.analyses.window import window
+from stepscope.analyses.devices.host_copies import HostCopies, copies_to_device
+from stepscope.analyses.idle.data_loading import data_loading
+from stepscope.analyses.steps.window import window
 from stepscope.quantities import count, duration, share, size
 from stepscope.report import EventReference, Evidence, Fix
 from stepscope.rules import Claim, Finding, Rule

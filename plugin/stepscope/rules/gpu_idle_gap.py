@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from stepscope import intervals
 from stepscope.analyses import requirements
-from stepscope.analyses.device_activity import DeviceActivity
-from stepscope.analyses.host_activity import NOTHING, activity_during, call_during
-from stepscope.analyses.idle_ledger import idle_ledger
-from stepscope.analyses.window import window
+from stepscope.analyses.devices.activity import DeviceActivity
+from stepscope.analyses.host.activity import NOTHING, activity_during, call_during
+from stepscope.analyses.idle.ledger import idle_ledger
+from stepscope.analyses.steps.window import window
 from stepscope.intervals import Intervals
 from stepscope.quantities import count, duration, share
 from stepscope.report import EventReference, Evidence, Fix, Link

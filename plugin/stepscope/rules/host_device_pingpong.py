@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from stepscope import intervals
 from stepscope.analyses import references, requirements
-from stepscope.analyses.device_activity import DeviceActivity
-from stepscope.analyses.host_copies import HostCopies, copies_to_device, copies_to_host
-from stepscope.analyses.idle_ledger import idle_ledger
-from stepscope.analyses.window import window
+from stepscope.analyses.devices.activity import DeviceActivity
+from stepscope.analyses.devices.host_copies import HostCopies, copies_to_device, copies_to_host
+from stepscope.analyses.idle.ledger import idle_ledger
+from stepscope.analyses.steps.window import window
 from stepscope.intervals import Intervals
 from stepscope.quantities import count, duration, share, size
 from stepscope.report import Confidence, EventReference, Evidence, Fix

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from stepscope import intervals
 from stepscope.analyses import requirements
-from stepscope.analyses.device_activity import DeviceActivity
-from stepscope.analyses.dispatch import Dispatch, dispatch
-from stepscope.analyses.window import window
+from stepscope.analyses.devices.activity import DeviceActivity
+from stepscope.analyses.idle.dispatch import Dispatch, dispatch
+from stepscope.analyses.steps.window import window
 from stepscope.dialects import Kind
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, Fix, Link

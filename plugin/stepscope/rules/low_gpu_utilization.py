@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from stepscope import intervals
 from stepscope.analyses import requirements
-from stepscope.analyses.device_activity import DeviceActivity
-from stepscope.analyses.idle_ledger import CAUSES, idle_ledger
-from stepscope.analyses.window import window
+from stepscope.analyses.devices.activity import DeviceActivity
+from stepscope.analyses.idle.ledger import CAUSES, idle_ledger
+from stepscope.analyses.steps.window import window
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, Fix, Link
 from stepscope.rules import Finding, Rule

@@ -8,11 +8,11 @@ import numpy as np
 from stepscope import intervals
 from stepscope.analyses import requirements
 from stepscope.analyses.batch_size import BatchSize, batch_size
-from stepscope.analyses.device_activity import DeviceActivity
-from stepscope.analyses.idle_ledger import idle_ledger
-from stepscope.analyses.memory_peak import memory_peak
+from stepscope.analyses.devices.activity import DeviceActivity
+from stepscope.analyses.idle.ledger import idle_ledger
+from stepscope.analyses.memory.peak import memory_peak
+from stepscope.analyses.steps.window import window
 from stepscope.analyses.training import is_training
-from stepscope.analyses.window import window
 from stepscope.errors import MissingDataError
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, Fix, Link

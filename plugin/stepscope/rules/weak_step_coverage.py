@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stepscope.analyses.window import window
+from stepscope.analyses.steps.window import window
 from stepscope.quantities import count
 from stepscope.report import Evidence, Fix, Link
 from stepscope.rules import Finding, Rule

@@ -1,6 +1,6 @@
 """Collectives, one row each."""
 
-from stepscope.analyses.collective_events import SCHEMA, collective_events
+from stepscope.analyses.communication.collective_events import SCHEMA, collective_events
 from stepscope.tables import Table
 
 TABLE = Table(

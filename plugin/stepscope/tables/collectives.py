@@ -1,6 +1,6 @@
 """Collectives by kind, group and size."""
 
-from stepscope.analyses.collective_table import SCHEMA, collective_table
+from stepscope.analyses.communication.collective_table import SCHEMA, collective_table
 from stepscope.tables import Table
 
 TABLE = Table(

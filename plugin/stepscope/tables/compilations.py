@@ -1,6 +1,6 @@
 """Compilations."""
 
-from stepscope.analyses.compilations import SCHEMA, compilation_table
+from stepscope.analyses.compiled.compilations import SCHEMA, compilation_table
 from stepscope.tables import Table
 
 TABLE = Table(

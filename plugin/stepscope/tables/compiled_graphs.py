@@ -1,6 +1,6 @@
 """Compiled graphs."""
 
-from stepscope.analyses.compiled_regions import GRAPH_SCHEMA, compiled_graph_table
+from stepscope.analyses.compiled.compiled_regions import GRAPH_SCHEMA, compiled_graph_table
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """Compiled regions."""
 
-from stepscope.analyses.compiled_regions import SCHEMA, compiled_region_table
+from stepscope.analyses.compiled.compiled_regions import SCHEMA, compiled_region_table
 from stepscope.tables import Table
 
 TABLE = Table(

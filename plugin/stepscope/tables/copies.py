@@ -1,6 +1,6 @@
 """Copies by direction and kinds of memory."""
 
-from stepscope.analyses.transfer_table import COPIES, copies
+from stepscope.analyses.devices.transfer_table import COPIES, copies
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """Copies by kind, operator and source line."""
 
-from stepscope.analyses.transfer_table import COPIES_BY_OWNER, copies_by_owner
+from stepscope.analyses.devices.transfer_table import COPIES_BY_OWNER, copies_by_owner
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """The critical path, segment by segment."""
 
-from stepscope.analyses.critical_path_tables import SEGMENT_SCHEMA, critical_path_segments
+from stepscope.analyses.idle.critical_path_tables import SEGMENT_SCHEMA, critical_path_segments
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """What stands on the critical path."""
 
-from stepscope.analyses.critical_path_tables import HOTSPOT_SCHEMA, critical_path_hotspots
+from stepscope.analyses.idle.critical_path_tables import HOTSPOT_SCHEMA, critical_path_hotspots
 from stepscope.tables import Table
 
 TABLE = Table(

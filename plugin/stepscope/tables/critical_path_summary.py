@@ -1,6 +1,6 @@
 """What the critical path is bound by."""
 
-from stepscope.analyses.critical_path_tables import SUMMARY_SCHEMA, critical_path_summary
+from stepscope.analyses.idle.critical_path_tables import SUMMARY_SCHEMA, critical_path_summary
 from stepscope.tables import Table
 
 TABLE = Table(

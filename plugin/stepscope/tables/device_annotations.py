@@ -1,6 +1,6 @@
 """Annotations on the devices, by name."""
 
-from stepscope.analyses.device_annotations import SCHEMA, annotation_table
+from stepscope.analyses.devices.annotations import SCHEMA, annotation_table
 from stepscope.tables import Table
 
 TABLE = Table(

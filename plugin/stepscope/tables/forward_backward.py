@@ -1,6 +1,6 @@
 """Forward operators and what their backward pass costs."""
 
-from stepscope.analyses.forward_backward_table import SCHEMA, forward_backward_table
+from stepscope.analyses.operators.forward_backward_table import SCHEMA, forward_backward_table
 from stepscope.tables import Table
 
 TABLE = Table(

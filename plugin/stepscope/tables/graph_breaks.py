@@ -1,6 +1,6 @@
 """Graph breaks."""
 
-from stepscope.analyses.compiled_regions import BREAK_SCHEMA, graph_break_table
+from stepscope.analyses.compiled.compiled_regions import BREAK_SCHEMA, graph_break_table
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """Graph launches."""
 
-from stepscope.analyses.graph_launches import SCHEMA, graph_launch_table
+from stepscope.analyses.compiled.graph_launches import SCHEMA, graph_launch_table
 from stepscope.tables import Table
 
 TABLE = Table(

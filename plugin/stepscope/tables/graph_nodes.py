@@ -1,6 +1,6 @@
 """Graph nodes."""
 
-from stepscope.analyses.graph_launches import NODE_SCHEMA, graph_node_table
+from stepscope.analyses.compiled.graph_launches import NODE_SCHEMA, graph_node_table
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """Graphs."""
 
-from stepscope.analyses.graph_launches import GRAPH_SCHEMA, graph_table
+from stepscope.analyses.compiled.graph_launches import GRAPH_SCHEMA, graph_table
 from stepscope.tables import Table
 
 TABLE = Table(

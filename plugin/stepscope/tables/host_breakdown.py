@@ -1,6 +1,6 @@
 """Host breakdown."""
 
-from stepscope.analyses.host_breakdown import SCHEMA, host_breakdown
+from stepscope.analyses.host.breakdown import SCHEMA, host_breakdown
 from stepscope.tables import Table
 
 TABLE = Table(

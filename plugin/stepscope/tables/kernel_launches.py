@@ -1,6 +1,6 @@
 """Launches by what was launched."""
 
-from stepscope.analyses.kernel_launches import BY_NAME, launches_by_name
+from stepscope.analyses.devices.kernel_launches import BY_NAME, launches_by_name
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """Kernels that run one after the other again and again."""
 
-from stepscope.analyses.kernel_sequences import SCHEMA, kernel_sequences
+from stepscope.analyses.devices.kernel_sequences import SCHEMA, kernel_sequences
 from stepscope.tables import Table
 
 TABLE = Table(

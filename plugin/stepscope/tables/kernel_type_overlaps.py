@@ -1,6 +1,6 @@
 """Types of device work that ran at once."""
 
-from stepscope.analyses.kernel_breakdown import OVERLAPS, type_overlaps
+from stepscope.analyses.devices.kernel_breakdown import OVERLAPS, type_overlaps
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """Device work by type."""
 
-from stepscope.analyses.kernel_breakdown import STATISTICS, type_statistics
+from stepscope.analyses.devices.kernel_breakdown import STATISTICS, type_statistics
 from stepscope.tables import Table
 
 TABLE = Table(

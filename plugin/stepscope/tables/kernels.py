@@ -1,6 +1,6 @@
 """Kernels by name."""
 
-from stepscope.analyses.kernel_table import LAUNCH_COLUMNS, SCHEMA, kernel_table
+from stepscope.analyses.devices.kernel_table import LAUNCH_COLUMNS, SCHEMA, kernel_table
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """Device work by the annotation around it."""
 
-from stepscope.analyses.device_annotations import KERNELS, annotated_kernels
+from stepscope.analyses.devices.annotations import KERNELS, annotated_kernels
 from stepscope.tables import Table
 
 TABLE = Table(

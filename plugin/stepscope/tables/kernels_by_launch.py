@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from stepscope.analyses.kernel_table import SCHEMA, kernel_table
+from stepscope.analyses.devices.kernel_table import SCHEMA, kernel_table
 from stepscope.tables import Table
 
 TABLE = Table(

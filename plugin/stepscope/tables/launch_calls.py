@@ -1,6 +1,6 @@
 """Launches by the call that made them."""
 
-from stepscope.analyses.kernel_launches import BY_CALL, launches_by_call
+from stepscope.analyses.devices.kernel_launches import BY_CALL, launches_by_call
 from stepscope.tables import Table
 
 TABLE = Table(

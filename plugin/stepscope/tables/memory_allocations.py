@@ -1,6 +1,6 @@
 """Allocations with their lifetimes and owners."""
 
-from stepscope.analyses.memory_allocations import SCHEMA, memory_allocations
+from stepscope.analyses.memory.allocations import SCHEMA, memory_allocations
 from stepscope.tables import Table
 
 TABLE = Table(

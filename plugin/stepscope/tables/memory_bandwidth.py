@@ -1,6 +1,6 @@
 """Rates of copies and memory sets."""
 
-from stepscope.analyses.memory_bandwidth import SUMMARY, bandwidth_summary
+from stepscope.analyses.devices.memory_bandwidth import SUMMARY, bandwidth_summary
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """Rates of copies and memory sets over time."""
 
-from stepscope.analyses.memory_bandwidth import SERIES, bandwidth_series
+from stepscope.analyses.devices.memory_bandwidth import SERIES, bandwidth_series
 from stepscope.tables import Table
 
 TABLE = Table(

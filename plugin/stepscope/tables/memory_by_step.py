@@ -1,6 +1,6 @@
 """Memory step by step."""
 
-from stepscope.analyses.memory_by_step import SCHEMA, memory_by_step
+from stepscope.analyses.memory.by_step import SCHEMA, memory_by_step
 from stepscope.tables import Table
 
 TABLE = Table(

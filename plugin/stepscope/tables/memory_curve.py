@@ -1,6 +1,6 @@
 """Memory over time."""
 
-from stepscope.analyses.memory_curve import SCHEMA, memory_curve
+from stepscope.analyses.memory.curve import SCHEMA, memory_curve
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """Reserved memory that lies idle."""
 
-from stepscope.analyses.memory_fragmentation import SCHEMA, memory_fragmentation
+from stepscope.analyses.memory.fragmentation import SCHEMA, memory_fragmentation
 from stepscope.tables import Table
 
 TABLE = Table(

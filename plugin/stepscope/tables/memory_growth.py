@@ -1,6 +1,6 @@
 """Growth of memory from step to step."""
 
-from stepscope.analyses.memory_growth import SCHEMA, memory_growth
+from stepscope.analyses.memory.growth import SCHEMA, memory_growth
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from stepscope.analyses.memory_holders import SCHEMA, memory_holders
+from stepscope.analyses.memory.holders import SCHEMA, memory_holders
 from stepscope.tables import Table
 
 TABLE = Table(

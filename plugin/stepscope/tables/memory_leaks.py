@@ -1,6 +1,6 @@
 """Suspected leaks of memory."""
 
-from stepscope.analyses.memory_leaks import SCHEMA, memory_leaks
+from stepscope.analyses.memory.leaks import SCHEMA, memory_leaks
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """Running out of memory."""
 
-from stepscope.analyses.memory_ooms import SCHEMA, memory_ooms
+from stepscope.analyses.memory.ooms import SCHEMA, memory_ooms
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """Each device's peak of memory."""
 
-from stepscope.analyses.memory_at_peak import SCHEMA, memory_peak_table
+from stepscope.analyses.memory.at_peak import SCHEMA, memory_peak_table
 from stepscope.tables import Table
 
 TABLE = Table(

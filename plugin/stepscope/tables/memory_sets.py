@@ -1,6 +1,6 @@
 """Memory sets by operator and source line."""
 
-from stepscope.analyses.transfer_table import MEMORY_SETS, memory_sets
+from stepscope.analyses.devices.transfer_table import MEMORY_SETS, memory_sets
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """Modules by path."""
 
-from stepscope.analyses.module_table import SCHEMA, module_table
+from stepscope.analyses.host.module_table import SCHEMA, module_table
 from stepscope.tables import Table
 
 TABLE = Table(

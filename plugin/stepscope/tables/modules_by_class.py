@@ -1,6 +1,6 @@
 """Modules by class."""
 
-from stepscope.analyses.module_table import CLASS_SCHEMA, class_table
+from stepscope.analyses.host.module_table import CLASS_SCHEMA, class_table
 from stepscope.tables import Table
 
 TABLE = Table(

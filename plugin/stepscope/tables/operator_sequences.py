@@ -1,6 +1,6 @@
 """Kernels that operators run one after the other."""
 
-from stepscope.analyses.operator_sequences import SCHEMA, operator_sequences
+from stepscope.analyses.operators.sequences import SCHEMA, operator_sequences
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """Process groups."""
 
-from stepscope.analyses.process_groups import SCHEMA, process_groups
+from stepscope.analyses.communication.process_groups import SCHEMA, process_groups
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """Python's time between operators."""
 
-from stepscope.analyses.python_time import SCHEMA, python_time
+from stepscope.analyses.host.python_time import SCHEMA, python_time
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """Lengths of the streams' queues."""
 
-from stepscope.analyses.queue_length import SUMMARY, queue_lengths
+from stepscope.analyses.devices.queue_length import SUMMARY, queue_lengths
 from stepscope.tables import Table
 
 TABLE = Table(

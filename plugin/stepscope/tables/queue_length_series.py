@@ -1,6 +1,6 @@
 """Lengths of the streams' queues over time."""
 
-from stepscope.analyses.queue_length import SERIES, queue_series
+from stepscope.analyses.devices.queue_length import SERIES, queue_series
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,7 +1,7 @@
 """The ranks of a run."""
 
-from stepscope.analyses.rank_part import rank_part
-from stepscope.analyses.rank_table import SCHEMA, rank_table
+from stepscope.analyses.communication.rank_part import rank_part
+from stepscope.analyses.communication.rank_table import SCHEMA, rank_table
 from stepscope.tables import RunTable
 
 TABLE = RunTable(

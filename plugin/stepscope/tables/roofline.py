@@ -1,6 +1,6 @@
 """Matrix products, convolutions and attention under the device's roofs."""
 
-from stepscope.analyses.roofline import SCHEMA, roofline
+from stepscope.analyses.devices.roofline import SCHEMA, roofline
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """Python functions by what they cost."""
 
-from stepscope.analyses.function_costs import SCHEMA, function_costs
+from stepscope.analyses.host.function_costs import SCHEMA, function_costs
 from stepscope.tables import Table
 
 TABLE = Table(

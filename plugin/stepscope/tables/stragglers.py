@@ -1,7 +1,7 @@
 """Ranks that others wait for."""
 
-from stepscope.analyses.rank_part import rank_part
-from stepscope.analyses.stragglers import SCHEMA, stragglers
+from stepscope.analyses.communication.rank_part import rank_part
+from stepscope.analyses.communication.stragglers import SCHEMA, stragglers
 from stepscope.tables import RunTable
 
 TABLE = RunTable(

@@ -1,6 +1,6 @@
 """What each device did with its time."""
 
-from stepscope.analyses.temporal_breakdown import SCHEMA, temporal_breakdown
+from stepscope.analyses.devices.temporal_breakdown import SCHEMA, temporal_breakdown
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """Triton kernels."""
 
-from stepscope.analyses.triton_kernels import SCHEMA, triton_kernel_table
+from stepscope.analyses.compiled.triton_kernels import SCHEMA, triton_kernel_table
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from stepscope.analyses.health._check import UNLIKELY_SHARE, Check, by_share, examples, on_device
-from stepscope.analyses.step_breakdown import step_breakdown
-from stepscope.analyses.window import window
+from stepscope.analyses.steps.breakdown import step_breakdown
+from stepscope.analyses.steps.window import window
 from stepscope.quantities import duration, share, significant
 from stepscope.report import HealthItem
 from stepscope.trace import Trace

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.complete_steps import complete_steps
 from stepscope.analyses.health._check import (
     Check,
     by_share,
@@ -15,6 +14,7 @@ from stepscope.analyses.health._check import (
 )
 from stepscope.analyses.health.incidents import is_cut_off
 from stepscope.analyses.links import links
+from stepscope.analyses.steps.complete_steps import complete_steps
 from stepscope.quantities import count, duration, share
 from stepscope.report import HealthItem, Severity
 from stepscope.trace import Trace

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from stepscope import intervals
 from stepscope.analyses.health._check import Check, by_share, examples, on_device, synchronize
 from stepscope.analyses.links import links
-from stepscope.analyses.window import window
+from stepscope.analyses.steps.window import window
 from stepscope.quantities import count, duration, share
 from stepscope.report import HealthItem
 from stepscope.trace import Trace

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.health._check import Check, Parts, examples, kernel_launches
 from stepscope.analyses.health.incidents import is_cut_off
-from stepscope.analyses.memory_peak import device_properties
+from stepscope.analyses.memory.peak import device_properties
 from stepscope.quantities import count
 from stepscope.report import HealthItem
 from stepscope.trace import Trace

@@ -1,0 +1,272 @@
+"""By how much the clocks of ranks differ, and how sure that is.
+
+No rank can leave a collective of a `FULL` kind before every rank has come. So for the offset that
+takes a rank's times to another's, each collective of both says
+`start - its end <= offset <= end - its start`; all of them together leave an interval, and what is
+not in it is impossible. Within it the estimate is the median difference of ends, of the
+collectives with the shorter transfers: all leave at nearly the same time. The error is the
+distance to the interval's further end. It holds whatever the ranks waited; where one always waits
+for the other it is as large as that, and the likely error, how long those transfers took, far less.
+
+Recordings of one machine share a clock, unless their collectives deny it. From the lowest rank on,
+clocks are linked over the groups with the least error; errors add up.
+"""
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses import group_statistics as statistics
+from stepscope.analyses.communication.collective_matching import Matches
+from stepscope.analyses.communication.rank_part import RankPart
+from stepscope.analyses.communication.ranks import RecordedRank
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+SHARED_WITHIN_NS = 50_000
+"""Clocks of devices of one machine may differ by so much: CUPTI and the host calibrate them."""
+
+MOST_DRIFT = 1e-3
+"""No clock runs so wrong: what seems to is no drift."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Alignment:
+    """One entry a recording: what its times need to be its reference's."""
+
+    reference: Ints
+    """Place of the recording whose clock it is aligned with; -1: with none."""
+    offset_ns: Floats
+    """To be added to its times, at `middle_ns`; NaN: not aligned."""
+    drift: Floats
+    """How much more is to be added with each nanosecond after `middle_ns`."""
+    error_ns: Floats
+    """The true offset is no further away; NaN: not known."""
+    likely_error_ns: Floats
+    """Ranks mostly leave within this of each other; NaN: not known."""
+    middle_ns: int
+    link: NDArray[np.object_]
+    """`reference`, `same machine`, `collectives`; None: not aligned."""
+    link_count: Ints
+    """Collectives that the last link rests on."""
+
+    def added_ns(self, recording: Ints, at_ns: Ints) -> Floats:
+        """Return what is to be added to times of recordings; NaN for those not aligned."""
+        later = (at_ns - self.middle_ns).astype(np.float64)
+        return self.offset_ns[recording] + self.drift[recording] * later
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Links:
+    """Pairs of clocks that have collectives together: the offset takes `other` to `anchor`."""
+
+    anchor: Ints
+    other: Ints
+    offset_ns: Floats
+    drift: Floats
+    error_ns: Floats
+    """NaN where the collectives contradict each other."""
+    likely_error_ns: Floats
+    count: Ints
+
+
+class _Reached(NamedTuple):
+    """A clock at the end of links; the surest first."""
+
+    error_ns: float
+    clock: int
+    reference: int
+    offset_ns: float
+    drift: float
+    likely_error_ns: float
+    used: int
+
+
+Near = dict[int, list[_Reached]]
+
+
+def alignment(
+    parts: Sequence[RankPart], ranks: Sequence[RecordedRank], found: Matches
+) -> Alignment:
+    """Align the clocks of a run's recordings."""
+    pairs = _pairs(found)
+    clock = _clocks(parts, pairs)
+    middle_ns = int(np.median(found.start_ns)) if len(found.start_ns) else 0
+    links = _links(pairs, clock, middle_ns)
+    order = sorted(range(len(parts)), key=lambda at: _precedence(ranks[at], at))
+    return _spread(clock, order, links, middle_ns)
+
+
+def _precedence(rank: RecordedRank, at: int) -> tuple[int, int]:
+    return (rank.rank if rank.rank is not None else 2**62, at)
+
+
+def _pairs(found: Matches) -> pd.DataFrame:
+    """Return each member of a full match beside the first member of that match."""
+    row = np.flatnonzero(found.is_full)
+    anchor = found.first[found.match[row]]
+    row, anchor = row[row != anchor], anchor[row != anchor]
+    start, end = found.start_ns, found.end_ns
+    return pd.DataFrame(
+        {
+            "anchor": found.recording[anchor],
+            "other": found.recording[row],
+            "at_ns": start[row],
+            "apart_ns": end[anchor] - end[row],
+            "least_ns": start[anchor] - end[row],
+            "most_ns": end[anchor] - start[row],
+            "transfer_ns": found.transfer_ns[found.match[row]],
+        }
+    )
+
+
+def _clocks(parts: Sequence[RankPart], pairs: pd.DataFrame) -> Ints:
+    """Return each recording's clock: its machine's, or its own."""
+    hosts = [part.host for part in parts]
+    numbers = {host: at for at, host in reversed(list(enumerate(hosts))) if host is not None}
+    own = (at if host is None else numbers[host] for at, host in enumerate(hosts))
+    clock = np.fromiter(own, dtype=np.int64, count=len(hosts))
+    anchor, other = pairs["anchor"].to_numpy(), pairs["other"].to_numpy()
+    is_denied = (pairs["least_ns"].to_numpy() > SHARED_WITHIN_NS) | (
+        pairs["most_ns"].to_numpy() < -SHARED_WITHIN_NS
+    )
+    denied = np.unique(clock[anchor[is_denied & (clock[anchor] == clock[other])]])
+    return np.where(np.isin(clock, denied), np.arange(len(parts)), clock)
+
+
+def _links(pairs: pd.DataFrame, clock: Ints, middle_ns: int) -> Links:
+    anchor, other = clock[pairs["anchor"].to_numpy()], clock[pairs["other"].to_numpy()]
+    pairs = pairs[anchor != other]
+    anchor, other = anchor[anchor != other], other[anchor != other]
+    link, distinct = pd.factorize(anchor * len(clock) + other)
+    count = len(distinct)
+    drift = np.zeros(count)
+    offset, error = _estimates(pairs, link, count)
+    contradicts = np.flatnonzero(np.isnan(error))
+    if len(contradicts):
+        drift[contradicts] = _drift(pairs, link, count)[contradicts]
+        offset, error = _estimates(_without(pairs, drift[link], middle_ns), link, count)
+    return Links(
+        anchor=distinct // len(clock),
+        other=distinct % len(clock),
+        offset_ns=offset,
+        drift=drift,
+        error_ns=error,
+        likely_error_ns=_usual_transfer(pairs, link, count),
+        count=np.bincount(link, minlength=count),
+    )
+
+
+def _estimates(pairs: pd.DataFrame, link: Ints, count: int) -> tuple[Floats, Floats]:
+    """Return each link's offset and its error, NaN where no offset is possible."""
+    bound = np.iinfo(np.int64)
+    least, most = np.full(count, bound.min), np.full(count, bound.max)
+    np.maximum.at(least, link, pairs["least_ns"].to_numpy())
+    np.minimum.at(most, link, pairs["most_ns"].to_numpy())
+    is_short = pairs["transfer_ns"].to_numpy() <= _usual_transfer(pairs, link, count)[link]
+    apart = pairs["apart_ns"].to_numpy()[is_short]
+    middle = statistics.quantile(apart, link[is_short], count, 0.5)
+    low, high = least.astype(np.float64), most.astype(np.float64)
+    is_possible = low <= high
+    offset = np.where(is_possible, np.clip(middle, low, np.maximum(low, high)), middle)
+    error = np.where(is_possible, np.maximum(high - offset, offset - low), np.nan)
+    return offset, error
+
+
+def _usual_transfer(pairs: pd.DataFrame, link: Ints, count: int) -> Floats:
+    return statistics.quantile(pairs["transfer_ns"].to_numpy(), link, count, 0.5)
+
+
+def _drift(pairs: pd.DataFrame, link: Ints, count: int) -> Floats:
+    """Return by how much the ends of each link move apart with time: first to last third."""
+    at = pairs["at_ns"].to_numpy()
+    bounds = [statistics.quantile(at, link, count, share)[link] for share in (1 / 3, 2 / 3)]
+    means = []
+    for mine in (at <= bounds[0], at >= bounds[1]):
+        when = statistics.quantile(at[mine], link[mine], count, 0.5)
+        apart = pairs["apart_ns"].to_numpy()[mine]
+        means.append((when, statistics.quantile(apart, link[mine], count, 0.5)))
+    (before, first), (after, last) = means
+    drift = np.zeros(count)
+    np.divide(last - first, after - before, out=drift, where=after > before)
+    return np.where(np.abs(drift) <= MOST_DRIFT, drift, 0.0)
+
+
+def _without(pairs: pd.DataFrame, drift: Floats, middle_ns: int) -> pd.DataFrame:
+    """Return the pairs with the drift taken out."""
+    moved = np.round(drift * (pairs["at_ns"].to_numpy() - middle_ns)).astype(np.int64)
+    columns = ("apart_ns", "least_ns", "most_ns")
+    return pairs.assign(**{name: pairs[name].to_numpy() - moved for name in columns})
+
+
+def _spread(clock: Ints, order: Sequence[int], links: Links, middle_ns: int) -> Alignment:
+    """Go from each reference over the surest links (Dijkstra's shortest paths)."""
+    near, reached = _neighbours(links), dict[int, _Reached]()
+    holders = np.bincount(clock, minlength=len(clock))
+    for start in order:
+        own = int(clock[start])
+        if own not in reached and (own in near or holders[own] > 1):
+            reached |= _reached_from(_Reached(0.0, own, start, 0.0, 0.0, 0.0, 0), near, reached)
+    lost = _Reached(np.nan, -1, -1, np.nan, 0.0, np.nan, 0)
+    found = [reached.get(own, lost) for own in clock.tolist()]
+    reference = np.array([of.reference for of in found], dtype=np.int64)
+    link_count = np.array([of.used for of in found], dtype=np.int64)
+    told = np.where(link_count > 0, "collectives", "same machine").astype(object)
+    told = np.where(reference == np.arange(len(clock)), "reference", told)
+    return Alignment(
+        reference=reference,
+        offset_ns=np.array([of.offset_ns for of in found], dtype=np.float64),
+        drift=np.array([of.drift for of in found], dtype=np.float64),
+        error_ns=np.array([of.error_ns for of in found], dtype=np.float64),
+        likely_error_ns=np.array([of.likely_error_ns for of in found], dtype=np.float64),
+        middle_ns=middle_ns,
+        link=np.where(reference >= 0, told, np.array(None, dtype=object)),
+        link_count=link_count,
+    )
+
+
+def _reached_from(
+    start: _Reached, near: Near, known: Mapping[int, _Reached]
+) -> dict[int, _Reached]:
+    """Return every clock that links lead to, each over the links whose errors add up to least."""
+    reached: dict[int, _Reached] = {}
+    waiting = [start]
+    while waiting:
+        here = heapq.heappop(waiting)
+        if here.clock in reached or here.clock in known:
+            continue
+        reached[here.clock] = here
+        for link in near.get(here.clock, ()):
+            if link.clock not in reached:
+                beyond = _Reached(
+                    here.error_ns + link.error_ns,
+                    link.clock,
+                    start.reference,
+                    here.offset_ns + link.offset_ns,
+                    here.drift + link.drift,
+                    here.likely_error_ns + link.likely_error_ns,
+                    link.used,
+                )
+                heapq.heappush(waiting, beyond)
+    return reached
+
+
+def _neighbours(links: Links) -> Near:
+    """Return, for each clock, the links that lead on from it."""
+    near: Near = {}
+    columns = (links.anchor, links.other, links.offset_ns, links.drift, links.error_ns)
+    more = (links.likely_error_ns, links.count)
+    rows = zip(*(column.tolist() for column in (*columns, *more)), strict=True)
+    for anchor, other, offset, drift, error, likely, used in rows:
+        if not isnan(error):
+            on = _Reached(error, other, -1, offset, drift, likely, used)
+            back = _Reached(error, anchor, -1, -offset, -drift, likely, used)
+            near.setdefault(anchor, []).append(on)
+            near.setdefault(other, []).append(back)
+    return near

@@ -1,0 +1,59 @@
+"""By how much the ranks' clocks differ, and how sure that is."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from stepscope.analyses.communication.rank_part import RankPart
+from stepscope.analyses.communication.rank_run import several_ranks
+from stepscope.analyses.table_columns import framed
+from stepscope.frames import Column, Schema
+
+SCHEMA: Schema = (
+    Column("rank", "float64", "id", "The rank; NaN: unknown."),
+    Column("worker", "object", "text", "The worker whose recording it is."),
+    Column("span", "object", "text", "Which recording of it."),
+    Column("host", "object", "text", "The machine's name (torch's `host_name`); None: unknown."),
+    Column("reference_rank", "float64", "id", "The rank whose clock it is compared with."),
+    Column("reference_worker", "object", "text", "That one's worker; None: not aligned."),
+    Column("offset_ns", "float64", "ns", "To be added to its times to have the reference's; NaN:"
+           " it shares no collectives with any, or they contradict each other."),
+    Column("error_ns", "float64", "ns", "The true offset is no further away: from all collectives"
+           " together, none of which a rank can leave before all have come. A machine has one"
+           " clock."),
+    Column("likely_error_ns", "float64", "ns", "Ranks mostly leave a collective within this of each"
+           " other: the median transfer of the links' collectives."),
+    Column("drift_ppm", "float64", "ppm", "By how much its clock runs slower than the reference's;"
+           " 0 unless no constant offset is possible."),
+    Column("link", "object", "text", "`reference`, `same machine`, `collectives`; None: none."),
+    Column("collective_count", "int64", "count", "Collectives on which the last link rests."),
+)  # fmt: skip
+
+
+def clock_table(parts: Sequence[RankPart]) -> pd.DataFrame:
+    """Return one row a recording, in `SCHEMA` columns, by rank.
+
+    Raises:
+        MissingDataError: the recordings are of one rank.
+    """
+    run = several_ranks(parts)
+    clocks = run.alignment
+    rank = np.array([*(np.nan if of.rank is None else of.rank for of in run.ranks), np.nan])
+    worker = np.array([*(part.evidence.worker for part in run.parts), None], dtype=object)
+    columns: dict[str, Any] = {
+        "rank": rank[:-1],
+        "worker": worker[:-1],
+        "span": np.array([*(part.evidence.span for part in run.parts), None], dtype=object)[:-1],
+        "host": np.array([*(part.host for part in run.parts), None], dtype=object)[:-1],
+        "reference_rank": rank[clocks.reference],
+        "reference_worker": worker[clocks.reference],
+        "offset_ns": clocks.offset_ns,
+        "error_ns": clocks.error_ns,
+        "likely_error_ns": clocks.likely_error_ns,
+        "drift_ppm": np.where(clocks.reference >= 0, clocks.drift * 1e6, np.nan),
+        "link": clocks.link,
+        "collective_count": clocks.link_count,
+    }
+    return framed(SCHEMA, columns)

@@ -1,0 +1,79 @@
+"""Each collective with what is reckoned of it: bandwidth, how much was hidden, and its step."""
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.communication.bandwidth import bus_factor, bytes_per_second
+from stepscope.analyses.communication.exposure import hidden_ns
+from stepscope.analyses.table_columns import framed, plain
+from stepscope.frames import Column, Schema
+from stepscope.trace import Trace, computed
+
+NO_STEP = -1
+SCHEMA: Schema = (
+    Column("event", "int64", "id", "Its first kernel; on the host its annotation or call."),
+    Column("name", "object", "text", "That event's name as the profiler wrote it."),
+    Column("kind", "object", "text", "`all_reduce`, `all_gather`, `send`, …; `other`: not told."),
+    Column("backend", "object", "text", "The library: `nccl`, `rccl`, `gloo`, `symm_mem`, …."),
+    Column("step", "int64", "id", "Number of the `ProfilerStep` that asked for it; -1: none."),
+    Column("start_ns", "int64", "ns", "When it began: on the device, or for gloo on the host."),
+    Column("duration_ns", "float64", "ns", "From its first kernel's start to its last one's end;"
+           " NaN where only the host's call into a device's library was recorded."),
+    Column("overlap_ns", "float64", "ns", "How long its device computed meanwhile."),
+    Column("exposed_ns", "float64", "ns", "Its time minus that in which its device computed."),
+    Column("launch_to_start_ns", "float64", "ns", "From the host's call to the first kernel; NaN"
+           " where the call is unknown, and on the host."),
+    Column("dtype", "object", "text", "Type of an element, in torch's words; None: unknown."),
+    Column("in_bytes", "float64", "bytes", "What the rank puts in; NaN: not recorded."),
+    Column("out_bytes", "float64", "bytes", "What the rank gets out; NaN: not recorded."),
+    Column("message_bytes", "float64", "bytes", "The larger of the two: nccl-tests' size."),
+    Column("algorithm_bytes_per_second", "float64", "bytes/s", "Message over duration, waiting for"
+           " other ranks included (nccl-tests' algbw)."),
+    Column("bus_bytes_per_second", "float64", "bytes/s", "The same times nccl-tests' factor for"
+           " kind and number of ranks (busbw); NaN where those are unknown."),
+    Column("group", "object", "text", "The process group's name; None: not recorded."),
+    Column("group_description", "object", "text", "Its description, such as `default_pg`."),
+    Column("group_ranks", "object", "text", "Its ranks (JSON); None where they are not known."),
+    Column("group_size", "float64", "count", "How many ranks it has; NaN: not recorded."),
+    Column("sequence", "int64", "id", "Its number within the group (torch's `Seq`); -1: none."),
+    Column("source_rank", "int64", "id", "Who sends, in point-to-point transfers; -1: not told."),
+    Column("destination_rank", "int64", "id", "Who receives; -1: not told."),
+    Column("is_async", "object", "", "Whether the host did not wait for it; None: not recorded."),
+    Column("device", "int64", "id", "The device of its first kernel; -1: the host, or unknown."),
+    Column("stream", "int64", "id", "The stream of its first kernel; -1: none."),
+    Column("kernel_count", "int64", "count", "Kernels of it; 0 on the host."),
+)  # fmt: skip
+
+
+@computed
+def collective_events(trace: Trace) -> pd.DataFrame:
+    """Return one row a collective, in `SCHEMA` columns, in the order they began."""
+    frame = trace.collectives
+    is_timed = frame["is_timed"].to_numpy()
+    duration = np.where(is_timed, frame["duration_ns"].to_numpy(), np.nan)
+    hidden = np.where(is_timed, hidden_ns(trace), np.nan)
+    queued = np.where(frame["kernel_count"] > 0, frame["start_ns"] - frame["call_start_ns"], np.nan)
+    rate = bytes_per_second(frame["message_bytes"].to_numpy(), duration)
+    columns = {each.name: plain(frame[each.name]) for each in SCHEMA if each.name in frame}
+    factor = bus_factor(columns["kind"], frame["group_size"].to_numpy())
+    columns |= {
+        "step": steps_of(trace),
+        "duration_ns": duration,
+        "overlap_ns": hidden,
+        "exposed_ns": duration - hidden,
+        "launch_to_start_ns": queued,
+        "algorithm_bytes_per_second": rate,
+        "bus_bytes_per_second": rate * factor,
+    }
+    return framed(SCHEMA, columns)
+
+
+def steps_of(trace: Trace) -> NDArray[np.int64]:
+    """Return, for each row of `collectives`, the number of the step in which it was asked for."""
+    frame, steps = trace.collectives, trace.steps
+    asked_ns = np.where(frame["call"] >= 0, frame["call_start_ns"], frame["start_ns"])
+    place = np.searchsorted(steps["start_ns"].to_numpy(), asked_ns, side="right") - 1
+    ends, numbers = steps["end_ns"].to_numpy(), np.append(steps["number"].to_numpy(), NO_STEP)
+    is_behind = asked_ns >= (ends.max() if len(ends) else 0)
+    return np.asarray(numbers[np.where(is_behind, -1, place)])

@@ -1,0 +1,220 @@
+"""Which collectives of several ranks are one and the same.
+
+By process group (name and ranks), kind and torch's sequence number where that was recorded. Else by
+their order: within each step where the ranks have as many of a group, kind and size in each step;
+within the recording where they have as many in all; and else only among the ranks of a step that
+have as many as most. What does not fit is left alone, and counted.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.communication.rank_part import Key, RankPart
+
+Ints = NDArray[np.int64]
+ALONE = -1
+FULL = frozenset({"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier"})
+"""Kinds that no rank can leave before all have come: each needs something of every other."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Matches:
+    """Rows are members: one collective on one rank, ordered by match; `match` numbers from 0."""
+
+    keys: tuple[Key, ...]
+    recording: Ints
+    """Place in the parts."""
+    match: Ints
+    key: Ints
+    sequence: Ints
+    """torch's `Seq`; -1: not recorded."""
+    by_sequence: NDArray[np.bool_]
+    start_ns: Ints
+    duration_ns: Ints
+    message_bytes: NDArray[np.float64]
+    step: Ints
+
+    @cached_property
+    def end_ns(self) -> Ints:
+        """When each ended, on its own rank's clock."""
+        return self.start_ns + self.duration_ns
+
+    @cached_property
+    def first(self) -> Ints:
+        """The first member of each match."""
+        return np.flatnonzero(np.diff(self.match, prepend=-1))
+
+    @cached_property
+    def size(self) -> Ints:
+        """How many ranks each match has."""
+        return np.bincount(self.match, minlength=len(self.first))
+
+    @cached_property
+    def transfer_ns(self) -> Ints:
+        """Each match's shortest duration: of the rank that came last and waited for none."""
+        return np.minimum.reduceat(self.duration_ns, self.first) if len(self.match) else self.match
+
+    @cached_property
+    def wait_ns(self) -> Ints:
+        """How long each member waited: its duration beyond the transfer."""
+        return self.duration_ns - self.transfer_ns[self.match]
+
+    @cached_property
+    def is_full(self) -> NDArray[np.bool_]:
+        """Which members are of a match of several ranks that none can leave before all came."""
+        of_key = np.array([key.kind in FULL for key in self.keys], dtype=bool)
+        return of_key[self.key] & (self.size[self.match] > 1)
+
+
+def matches(parts: Sequence[RankPart]) -> Matches:
+    """Match the collectives of a run's recordings; spans are never matched with each other."""
+    members = _members(parts)
+    keys = _shared_keys(parts, members)
+    members["key"] = keys.code
+    has_sequence = members["sequence"].to_numpy() >= 0
+    members["by_sequence"] = has_sequence
+    by_order = members[~has_sequence]
+    by_sequence = members[has_sequence]
+    unit = [_units_by_sequence(by_sequence), _units_by_order(by_order)]
+    members = pd.concat([by_sequence, by_order], ignore_index=True)
+    match = _numbered(np.concatenate(unit), members)
+    order = np.lexsort((members["recording"].to_numpy(), match))
+    frame = members.iloc[order]
+    return Matches(
+        keys=keys.keys,
+        recording=frame["recording"].to_numpy(),
+        match=match[order],
+        key=frame["key"].to_numpy(),
+        sequence=frame["sequence"].to_numpy(),
+        by_sequence=frame["by_sequence"].to_numpy(),
+        start_ns=frame["start_ns"].to_numpy(),
+        duration_ns=frame["duration_ns"].to_numpy(),
+        message_bytes=frame["message_bytes"].to_numpy(),
+        step=frame["step"].to_numpy(),
+    )
+
+
+def _members(parts: Sequence[RankPart]) -> pd.DataFrame:
+    own = [part.collectives for part in parts]
+    empty = np.empty(0, dtype=np.int64)
+    spans = {span: at for at, span in enumerate(dict.fromkeys(p.evidence.span for p in parts))}
+    columns = {
+        name: np.concatenate([empty, *(getattr(of, name) for of in own)])
+        for name in ("sequence", "start_ns", "duration_ns", "step")
+    }
+    counts = [len(of) for of in own]
+    return pd.DataFrame(
+        {
+            "recording": np.repeat(np.arange(len(parts)), counts),
+            "span": np.repeat([spans[part.evidence.span] for part in parts], counts),
+            **columns,
+            "message_bytes": np.concatenate(
+                [empty.astype(float), *(of.message_bytes for of in own)]
+            ),
+        }
+    ).astype({"recording": np.int64, "span": np.int64})
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Keys:
+    keys: tuple[Key, ...]
+    code: Ints
+
+
+def _shared_keys(parts: Sequence[RankPart], members: pd.DataFrame) -> _Keys:
+    """Return the keys of all recordings, and for each member which it has, in its span."""
+    number: dict[Key, int] = {}
+    codes = [np.empty(0, dtype=np.int64)]
+    for part in parts:
+        own = [number.setdefault(key, len(number)) for key in part.collectives.keys]
+        codes.append(np.array([*own, 0], dtype=np.int64)[part.collectives.key])
+    code = np.concatenate(codes)
+    span = members["span"].to_numpy()
+    together, distinct = pd.factorize(span * max(1, len(number)) + code)
+    keys = tuple(number)
+    return _Keys(keys=tuple(keys[at % max(1, len(number))] for at in distinct), code=together)
+
+
+def _units_by_sequence(members: pd.DataFrame) -> Ints:
+    """Return the unit of each member: equal ones on several ranks are one collective."""
+    number = combined(members["key"].to_numpy(), members["sequence"].to_numpy())
+    again = _place_within(members, number)
+    return combined(number, again)
+
+
+def _units_by_order(members: pd.DataFrame) -> Ints:
+    key = members["key"].to_numpy()
+    in_step = combined(key, members["step"].to_numpy())
+    agrees_in_step = _agree(members, key, in_step)
+    agrees = _agree(members, key, key)
+    number = np.where(agrees_in_step | ~agrees, in_step, _beyond(in_step) + key)
+    unit = combined(number, _place_within(members, number))
+    is_odd = ~agrees_in_step & ~agrees & ~_as_most(members, in_step)
+    return np.where(is_odd, ALONE, unit)
+
+
+def _beyond(values: Ints) -> int:
+    return int(values.max()) + 1 if len(values) else 0
+
+
+def combined(first: Ints, second: Ints) -> Ints:
+    """Return one number for each pair of numbers, from 0."""
+    codes, distinct = pd.factorize(second)
+    return np.asarray(pd.factorize(first * max(1, len(distinct)) + codes)[0], dtype=np.int64)
+
+
+def _place_within(members: pd.DataFrame, unit: Ints) -> Ints:
+    """Return each member's place among those of its rank and unit, by time."""
+    pair = combined(unit, members["recording"].to_numpy())
+    order = np.lexsort((members["start_ns"].to_numpy(), pair))
+    ordered = pair[order]
+    is_first = np.diff(ordered, prepend=-1) != 0
+    begin = np.maximum.accumulate(np.where(is_first, np.arange(len(order)), 0))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order)) - begin
+    return place
+
+
+def _counts(members: pd.DataFrame, unit: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return each pair of unit and rank as its unit and count, and each member's pair."""
+    pair = combined(unit, members["recording"].to_numpy())
+    count = np.bincount(pair) if len(pair) else pair
+    unit_of = np.empty(len(count), dtype=np.int64)
+    unit_of[pair] = unit
+    return unit_of, count, pair
+
+
+def _agree(members: pd.DataFrame, key: Ints, unit: Ints) -> NDArray[np.bool_]:
+    """Tell which members' keys have, in each of their units, as many on every rank that has any."""
+    unit_of, count, _ = _counts(members, unit)
+    least = np.full(_beyond(unit), np.iinfo(np.int64).max)
+    most = np.zeros(_beyond(unit), dtype=np.int64)
+    np.minimum.at(least, unit_of, count)
+    np.maximum.at(most, unit_of, count)
+    differs = np.zeros(_beyond(key), dtype=bool)
+    differs[key[(least != most)[unit]]] = True
+    return np.asarray(~differs[key])
+
+
+def _as_most(members: pd.DataFrame, unit: Ints) -> NDArray[np.bool_]:
+    """Tell which members are of a rank that has as many in their unit as more than half have."""
+    unit_of, count, pair = _counts(members, unit)
+    alike = combined(unit_of, count)
+    ranks_alike = np.bincount(alike)[alike] if len(alike) else alike
+    ranks = np.bincount(unit_of)[unit_of] if len(unit_of) else unit_of
+    return np.asarray((2 * ranks_alike > ranks)[pair])
+
+
+def _numbered(unit: Ints, members: pd.DataFrame) -> Ints:
+    """Return matches numbered by time; members that fit no other are alone."""
+    by_sequence = members["by_sequence"].to_numpy()
+    number = np.where(unit == ALONE, -2 - np.arange(len(unit)), 2 * unit + by_sequence)
+    order = np.argsort(members["start_ns"].to_numpy(), kind="stable")
+    match = np.empty(len(unit), dtype=np.int64)
+    match[order] = pd.factorize(number[order])[0]
+    return match

@@ -1,0 +1,128 @@
+"""What collectives cost, by kind, group, type and message size."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses import group_statistics as statistics
+from stepscope.analyses.communication.bandwidth import bus_factor, bytes_per_second
+from stepscope.analyses.communication.collective_events import collective_events
+from stepscope.analyses.steps.window import window
+from stepscope.analyses.table_columns import framed
+from stepscope.frames import Column, Schema
+from stepscope.trace import Trace, computed
+
+KEY = ("kind", "backend", "group", "group_description", "group_ranks", "group_size", "dtype",
+       "message_bytes")  # fmt: skip
+SCHEMA: Schema = (
+    Column("kind", "object", "text", "`all_reduce`, `all_gather`, `send`, …; `other`: not told."),
+    Column("backend", "object", "text", "The library: `nccl`, `rccl`, `gloo`, `symm_mem`, …."),
+    Column("group", "object", "text", "The process group's name; None: not recorded."),
+    Column("group_description", "object", "text", "Its description, such as `default_pg`."),
+    Column("group_ranks", "object", "text", "Its ranks (JSON); None where they are not known."),
+    Column("group_size", "float64", "count", "How many ranks it has; NaN: not recorded."),
+    Column("dtype", "object", "text", "Type of an element, in torch's words; None: unknown."),
+    Column("message_bytes", "float64", "bytes", "The larger of what goes in and comes out."),
+    Column("call_count", "int64", "count", "How many there were."),
+    Column("timed_count", "int64", "count", "Of how many the time is known: the figures below are"
+           " of these."),
+    Column("total_ns", "int64", "ns", "Sum of their durations, concurrent ones counted each."),
+    Column("mean_ns", "float64", "ns", "Mean duration."),
+    Column("min_ns", "float64", "ns", "Shortest duration: the nearest to pure transfer."),
+    Column("p95_ns", "float64", "ns", "95th percentile of durations."),
+    Column("max_ns", "float64", "ns", "Longest duration."),
+    Column("total_bytes", "float64", "bytes", "Sum of their messages; NaN: not recorded."),
+    Column("algorithm_bytes_per_second", "float64", "bytes/s", "Their messages over their time,"
+           " waiting for other ranks included (nccl-tests' algbw)."),
+    Column("bus_bytes_per_second", "float64", "bytes/s", "The same times nccl-tests' factor for"
+           " kind and number of ranks (busbw); NaN where those are unknown."),
+    Column("best_bus_bytes_per_second", "float64", "bytes/s", "Bus bandwidth of the shortest."),
+    Column("overlap_ns", "int64", "ns", "How long their device computed meanwhile."),
+    Column("exposed_ns", "int64", "ns", "Their time minus that in which their device computed."),
+    Column("overlap_share", "float64", "share", "Of their time; NaN where there was none."),
+    Column("launch_to_start_ns", "float64", "ns", "Mean time from the host's call to the kernel."),
+    Column("window_share", "float64", "share", "Their time within the window over the window; more"
+           " than 1 where several ran at once."),
+)  # fmt: skip
+
+
+@computed
+def collective_table(trace: Trace) -> pd.DataFrame:
+    """Return one row a kind, group, type and size, longest total first."""
+    events = collective_events(trace)
+    group, first = _groups(events)
+    count = len(first)
+    columns = {name: events[name].to_numpy()[first] for name in KEY}
+    columns["call_count"] = np.bincount(group, minlength=count)
+    timed = np.flatnonzero(events["duration_ns"].notna().to_numpy())
+    columns |= _times(events.iloc[timed], group[timed], count)
+    columns |= _rates(columns)
+    columns["launch_to_start_ns"] = _mean_known(events["launch_to_start_ns"], group, count)
+    columns["window_share"] = _within_window(trace, events.iloc[timed], group[timed], count)
+    table = framed(SCHEMA, columns)
+    by = ["total_ns", "kind", "message_bytes"]
+    ordered = table.sort_values(by, ascending=[False, True, False], kind="stable")
+    return ordered.reset_index(drop=True)
+
+
+def _groups(events: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return each row's group, in order of appearance, and the first row of each."""
+    key = events.groupby(list(KEY), dropna=False, sort=False).ngroup().to_numpy()
+    group, distinct = pd.factorize(key)
+    first = np.full(len(distinct), len(events), dtype=np.int64)
+    np.minimum.at(first, group, np.arange(len(events)))
+    return group.astype(np.int64), first
+
+
+def _times(timed: pd.DataFrame, group: NDArray[np.int64], count: int) -> dict[str, NDArray[Any]]:
+    duration = timed["duration_ns"].to_numpy().astype(np.int64)
+    total = statistics.sums(duration, group, count)
+    hidden = statistics.sums(timed["overlap_ns"].to_numpy().astype(np.int64), group, count)
+    share = np.full(count, np.nan)
+    np.divide(hidden, total, out=share, where=total > 0)
+    return {
+        "timed_count": np.bincount(group, minlength=count),
+        "total_ns": total,
+        "mean_ns": statistics.mean(duration, group, count),
+        "min_ns": statistics.quantile(duration, group, count, 0.0),
+        "p95_ns": statistics.quantile(duration, group, count, 0.95),
+        "max_ns": statistics.quantile(duration, group, count, 1.0),
+        "overlap_ns": hidden,
+        "exposed_ns": total - hidden,
+        "overlap_share": share,
+    }
+
+
+def _rates(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
+    size = columns["message_bytes"]
+    factor = bus_factor(columns["kind"], columns["group_size"])
+    rate = bytes_per_second(size * columns["timed_count"], columns["total_ns"].astype(np.float64))
+    return {
+        "total_bytes": size * columns["call_count"],
+        "algorithm_bytes_per_second": rate,
+        "bus_bytes_per_second": rate * factor,
+        "best_bus_bytes_per_second": bytes_per_second(size, columns["min_ns"]) * factor,
+    }
+
+
+def _mean_known(
+    values: "pd.Series[float]", group: NDArray[np.int64], count: int
+) -> NDArray[np.float64]:
+    found = values.to_numpy(dtype=np.float64)
+    known = ~np.isnan(found)
+    return statistics.mean(np.asarray(found[known], dtype=np.float64), group[known], count)
+
+
+def _within_window(
+    trace: Trace, timed: pd.DataFrame, group: NDArray[np.int64], count: int
+) -> NDArray[np.float64]:
+    whole = window(trace)
+    times = np.array([[whole.start_ns, whole.device_end_ns]], dtype=np.int64)
+    start = timed["start_ns"].to_numpy()
+    end = start + timed["duration_ns"].to_numpy().astype(np.int64)
+    return statistics.sums(intervals.covered_ns(times, start, end), group, count) / max(
+        1, whole.device_duration_ns
+    )

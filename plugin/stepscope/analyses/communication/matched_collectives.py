@@ -1,0 +1,184 @@
+"""Collectives over all their ranks: what was transfer, what was waiting, and who came last.
+
+Transfer is the shortest duration over the ranks, wait a rank's duration beyond it, as
+torch-tb-profiler (`loader.py`) and TraceLens (`NcclAnalyser`) define them: both need no common
+clock. Whoever came last has the shortest duration; starts and ends are compared after the clocks
+were aligned.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.communication.bandwidth import bus_factor, bytes_per_second
+from stepscope.analyses.communication.collective_matching import Matches, combined
+from stepscope.analyses.communication.rank_part import RankPart
+from stepscope.analyses.communication.rank_run import RankRun, as_ranges, several_ranks
+from stepscope.analyses.table_columns import framed
+from stepscope.frames import Column, Schema
+
+SCHEMA: Schema = (
+    Column("span", "object", "text", "Which recording of the workers; spans never match."),
+    Column("kind", "object", "text", "`all_reduce`, `all_gather`, …; `send` for both its ends."),
+    Column("group", "object", "text", "The process group's name; None: not recorded, so that all"
+           " ranks were taken for one group."),
+    Column("group_ranks", "object", "text", "Its ranks (JSON); None where they are not known."),
+    Column("sequence", "int64", "id", "torch's `Seq`; -1: not recorded."),
+    Column("matched_by", "object", "text", "`sequence` (torch's numbers), `order` (within group,"
+           " kind and size), or None where no other rank has it."),
+    Column("step", "int64", "id", "Number of the `ProfilerStep` that asked for it; -1: none."),
+    Column("rank_count", "int64", "count", "Ranks on which it was found."),
+    Column("expected_count", "float64", "count", "Ranks of its group; NaN: not recorded."),
+    Column("missing_ranks", "object", "text", "Ranks of the group on which it was not found, such"
+           " as `3, 8-15`; None where the group is not known."),
+    Column("message_bytes", "float64", "bytes", "The largest over the ranks; NaN: unknown."),
+    Column("transfer_ns", "float64", "ns", "Its shortest duration over the ranks; NaN: one only."),
+    Column("mean_ns", "float64", "ns", "Mean duration over the ranks."),
+    Column("longest_ns", "int64", "ns", "Longest duration over the ranks."),
+    Column("wait_ns", "float64", "ns", "Sum over the ranks of what is beyond the transfer."),
+    Column("last_rank", "float64", "id", "The rank of the shortest duration, for which the others"
+           " waited; NaN for kinds that ranks may leave before all came, and without a rank."),
+    Column("margin_ns", "float64", "ns", "How much shorter it was than the next."),
+    Column("start_skew_ns", "float64", "ns", "First to last start on one clock; NaN: the clocks"
+           " could not be aligned."),
+    Column("end_skew_ns", "float64", "ns", "First to last end on one clock."),
+    Column("clock_error_ns", "float64", "ns", "Both may be wrong by twice this: the largest error"
+           " of the ranks' clocks."),
+    Column("algorithm_bytes_per_second", "float64", "bytes/s", "Message over transfer: without the"
+           " waiting (nccl-tests' algbw)."),
+    Column("bus_bytes_per_second", "float64", "bytes/s", "The same times nccl-tests' factor."),
+)  # fmt: skip
+
+
+def matched_collectives(parts: Sequence[RankPart]) -> pd.DataFrame:
+    """Return one row a collective of a run, in `SCHEMA` columns, in the order they were first seen.
+
+    Raises:
+        MissingDataError: the recordings are of one rank.
+    """
+    run = several_ranks(parts)
+    found = run.matches
+    columns = _identity(run) | _durations(found) | _last(run) | _skew(run)
+    kind, size = columns["kind"], columns["expected_count"]
+    rate = bytes_per_second(columns["message_bytes"], columns["transfer_ns"])
+    columns["algorithm_bytes_per_second"] = rate
+    columns["bus_bytes_per_second"] = rate * bus_factor(kind, size)
+    return framed(SCHEMA, columns)
+
+
+def _identity(run: RankRun) -> dict[str, Any]:
+    found, first = run.matches, run.matches.first
+    keys = found.keys
+    key = found.key[first]
+    spans = np.array([part.evidence.span for part in run.parts], dtype=object)
+    sizes = np.array([_size(of.ranks) for of in keys])
+    is_matched = found.size > 1
+    by = np.where(found.by_sequence[first], "sequence", "order").astype(object)
+    return {
+        "span": spans[found.recording[first]],
+        "kind": _texts([of.kind for of in keys])[key],
+        "group": _texts([of.group or None for of in keys])[key],
+        "group_ranks": _texts([of.ranks or None for of in keys])[key],
+        "sequence": found.sequence[first],
+        "matched_by": np.where(is_matched, by, np.array(None, dtype=object)),
+        "step": found.step[first],
+        "rank_count": found.size,
+        "expected_count": np.append(sizes, np.nan)[key],
+        "missing_ranks": _missing(run),
+        "message_bytes": _reduced(np.fmax, found.message_bytes, found),
+    }
+
+
+def _texts(values: list[str | None]) -> NDArray[np.object_]:
+    return np.array([*values, None], dtype=object)
+
+
+def _size(ranks: str) -> float:
+    return float(len(json.loads(ranks))) if ranks else np.nan
+
+
+def _missing(run: RankRun) -> NDArray[np.object_]:
+    """Return the ranks of each match's group that it lacks, reckoned once a set of members."""
+    found = run.matches
+    marks = np.random.default_rng(0).integers(2**62, size=len(run.parts))
+    key = found.key[found.first]
+    together = _reduced(np.bitwise_xor, marks[found.recording], found)
+    code = combined(key, together)
+    count = int(code.max()) + 1 if len(code) else 0
+    texts = np.full(count, None, dtype=object)
+    example = np.zeros(count, dtype=np.int64)
+    example[code] = np.arange(len(code))
+    bounds = np.append(found.first, len(found.match))
+    for which, match in enumerate(example.tolist()):
+        members = found.keys[key[match]].ranks
+        if members:
+            own = found.recording[bounds[match] : bounds[match + 1]]
+            here = {run.ranks[at].rank for at in own.tolist()}
+            texts[which] = as_ranges(set(json.loads(members)) - here)
+    return texts[code]
+
+
+def _reduced(how: np.ufunc, values: NDArray[Any], found: Matches) -> NDArray[Any]:
+    """Return one value a match."""
+    return np.asarray(how.reduceat(values, found.first)) if len(values) else values
+
+
+def _durations(found: Matches) -> dict[str, Any]:
+    is_matched = found.size > 1
+    total = _reduced(np.add, found.duration_ns, found)
+    return {
+        "transfer_ns": np.where(is_matched, found.transfer_ns, np.nan),
+        "mean_ns": total / np.maximum(found.size, 1),
+        "longest_ns": _reduced(np.maximum, found.duration_ns, found),
+        "wait_ns": np.where(is_matched, _reduced(np.add, found.wait_ns, found), np.nan),
+    }
+
+
+def _last(run: RankRun) -> dict[str, Any]:
+    found = run.matches
+    last, margin_ns = last_comers(found)
+    known = np.array([np.nan if of.rank is None else of.rank for of in run.ranks], dtype=float)
+    ranks = np.append(known, np.nan)[np.append(found.recording, -1)[last]]
+    return {
+        "last_rank": np.where(last >= 0, ranks, np.nan),
+        "margin_ns": np.where(last >= 0, margin_ns, np.nan),
+    }
+
+
+def last_comers(found: Matches) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return, for each match, the member that came last, and by how much; -1: none, or a tie."""
+    order = np.lexsort((found.duration_ns, found.match))
+    first = found.first
+    second = np.minimum(first + 1, np.maximum(len(order) - 1, 0))
+    shortest = found.duration_ns[order[first]]
+    margin = np.where(found.size > 1, found.duration_ns[order[second]] - shortest, 0)
+    is_full = np.asarray(found.is_full)[first]
+    return np.where(is_full & (margin > 0), order[first], -1), margin
+
+
+def _skew(run: RankRun) -> dict[str, Any]:
+    found, clocks = run.matches, run.alignment
+    added = clocks.added_ns(found.recording, found.start_ns)
+    reference = clocks.reference[found.recording]
+    is_one = _reduced(np.minimum, reference, found) == _reduced(np.maximum, reference, found)
+    is_known = is_one & (found.size > 1)
+    error = clocks.error_ns[found.recording]
+    return {
+        "start_skew_ns": np.where(is_known, _spread(found.start_ns, added, found), np.nan),
+        "end_skew_ns": np.where(is_known, _spread(found.end_ns, added, found), np.nan),
+        "clock_error_ns": np.where(is_known, _reduced(np.maximum, error, found), np.nan),
+    }
+
+
+def _spread(
+    times: NDArray[np.int64], added: NDArray[np.float64], found: Matches
+) -> NDArray[np.float64]:
+    """Return how far times of a match lie apart; as they are, they exceed what a float holds."""
+    base = times[found.first][found.match] if len(times) else times
+    aligned = (times - base) + added
+    latest, first = (_reduced(how, aligned, found) for how in (np.maximum, np.minimum))
+    return np.asarray(latest - first, dtype=np.float64)

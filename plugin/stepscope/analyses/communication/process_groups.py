@@ -1,0 +1,131 @@
+"""The process groups of a recording: who is in each, what it is for, and what it cost."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from stepscope.analyses.communication.collective_events import collective_events
+from stepscope.analyses.communication.group_roles import Signs, role
+from stepscope.analyses.table_columns import framed
+from stepscope.errors import MissingDataError
+from stepscope.frames import Column, Schema
+from stepscope.frames.naming import named
+from stepscope.frames.process_groups import ProcessGroup, header_groups
+from stepscope.trace import Trace, computed, whole_number
+
+SCHEMA: Schema = (
+    Column("group", "object", "text", "The name that torch gave it (`pg_name`): mostly a number."),
+    Column("description", "object", "text", "Its description (`pg_desc`); None: not recorded."),
+    Column("backend", "object", "text", "Its libraries (`backend_config`), or those seen in use."),
+    Column("group_size", "float64", "count", "How many ranks it has; NaN: not recorded."),
+    Column("ranks", "object", "text", "Its ranks (JSON); None where they are not known."),
+    Column("source", "object", "text", "`header` (distributedInfo.pg_config), `events`, or both."),
+    Column("role", "object", "text", "What it seems to be for: `DP`, `FSDP`, `TP`, `PP`, `EP`,"
+           " `CP`, several joined by +, or `single`; None where nothing tells."),
+    Column("role_confidence", "object", "text", "`high`, `medium` or `low`; None without a role."),
+    Column("role_reason", "object", "text", "Why that role."),
+    Column("kinds", "object", "text", "Kinds of collectives seen in it, comma separated."),
+    Column("call_count", "int64", "count", "Collectives in it."),
+    Column("total_ns", "int64", "ns", "Sum of their durations, where known."),
+    Column("exposed_ns", "int64", "ns", "Sum of what of them computing did not hide."),
+    Column("total_bytes", "float64", "bytes", "Sum of their messages, where known."),
+)  # fmt: skip
+UNUSED: dict[str, Any] = {
+    "kinds": [],
+    "backend": [],
+    "call_count": 0,
+    "total_ns": 0,
+    "exposed_ns": 0,
+    "total_bytes": np.nan,
+}
+REMEDY = "torch.distributed.init_process_group(...)  # before profiling, with torch 2.3 or later"
+
+
+@computed
+def process_groups(trace: Trace) -> pd.DataFrame:
+    """Return one row a process group, most time first.
+
+    Raises:
+        MissingDataError: neither header nor events name one.
+    """
+    listed = header_groups(trace.metadata)
+    events = collective_events(trace)
+    named_events = events[events["group"].notna()]
+    used = {str(name): own for name, own in named_events.groupby("group", sort=False)}
+    if not listed and not used:
+        reason = "no process group was recorded"
+        raise MissingDataError(reason, REMEDY)
+    about = _about(trace)
+    names = dict.fromkeys((*listed, *used))
+    rows = [_row(name, listed.get(name), used.get(name), about) for name in names]
+    columns = {
+        each.name: np.array([*(row[each.name] for row in rows), None], dtype=object)[:-1]
+        for each in SCHEMA
+    }
+    table = framed(SCHEMA, columns)
+    order = np.argsort(-table["total_ns"].to_numpy(), kind="stable")
+    return table.iloc[order].reset_index(drop=True)
+
+
+def _about(trace: Trace) -> tuple[int, bool]:
+    """Return the job's size, and whether DistributedDataParallel runs."""
+    info = trace.metadata.get("distributedInfo")
+    world_size = whole_number(info.get("world_size")) if isinstance(info, Mapping) else None
+    wrapped = named(trace.host_calls["name"], "DistributedDataParallel.forward".__eq__)
+    return max(0, world_size or 0), bool(wrapped.any())
+
+
+def _row(
+    name: str, listed: ProcessGroup | None, events: pd.DataFrame | None, about: tuple[int, bool]
+) -> dict[str, Any]:
+    group = listed or ProcessGroup(name=name)
+    used = UNUSED if events is None else _used(events)
+    described, ranks, size = group.description, group.ranks, group.size
+    if events is not None:
+        described = described or _first(events["group_description"]) or ""
+        ranks = ranks or tuple(json.loads(_first(events["group_ranks"]) or "[]"))
+        size = size or len(ranks) or int(_first(events["group_size"]) or 0)
+    world_size, has_data_parallel = about
+    found = role(
+        Signs(
+            description=described,
+            ranks=ranks,
+            size=size,
+            kinds=frozenset(used["kinds"]),
+            world_size=world_size,
+            has_data_parallel=has_data_parallel,
+        )
+    )
+    return used | {
+        "group": group.name,
+        "description": described or None,
+        "backend": group.backend or ", ".join(used["backend"]) or None,
+        "group_size": float(size) if size else np.nan,
+        "ranks": json.dumps(list(ranks), separators=(",", ":")) if ranks else None,
+        "source": " and ".join(
+            ["header"] * (listed is not None) + ["events"] * (events is not None)
+        ),
+        "role": found.name,
+        "role_confidence": found.confidence,
+        "role_reason": found.reason,
+        "kinds": ", ".join(used["kinds"]),
+    }
+
+
+def _used(events: pd.DataFrame) -> dict[str, Any]:
+    return {
+        "kinds": sorted(set(events["kind"])),
+        "backend": sorted(set(events["backend"].dropna())),
+        "call_count": len(events),
+        "total_ns": int(events["duration_ns"].sum()),
+        "exposed_ns": int(events["exposed_ns"].sum()),
+        "total_bytes": float(events["message_bytes"].sum(min_count=1)),
+    }
+
+
+def _first(values: "pd.Series[Any]") -> Any:  # noqa: ANN401
+    known = values.dropna()
+    return known.iloc[0] if len(known) else None

@@ -1,0 +1,186 @@
+"""What one recording has to say beside the others of its run: small, and free of its events."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses.communication.collective_events import steps_of
+from stepscope.analyses.communication.exposure import HOST, computing, exposure
+from stepscope.analyses.communication.ranks import RankEvidence, rank_evidence
+from stepscope.analyses.devices.activity import main_device
+from stepscope.analyses.steps.breakdown import step_breakdown
+from stepscope.analyses.steps.window import window
+from stepscope.analyses.table_columns import plain
+from stepscope.trace import Trace, computed
+
+UNEVEN = frozenset({"all_to_all", "all_to_allv", "gather", "scatter", "other"})
+"""Kinds in which each rank may send another amount."""
+POINT_TO_POINT = frozenset({"send", "recv"})
+NO_HOSTS = frozenset({"", "localhost", "localhost.localdomain"})
+"""What machines are called that were given no name."""
+
+
+class Key(NamedTuple):
+    """What collectives have in common that may be one and the same on several ranks."""
+
+    group: str
+    ranks: str
+    kind: str
+    dtype: str
+    bytes: float
+    """-1 where unknown, or where ranks differ in it."""
+    source: int
+    destination: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RankCollectives:
+    """The collectives whose time is known, of groups of more than one rank, in order."""
+
+    keys: tuple[Key, ...]
+    key: NDArray[np.int32]
+    """Which of `keys` each has."""
+    sequence: NDArray[np.int64]
+    """torch's `Seq`; -1: not recorded."""
+    start_ns: NDArray[np.int64]
+    """On this rank's clock, from Unix time 0 where the file says so."""
+    duration_ns: NDArray[np.int64]
+    message_bytes: NDArray[np.float64]
+    step: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.key)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankTotals:
+    """Where a mean step goes, without regard to other ranks."""
+
+    step_count: int
+    step_ns: float
+    computing_ns: float
+    communication_ns: float
+    exposed_ns: float
+    idle_ns: float
+    """Of the main device; NaN where there is none."""
+    parts_ns: Mapping[str, int]
+    """The mean step's categories: `step_breakdown`."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RankPart:
+    """One recording of a run."""
+
+    evidence: RankEvidence
+    host: str | None
+    """The machine's name (`host_name`)."""
+    device_name: str | None
+    has_device: bool
+    world_size: int | None
+    totals: RankTotals
+    collectives: RankCollectives
+
+
+@computed
+def rank_part(trace: Trace) -> RankPart:
+    """Return what a recording has to say beside others."""
+    main = main_device(trace)
+    return RankPart(
+        evidence=rank_evidence(trace),
+        host=_host(trace),
+        device_name=_device_name(trace, main.device if main is not None else None),
+        has_device=main is not None,
+        world_size=_world_size(trace),
+        totals=_totals(trace),
+        collectives=_collectives(trace),
+    )
+
+
+def _host(trace: Trace) -> str | None:
+    name = trace.metadata.get("host_name")
+    return name if isinstance(name, str) and name.lower() not in NO_HOSTS else None
+
+
+def _world_size(trace: Trace) -> int | None:
+    info = trace.metadata.get("distributedInfo")
+    size = info.get("world_size") if isinstance(info, Mapping) else None
+    return size if isinstance(size, int) and size > 0 else None
+
+
+def _device_name(trace: Trace, device: int | None) -> str | None:
+    listed = trace.metadata.get("deviceProperties")
+    entries = [of for of in listed if isinstance(of, Mapping)] if isinstance(listed, list) else []
+    own = [entry for entry in entries if entry.get("id") == device]
+    names = {str(entry["name"]) for entry in (own or entries) if entry.get("name")}
+    return names.pop() if len(names) == 1 else None
+
+
+def _totals(trace: Trace) -> RankTotals:
+    within, steps, main = window(trace), step_breakdown(trace), main_device(trace)
+    times = computing(trace)
+    device = HOST if main is None else main.device
+    worked = intervals.clip(times.get(device, times[HOST]), within.start_ns, within.device_end_ns)
+    sent = exposure(trace, within.start_ns, within.device_end_ns)
+    count = max(1, within.step_count)
+    busy_ns = intervals.duration_ns(main.busy) if main is not None else np.nan
+    return RankTotals(
+        step_count=within.step_count,
+        step_ns=within.device_duration_ns / count,
+        computing_ns=intervals.duration_ns(worked) / count,
+        communication_ns=sent.communication_ns / count,
+        exposed_ns=sent.exposed_ns / count,
+        idle_ns=(within.device_duration_ns - busy_ns) / count,
+        parts_ns=steps.mean_parts_ns,
+    )
+
+
+def _collectives(trace: Trace) -> RankCollectives:
+    frame = trace.collectives
+    is_wanted = (frame["is_timed"] & (frame["group_size"] != 1)).to_numpy()
+    steps = steps_of(trace)[is_wanted]
+    frame = frame[is_wanted]
+    kind = plain(frame["kind"])
+    size = frame["message_bytes"].to_numpy()
+    even = np.where(np.isin(kind, list(UNEVEN)) | np.isnan(size), -1.0, size)
+    is_direct = np.isin(kind, list(POINT_TO_POINT))
+    is_told = is_direct & (frame["source_rank"] >= 0) & (frame["destination_rank"] >= 0)
+    keyed = pd.DataFrame(
+        {
+            "group": _texts(frame["group"]),
+            "ranks": _texts(frame["group_ranks"]),
+            "kind": np.where(is_told, "send", kind),  # of both, so that the two ends are one
+            "dtype": _texts(frame["dtype"]),
+            "bytes": even,
+            "source": np.where(is_told, frame["source_rank"], -1),
+            "destination": np.where(is_told, frame["destination_rank"], -1),
+        }
+    )
+    code = keyed.groupby(list(keyed), sort=False).ngroup().to_numpy()
+    columns = trace.columns
+    return RankCollectives(
+        keys=tuple(Key(*row) for row in keyed.drop_duplicates().itertuples(index=False)),
+        key=code.astype(np.int32),
+        # torch counts a group's point-to-point transfers on each rank by itself
+        sequence=np.where(is_direct, -1, frame["sequence"].to_numpy()),
+        start_ns=frame["start_ns"].to_numpy()
+        + _origin_ns(columns.origin_ns + columns.base_time_ns),
+        duration_ns=frame["duration_ns"].to_numpy(),
+        message_bytes=size,
+        step=steps,
+    )
+
+
+def _texts(values: "pd.Series[Any]") -> "pd.Series[Any]":
+    texts = plain(values)
+    return pd.Series(np.where(pd.isna(texts), np.array("", dtype=object), texts), dtype=object)
+
+
+def _origin_ns(stamp_ns: int) -> int:
+    """Return a stamp, 0 where adding a recording's length might leave 64 bits."""
+    return stamp_ns if abs(stamp_ns) < 2**62 else 0

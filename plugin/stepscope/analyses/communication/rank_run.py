@@ -1,0 +1,69 @@
+"""A run's recordings together: whose rank each is, what matches, and how their clocks lie."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from stepscope.analyses.communication.clock_alignment import Alignment, alignment
+from stepscope.analyses.communication.collective_matching import Matches, matches
+from stepscope.analyses.communication.rank_part import RankPart
+from stepscope.analyses.communication.ranks import RecordedRank, recorded_ranks
+from stepscope.errors import MissingDataError
+
+ONE_RANK = "only one rank was recorded"
+REMEDY = (
+    "torch.profiler.tensorboard_trace_handler(folder, worker_name=f'rank{rank}')"
+    "  # on every rank, into one folder"
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RankRun:
+    """Recordings by rank, then span; what is reckoned of them is reckoned when asked for."""
+
+    parts: tuple[RankPart, ...]
+    ranks: tuple[RecordedRank, ...]
+
+    @cached_property
+    def matches(self) -> Matches:
+        """Which collectives of several ranks are one."""
+        return matches(self.parts)
+
+    @cached_property
+    def alignment(self) -> Alignment:
+        """How the ranks' clocks lie."""
+        return alignment(self.parts, self.ranks, self.matches)
+
+
+def rank_run(parts: Sequence[RankPart]) -> RankRun:
+    """Put a run's recordings together, whatever order they were read in."""
+    ranks = recorded_ranks([part.evidence for part in parts])
+    order = sorted(range(len(parts)), key=lambda at: _place(parts[at], ranks[at]))
+    return RankRun(parts=tuple(parts[at] for at in order), ranks=tuple(ranks[at] for at in order))
+
+
+def several_ranks(parts: Sequence[RankPart]) -> RankRun:
+    """Put a run's recordings together.
+
+    Raises:
+        MissingDataError: they are of one rank.
+    """
+    if len({part.evidence.worker for part in parts}) < 2:
+        raise MissingDataError(ONE_RANK, REMEDY)
+    return rank_run(parts)
+
+
+def _place(part: RankPart, rank: RecordedRank) -> tuple[int, str, int, str]:
+    span = part.evidence.span
+    number = rank.rank if rank.rank is not None else 2**62
+    return (number, part.evidence.worker, int(span) if span.isdecimal() else 0, span)
+
+
+def as_ranges(ranks: Iterable[int]) -> str:
+    """Return ranks as text: `0-3, 7`."""
+    ordered = sorted(set(ranks))
+    breaks = [at for at, (one, next_one) in enumerate(pairwise(ordered), 1) if next_one > one + 1]
+    bounds = [0, *breaks, len(ordered)]
+    runs = [ordered[low:high] for low, high in pairwise(bounds) if high > low]
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)

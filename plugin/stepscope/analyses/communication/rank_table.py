@@ -1,0 +1,103 @@
+"""The ranks of a run side by side: where a mean step goes on each."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses.communication.rank_part import RankPart
+from stepscope.analyses.communication.rank_run import RankRun, rank_run
+from stepscope.analyses.table_columns import framed
+from stepscope.frames import Column, Schema
+
+SCHEMA: Schema = (
+    Column("rank", "float64", "id", "The rank; NaN: nothing tells it."),
+    Column("rank_source", "object", "text", "`header` (distributedInfo.rank), `file name`,"
+           " `content` (its process groups) or `device` (its number)."),
+    Column("rank_confidence", "object", "text", "`high`, `medium` or `low`."),
+    Column("worker", "object", "text", "The worker whose recording it is."),
+    Column("span", "object", "text", "Which recording of it."),
+    Column("host", "object", "text", "The machine's name (torch's `host_name`); None: unknown."),
+    Column("device_name", "object", "text", "The device's name; None: no device, or not told."),
+    Column("step_count", "int64", "count", "Steps recorded whole; 0: the recording is one."),
+    Column("step_ns", "float64", "ns", "Mean step, the device's last work included."),
+    Column("computing_ns", "float64", "ns", "Time a step in which its device computes: kernels that"
+           " are no collectives; without a device, operators of the host."),
+    Column("communication_ns", "float64", "ns", "Time a step in collectives, concurrent ones"
+           " counted once."),
+    Column("exposed_ns", "float64", "ns", "What of that is not also computing."),
+    Column("overlap_share", "float64", "share", "What of it is (HTA's overlap); NaN: none."),
+    Column("idle_ns", "float64", "ns", "Time a step in which its device does nothing; NaN: no"
+           " device."),
+    Column("transfer_ns", "float64", "ns", "Sum a step of its matched collectives' shortest"
+           " durations over the ranks; NaN: none was matched."),
+    Column("wait_ns", "float64", "ns", "Time a step in matched collectives beyond that,"
+           " concurrent ones counted once."),
+    Column("collective_count", "int64", "count", "Collectives of more than one rank."),
+    Column("matched_count", "int64", "count", "Of those, how many were found on another rank."),
+)  # fmt: skip
+
+
+def rank_table(parts: Sequence[RankPart]) -> pd.DataFrame:
+    """Return one row a recording, in `SCHEMA` columns, by rank."""
+    run = rank_run(parts)
+    totals = [part.totals for part in run.parts]
+    communication = np.array([of.communication_ns for of in totals], dtype=float)
+    exposed = np.array([of.exposed_ns for of in totals], dtype=float)
+    share = np.full(len(totals), np.nan)
+    np.divide(communication - exposed, communication, out=share, where=communication > 0)
+    columns: dict[str, Any] = {
+        "rank": np.array([np.nan if of.rank is None else of.rank for of in run.ranks], dtype=float),
+        "rank_source": _texts([of.source for of in run.ranks]),
+        "rank_confidence": _texts([of.confidence for of in run.ranks]),
+        "worker": _texts([part.evidence.worker for part in run.parts]),
+        "span": _texts([part.evidence.span for part in run.parts]),
+        "host": _texts([part.host for part in run.parts]),
+        "device_name": _texts([part.device_name for part in run.parts]),
+        "step_count": np.array([of.step_count for of in totals], dtype=np.int64),
+        "step_ns": np.array([of.step_ns for of in totals], dtype=float),
+        "computing_ns": np.array([of.computing_ns for of in totals], dtype=float),
+        "communication_ns": communication,
+        "exposed_ns": exposed,
+        "overlap_share": share,
+        "idle_ns": np.array([of.idle_ns for of in totals], dtype=float),
+        **_matched(run),
+    }
+    return framed(SCHEMA, columns)
+
+
+def _texts(values: Sequence[str | None]) -> NDArray[np.object_]:
+    return np.array([*values, None], dtype=object)[:-1]
+
+
+def _matched(run: RankRun) -> dict[str, Any]:
+    found, count = run.matches, len(run.parts)
+    is_matched = (found.size > 1)[found.match]
+    who = found.recording[is_matched]
+    steps = np.array([max(1, part.totals.step_count) for part in run.parts])
+    transfer = np.bincount(who, found.transfer_ns[found.match[is_matched]], minlength=count) / steps
+    matched = np.bincount(who, minlength=count)
+    wait = _waiting_ns(run, is_matched) / steps
+    return {
+        "transfer_ns": np.where(matched > 0, transfer, np.nan),
+        "wait_ns": np.where(matched > 0, wait, np.nan),
+        "collective_count": np.bincount(found.recording, minlength=count),
+        "matched_count": matched,
+    }
+
+
+def _waiting_ns(run: RankRun, is_matched: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return how long each recording waited: from its starts until only the transfer was left."""
+    found = run.matches
+    order = np.flatnonzero(is_matched)
+    order = order[np.argsort(found.recording[order], kind="stable")]
+    bounds = np.searchsorted(found.recording[order], np.arange(len(run.parts) + 1))
+    waited = np.zeros(len(run.parts), dtype=np.int64)
+    for at in range(len(run.parts)):
+        own = order[bounds[at] : bounds[at + 1]]
+        start = found.start_ns[own]
+        waited[at] = intervals.duration_ns(intervals.union(start, start + found.wait_ns[own]))
+    return waited

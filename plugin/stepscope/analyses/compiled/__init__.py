@@ -1,0 +1,1 @@
+"""torch.compile's regions and Triton kernels, and recorded graphs."""

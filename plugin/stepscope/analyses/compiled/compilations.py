@@ -1,0 +1,123 @@
+"""What was compiled while the profiler ran: every frame, first time or again, and what it cost.
+
+A compilation is an outermost phase that dynamo times. Its parts are the phases within it of the
+names in `PARTS`; a part that this version of torch does not time is not known.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.compiled.compile_events import (
+    COMPILE_ID,
+    TIMED,
+    TOLD_ID,
+    compile_events,
+    matching,
+)
+from stepscope.analyses.host.main_thread_places import main_thread_places
+from stepscope.analyses.references import users_calls
+from stepscope.analyses.table_columns import framed, plain
+from stepscope.frames import Column, Schema
+from stepscope.frames.naming import named
+from stepscope.trace import Trace, computed
+
+NONE = -1
+PARTS = {
+    "tracing_ns": "bytecode_tracing (dynamo_timed)",
+    "backend_ns": "OutputGraph.call_user_compiler (dynamo_timed)",
+    "guards_ns": "build_guards (dynamo_timed)",
+    "code_generation_ns": "GraphLowering.compile_to_module (dynamo_timed)",
+}
+"""Column to dynamo's name of the phase."""
+SCHEMA: Schema = (
+    Column("event", "int64", "id", "The phase's place in the file."),
+    Column("phase", "object", "text", "Dynamo's name of it; `_compile.compile_inner`: a frame."),
+    Column("compile_id", "object", "text", "`frame/compilation`; None: not told before 2.12."),
+    Column("is_recompilation", "object", "", "Of a frame compiled before; None: not told."),
+    Column("step", "object", "text", "The step in which it began; None: in none."),
+    Column("thread", "object", "text", "The host thread, as `pid/tid`."),
+    Column("start_ns", "int64", "ns", "When it began, from the trace's first event."),
+    Column("duration_ns", "int64", "ns", "How long it took."),
+    Column("tracing_ns", "float64", "ns", "Part in which bytecode was traced; NaN: not timed."),
+    Column("backend_ns", "float64", "ns", "Part in the backend (Inductor); NaN: not timed."),
+    Column("guards_ns", "float64", "ns", "Part in which guards were built; NaN: not timed."),
+    Column(
+        "code_generation_ns", "float64", "ns", "Part of Inductor's code generation; NaN: not timed."
+    ),
+    Column("source_line", "object", "text", "The user's function that ran; None: no stacks."),
+)
+
+
+@computed
+def compilation_table(trace: Trace) -> pd.DataFrame:
+    """Return one row a compilation, in the order they began."""
+    calls, phase = trace.host_calls, compile_events(trace).phase
+    rows = np.flatnonzero(phase == np.arange(len(phase)))
+    chosen = calls.iloc[rows]
+    ids = _compile_ids(trace, rows)
+    start = chosen["start_ns"].to_numpy()
+    columns: dict[str, NDArray[Any]] = {
+        "event": chosen["event"].to_numpy(),
+        "phase": matching(trace, rows, TIMED, "phase"),
+        "compile_id": ids,
+        "is_recompilation": np.array([_is_again(text) for text in ids], dtype=object),
+        "step": _steps(trace, start),
+        "thread": plain(chosen["thread"]),
+        "start_ns": start,
+        "duration_ns": chosen["duration_ns"].to_numpy(),
+        **{column: _part(trace, rows, name) for column, name in PARTS.items()},
+        "source_line": _lines(trace, start),
+    }
+    return framed(SCHEMA, columns)
+
+
+def _compile_ids(trace: Trace, rows: NDArray[np.int64]) -> NDArray[Any]:
+    """Return the first id told within each compilation, else None."""
+    phase = compile_events(trace).phase
+    inside = np.flatnonzero(phase >= 0)
+    told = matching(trace, inside, TOLD_ID, "id")
+    place = np.searchsorted(rows, phase[inside])
+    telling = np.flatnonzero(~pd.isna(told))[::-1]
+    found = np.full(len(rows), None, dtype=object)
+    found[place[telling]] = told[telling]  # what is set last, the first, stays
+    return found
+
+
+def _is_again(compile_id: str | None) -> bool | None:
+    match = COMPILE_ID.fullmatch(compile_id) if compile_id else None
+    return int(match["number"]) > 0 if match and match["number"] else None
+
+
+def _part(trace: Trace, rows: NDArray[np.int64], name: str) -> NDArray[np.float64]:
+    """Return how long the phases of a name took within each compilation; NaN where there is none.
+
+    A phase within one of the same name is a part of it.
+    """
+    if not len(rows):
+        return np.zeros(0)
+    calls, phase = trace.host_calls, compile_events(trace).phase
+    is_part = named(calls["name"], name.__eq__)
+    parts = np.flatnonzero(is_part & (phase >= 0))
+    nested = np.append(is_part, False)[calls["parent"].to_numpy()[parts]]
+    parts = parts[~nested]
+    spent = np.full(len(calls), np.nan)
+    spent[phase[parts]] = 0
+    np.add.at(spent, phase[parts], calls["duration_ns"].to_numpy()[parts])
+    return np.asarray(spent[rows])
+
+
+def _steps(trace: Trace, moment_ns: NDArray[np.int64]) -> NDArray[Any]:
+    steps = trace.steps
+    names = np.array([*plain(steps["name"]), None], dtype=object)
+    place = np.searchsorted(steps["start_ns"].to_numpy(), moment_ns, side="right") - 1
+    inside = moment_ns < np.append(steps["end_ns"].to_numpy(), 0)[place]
+    return np.asarray(names[np.where((place >= 0) & inside, place, NONE)])
+
+
+def _lines(trace: Trace, moment_ns: NDArray[np.int64]) -> NDArray[Any]:
+    names = np.array([*users_calls(trace)["name"].cat.categories, None], dtype=object)
+    places = main_thread_places(trace)
+    return np.asarray(names[places.function[places.at(moment_ns)]])

@@ -1,0 +1,192 @@
+"""Calls of compiled code: which regions, compiled how often, broken where, at what cost.
+
+Where a graph breaks, the compiled code of a frame ends with a call of the rest of the frame, which
+is a compiled region of its own: a region called from within a region is such a break (or a compiled
+function called by name, which dynamo could not take into the graph either).
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.compiled.compilations import compilation_table
+from stepscope.analyses.compiled.compile_events import (
+    BACKWARD,
+    COMPILE_ID,
+    GRAPH,
+    LOOKUP,
+    REGION,
+    compile_events,
+    device_work,
+    matching,
+    nearest_named,
+)
+from stepscope.analyses.group_statistics import sums
+from stepscope.analyses.table_columns import framed
+from stepscope.frames import Column, Schema
+from stepscope.frames.naming import named
+from stepscope.trace import Trace, computed
+
+NONE = -1
+SCHEMA: Schema = (
+    Column("region", "object", "text", "Dynamo's compile id, `frame/compilation`: `0/1`."),
+    Column("frame", "int64", "id", "Number of the compiled frame; -1: compiled autograd's."),
+    Column("compilation", "int64", "id", "Which compilation of it: above 0 it is a recompilation."),
+    Column("call_count", "int64", "count", "Calls of the region."),
+    Column("continued_count", "int64", "count", "Calls from within a region: behind a break."),
+    Column("host_ns", "int64", "ns", "Sum of their durations, nested regions included."),
+    Column("python_ns", "int64", "ns", "Part in which nothing recorded ran: Python of the frame."),
+    Column("inner_compile_ns", "int64", "ns", "Part in which something was compiled."),
+    Column("kernel_count", "int64", "count", "Kernels launched in it, nested regions left out."),
+    Column("device_ns", "int64", "ns", "Device time of what it launched itself."),
+    Column("compile_count", "int64", "count", "Recorded compilations with this id (torch 2.12+)."),
+    Column("compile_ns", "int64", "ns", "How long they took."),
+)
+BREAK_SCHEMA: Schema = (
+    Column("region", "object", "text", "The region that was left: dynamo's compile id."),
+    Column("next_region", "object", "text", "The region that was called from it."),
+    Column("count", "int64", "count", "How often."),
+    Column("next_ns", "int64", "ns", "Time in the region that was called."),
+    Column("lookup_ns", "int64", "ns", "Time to check its guards (`TorchDynamo Cache Lookup`)."),
+    Column("python_ns", "int64", "ns", "Python between graphs in the calls that were left."),
+)
+GRAPH_SCHEMA: Schema = (
+    Column("graph", "object", "text", "Inductor's key of the compiled graph."),
+    Column("region", "object", "text", "The region that calls it; None: called elsewhere."),
+    Column("is_backward", "bool", "", "Called by `CompiledFunctionBackward`."),
+    Column("call_count", "int64", "count", "Calls of the graph."),
+    Column("host_ns", "int64", "ns", "Sum of their durations."),
+    Column("kernel_count", "int64", "count", "Kernels launched in it."),
+    Column("device_ns", "int64", "ns", "Device time of what it launched."),
+)
+
+
+@computed
+def compiled_region_table(trace: Trace) -> pd.DataFrame:
+    """Return one row a region, the longest first; compiled ones without a call come last."""
+    calls, found = trace.host_calls, compile_events(trace)
+    rows = _own_rows(found.region)
+    compiled = compilation_table(trace)
+    told = compiled[compiled["compile_id"].notna().to_numpy()]
+    called = matching(trace, rows, REGION, "id")
+    ids = np.concatenate((called, told["compile_id"].to_numpy()))
+    group, regions = pd.factorize(ids)
+    count = len(regions)
+    mine, of_compilation = group[: len(rows)], group[len(rows) :]
+    within = np.append(found.region, NONE)[calls["parent"].to_numpy()[rows]] >= 0
+    inside = _sum_inside(trace, found.region, rows)
+    columns: dict[str, NDArray[Any]] = {
+        "region": np.asarray(regions, dtype=object),
+        "frame": np.array([_number(text, "frame") for text in regions], dtype=np.int64),
+        "compilation": np.array([_number(text, "number") for text in regions], dtype=np.int64),
+        "call_count": np.bincount(mine, minlength=count),
+        "continued_count": np.bincount(mine[within], minlength=count),
+        "host_ns": sums(calls["duration_ns"].to_numpy()[rows], mine, count),
+        "python_ns": sums(calls["self_ns"].to_numpy()[rows], mine, count),
+        **{name: sums(values, mine, count) for name, values in inside.items()},
+        "compile_count": np.bincount(of_compilation, minlength=count),
+        "compile_ns": sums(told["duration_ns"].to_numpy(), of_compilation, count),
+    }
+    order = np.lexsort((columns["region"].astype(str), -columns["host_ns"]))
+    return framed(SCHEMA, {name: values[order] for name, values in columns.items()})
+
+
+def _sum_inside(
+    trace: Trace, nearest_row: NDArray[np.int64], rows: NDArray[np.int64]
+) -> dict[str, NDArray[np.int64]]:
+    """Return, for each of `rows`, sums over the calls of which it is the nearest."""
+    calls, phase, work = trace.host_calls, compile_events(trace).phase, device_work(trace)
+    place = np.full(len(calls) + 1, NONE, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    inside = np.flatnonzero(nearest_row >= 0)
+    of_row = place[nearest_row[inside]]
+    is_phase = phase[inside] == inside
+    compile_ns = np.where(is_phase, calls["duration_ns"].to_numpy()[inside], 0)
+    return {
+        "inner_compile_ns": sums(compile_ns, of_row, len(rows)),
+        "kernel_count": sums(work.kernel_count[inside], of_row, len(rows)),
+        "device_ns": sums(work.device_ns[inside], of_row, len(rows)),
+    }
+
+
+@computed
+def graph_break_table(trace: Trace) -> pd.DataFrame:
+    """Return one row a pair of regions of which one was called from the other, most time first."""
+    calls, found = trace.host_calls, compile_events(trace)
+    inner = _own_rows(found.region)
+    outer = np.append(found.region, NONE)[calls["parent"].to_numpy()[inner]]
+    inner, outer = inner[outer >= 0], outer[outer >= 0]
+    both = np.concatenate((outer, inner))
+    names, codes = _coded(matching(trace, both, REGION, "id"))
+    pair, distinct = pd.factorize(codes[: len(outer)] * max(1, len(names)) + codes[len(outer) :])
+    count = len(distinct)
+    left, called = np.divmod(distinct.astype(np.int64), max(1, len(names)))
+    first_of_outer = ~pd.Series(outer).duplicated().to_numpy()
+    python_ns = np.where(first_of_outer, calls["self_ns"].to_numpy()[outer], 0)
+    columns: dict[str, NDArray[Any]] = {
+        "region": names[left],
+        "next_region": names[called],
+        "count": np.bincount(pair, minlength=count),
+        "next_ns": sums(calls["duration_ns"].to_numpy()[inner], pair, count),
+        "lookup_ns": sums(_lookup_before(trace, inner), pair, count),
+        "python_ns": sums(python_ns, pair, count),
+    }
+    order = np.argsort(-columns["next_ns"], kind="stable")
+    return framed(BREAK_SCHEMA, {name: values[order] for name, values in columns.items()})
+
+
+def _lookup_before(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how long the cache lookup took that the same caller made just before each call."""
+    calls = trace.host_calls
+    lookups = np.flatnonzero(named(calls["name"], LOOKUP.__eq__))
+    parent, duration = calls["parent"].to_numpy(), calls["duration_ns"].to_numpy()
+    if not len(lookups):
+        return np.zeros(len(rows), dtype=np.int64)
+    last = lookups[np.maximum(np.searchsorted(lookups, rows) - 1, 0)]
+    is_its = (last < rows) & (parent[last] == parent[rows])
+    return np.where(is_its, duration[last], 0)
+
+
+@computed
+def compiled_graph_table(trace: Trace) -> pd.DataFrame:
+    """Return one row a graph that Inductor compiled, and region, the longest first."""
+    calls, found = trace.host_calls, compile_events(trace)
+    rows = _own_rows(found.graph)
+    hashes, of_hash = _coded(matching(trace, rows, GRAPH, "hash"))
+    regions, region = _coded(matching(trace, found.region[rows], REGION, "id"))
+    in_backward = nearest_named(trace, BACKWARD)[rows] >= 0
+    key = (of_hash * (len(regions) + 1) + region + 1) * 2 + in_backward
+    group, distinct = pd.factorize(key)
+    count = len(distinct)
+    inside = _sum_inside(trace, found.graph, rows)
+    which, is_backward = np.divmod(distinct.astype(np.int64), 2)
+    graph, in_region = np.divmod(which, len(regions) + 1)
+    columns: dict[str, NDArray[Any]] = {
+        "graph": hashes[graph],
+        "region": np.array([*regions, None], dtype=object)[in_region - 1],
+        "is_backward": is_backward.astype(bool),
+        "call_count": np.bincount(group, minlength=count),
+        "host_ns": sums(calls["duration_ns"].to_numpy()[rows], group, count),
+        "kernel_count": sums(inside["kernel_count"], group, count),
+        "device_ns": sums(inside["device_ns"], group, count),
+    }
+    order = np.argsort(-columns["host_ns"], kind="stable")
+    return framed(GRAPH_SCHEMA, {name: values[order] for name, values in columns.items()})
+
+
+def _own_rows(nearest_row: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rows that are their own nearest."""
+    return np.flatnonzero(nearest_row == np.arange(len(nearest_row)))
+
+
+def _coded(texts: NDArray[np.object_]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the distinct texts, and each one's place among them; -1 for None."""
+    codes, distinct = pd.factorize(texts)
+    return np.array(distinct, dtype=object), codes.astype(np.int64)
+
+
+def _number(compile_id: str, part: str) -> int:
+    match = COMPILE_ID.fullmatch(compile_id)
+    return int(match[part]) if match and match[part] else NONE

@@ -1,0 +1,157 @@
+"""Triton kernels with how they were compiled and what they were called with.
+
+Inductor records a range around each launch of its kernels, with the kernel's configuration as
+arguments (`torch/_inductor/runtime/triton_heuristics.py`, `get_profiler_kwargs`). What such a range
+launched is the kernel. Kernels named as Inductor names them that no such range launched (replays of
+graphs, other launchers) have a row by their name alone.
+"""
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.compiled.compile_events import device_work
+from stepscope.analyses.group_statistics import numbered, sums
+from stepscope.analyses.links import links, matched
+from stepscope.analyses.table_columns import framed, plain
+from stepscope.frames import Column, Schema
+from stepscope.frames.naming import named
+from stepscope.trace import Trace, computed
+
+NONE = -1
+NAMED_BY_INDUCTOR = re.compile(r"^triton_(?:poi|red|per|tem|for|split|spl|unk|mix|mm)_")
+"""Its kinds of kernels: pointwise, reduction, persistent reduction, template, foreach, …"""
+SCHEMA: Schema = (
+    Column("name", "object", "text", "The kernel's name."),
+    Column("backend", "object", "text", "What compiled it (`kernel_backend`); None: not told."),
+    Column("kernel_file", "object", "text", "Its source, on the machine that ran it."),
+    Column("kernel_hash", "object", "text", "Inductor's hash of the source."),
+    Column("configuration", "object", "text", "The chosen constants: `XBLOCK=2,R0_BLOCK=2048`."),
+    Column("num_warps", "float64", "count", "Warps a program; NaN: not told."),
+    Column("num_stages", "float64", "count", "Stages of software pipelining; NaN: not told."),
+    Column("grid", "object", "text", "Programs in x, y, z (JSON); before torch 2.7 Inductor's."),
+    Column("input_dims", "object", "text", "Shapes of the arguments (JSON), with record_shapes."),
+    Column("input_types", "object", "text", "Types of the arguments (JSON), with record_shapes."),
+    Column("concrete_inputs", "object", "text", "Values of scalar arguments (JSON)."),
+    Column("call_count", "int64", "count", "Launches by Inductor's ranges."),
+    Column("kernel_count", "int64", "count", "Kernels on the device."),
+    Column("host_ns", "int64", "ns", "Time of the host in those ranges."),
+    Column("device_ns", "int64", "ns", "Sum of the kernels' durations."),
+    Column("mean_ns", "float64", "ns", "Mean duration on the device; NaN: none ran."),
+    Column("kernel_share", "float64", "share", "Of all kernels' durations."),
+    Column("estimated_bytes", "float64", "bytes", "A launch's, by Inductor (`kernel_num_gb`)."),
+    Column("estimated_bytes_per_second", "float64", "bytes/s", "Those over the mean duration."),
+)
+TOLD_BY_RANGE = ("kernel_backend", "kernel_file", "kernel_hash", "kernel_kwargs")
+MOST_GIGABYTES = 1e9
+"""More than any kernel moves: what is written then is no such number."""
+OF_CALL = ("input_dims", "input_types", "concrete_inputs")
+
+
+@computed
+def triton_kernel_table(trace: Trace) -> pd.DataFrame:
+    """Return one row a kernel, configuration and arguments, the longest on the device first."""
+    table = pd.concat([_by_range(trace), _by_name(trace)], ignore_index=True)
+    columns: dict[str, NDArray[Any]] = {
+        column.name: table[column.name].to_numpy() for column in SCHEMA if column.name in table
+    }
+    kernel_count, device_ns = columns["kernel_count"], columns["device_ns"]
+    all_ns = max(1, int(trace.kernels["duration_ns"].sum()))
+    mean = np.full(len(table), np.nan)
+    np.divide(device_ns, kernel_count, out=mean, where=kernel_count > 0)
+    rate = np.full(len(table), np.nan)
+    np.divide(columns["estimated_bytes"] * 1e9, mean, out=rate, where=mean > 0)
+    columns |= {
+        "mean_ns": mean,
+        "kernel_share": device_ns / all_ns,
+        "estimated_bytes_per_second": rate,
+    }
+    order = np.lexsort((-columns["host_ns"], -device_ns))
+    return framed(SCHEMA, {name: values[order] for name, values in columns.items()})
+
+
+def _ranges(trace: Trace) -> NDArray[np.int64]:
+    """Return the ranges around launches (`host_calls` rows)."""
+    backend = trace.source.label("kernel_backend", trace.host_calls["event"].to_numpy())
+    return np.flatnonzero(np.asarray(backend.codes) >= 0)
+
+
+def _by_range(trace: Trace) -> pd.DataFrame:
+    rows = _ranges(trace)
+    calls, work, source = trace.host_calls.iloc[rows], device_work(trace), trace.source
+    events = calls["event"].to_numpy()
+    told = {name: source.label(name, events) for name in TOLD_BY_RANGE}
+    keys = pd.DataFrame(
+        {
+            "name": calls["name"].array,
+            **told,
+            "num_warps": source.number("num_warps", events),
+            "num_stages": source.number("num_stages", events),
+            "grid": _grids(trace, rows),
+            **{name: calls[name].array for name in OF_CALL},
+        }
+    )
+    gigabytes = source.number("kernel_num_gb", events)
+    known = (gigabytes >= 0) & (gigabytes < MOST_GIGABYTES)
+    group, first = numbered(keys, keys.columns)
+    count = len(first)
+    texts = {str(name): plain(keys[name])[first] for name in keys}
+    return framed(
+        SCHEMA,
+        {
+            "name": texts.pop("name"),
+            "backend": texts.pop("kernel_backend"),
+            "configuration": texts.pop("kernel_kwargs"),
+            **texts,
+            "call_count": np.bincount(group, minlength=count),
+            "kernel_count": sums(work.kernel_count[rows], group, count),
+            "host_ns": sums(calls["duration_ns"].to_numpy(), group, count),
+            "device_ns": sums(work.device_ns[rows], group, count),
+            "estimated_bytes": np.where(known, gigabytes, np.nan)[first] * 1e9,
+        },
+    )
+
+
+def _grids(trace: Trace, rows: NDArray[np.int64]) -> pd.Categorical:
+    """Return each range's grid: its kernel's on the device, else what the range says."""
+    kernels, events = trace.kernels, trace.device_events
+    place = matched(kernels["event"].to_numpy(), events["event"].to_numpy())
+    owner = links(trace).owner_of_device_event[place]
+    launched = np.full(len(trace.host_calls), NONE, dtype=np.int64)
+    launched[owner[owner >= 0]] = np.flatnonzero(owner >= 0)
+    grids = np.array([*plain(kernels["grid"]), None], dtype=object)
+    on_device = grids[launched[rows]]
+    told = plain(trace.source.label("grid", trace.host_calls["event"].to_numpy()[rows]))
+    codes, texts = pd.factorize(np.where(pd.isna(on_device), told, on_device))
+    return pd.Categorical.from_codes(codes, categories=pd.Index(texts, dtype=object))
+
+
+def _by_name(trace: Trace) -> pd.DataFrame:
+    kernels, events = trace.kernels, trace.device_events
+    place = matched(kernels["event"].to_numpy(), events["event"].to_numpy())
+    owner = links(trace).owner_of_device_event[place]
+    is_range = np.zeros(len(trace.host_calls) + 1, dtype=bool)
+    is_range[_ranges(trace)] = True
+    chosen = named(kernels["name"], NAMED_BY_INDUCTOR.match) & ~is_range[owner]
+    mine = kernels[chosen]
+    group, names = pd.factorize(mine["name"])
+    count = len(names)
+    nothing = np.full(count, None, dtype=object)
+    zero = np.zeros(count, dtype=np.int64)
+    unknown = np.full(count, np.nan)
+    return framed(
+        SCHEMA,
+        {
+            "name": np.array([str(name) for name in names], dtype=object),
+            **dict.fromkeys(("backend", "kernel_file", "kernel_hash", "configuration"), nothing),
+            **dict.fromkeys(("num_warps", "num_stages", "estimated_bytes"), unknown),
+            **dict.fromkeys(("grid", *OF_CALL), nothing),
+            "call_count": zero,
+            "kernel_count": np.bincount(group, minlength=count),
+            "host_ns": zero,
+            "device_ns": sums(mine["duration_ns"].to_numpy(), group, count),
+        },
+    )

@@ -1,0 +1,113 @@
+"""What the user's annotations (`record_function`) cost on the device.
+
+As HTA has it (`get_gpu_user_annotation_breakdown`, `get_gpu_kernels_with_user_annotations`): kineto
+draws each annotation on every stream that its work ran on, from the first to the last; a piece of
+work belongs to the innermost annotation around it on its own stream.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope import call_tree
+from stepscope.analyses import group_statistics
+from stepscope.analyses.devices.kernel_names import short
+from stepscope.analyses.table_columns import framed, plain
+from stepscope.frames import Column, Schema
+from stepscope.trace import Trace, computed
+
+SCHEMA: Schema = (
+    Column("device", "int64", "id", "The device's number."),
+    Column("name", "object", "text", "The annotation's name."),
+    Column("call_count", "int64", "count", "How often it lies on a stream of the device."),
+    Column("total_ns", "int64", "ns", "Sum of its durations, from first work to last (HTA)."),
+    Column("mean_ns", "float64", "ns", "Mean duration."),
+    Column("min_ns", "int64", "ns", "Shortest duration."),
+    Column("max_ns", "int64", "ns", "Longest duration."),
+    Column("standard_deviation_ns", "float64", "ns", "Of a sample (HTA); NaN for a single one."),
+    Column("own_work_count", "int64", "count", "Device work with this innermost annotation."),
+    Column("own_work_ns", "int64", "ns", "Sum of the durations of that work."),
+)
+KERNELS: Schema = (
+    Column("device", "int64", "id", "The device's number."),
+    Column("annotation", "object", "text", "The innermost annotation; None where none is around."),
+    Column("name", "object", "text", "The work's name in short."),
+    Column("full_name", "object", "text", "The work's name as the profiler wrote it."),
+    Column("call_count", "int64", "count", "How often it ran there."),
+    Column("total_ns", "int64", "ns", "Sum of its durations there."),
+)
+
+
+@computed
+def leaf_annotation(trace: Trace) -> NDArray[np.int64]:
+    """Return each device event's innermost annotation, as a `device_annotations` row, or -1."""
+    annotations, events = trace.device_annotations, trace.device_events
+    lanes = pd.concat([frame[["device", "stream"]] for frame in (annotations, events)])
+    lane = lanes.groupby(["device", "stream"], sort=False).ngroup().to_numpy()
+    count = len(annotations)
+    return call_tree.enclosing(
+        (lane[:count], *_borders(annotations)), (lane[count:], *_borders(events))
+    )
+
+
+def _borders(frame: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return frame["start_ns"].to_numpy(), frame["end_ns"].to_numpy()
+
+
+@computed
+def annotation_table(trace: Trace) -> pd.DataFrame:
+    """Return one row a device and name of an annotation, longest total first."""
+    frame = trace.device_annotations
+    group, first = group_statistics.numbered(frame, ("device", "name"))
+    duration, count = frame["duration_ns"].to_numpy(), len(first)
+    least, most = group_statistics.extremes(duration, group, count)
+    leaf = leaf_annotation(trace)
+    inside = np.flatnonzero(leaf >= 0)
+    own, work = group[leaf[inside]], trace.device_events["duration_ns"].to_numpy()[inside]
+    return _sorted(
+        SCHEMA,
+        {
+            "device": frame["device"].to_numpy()[first],
+            "name": plain(frame["name"].iloc[first]),
+            "call_count": np.bincount(group, minlength=count),
+            "total_ns": group_statistics.sums(duration, group, count),
+            "mean_ns": group_statistics.mean(duration, group, count),
+            "min_ns": least,
+            "max_ns": most,
+            "standard_deviation_ns": group_statistics.standard_deviation(duration, group, count),
+            "own_work_count": np.bincount(own, minlength=count),
+            "own_work_ns": group_statistics.sums(work, own, count),
+        },
+    )
+
+
+@computed
+def annotated_kernels(trace: Trace) -> pd.DataFrame:
+    """Return one row a device, innermost annotation and name of work, longest total first."""
+    events, annotations = trace.device_events, trace.device_annotations["name"].cat
+    around = np.append(annotations.codes.to_numpy(), -1)[leaf_annotation(trace)]
+    annotation = pd.Categorical.from_codes(around, categories=annotations.categories)
+    each = events[["device", "name"]].assign(annotation=annotation)
+    group, first = group_statistics.numbered(each, ("device", "annotation", "name"))
+    duration, full = events["duration_ns"].to_numpy(), plain(each["name"].iloc[first])
+    return _sorted(
+        KERNELS,
+        {
+            "device": events["device"].to_numpy()[first],
+            "annotation": plain(each["annotation"].iloc[first]),
+            "name": np.array([short(str(text)) for text in full], dtype=object),
+            "full_name": full,
+            "call_count": np.bincount(group, minlength=len(first)),
+            "total_ns": group_statistics.sums(duration, group, len(first)),
+        },
+    )
+
+
+def _sorted(schema: Schema, columns: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
+    ordered = framed(schema, columns).sort_values(
+        ["total_ns", "name"], ascending=[False, True], kind="stable"
+    )
+    return ordered.reset_index(drop=True)

@@ -1,0 +1,106 @@
+"""Copies between host and device with the calls that asked for them."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses.devices.activity import DeviceActivity
+from stepscope.analyses.links import links, matched
+from stepscope.analyses.steps.window import window
+from stepscope.intervals import Intervals
+from stepscope.trace import Trace
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HostCopies:
+    """Copies of one direction within the window; all arrays are parallel, in time's order."""
+
+    rows: NDArray[np.int64]
+    """Rows of `device_events`."""
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+    bytes: NDArray[np.float64]
+    is_pageable: NDArray[np.bool_]
+    call_start_ns: NDArray[np.int64]
+    """When the host asked for it; the copy's own start where that was not recorded."""
+    call_end_ns: NDArray[np.int64]
+    owner: NDArray[np.int64]
+    """The operator that asked for it (`host_calls` row), or -1."""
+
+    def chosen(self, which: NDArray[np.bool_]) -> "HostCopies":
+        """Return only some of the copies."""
+        names = (
+            "rows",
+            "start_ns",
+            "end_ns",
+            "bytes",
+            "is_pageable",
+            "call_start_ns",
+            "call_end_ns",
+            "owner",
+        )
+        return replace(self, **{name: getattr(self, name)[which] for name in names})
+
+    @property
+    def total_bytes(self) -> float:
+        """All bytes copied."""
+        return float(self.bytes.sum())
+
+    @property
+    def on_device(self) -> Intervals:
+        """When any of them ran."""
+        return intervals.union(self.start_ns, self.end_ns)
+
+    @property
+    def on_host(self) -> Intervals:
+        """When the host was in the calls that asked for them."""
+        return intervals.union(self.call_start_ns, self.call_end_ns)
+
+    @property
+    def host_ns(self) -> int:
+        """How long the host was in those calls."""
+        return intervals.duration_ns(self.on_host)
+
+    @property
+    def bytes_per_second(self) -> float:
+        """Bytes over the time in which any copy ran; 0 where that is nothing."""
+        time_ns = intervals.duration_ns(self.on_device)
+        return self.total_bytes * 1e9 / time_ns if time_ns else 0.0
+
+
+def copies_to_device(trace: Trace, device: DeviceActivity, least_bytes: float = 0) -> HostCopies:
+    """Return the host's copies to one device, of at least `least_bytes` each."""
+    return _copies(trace, device, "HtoD", least_bytes)
+
+
+def copies_to_host(trace: Trace, device: DeviceActivity, least_bytes: float = 0) -> HostCopies:
+    """Return one device's copies to the host, of at least `least_bytes` each."""
+    return _copies(trace, device, "DtoH", least_bytes)
+
+
+def _copies(trace: Trace, device: DeviceActivity, direction: str, least_bytes: float) -> HostCopies:
+    copies, within = trace.copies, window(trace)
+    amount = copies["bytes"].fillna(0).to_numpy()
+    chosen = (copies["direction"] == direction).to_numpy() & (amount >= least_bytes)
+    chosen &= (copies["device"] == device.device).to_numpy()
+    chosen &= (copies["end_ns"] > within.start_ns).to_numpy()
+    chosen &= (copies["start_ns"] < within.device_end_ns).to_numpy()
+    mine = copies[chosen]
+    rows = matched(mine["event"].to_numpy(), trace.device_events["event"].to_numpy())
+    call = links(trace).call_of_device_event[rows]
+    start, end = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
+    calls = trace.runtime_calls
+    asked = np.where(call >= 0, np.append(calls["start_ns"].to_numpy(), 0)[call], start)
+    answered = np.where(call >= 0, np.append(calls["end_ns"].to_numpy(), 0)[call], start)
+    return HostCopies(
+        rows=rows,
+        start_ns=start,
+        end_ns=end,
+        bytes=amount[chosen],
+        is_pageable=mine["is_pageable"].to_numpy(),
+        call_start_ns=asked,
+        call_end_ns=answered,
+        owner=links(trace).owner_of_device_event[rows],
+    )

@@ -1,0 +1,122 @@
+"""How long each type of device work ran, alone and at once with another.
+
+Types are HTA's (`get_gpu_kernel_breakdown`): computing, communication (collectives) and memory
+(copies and memory sets). `type_statistics` is of the events, concurrent ones counted each;
+`type_overlaps` is of time, each nanosecond counted once, with what ran in it.
+"""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses import group_statistics
+from stepscope.analyses.devices.activity import DeviceActivity, whole_activity
+from stepscope.dialects import Kind
+from stepscope.frames import Column, Schema
+from stepscope.intervals import Intervals
+from stepscope.trace import Trace, computed
+
+TYPES = ("compute", "communication", "memory")
+STATISTICS: Schema = (
+    Column("device", "int64", "id", "The device's number."),
+    Column("type", "object", "text", "`compute`, `communication` or `memory`."),
+    Column("call_count", "int64", "count", "How many kernels, copies or memory sets."),
+    Column("total_ns", "int64", "ns", "Sum of their durations, concurrent ones counted each."),
+    Column("busy_ns", "int64", "ns", "Time in which any of them ran."),
+    Column("mean_ns", "float64", "ns", "Mean duration."),
+    Column("min_ns", "int64", "ns", "Shortest duration."),
+    Column("max_ns", "int64", "ns", "Longest duration."),
+    Column("standard_deviation_ns", "float64", "ns", "Of a sample (HTA); NaN for a single one."),
+)
+OVERLAPS: Schema = (
+    Column("device", "int64", "id", "The device's number."),
+    Column("types", "object", "text", "What ran at once, joined by ` + `; nothing else did."),
+    Column("duration_ns", "int64", "ns", "For how long; a device's rows sum to its busy time."),
+    Column("busy_share", "float64", "share", "Of the time in which the device did anything."),
+)
+
+
+@computed
+def type_statistics(trace: Trace) -> pd.DataFrame:
+    """Return one row a device and type that occurs on it, of the whole recording."""
+    rows = [row for device in whole_activity(trace) for row in _statistics(trace, device)]
+    return _frame(rows, STATISTICS)
+
+
+@computed
+def type_overlaps(trace: Trace) -> pd.DataFrame:
+    """Return one row a device and set of types that ran at once, longest first."""
+    rows = [row for device in whole_activity(trace) for row in _overlaps(device)]
+    return _frame(rows, OVERLAPS)
+
+
+def _frame(rows: list[dict[str, object]], schema: Schema) -> pd.DataFrame:
+    frame = pd.DataFrame(rows, columns=[column.name for column in schema])
+    return frame.astype({column.name: column.dtype for column in schema})
+
+
+def times_by_type(device: DeviceActivity) -> dict[str, Intervals]:
+    """Return when work of each of `TYPES` ran."""
+    memory = intervals.merged(device.copies, device.memory_sets)
+    return dict(zip(TYPES, (device.computation, device.communication, memory), strict=True))
+
+
+def _statistics(trace: Trace, device: DeviceActivity) -> list[dict[str, object]]:
+    duration = trace.device_events["duration_ns"].to_numpy()[device.rows]
+    kind, count = _types(trace)[device.rows], len(TYPES)
+    total = group_statistics.sums(duration, kind, count)
+    mean = group_statistics.mean(duration, kind, count)
+    deviation = group_statistics.standard_deviation(duration, kind, count)
+    least, most = group_statistics.extremes(duration, kind, count)
+    calls = np.bincount(kind, minlength=count)
+    busy = {name: intervals.duration_ns(of) for name, of in times_by_type(device).items()}
+    return [
+        {
+            "device": device.device,
+            "type": name,
+            "call_count": calls[place],
+            "total_ns": total[place],
+            "busy_ns": busy[name],
+            "mean_ns": mean[place],
+            "min_ns": least[place],
+            "max_ns": most[place],
+            "standard_deviation_ns": deviation[place],
+        }
+        for place, name in enumerate(TYPES)
+        if calls[place]
+    ]
+
+
+def _types(trace: Trace) -> NDArray[np.int64]:
+    """Return each device event's place in `TYPES`."""
+    events = trace.device_events
+    is_kernel = events["kind"].to_numpy() == int(Kind.KERNEL)
+    of_kernels = events["is_collective"].to_numpy().astype(np.int64)
+    return np.where(is_kernel, of_kernels, TYPES.index("memory"))
+
+
+def _overlaps(device: DeviceActivity) -> list[dict[str, object]]:
+    times = times_by_type(device)
+    busy_ns = intervals.duration_ns(device.busy)
+    rows: list[dict[str, object]] = []
+    for size in range(1, len(TYPES) + 1):
+        for together in combinations(TYPES, size):
+            duration_ns = intervals.duration_ns(_only(times, together))
+            if duration_ns:
+                row = {"device": device.device, "types": " + ".join(together)}
+                rows.append(
+                    {**row, "duration_ns": duration_ns, "busy_share": duration_ns / busy_ns}
+                )
+    return sorted(rows, key=lambda row: -int(str(row["duration_ns"])))
+
+
+def _only(times: dict[str, Intervals], together: tuple[str, ...]) -> Intervals:
+    """Return when all of these ran and none of the others."""
+    found = times[together[0]]
+    for name in together[1:]:
+        found = intervals.intersection(found, times[name])
+    others = intervals.merged(*(of for name, of in times.items() if name not in together))
+    return intervals.difference(found, others)

@@ -1,0 +1,185 @@
+"""What each kernel costs, by name, or by name and the way it was launched.
+
+Means of blocks per multiprocessor and of occupancy are weighted by duration, over the kernels that
+report one. Kineto writes an occupancy of 0 where it could not reckon one; such kernels are counted
+apart instead of being averaged in, as torch-tb-profiler does (`kernel_parser.py`).
+
+The launch delay is HTA's: from the end of the call that launched a kernel to the kernel's start
+(`cuda_kernel_analysis.py`). It is below 0 where a kernel began before its call returned. Kernels
+that a graph replays were launched together by one call, and kernels whose call was not recorded by
+none: neither has a delay of its own.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses import group_statistics
+from stepscope.analyses.devices.kernel_launches import launches
+from stepscope.analyses.devices.kernel_names import short
+from stepscope.analyses.devices.kernel_types import operand_type
+from stepscope.analyses.group_statistics import listed, weighted_mean
+from stepscope.analyses.links import links
+from stepscope.analyses.table_columns import framed, plain
+from stepscope.dialects import TRITON_BACKEND, TRITON_NAME, Kind
+from stepscope.frames import Column, Schema
+from stepscope.frames.naming import named
+from stepscope.trace import Trace, computed
+
+Grouping = Literal["name", "launch"]
+SCHEMA: Schema = (
+    Column("name", "object", "text", "The name in short: without namespaces and arguments."),
+    Column("full_name", "object", "text", "The name as the profiler wrote it."),
+    Column("operator", "object", "text", "The innermost operator that launched it; None: unknown."),
+    Column("grid", "object", "text", "Blocks in x, y, z (JSON); None where not recorded."),
+    Column("block", "object", "text", "Threads a block in x, y, z (JSON)."),
+    Column("registers_per_thread", "float64", "count", "NaN where not recorded."),
+    Column("shared_memory_bytes", "float64", "bytes", "A block's; NaN where not recorded."),
+    Column("call_count", "int64", "count", "How often it ran."),
+    Column("total_ns", "int64", "ns", "Sum of its durations."),
+    Column("mean_ns", "float64", "ns", "Mean duration."),
+    Column("min_ns", "int64", "ns", "Shortest duration."),
+    Column("max_ns", "int64", "ns", "Longest duration."),
+    Column("p95_ns", "float64", "ns", "95th percentile of durations."),
+    Column("kernel_share", "float64", "share", "Of all kernels' durations."),
+    Column("blocks_per_sm", "float64", "count", "Duration-weighted mean; NaN: none reports one."),
+    Column("occupancy_share", "float64", "share", "Duration-weighted mean over kernels above 0."),
+    Column("no_occupancy_count", "int64", "count", "Kernels that report no occupancy, or 0."),
+    Column(
+        "launch_delay_mean_ns",
+        "float64",
+        "ns",
+        "Mean time from its call's end to its start, at least 0 (HTA); NaN: no call is known.",
+    ),
+    Column("launch_delay_p95_ns", "float64", "ns", "95th percentile of the same."),
+    Column("streams", "object", "text", "The streams it ran on."),
+    Column("devices", "object", "text", "The devices it ran on."),
+    Column("uses_matrix_unit", "object", "", "On tensor cores or the like; None: cannot be told."),
+    Column("is_collective", "bool", "", "True for kernels of NCCL, RCCL and the like."),
+    Column("data_type", "object", "text", "Type of its operands, by torch's name; None: not told."),
+    Column(
+        "is_triton", "bool", "", "True where the name (`triton_…`) or its operator says Triton's."
+    ),
+)
+"""By name, the columns `operator` to `shared_memory_bytes` are left out."""
+LAUNCH_COLUMNS = ("operator", "grid", "block", "registers_per_thread", "shared_memory_bytes")
+
+
+def kernel_table(trace: Trace, by: Grouping = "name") -> pd.DataFrame:
+    """Return one row a kernel name, or a name, operator and launch, longest total first."""
+    return _by_launch(trace) if by == "launch" else _by_name(trace)
+
+
+@computed
+def _by_name(trace: Trace) -> pd.DataFrame:
+    return _table(trace, ())
+
+
+@computed
+def _by_launch(trace: Trace) -> pd.DataFrame:
+    return _table(trace, LAUNCH_COLUMNS)
+
+
+def launching_operator(trace: Trace) -> pd.Categorical:
+    """Return the name of the innermost operator that launched each kernel, missing if unknown."""
+    names = trace.host_calls["name"].cat
+    owner = links(trace).owner_of_device_event[_places(trace)]
+    codes = np.append(names.codes.to_numpy(), -1)[owner]
+    return pd.Categorical.from_codes(codes, categories=names.categories)
+
+
+def _places(trace: Trace) -> NDArray[np.int64]:
+    """Return the row of `device_events` of each kernel."""
+    return np.flatnonzero(trace.device_events["kind"].to_numpy() == int(Kind.KERNEL))
+
+
+def _table(trace: Trace, launch: tuple[str, ...]) -> pd.DataFrame:
+    kernels = trace.kernels.assign(operator=launching_operator(trace))
+    group, first = group_statistics.numbered(kernels, ("name", *launch))
+    full = kernels["name"].astype(object).to_numpy()[first]
+    identity: dict[str, Any] = {
+        "name": np.array([short(str(name)) for name in full], dtype=object),
+        "full_name": full,
+    }
+    for column in launch:
+        identity[column] = plain(kernels[column].iloc[first])
+    durations = _durations(kernels, group, len(first))
+    columns = identity | durations | _fill(kernels, group, len(first))
+    columns |= _delays(trace, group, len(first)) | _traits(trace, kernels, group, first)
+    by = ["total_ns", "full_name"]
+    ordered = framed(SCHEMA, columns).sort_values(by, ascending=[False, True], kind="stable")
+    return ordered.reset_index(drop=True)
+
+
+def _durations(
+    kernels: pd.DataFrame, group: NDArray[np.int64], count: int
+) -> dict[str, NDArray[Any]]:
+    duration = kernels["duration_ns"].to_numpy()
+    durations = kernels["duration_ns"].groupby(group)
+    total = durations.sum().to_numpy()
+    all_ns = int(total.sum())
+    return {
+        "call_count": np.bincount(group, minlength=count),
+        "total_ns": total,
+        "mean_ns": durations.mean().to_numpy(),
+        "min_ns": durations.min().to_numpy(),
+        "max_ns": durations.max().to_numpy(),
+        "p95_ns": group_statistics.quantile(duration, group, count, 0.95),
+        "kernel_share": total / all_ns if all_ns else np.zeros(count),
+    }
+
+
+def _fill(kernels: pd.DataFrame, group: NDArray[np.int64], count: int) -> dict[str, NDArray[Any]]:
+    weight = kernels["duration_ns"].to_numpy()
+    blocks = kernels["blocks_per_sm"].to_numpy()
+    occupancy = kernels["occupancy_share"].to_numpy()
+    reports, tells = occupancy > 0, ~np.isnan(blocks)
+    return {
+        "blocks_per_sm": weighted_mean(blocks[tells], weight[tells], group[tells], count),
+        "occupancy_share": weighted_mean(
+            occupancy[reports], weight[reports], group[reports], count
+        ),
+        "no_occupancy_count": np.bincount(group[~reports], minlength=count),
+    }
+
+
+def _delays(trace: Trace, group: NDArray[np.int64], count: int) -> dict[str, NDArray[Any]]:
+    """Return the delays of `kernel_launches`: replays of graphs have none of their own."""
+    found = launches(trace)
+    place = np.full(len(trace.device_events), -1, dtype=np.int64)
+    place[found.row] = np.arange(len(found.row))
+    launch = place[_places(trace)]
+    own = launch >= 0
+    delay = found.delay_ns[launch[own]]
+    return {
+        "launch_delay_mean_ns": group_statistics.mean(delay, group[own], count),
+        "launch_delay_p95_ns": group_statistics.quantile(delay, group[own], count, 0.95),
+    }
+
+
+def _traits(
+    trace: Trace, kernels: pd.DataFrame, group: NDArray[np.int64], first: NDArray[np.int64]
+) -> dict[str, NDArray[Any]]:
+    names = [str(name) for name in kernels["name"].iloc[first]]
+    dialect, count = trace.dialect, len(first)
+    on_matrix_unit = {name: dialect.uses_matrix_unit(name) for name in set(names)}
+    types = {name: operand_type(dialect, name) for name in set(names)}
+    return {
+        "streams": listed(kernels["stream"].to_numpy(), group, count),
+        "devices": listed(kernels["device"].to_numpy(), group, count),
+        "uses_matrix_unit": np.array([on_matrix_unit[name] for name in names], dtype=object),
+        "is_collective": kernels["is_collective"].to_numpy()[first],
+        "data_type": np.array([types[name] for name in names], dtype=object),
+        "is_triton": _are_tritons(trace, names, group),
+    }
+
+
+def _are_tritons(trace: Trace, names: list[str], group: NDArray[np.int64]) -> NDArray[np.bool_]:
+    found = np.array([bool(TRITON_NAME.match(name)) for name in names], dtype=bool)
+    calls = trace.host_calls["event"].to_numpy()
+    backend = trace.source.label("kernel_backend", calls)
+    launches = np.append(named(backend, TRITON_BACKEND.__eq__), False)  # -1: no operator
+    found[group[launches[links(trace).owner_of_device_event[_places(trace)]]]] = True
+    return found

@@ -1,0 +1,154 @@
+"""How fast memory was copied and set, over time and by kind.
+
+As HTA's time series (`trace_counters.py`, `get_memory_bw_time_series`): where a copy or memory set
+begins the rate of its kind rises by its own, where it ends it falls again; between two changes it
+stays. A copy's own rate is that of the tables of copies (`transfer_table.py`). What does not say
+its bytes, or takes no time at all, moves nothing here (HTA makes it a whole microsecond).
+
+HTA's summary describes the values above 0 at the changes, whatever time lies between them;
+`changes_mean_bytes_per_second` is its mean. Rates are whole bytes a second, so that a sum of them
+comes back to 0.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses import group_statistics
+from stepscope.analyses.devices.transfer_table import rates
+from stepscope.analyses.table_columns import framed
+from stepscope.dialects import Kind
+from stepscope.frames import Column, Schema
+from stepscope.frames.copies import moved_bytes
+from stepscope.trace import Trace, computed
+
+MEMORY_SET = "set"
+MOST_PER_SECOND = 1e15
+"""A petabyte: no memory is as fast; what claims to be was given a wrong size or time."""
+PLACE: Schema = (
+    Column("device", "int64", "id", "The device's number."),
+    Column("kind", "object", "text", "A copy's direction (`HtoD`, `DtoH`, …), or `set`."),
+)
+SERIES: Schema = (
+    *PLACE,
+    Column("time_ns", "int64", "ns", "When the rate changed; it stays until the next row."),
+    Column("bytes_per_second", "int64", "bytes/s", "All of that kind together, from then on."),
+)
+SUMMARY: Schema = (
+    *PLACE,
+    Column("transfer_count", "int64", "count", "Copies, or memory sets, whose rate is known."),
+    Column("unknown_count", "int64", "count", "Those that say no bytes, or took no time."),
+    Column("active_ns", "int64", "ns", "Time in which any of them ran."),
+    Column("mean_bytes_per_second", "float64", "bytes/s", "Mean rate over that time."),
+    Column("max_bytes_per_second", "int64", "bytes/s", "Greatest rate, concurrent ones together."),
+    Column(
+        "changes_mean_bytes_per_second",
+        "float64",
+        "bytes/s",
+        "Mean of the rates above 0 over their changes (HTA), not over time.",
+    ),
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rates:
+    """Every change of every kind's rate, by device and kind, then time."""
+
+    kinds: tuple[tuple[int, str], ...]
+    """Device and kind by number."""
+    transfers: NDArray[np.int64]
+    """How many transfers of each kind have a rate."""
+    unknown: NDArray[np.int64]
+    kind: NDArray[np.int64]
+    time_ns: NDArray[np.int64]
+    bytes_per_second: NDArray[np.int64]
+    lasts_ns: NDArray[np.int64]
+    """Until the next change of that kind; 0 for the last."""
+
+
+@computed
+def memory_rates(trace: Trace) -> Rates:
+    """Follow the rate of every kind of copy and of memory sets."""
+    events = trace.device_events
+    rows = np.flatnonzero(events["kind"].to_numpy() != int(Kind.KERNEL))
+    number, kinds = _kinds(trace, rows)
+    start, end = events["start_ns"].to_numpy()[rows], events["end_ns"].to_numpy()[rows]
+    rate = rates(trace, rows, moved_bytes(trace.source, events["event"].to_numpy()[rows]))
+    known = (rate < MOST_PER_SECOND) & (end > start)
+    own = np.round(rate[known]).astype(np.int64)
+    time = np.concatenate((start[known], end[known]))
+    kind = np.concatenate((number[known], number[known]))
+    change = np.concatenate((own, -own))
+    order = np.argsort(time, kind="stable")
+    order = order[np.argsort(kind[order], kind="stable")]
+    at, of = time[order], kind[order]
+    lasts = np.zeros(len(at), dtype=np.int64)
+    lasts[:-1] = np.where(of[1:] == of[:-1], at[1:] - at[:-1], 0)
+    return Rates(
+        kinds=kinds,
+        transfers=np.bincount(number[known], minlength=len(kinds)),
+        unknown=np.bincount(number[~known], minlength=len(kinds)),
+        kind=of,
+        time_ns=at,
+        bytes_per_second=np.cumsum(change[order]),  # every kind before has come back to 0
+        lasts_ns=lasts,
+    )
+
+
+def _kinds(
+    trace: Trace, rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], tuple[tuple[int, str], ...]]:
+    """Return the number of each row's device and kind, and what each number is."""
+    events, direction = trace.device_events, trace.copies["direction"].cat
+    words = [*map(str, direction.categories), MEMORY_SET]
+    code = np.full(len(rows), len(words) - 1, dtype=np.int64)
+    code[events["kind"].to_numpy()[rows] == int(Kind.COPY)] = direction.codes.to_numpy()
+    each = pd.DataFrame({"device": events["device"].to_numpy()[rows], "kind": code})
+    number, first = group_statistics.numbered(each, ("device", "kind"))
+    pairs = zip(each["device"].to_numpy()[first].tolist(), code[first].tolist(), strict=True)
+    return number, tuple((device, words[place]) for device, place in pairs)
+
+
+@computed
+def bandwidth_series(trace: Trace) -> pd.DataFrame:
+    """Return one row a change; those of one kind at one moment are one row."""
+    found = memory_rates(trace)
+    is_last = np.append(found.lasts_ns[:-1] > 0, np.ones(min(1, len(found.kind)), dtype=bool))
+    is_last[:-1] |= found.kind[1:] != found.kind[:-1]
+    return framed(
+        SERIES,
+        {
+            **_place(found, found.kind[is_last]),
+            "time_ns": found.time_ns[is_last],
+            "bytes_per_second": found.bytes_per_second[is_last],
+        },
+    )
+
+
+@computed
+def bandwidth_summary(trace: Trace) -> pd.DataFrame:
+    """Return one row a device and kind."""
+    found, count = memory_rates(trace), len(memory_rates(trace).kinds)
+    moves = found.bytes_per_second > 0
+    rate, group = found.bytes_per_second[moves], found.kind[moves]
+    lasts = found.lasts_ns[moves]
+    return framed(
+        SUMMARY,
+        {
+            **_place(found, np.arange(count)),
+            "transfer_count": found.transfers,
+            "unknown_count": found.unknown,
+            "active_ns": group_statistics.sums(lasts, group, count),
+            "mean_bytes_per_second": group_statistics.weighted_mean(rate, lasts, group, count),
+            "max_bytes_per_second": group_statistics.extremes(rate, group, count)[1],
+            "changes_mean_bytes_per_second": group_statistics.mean(rate, group, count),
+        },
+    )
+
+
+def _place(found: Rates, number: NDArray[np.int64]) -> dict[str, NDArray[np.generic]]:
+    devices = np.array([device for device, _ in found.kinds], dtype=np.int64)
+    kinds = np.array([kind for _, kind in found.kinds], dtype=object)
+    return {"device": devices[number], "kind": kinds[number]}

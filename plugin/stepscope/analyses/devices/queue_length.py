@@ -1,0 +1,148 @@
+"""How much launched work waited on each stream.
+
+As HTA has it (`trace_counters.py`): one more where a call that launches work begins, one less where
+the work begins on its stream. A device that is never short of work has a queue that is never empty;
+where it reaches some 1024 pieces, launching blocks until the device has caught up (NVIDIA's limit,
+which is not documented; HTA's constant).
+
+HTA's statistics are over the points at which the length changes, whatever time lies between them;
+ours have the same columns, and `length_time_mean` beside them, in which each length counts for as
+long as it lasted.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses import group_statistics
+from stepscope.analyses.devices.launch_order import stream_numbers
+from stepscope.analyses.links import links
+from stepscope.frames import Column, Schema
+from stepscope.trace import Trace, computed
+
+FULL = 1024
+"""HTA's `CUDA_MAX_LAUNCH_QUEUE_PER_STREAM`."""
+PLACE: Schema = (
+    Column("device", "int64", "id", "The device's number."),
+    Column("stream", "int64", "id", "The stream's number on it."),
+)
+SERIES: Schema = (
+    *PLACE,
+    Column("time_ns", "int64", "ns", "When the length changed; it stays until the next row."),
+    Column("length", "int64", "count", "Pieces of work launched and not begun, from then on."),
+)
+SUMMARY: Schema = (
+    *PLACE,
+    Column("change_count", "int64", "count", "How often the length changed."),
+    Column("unlinked_count", "int64", "count", "Work whose launch was not recorded: not counted."),
+    Column("length_mean", "float64", "count", "Mean length over the changes (HTA), not over time."),
+    Column("length_standard_deviation", "float64", "count", "Over the changes, of a sample (HTA)."),
+    Column(
+        "length_min", "int64", "count", "Least length; below 0 where work began before its launch."
+    ),
+    Column("length_p25", "float64", "count", "25th percentile over the changes (HTA)."),
+    Column("length_p50", "float64", "count", "Median over the changes (HTA)."),
+    Column("length_p75", "float64", "count", "75th percentile over the changes (HTA)."),
+    Column("length_max", "int64", "count", "Greatest length."),
+    Column(
+        "length_time_mean", "float64", "count", "Mean length over time; NaN where no time passed."
+    ),
+    Column("empty_share", "float64", "share", "Of the time between first and last change."),
+    Column("full_ns", "int64", "ns", "For how long 1024 pieces or more were queued (HTA)."),
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Queues:
+    """Every change of every queue, by stream, then time."""
+
+    streams: tuple[tuple[int, int], ...]
+    """Device and stream by number."""
+    unlinked: NDArray[np.int64]
+    """How much of each stream's work has no recorded launch, and is left out."""
+    stream: NDArray[np.int64]
+    time_ns: NDArray[np.int64]
+    length: NDArray[np.int64]
+    lasts_ns: NDArray[np.int64]
+    """Until the next change on the stream; 0 for the last."""
+
+
+@computed
+def queues(trace: Trace) -> Queues:
+    """Follow the queue of every stream; work whose launch was not recorded is left out."""
+    number, names = stream_numbers(trace.device_events)
+    call = links(trace).call_of_device_event
+    row = np.flatnonzero(call >= 0)
+    launched = trace.runtime_calls["start_ns"].to_numpy()[call[row]]
+    began = trace.device_events["start_ns"].to_numpy()[row]
+    time = np.concatenate((launched, began))
+    order = np.argsort(time, kind="stable")  # a launch comes before work that begins with it
+    stream = np.concatenate((number[row], number[row]))
+    order = order[np.argsort(stream[order], kind="stable")]
+    change = np.where(order < len(row), 1, -1)
+    where, at = stream[order], time[order]
+    is_next = where[1:] == where[:-1]
+    lasts = np.append(np.where(is_next, at[1:] - at[:-1], 0), np.zeros(min(1, len(at)), dtype=int))
+    return Queues(
+        streams=tuple(names),
+        unlinked=np.bincount(number[call < 0], minlength=len(names)),
+        stream=where,
+        time_ns=at,
+        length=np.cumsum(change),  # every stream before has come back to 0
+        lasts_ns=lasts.astype(np.int64),
+    )
+
+
+@computed
+def queue_series(trace: Trace) -> pd.DataFrame:
+    """Return one row a change."""
+    found = queues(trace)
+    return pd.DataFrame(
+        {
+            **_place(found, found.stream),
+            "time_ns": found.time_ns,
+            "length": found.length,
+        }
+    )
+
+
+@computed
+def queue_lengths(trace: Trace) -> pd.DataFrame:
+    """Return one row a stream that work was seen to be launched into."""
+    found = queues(trace)
+    length, group, count = found.length, found.stream, len(found.streams)
+    lasts, statistics = found.lasts_ns, group_statistics
+    span = statistics.sums(lasts, group, count)
+    least, most = statistics.extremes(length, group, count)
+    is_full = length >= FULL
+    columns = {
+        **_place(found, np.arange(count)),
+        "change_count": np.bincount(group, minlength=count),
+        "unlinked_count": found.unlinked,
+        "length_mean": statistics.mean(length, group, count),
+        "length_standard_deviation": statistics.standard_deviation(length, group, count),
+        "length_min": least,
+        **{
+            f"length_p{percent}": statistics.quantile(length, group, count, percent / 100)
+            for percent in (25, 50, 75)
+        },
+        "length_max": most,
+        "length_time_mean": statistics.weighted_mean(length, lasts, group, count),
+        "empty_share": _share(statistics.sums(lasts[length <= 0], group[length <= 0], count), span),
+        "full_ns": statistics.sums(lasts[is_full], group[is_full], count),
+    }
+    table = pd.DataFrame(columns)[[column.name for column in SUMMARY]]
+    return table[table["change_count"] > 0].reset_index(drop=True)
+
+
+def _place(found: Queues, stream: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+    pairs = np.array(found.streams, dtype=np.int64).reshape(-1, 2)
+    return {"device": pairs[stream, 0], "stream": pairs[stream, 1]}
+
+
+def _share(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
+    share = np.full(len(whole), np.nan)
+    np.divide(part, whole, out=share, where=whole > 0)
+    return share

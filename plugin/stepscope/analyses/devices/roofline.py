@@ -1,0 +1,259 @@
+"""How near matrix products, convolutions and attention come to what the device can do.
+
+The roofline (Williams, Waterman and Patterson, "Roofline: an insightful visual performance model
+for multicore architectures", Communications of the ACM 52(4), 2009): work of so many operations a
+byte can be no faster than the lower of two roofs, the device's arithmetic and its memory.
+Operations and the least traffic are reckoned from shapes (`operators/flops.py`), the time is that
+of the kernels that the operator launched, the roofs are the maker's (`specs.py`). TraceLens calls
+the time at the roof over the time `Pct Roofline`.
+
+Where products are inside each other, as under autocast, which calls `aten::conv2d` again with what
+it rounded, the innermost did the work: the kernels of those around it only prepare.
+
+A share above 1 means that something assumed is wrong: a causal mask halves attention's work, caches
+hold what the memory need not deliver, a device clocks above its data sheet. Such shares are
+withheld, with a note, and with them what bounds the operator.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses import group_statistics as statistics
+from stepscope.analyses import requirements
+from stepscope.analyses.devices import specs as device_specs
+from stepscope.analyses.links import links
+from stepscope.analyses.memory.peak import device_properties
+from stepscope.analyses.operators.flops import (
+    counted_products,
+    nearest_with_work,
+    operator_work,
+    with_work_inside,
+)
+from stepscope.analyses.operators.matrix_units import are_told, are_used
+from stepscope.analyses.table_columns import framed, plain
+from stepscope.dialects import Kind
+from stepscope.frames import Column, Schema
+from stepscope.trace import Trace, computed
+
+NONE = -1
+NOT_TOLD = "not told"
+ABOVE_COMPUTE = (
+    "Above the data sheet's peak: it did less than its shapes say, as under a mask, accumulated in"
+    " 16 bits, or the clock is above the sheet's."
+)
+ABOVE_MEMORY = "Above the memory's bandwidth: caches delivered part of it."
+NO_PEAK = "The data sheet has no peak for {type}."
+NO_TYPE = "Types were not recorded, or not of this operator."
+FLOAT32_NOT_TOLD = "The kernels' names do not tell whether float32 was multiplied as tf32."
+SCHEMA: Schema = (
+    Column("name", "object", "text", "The operator: a matrix product, convolution or attention."),
+    Column("input_dims", "object", "text", "Shapes of its inputs (JSON)."),
+    Column("data_type", "object", "text", "Type of the arithmetic; `tf32` by the kernels' names."),
+    Column("device", "int64", "id", "The device that it ran on."),
+    Column("call_count", "int64", "count", "Calls whose kernels are known."),
+    Column("kernel_ns", "int64", "ns", "Sum of its kernels' durations."),
+    Column("flop_count", "float64", "count", "Operations by shapes (`flops`), of all calls."),
+    Column("moved_bytes", "float64", "bytes", "Inputs and outputs, each once, of all calls."),
+    Column("flops_per_second", "float64", "1/s", "Operations over kernel time."),
+    Column("bytes_per_second", "float64", "bytes/s", "The least traffic over kernel time."),
+    Column("flops_per_byte", "float64", "", "Arithmetic intensity: operations a byte moved."),
+    Column(
+        "compute_share", "float64", "share", "Of the device's peak in this type; NaN: see note."
+    ),
+    Column("memory_share", "float64", "share", "Of the memory's bandwidth; NaN: see note."),
+    Column("roofline_share", "float64", "share", "Of the lower roof at this intensity; NaN: note."),
+    Column("bound", "object", "text", "The lower roof: `compute` or `memory`; None: see note."),
+    Column("device_name", "object", "text", "The device in `deviceProperties`; None: not told."),
+    Column("note", "object", "text", "Why shares are withheld; None: none is."),
+    Column("source", "object", "text", "The maker's data sheet with the roofs; None: unknown."),
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Calls:
+    """Calls with known work whose kernels are known; all arrays are parallel."""
+
+    rows: NDArray[np.int64]
+    """Rows of `host_calls`."""
+    kernel_ns: NDArray[np.int64]
+    device: NDArray[np.int64]
+    data_type: pd.Categorical
+
+
+@computed
+def roofline(trace: Trace) -> pd.DataFrame:
+    """Return one row an operator, shapes, type and device, most kernel time first.
+
+    Raises:
+        MissingDataError: nothing ran on a device, or shapes were not recorded.
+    """
+    requirements.main(trace)
+    requirements.shapes(trace)
+    calls = _calls(trace)
+    work = operator_work(trace)
+    host = trace.host_calls.iloc[calls.rows]
+    each = pd.DataFrame(
+        {
+            "name": host["name"].array,
+            "input_dims": host["input_dims"].array,
+            "data_type": calls.data_type,
+            "device": calls.device,
+        }
+    )
+    group, first = statistics.numbered(each, each.columns)
+    count = len(first)
+    columns: dict[str, NDArray[Any]] = {key: plain(each[key].iloc[first]) for key in each.columns}
+    columns |= {
+        "call_count": np.bincount(group, minlength=count),
+        "kernel_ns": statistics.sums(calls.kernel_ns, group, count),
+        "flop_count": np.bincount(group, weights=work.flops[calls.rows], minlength=count),
+        "moved_bytes": np.bincount(group, weights=work.moved_bytes[calls.rows], minlength=count),
+    }
+    columns |= _rates(columns) | _device_columns(trace, columns["device"])
+    columns |= _shares(trace, columns)
+    table = framed(SCHEMA, columns | {"data_type": _told(columns["data_type"])})
+    by = ["kernel_ns", "name", "input_dims"]
+    ordered = table.sort_values(by, ascending=[False, True, True], kind="stable")
+    return ordered.reset_index(drop=True)
+
+
+def _calls(trace: Trace) -> _Calls:
+    """Return the calls that are asked about, with the time of the kernels that they launched."""
+    events = trace.device_events
+    is_kernel = events["kind"].to_numpy() == int(Kind.KERNEL)
+    owner = np.where(is_kernel, links(trace).owner_of_device_event, NONE)
+    call = nearest_with_work(trace, owner)
+    launched = np.flatnonzero((call != NONE) & np.append(_are_products(trace), False)[call])
+    call = call[launched]
+    duration = events["duration_ns"].to_numpy()[launched]
+    rows, place = np.unique(call, return_inverse=True)
+    kernel_ns = statistics.sums(duration, place, len(rows))
+    device = np.zeros(len(rows), dtype=np.int64)
+    device[place[::-1]] = events["device"].to_numpy()[launched][::-1]  # the first kernel's stays
+    on_matrix_unit = statistics.sums(duration * are_used(trace)[launched], place, len(rows))
+    told = statistics.sums(duration * are_told(trace)[launched], place, len(rows))
+    timed = kernel_ns > 0
+    # float32 is multiplied in one of two ways: that of most of the time
+    as_what = np.where(2 * on_matrix_unit >= kernel_ns, 1, np.where(2 * told >= kernel_ns, 0, NONE))
+    return _Calls(
+        rows=rows[timed],
+        kernel_ns=kernel_ns[timed],
+        device=device[timed],
+        data_type=_types(trace, rows[timed], as_what[timed]),
+    )
+
+
+def _are_products(trace: Trace) -> NDArray[np.bool_]:
+    """Tell which of `host_calls` are products whose work is known, with no other inside."""
+    found = counted_products(trace)
+    found[with_work_inside(trace, found)] = False
+    return found
+
+
+def _types(
+    trace: Trace, rows: NDArray[np.int64], on_matrix_unit: NDArray[np.int64]
+) -> pd.Categorical:
+    """Return the type of each call's arithmetic; `NOT_TOLD` where float32 may have been tf32."""
+    written = operator_work(trace).data_type[rows]
+    rounded = trace.dialect.float32_on_matrix_unit
+    names = [*written.categories, rounded, NOT_TOLD]
+    if rounded == "float32" or "float32" not in written.categories:
+        return written
+    codes = np.asarray(written.codes).astype(np.int64)
+    is_float32 = codes == written.categories.get_loc("float32")
+    codes[is_float32 & (on_matrix_unit == 1)] = len(names) - 2
+    codes[is_float32 & (on_matrix_unit == NONE)] = len(names) - 1
+    return pd.Categorical.from_codes(codes, categories=pd.Index(names, dtype=object))
+
+
+def _told(types: NDArray[np.object_]) -> NDArray[np.object_]:
+    return np.where(types == NOT_TOLD, "float32", types)
+
+
+def _rates(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    seconds = columns["kernel_ns"] / 1e9
+    flops, moved = columns["flop_count"], columns["moved_bytes"]
+    intensity = np.full(len(flops), np.nan)
+    np.divide(flops, moved, out=intensity, where=(moved > 0) & np.isfinite(moved))
+    return {
+        "flops_per_second": flops / seconds,
+        "bytes_per_second": moved / seconds,
+        "flops_per_byte": intensity,
+    }
+
+
+def _device_columns(trace: Trace, device: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    known = {number: _properties(trace, number) for number in set(device.tolist())}
+    names = {number: str(found.get("name") or "") or None for number, found in known.items()}
+    specs = {number: device_specs.find(found).spec for number, found in known.items()}
+    sources = {number: spec.source if spec else None for number, spec in specs.items()}
+    return {
+        "device_name": np.array([names[number] for number in device.tolist()], dtype=object),
+        "source": np.array([sources[number] for number in device.tolist()], dtype=object),
+    }
+
+
+def _properties(trace: Trace, device: int) -> Mapping[str, Any]:
+    """Return what is known of a device; of another number's where all are alike.
+
+    Kernels may have the machine's numbers, `deviceProperties` those that the process sees.
+    """
+    known = device_properties(trace)
+    if device in known:
+        return known[device]
+    alike = {(str(each.get("name")), each.get("numSms")) for each in known.values()}
+    return next(iter(known.values())) if len(alike) == 1 else {}
+
+
+def _shares(trace: Trace, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    pairs = list(zip(columns["device"].tolist(), columns["data_type"], strict=True))
+    known = {pair: _roofs(trace, *pair) for pair in set(pairs)}
+    roofs = [known[pair] for pair in pairs]
+    peak = np.array([roof.flops_per_second for roof in roofs], dtype=np.float64)
+    bandwidth = np.array([roof.bytes_per_second for roof in roofs], dtype=np.float64)
+    compute = columns["flops_per_second"] / peak
+    memory = columns["bytes_per_second"] / bandwidth
+    roofline_share = np.maximum(compute, memory)  # NaN where one of them is
+    reasons = zip(
+        (roof.note for roof in roofs),
+        np.where(compute > 1, ABOVE_COMPUTE, ""),
+        np.where(memory > 1, ABOVE_MEMORY, ""),
+        strict=True,
+    )
+    notes = [" ".join(filter(None, reason)) or None for reason in reasons]
+    bound = np.where(compute >= memory, "compute", "memory").astype(object)
+    bound[~(roofline_share <= 1)] = None
+    return {
+        "compute_share": np.where(compute <= 1, compute, np.nan),
+        "memory_share": np.where(memory <= 1, memory, np.nan),
+        "roofline_share": np.where(roofline_share <= 1, roofline_share, np.nan),
+        "bound": bound,
+        "note": np.array(notes, dtype=object),
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Roofs:
+    flops_per_second: float
+    bytes_per_second: float
+    note: str | None
+
+
+def _roofs(trace: Trace, device: int, data_type: str | None) -> _Roofs:
+    """Return what bounds a device in a type; NaN, and why, where that is not known."""
+    found = device_specs.find(_properties(trace, device))
+    unknown = float("nan")
+    if found.spec is None:
+        return _Roofs(flops_per_second=unknown, bytes_per_second=unknown, note=found.reason)
+    bandwidth = found.spec.bytes_per_second
+    peak = found.spec.peak(data_type) if data_type else None
+    if peak is None:
+        note = NO_PEAK.format(type=data_type)
+        note = {None: NO_TYPE, NOT_TOLD: FLOAT32_NOT_TOLD}.get(data_type, note)
+        return _Roofs(flops_per_second=unknown, bytes_per_second=bandwidth, note=note)
+    return _Roofs(flops_per_second=peak, bytes_per_second=bandwidth, note=None)

@@ -1,0 +1,214 @@
+"""Copies and memory sets: how many, how many bytes, how fast, and what of it nothing hid.
+
+A copy's own rate is what the profiler recorded (`memory bandwidth (GB/s)`, which kineto reckons
+from nanoseconds), else its bytes over its duration: in traces of whole microseconds that is off by
+half for short ones. The rate of several is all their bytes over all their time.
+
+Exposed is the time in which `step_breakdown` has Memcpy, or Memset: within the steps, a device
+copies and nothing computes or communicates. Where several copies run side by side, the one that
+began first has that time, so that all rows sum to the steps' totals.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses import group_statistics as statistics
+from stepscope.analyses.communication.bandwidth import bytes_per_second
+from stepscope.analyses.host.source_lines import lines_of_device_events
+from stepscope.analyses.links import links
+from stepscope.analyses.steps.breakdown import exclusive_times
+from stepscope.analyses.table_columns import framed, plain
+from stepscope.dialects import Kind
+from stepscope.frames import Column, Schema
+from stepscope.frames.copies import moved_bytes
+from stepscope.trace import Trace, computed
+
+RECORDED_RATE = "memory bandwidth (GB/s)"
+MOST_GIGABYTES = 1e9
+"""A second: what says more is damage, no rate."""
+MEMORIES = re.compile(r"\(([\w ]{1,40})->([\w ]{1,40})\)")
+"""`Memcpy HtoD (Pageable -> Device)`: CUPTI's, roctracer's and PTI's kinds of memory."""
+WHAT: Schema = (
+    Column("name", "object", "text", "The name as the profiler wrote it."),
+    Column("direction", "object", "text", "`HtoD`, `DtoH`, `DtoD`, `PtoP`, `HtoH` or `other`."),
+    Column(
+        "from_memory",
+        "object",
+        "text",
+        "Where it copied from, in the vendor's word: `pageable`, `pinned`, `device`, `host`"
+        " (pageable or pinned, ROCm does not say), …; None: not recorded.",
+    ),
+    Column("to_memory", "object", "text", "Where it copied to, likewise."),
+)
+WHO: Schema = (
+    Column("operator", "object", "text", "The innermost operator that asked for it; None: none."),
+    Column("source_line", "object", "text", "The user's own line that led to it; None: no stacks."),
+)
+FIGURES: Schema = (
+    Column("call_count", "int64", "count", "How often it ran."),
+    Column("total_bytes", "float64", "bytes", "Sum of their bytes; NaN: none says."),
+    Column("no_bytes_count", "int64", "count", "Those that do not say how many bytes."),
+    Column("total_ns", "int64", "ns", "Sum of their durations."),
+    Column("mean_ns", "float64", "ns", "Mean duration."),
+    Column("p95_ns", "float64", "ns", "95th percentile of durations."),
+    Column("max_ns", "int64", "ns", "Longest duration."),
+    Column(
+        "bytes_per_second",
+        "float64",
+        "bytes/s",
+        "All bytes over all time: the mean rate, weighted by duration; NaN: not recorded.",
+    ),
+    Column(
+        "mean_bytes_per_second",
+        "float64",
+        "bytes/s",
+        "Mean of each one's own rate (HTA's memory bandwidth): small ones pull it down.",
+    ),
+    Column(
+        "exposed_ns",
+        "int64",
+        "ns",
+        "Within the steps, while nothing computed or communicated; sums to `step_breakdown`'s.",
+    ),
+    Column("streams", "object", "text", "The streams it ran on."),
+    Column("devices", "object", "text", "The devices it ran on."),
+)
+COPIES: Schema = (*WHAT, *FIGURES)
+COPIES_BY_OWNER: Schema = (*WHAT, *WHO, *FIGURES)
+MEMORY_SETS: Schema = (WHAT[0], *WHO, *FIGURES)
+
+
+@computed
+def copies(trace: Trace) -> pd.DataFrame:
+    """Return one row a name of copies: a direction and two kinds of memory. Most time first."""
+    return _table(trace, Kind.COPY, COPIES)
+
+
+@computed
+def copies_by_owner(trace: Trace) -> pd.DataFrame:
+    """Return one row a name of copies, the operator that asked for it, and its source line."""
+    return _table(trace, Kind.COPY, COPIES_BY_OWNER)
+
+
+@computed
+def memory_sets(trace: Trace) -> pd.DataFrame:
+    """Return one row a name of memory sets, the operator that asked for it, and its source line."""
+    return _table(trace, Kind.MEMORY_SET, MEMORY_SETS)
+
+
+def exposed_ns(trace: Trace, rows: NDArray[np.int64], category: str) -> NDArray[np.int64]:
+    """Return how much of a category's time in the steps each of its device events has.
+
+    `rows` are all of them, in the order they began; of several at once the first has the time.
+    """
+    events = trace.device_events
+    start, end = events["start_ns"].to_numpy()[rows], events["end_ns"].to_numpy()[rows]
+    taken_until = np.maximum.accumulate(np.append(np.iinfo(np.int64).min, end))[:-1]
+    begin = np.maximum(start, taken_until)
+    return intervals.covered_ns(exclusive_times(trace)[category], begin, np.maximum(begin, end))
+
+
+def rates(trace: Trace, rows: NDArray[np.int64], size: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the bytes per second of device events with so many bytes; NaN where not known."""
+    events = trace.device_events
+    recorded = trace.source.number(RECORDED_RATE, events["event"].to_numpy()[rows])
+    is_rate = (recorded > 0) & (recorded < MOST_GIGABYTES)
+    reckoned = bytes_per_second(size, events["duration_ns"].to_numpy()[rows].astype(np.float64))
+    rate = np.where(is_rate, np.where(is_rate, recorded, 0) * 1e9, reckoned)
+    return np.where(size > 0, rate, np.nan)
+
+
+def _table(trace: Trace, kind: Kind, schema: Schema) -> pd.DataFrame:
+    rows = np.flatnonzero(trace.device_events["kind"].to_numpy() == int(kind))
+    each = _identified(trace, rows, kind, [column.name for column in schema])
+    by = [column.name for column in (*WHAT, *WHO) if column.name in each]
+    group, first = statistics.numbered(each, by)
+    columns = {name: plain(each[name].iloc[first]) for name in by}
+    columns |= _figures(trace, rows, kind, group)
+    table = framed(schema, columns).sort_values(
+        ["total_ns", *by], ascending=[False] + [True] * len(by), kind="stable"
+    )
+    return table.reset_index(drop=True)
+
+
+def _identified(
+    trace: Trace, rows: NDArray[np.int64], kind: Kind, wanted: Sequence[str]
+) -> pd.DataFrame:
+    """Return what each event is and who asked for it, as far as it is wanted."""
+    name = trace.device_events["name"].array[rows].remove_unused_categories()
+    each: dict[str, Any] = {"name": name}
+    if kind == Kind.COPY:
+        each["direction"] = trace.copies["direction"].array
+        each["from_memory"], each["to_memory"] = _memories(name)
+    if "operator" in wanted:
+        names = trace.host_calls["name"].cat
+        owner = links(trace).owner_of_device_event[rows]
+        codes = np.append(names.codes.to_numpy(), -1)[owner]
+        each["operator"] = pd.Categorical.from_codes(codes, categories=names.categories)
+        each["source_line"] = lines_of_device_events(trace, rows)
+    return pd.DataFrame(each)
+
+
+def _memories(names: pd.Categorical) -> tuple[pd.Categorical, pd.Categorical]:
+    """Return from and to which memory each copy went, by its name."""
+    found = [MEMORIES.search(str(name)) for name in names.categories]
+    return tuple(  # type: ignore[return-value]
+        _translated(names, [match[side].strip().lower() if match else None for match in found])
+        for side in (1, 2)
+    )
+
+
+def _translated(names: pd.Categorical, words: Sequence[str | None]) -> pd.Categorical:
+    codes, distinct = pd.factorize(np.array([*words, None], dtype=object))
+    return pd.Categorical.from_codes(
+        codes[names.codes], categories=pd.Index(distinct, dtype=object)
+    )
+
+
+def _figures(
+    trace: Trace, rows: NDArray[np.int64], kind: Kind, group: NDArray[np.int64]
+) -> dict[str, NDArray[Any]]:
+    events, count = trace.device_events, int(group.max()) + 1 if len(group) else 0
+    duration = events["duration_ns"].to_numpy()[rows]
+    category = "memcpy" if kind == Kind.COPY else "memset"
+    longest = np.zeros(count, dtype=np.int64)
+    np.maximum.at(longest, group, duration)
+    return {
+        "call_count": np.bincount(group, minlength=count),
+        "total_ns": statistics.sums(duration, group, count),
+        "mean_ns": statistics.mean(duration, group, count),
+        "p95_ns": statistics.quantile(duration, group, count, 0.95),
+        "max_ns": longest,
+        "exposed_ns": statistics.sums(exposed_ns(trace, rows, category), group, count),
+        "streams": statistics.listed(events["stream"].to_numpy()[rows], group, count),
+        "devices": statistics.listed(events["device"].to_numpy()[rows], group, count),
+        **_speed(trace, rows, group, count),
+    }
+
+
+def _speed(
+    trace: Trace, rows: NDArray[np.int64], group: NDArray[np.int64], count: int
+) -> dict[str, NDArray[Any]]:
+    size = moved_bytes(trace.source, trace.device_events["event"].to_numpy()[rows])
+    says = ~np.isnan(size)
+    total = np.bincount(group[says], weights=size[says], minlength=count)
+    said = np.bincount(group[says], minlength=count)
+    rate = rates(trace, rows, size)
+    timed = ~np.isnan(rate)
+    # all bytes over all time is the harmonic mean of the rates, weighted by bytes
+    seconds = np.bincount(group[timed], weights=(size / rate)[timed], minlength=count)
+    moved = np.bincount(group[timed], weights=size[timed], minlength=count)
+    return {
+        "total_bytes": np.where(said > 0, total, np.nan),
+        "no_bytes_count": np.bincount(group[~says], minlength=count),
+        "bytes_per_second": np.divide(
+            moved, seconds, out=np.full(count, np.nan), where=seconds > 0
+        ),
+        "mean_bytes_per_second": statistics.mean(rate[timed], group[timed], count),
+    }

@@ -1,0 +1,1 @@
+"""The host: Python, modules, stacks, and where its threads' time went."""

@@ -1,0 +1,108 @@
+"""Where the main thread's time went in each step: every nanosecond in exactly one category.
+
+Where several hold, the first in `CATEGORIES` has the nanosecond: a launch within an operator is
+launching, the rest of the operator is dispatch. A step is the host's `ProfilerStep#N` as it is.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses.compiled.compile_events import compile_events
+from stepscope.analyses.host.activity import main_thread
+from stepscope.analyses.idle.data_loading import data_loading
+from stepscope.analyses.idle.synchronizations import is_blocking
+from stepscope.analyses.steps.complete_steps import complete_steps
+from stepscope.analyses.steps.window import window
+from stepscope.analyses.table_columns import framed
+from stepscope.dialects import LAUNCH_NAME
+from stepscope.errors import MissingDataError
+from stepscope.frames import Column, Schema
+from stepscope.frames.naming import named
+from stepscope.intervals import Intervals
+from stepscope.trace import Trace, computed
+
+CATEGORIES: dict[str, str] = {
+    "data_loading": "waiting for the next batch",
+    "wait": "in a call that waits for a device, or in a copy that blocks",
+    "allocator": "in a device allocation or release",
+    "launch": "in a call that launches work",
+    "runtime": "in another call into runtime or driver",
+    "compiling": "compiling with torch.compile",
+    "operator": "in an operator, outside of such calls: dispatch, or computing on the CPU",
+    "other_thread": "in nothing recorded while another thread ran operators: the backward pass",
+    "python": "in none of these: Python between operators, or what was not recorded",
+}
+"""Category to what the main thread was doing, in order of precedence."""
+_MEANINGS = "; ".join(f"`{name}`: {meaning}" for name, meaning in CATEGORIES.items())
+SCHEMA: Schema = (
+    Column("step", "object", "text", "The step's name; None: all steps together."),
+    Column("category", "object", "", f"What the main thread did: {_MEANINGS}."),
+    Column("host_ns", "int64", "ns", "How long; a step's rows sum to the host's step."),
+    Column("step_share", "float64", "share", "Of the host's step."),
+)
+
+
+@computed
+def host_breakdown(trace: Trace) -> pd.DataFrame:
+    """Return one row a step and category, then all steps together; the window without steps.
+
+    Raises:
+        MissingDataError: no host event was recorded.
+    """
+    if not len(trace.host_calls) and not len(trace.runtime_calls):
+        msg = "no call of the host was recorded"
+        raise MissingDataError(msg, "profile(activities=[ProfilerActivity.CPU, ...])")
+    names, start, end = _steps(trace)
+    times = _times(trace)
+    parts = np.zeros((len(names), len(CATEGORIES)), dtype=np.int64)
+    left = intervals.union(start, end)
+    for place, name in enumerate(CATEGORIES):
+        mine = intervals.intersection(left, times[name]) if name in times else left
+        parts[:, place] = intervals.covered_ns(mine, start, end)
+        left = intervals.difference(left, mine)
+    together = np.concatenate((parts, parts.sum(axis=0)[None]))
+    duration = np.maximum(together.sum(axis=1), 1)
+    columns: dict[str, NDArray[Any]] = {
+        "step": np.repeat(np.array([*names, None], dtype=object), len(CATEGORIES)),
+        "category": np.tile(np.array(list(CATEGORIES), dtype=object), len(together)),
+        "host_ns": together.ravel(),
+        "step_share": (together / duration[:, None]).ravel(),
+    }
+    return framed(SCHEMA, columns)
+
+
+def _steps(trace: Trace) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+    complete = complete_steps(trace)
+    if not len(complete):
+        whole = window(trace)
+        return ["whole recording"], np.array([whole.start_ns]), np.array([whole.end_ns])
+    steps = complete.steps
+    names = [str(name) for name in steps["name"]]
+    return names, steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
+
+
+def _times(trace: Trace) -> dict[str, Intervals]:
+    calls, runtime, main = trace.host_calls, trace.runtime_calls, main_thread(trace)
+    on_main = (runtime["thread"] == main).to_numpy()
+    allocates = named(runtime["name"], trace.dialect.allocator_call.search)
+    phase = compile_events(trace).phase
+    is_phase = phase == np.arange(len(phase))
+    is_operator, mine = calls["is_operator"].to_numpy(), (calls["thread"] == main).to_numpy()
+    return {
+        "data_loading": data_loading(trace).times,
+        "wait": _of(runtime, on_main & is_blocking(trace)),
+        "allocator": _of(runtime, on_main & allocates),
+        "launch": _of(runtime, on_main & named(runtime["name"], LAUNCH_NAME.search)),
+        "runtime": _of(runtime, on_main),
+        "compiling": _of(calls, is_phase & mine),
+        "operator": _of(calls, is_operator & mine),
+        "other_thread": _of(calls, is_operator & ~mine),
+    }
+
+
+def _of(frame: pd.DataFrame, chosen: NDArray[np.bool_]) -> Intervals:
+    return intervals.union(frame["start_ns"].to_numpy()[chosen], frame["end_ns"].to_numpy()[chosen])

@@ -1,0 +1,198 @@
+"""The Python functions around each call, and its own time: what torch's `export_stacks` writes.
+
+An event's stack is the Python functions that were running when it began, without itself. A trace
+holds it as text (`Call stack`, in 2021 and with `_ExperimentalConfig(verbose=True)`), or it is the
+Python calls around the event. As in torch (`EventList._set_backward_stacktraces`), what runs within
+a backward function has the stack of the operator that it is the backward of: that has its sequence
+number, on the thread that `Fwd thread id` numbers.
+
+Device time is the operator's that launched it. torch leaves out what no operator launched (Triton
+kernels called from Python); here it is the runtime call's, whose stack is known as well.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import call_tree
+from stepscope.analyses.host.flame import Paths
+from stepscope.analyses.host.python_callers import python_calls_at, python_paths
+from stepscope.analyses.host.tree import HostTree, host_tree
+from stepscope.analyses.links import links
+from stepscope.analyses.operators.forward_operators import forward_operators
+from stepscope.errors import MissingDataError
+from stepscope.trace import Trace, computed
+
+NONE = -1
+Metric = Literal["self-cpu", "self-device"]
+EVALUATE = "autograd::engine::evaluate_function: "
+"""How the engine names the call around a backward function (`torch/csrc/autograd/engine.cpp`)."""
+RECORD_STACKS = "profile(with_stack=True)"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CallStacks:
+    """Calls with a stack and time of their own, in the order they began."""
+
+    stack: NDArray[np.int64]
+    """Of each call: below `len(texts)` an index into it, above that `len(texts)` plus a node."""
+    host_self_ns: NDArray[np.int64]
+    """Without calls within."""
+    device_self_ns: NDArray[np.int64]
+    """Of the kernels, copies and memory sets that the call launched itself."""
+    texts: tuple[str, ...]
+    """Stacks that the trace holds as text: innermost first, parted by semicolons."""
+    python: Paths
+    """Paths of Python functions, by the names in `python_names`."""
+    python_names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        """Return how many calls there are."""
+        return len(self.stack)
+
+    def self_ns(self, metric: Metric) -> NDArray[np.int64]:
+        """Return the calls' own time on the host, or on devices."""
+        return self.host_self_ns if metric == "self-cpu" else self.device_self_ns
+
+    def frames(self, stack: int) -> list[str]:
+        """Return a stack's functions, innermost first."""
+        if stack < len(self.texts):
+            return [frame for frame in self.texts[stack].split(";") if frame]
+        frames: list[str] = []
+        node = stack - len(self.texts)
+        while node != NONE:
+            frames.append(self.python_names[self.python.name[node]])
+            node = self.python.parent[node]
+        return frames
+
+
+@computed
+def call_stacks(trace: Trace) -> CallStacks:
+    """Return every call that has a stack, with its own time.
+
+    Raises:
+        MissingDataError: the recording has neither Python calls nor stacks as text.
+    """
+    if not len(trace.python_calls) and not any(trace.host_calls["call_stack"].cat.categories):
+        msg = "the recording holds no Python functions"
+        raise MissingDataError(msg, RECORD_STACKS)
+    tree = host_tree(trace)
+    python = python_paths(trace)
+    names = trace.python_calls["name"].cat.categories
+    stack, texts = _stacks(trace, tree, python)
+    kept, self_ns, device_ns = _without_doubles(tree, _launched_ns(trace, tree))
+    stack = _with_forward_stacks(trace, tree, stack, kept)
+    order = np.lexsort((-(tree.start_ns + tree.duration_ns), tree.start_ns))
+    order = order[kept[order] & (stack[order] != NONE)]
+    return CallStacks(
+        stack=stack[order],
+        host_self_ns=self_ns[order],
+        device_self_ns=device_ns[order],
+        texts=texts,
+        python=python,
+        python_names=(*map(str, names), ""),
+    )
+
+
+def _stacks(
+    trace: Trace, tree: HostTree, python: Paths
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Return the stack of each row of the tree, -1 where it has none, and those that are texts."""
+    events = np.concatenate(
+        [frame["event"].to_numpy() for frame in (trace.python_calls, trace.host_calls)]
+    )
+    written = trace.source.label("Call stack", events)
+    texts = tuple(str(text) for text in written.categories)
+    stack = np.full(len(tree), NONE, dtype=np.int64)
+    own = slice(0, tree.host_offset)
+    around = python.parent[python.node]
+    stack[own] = np.where(around != NONE, around + len(texts), NONE)
+    others = slice(tree.host_offset, len(tree))
+    row = python_calls_at(trace, (tree.thread[others], tree.start_ns[others]))
+    stack[others] = np.where(row != NONE, np.append(python.node, NONE)[row] + len(texts), NONE)
+    is_empty = np.array([*(not text for text in texts), True])
+    codes = np.where(is_empty[written.codes], NONE, written.codes)
+    np.copyto(stack[: len(events)], codes, where=codes >= 0)
+    return stack, texts
+
+
+def _launched_ns(trace: Trace, tree: HostTree) -> NDArray[np.int64]:
+    """Return the device time of each row, an operator's with that of its runtime calls."""
+    linked = links(trace)
+    call, owner = linked.call_of_device_event, linked.owner_of_device_event
+    by_call = np.where(call >= 0, call + tree.runtime_offset, NONE)
+    row = np.where(owner >= 0, owner + tree.host_offset, by_call)
+    spent = np.zeros(len(tree), dtype=np.int64)
+    np.add.at(spent, row[row >= 0], trace.device_events["duration_ns"].to_numpy()[row >= 0])
+    return spent
+
+
+def _without_doubles(
+    tree: HostTree, device_ns: NDArray[np.int64]
+) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
+    """Return which rows torch keeps, and their own host and device time.
+
+    A call that is the only child of its caller, and of its name, is one call with it
+    (`EventList._remove_dup_nodes`); torch lifts the inner one's kernels.
+    """
+    parent, duration_ns = tree.nesting.parent, tree.duration_ns
+    child = np.flatnonzero(parent != NONE)
+    self_ns = duration_ns.copy()
+    np.subtract.at(self_ns, parent[child], duration_ns[child])
+    child_count = np.bincount(parent[child], minlength=len(tree))
+    doubles = child[
+        (child_count[parent[child]] == 1) & (tree.name[child] == tree.name[parent[child]])
+    ]
+    into = np.arange(len(tree))
+    into[doubles] = parent[doubles]
+    going = doubles[into[into[doubles]] != into[doubles]]
+    while len(going):
+        into[going] = into[into[going]]
+        going = going[into[into[going]] != into[going]]
+    np.add.at(self_ns, into[doubles], self_ns[doubles])
+    np.add.at(device_ns, into[doubles], device_ns[doubles])
+    kept = np.ones(len(tree), dtype=bool)
+    kept[doubles] = False
+    return kept, self_ns, device_ns
+
+
+def _with_forward_stacks(
+    trace: Trace, tree: HostTree, stack: NDArray[np.int64], kept: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Return the stacks, those within backward functions being their forward operator's."""
+    calls = trace.host_calls
+    is_backward = _are_backward(trace)
+    if not is_backward.any():
+        return stack
+    rows = np.flatnonzero(is_backward)
+    end_ns = tree.start_ns + tree.duration_ns
+    outer = tree.host_offset + rows
+    found = call_tree.enclosing(
+        (tree.thread[outer], tree.start_ns[outer], end_ns[outer]),
+        (tree.thread, tree.start_ns, end_ns),
+    )
+    around = np.append(rows, NONE)[found]
+    within = around != NONE
+    own = slice(tree.host_offset, tree.runtime_offset)
+    forward = np.flatnonzero(kept[own] & ~within[own])
+    found = forward_operators(trace, rows, forward)
+    of_call = np.full(len(calls) + 1, NONE, dtype=np.int64)
+    of_call[rows] = np.append(stack[own], NONE)[found]
+    return np.where(within, of_call[around], stack)
+
+
+def _are_backward(trace: Trace) -> NDArray[np.bool_]:
+    """Tell which host calls are backward functions: the engine's own calls are named after them."""
+    calls = trace.host_calls
+    name, parent = calls["name"].cat, calls["parent"].to_numpy()
+    texts = [str(text) for text in name.categories]
+    place = {text: code for code, text in enumerate(texts)}
+    of_engine = np.array(
+        [place.get(text.removeprefix(EVALUATE), -2) if text.startswith(EVALUATE) else -2
+         for text in texts] + [-2]
+    )  # fmt: skip
+    codes = name.codes.to_numpy()
+    expected = np.append(of_engine[codes], -2)[parent]
+    return np.asarray((codes >= 0) & (codes == expected))

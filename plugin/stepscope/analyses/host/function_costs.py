@@ -1,0 +1,115 @@
+"""What each Python function costs: its own time, what it calls, and the device work it leads to.
+
+torch writes the line where a function begins, and for one that was already running when the
+recording began, the line that it was at. A function's own time includes built-in functions that it
+calls, since these have no line.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses import ancestry
+from stepscope.analyses.host.flame import Flame, host_flame, is_outermost
+from stepscope.analyses.host.libraries import FRAME, library_of
+from stepscope.analyses.host.tree import host_tree
+from stepscope.analyses.references import is_users
+from stepscope.analyses.table_columns import framed
+from stepscope.errors import MissingDataError
+from stepscope.frames import Column, Schema
+from stepscope.trace import Trace, computed
+
+NONE = -1
+RECORD = "profile(with_stack=True)"
+SCHEMA: Schema = (
+    Column("file", "object", "text", "The file, as the profiler wrote it."),
+    Column("line", "int64", "id", "The line where the function begins."),
+    Column("function", "object", "text", "The function's name."),
+    Column(
+        "library", "object", "text", "`user code`, `torch`, `numpy`, `pandas`, `PIL`, or other."
+    ),
+    Column("is_users", "bool", "", "The user's own code: no library's, not Python's."),
+    Column("call_count", "int64", "count", "Calls; 0 where only stacks were recorded (torch 1.8)."),
+    Column(
+        "host_self_ns",
+        "int64",
+        "ns",
+        "Its own host time, with built-in functions, without operators and other functions.",
+    ),
+    Column(
+        "host_operators_ns",
+        "int64",
+        "ns",
+        "Host time of operators and runtime calls that it called itself.",
+    ),
+    Column("host_total_ns", "int64", "ns", "Host time with all that it calls, once if it recurs."),
+    Column("device_self_ns", "int64", "ns", "Device work that it launched, by no other function."),
+    Column("device_total_ns", "int64", "ns", "Device work launched in it or in what it calls."),
+)
+
+
+@computed
+def function_costs(trace: Trace) -> pd.DataFrame:
+    """Return one row a Python function, the longest on the host first.
+
+    Raises:
+        MissingDataError: the recording holds neither Python calls nor stacks as text.
+    """
+    flame = host_flame(trace)
+    matches = [FRAME.match(name) for name in flame.names]
+    is_function = np.array([match is not None for match in matches], dtype=bool)[flame.paths.name]
+    if not is_function.any():
+        msg = "no Python function was recorded"
+        raise MissingDataError(msg, RECORD)
+    parent, name = flame.paths.parent, flame.paths.name
+    around = np.append(name, NONE)[ancestry.nearest(parent, is_function)]
+    columns = _costs(flame, around, is_function & is_outermost(name, parent, flame.paths.depth))
+    operators = _operators(trace, flame)
+    nearest = ancestry.nearest(parent, is_function | operators)
+    in_operator = np.append(operators, False)[nearest]
+    columns["host_self_ns"] = _summed(flame.host_self_ns, around, ~in_operator, len(matches))
+    columns["host_operators_ns"] = _summed(flame.host_self_ns, around, in_operator, len(matches))
+    columns["call_count"] = _summed(flame.call_count, name, is_function, len(matches))
+    rows = np.unique(name[is_function])
+    found = [match for row in rows.tolist() if (match := matches[row])]
+    texts = [flame.names[row] for row in rows.tolist()]
+    table: dict[str, NDArray[Any]] = {
+        "file": np.array([match["file"] for match in found], dtype=object),
+        "line": np.array([int(match["line"]) for match in found], dtype=np.int64),
+        "function": np.array([match["function"] for match in found], dtype=object),
+        "library": np.array([library_of(text) for text in texts], dtype=object),
+        "is_users": np.array([is_users(text) for text in texts], dtype=bool),
+        **{column: values[rows] for column, values in columns.items()},
+    }
+    by = ["host_total_ns", "file", "line", "function"]
+    ordered = framed(SCHEMA, table).sort_values(by, ascending=[False, True, True, True])
+    return ordered.reset_index(drop=True)
+
+
+def _operators(trace: Trace, flame: Flame) -> NDArray[np.bool_]:
+    """Tell which nodes are operators or runtime calls."""
+    found = np.zeros(len(flame), dtype=bool)
+    found[flame.paths.node[host_tree(trace).is_operator]] = True
+    return found
+
+
+def _costs(
+    flame: Flame, around: NDArray[np.int64], outermost: NDArray[np.bool_]
+) -> dict[str, NDArray[np.int64]]:
+    count, everywhere = len(flame.names), np.ones(len(flame), dtype=bool)
+    return {
+        "host_total_ns": _summed(flame.host_total_ns, flame.paths.name, outermost, count),
+        "device_self_ns": _summed(flame.device_self_ns, around, everywhere, count),
+        "device_total_ns": _summed(flame.device_total_ns, flame.paths.name, outermost, count),
+    }
+
+
+def _summed(
+    values: NDArray[np.int64], name: NDArray[np.int64], chosen: NDArray[np.bool_], count: int
+) -> NDArray[np.int64]:
+    total = np.zeros(count, dtype=np.int64)
+    chosen = chosen & (name != NONE)
+    np.add.at(total, name[chosen], values[chosen])
+    return total

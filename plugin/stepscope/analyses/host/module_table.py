@@ -1,0 +1,206 @@
+"""What each module costs, by its path and by its class, as public tables."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses import ancestry
+from stepscope.analyses.host.flame import host_flame, is_outermost, preorder
+from stepscope.analyses.host.module_tree import ModuleTree, module_tree
+from stepscope.analyses.host.tree import host_tree
+from stepscope.analyses.memory.owners import calls_around, modules_around
+from stepscope.analyses.table_columns import framed
+from stepscope.dialects import MEMORY_DEVICES
+from stepscope.frames import Column, Schema
+from stepscope.trace import Trace, computed
+
+NONE = -1
+SHOWN_NAMES = 64
+"""Of a path, the innermost."""
+HOST_CODES = [code for code, name in MEMORY_DEVICES.items() if name in {"CPU", "MKLDNN", "IDEEP"}]
+"""Types of devices that are the host's memory, as torch's `key_averages()` has it."""
+PATH: Schema = (
+    Column("path", "object", "text", "The modules that called it and itself, parted by `/`."),
+    Column("parent", "int64", "id", "The row of the module that called it, -1 at the top."),
+    Column("depth", "int64", "count", "How many modules it is called within."),
+    Column("module", "object", "text", "The instance: `Linear_3` as torch numbers it."),
+)
+CLASS_NAME = Column("class_name", "object", "text", "Its class, without the package.")
+ORIGIN = Column(
+    "origin",
+    "object",
+    "text",
+    "What tells of modules: `nn.Module` (torch's Python tracer), `Lightning` or `record_function`.",
+)
+COSTS: Schema = (
+    Column("call_count", "int64", "count", "Calls in forward passes."),
+    Column("operator_count", "int64", "count", "Operators it called itself, not those within."),
+    Column(
+        "forward_host_self_ns", "int64", "ns", "Host time of forward calls, without modules within."
+    ),
+    Column("forward_host_total_ns", "int64", "ns", "The same with modules within."),
+    Column(
+        "forward_python_self_ns",
+        "int64",
+        "ns",
+        "The part of the self time in no operator: torch-tb-profiler's host self time.",
+    ),
+    Column("forward_device_self_ns", "int64", "ns", "Device work launched meanwhile, summed."),
+    Column("forward_device_total_ns", "int64", "ns", "The same with modules within."),
+    Column(
+        "backward_host_self_ns",
+        "int64",
+        "ns",
+        "Host time in which autograd ran the backward functions of its own operators.",
+    ),
+    Column("backward_host_total_ns", "int64", "ns", "The same with modules within."),
+    Column("backward_device_self_ns", "int64", "ns", "Device work launched by them, summed."),
+    Column("backward_device_total_ns", "int64", "ns", "The same with modules within."),
+    Column("rerun_count", "int64", "count", "Forward calls run again in a backward pass."),
+    Column("rerun_host_total_ns", "int64", "ns", "Host time of those, with modules within."),
+    Column("rerun_device_total_ns", "int64", "ns", "Device work launched by those, summed."),
+)
+MEMORY: Schema = (
+    Column(
+        "host_allocated_bytes", "float64", "bytes", "Allocated in forward calls; NaN: not recorded."
+    ),
+    Column("host_net_bytes", "float64", "bytes", "The same less what was given back in them."),
+    Column("device_allocated_bytes", "float64", "bytes", "Allocated on devices in forward calls."),
+    Column("device_net_bytes", "float64", "bytes", "The same less what was given back in them."),
+)
+SCHEMA: Schema = (*PATH, CLASS_NAME, ORIGIN, *COSTS, *MEMORY)
+CLASS_SCHEMA: Schema = (
+    CLASS_NAME,
+    ORIGIN,
+    Column("module_count", "int64", "count", "Distinct instances."),
+    *COSTS,
+    *MEMORY,
+)
+"""Totals count a module within another of its class once."""
+Columns = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ModuleCosts:
+    """The tables' columns of numbers, one value a module by path."""
+
+    own: Columns
+    """What counts a module's own calls, operators and time."""
+    total: Columns
+    """What includes the modules within."""
+
+
+@computed
+def module_table(trace: Trace) -> pd.DataFrame:
+    """Return one row a module by path, each followed by those that it calls, as first called.
+
+    Raises:
+        MissingDataError: the recording holds no modules.
+    """
+    tree, costs = module_tree(trace), _costs(trace)
+    place = preorder(tree.parent, tree.depth)
+    order = np.argsort(place)
+    names = np.array([module.name for module in tree.modules], dtype=object)
+    columns: Columns = {
+        "path": _paths(tree),
+        "parent": np.append(place, NONE)[tree.parent],
+        "depth": tree.depth,
+        "module": names,
+        "class_name": np.array([module.class_name for module in tree.modules], dtype=object),
+        "origin": np.full(len(tree), tree.origin, dtype=object),
+        **costs.own,
+        **costs.total,
+    }
+    return framed(SCHEMA, {name: values[order] for name, values in columns.items()})
+
+
+@computed
+def class_table(trace: Trace) -> pd.DataFrame:
+    """Return one row a class of modules, longest on the device first, then on the host.
+
+    Raises:
+        MissingDataError: the recording holds no modules.
+    """
+    tree, costs = module_tree(trace), _costs(trace)
+    group, classes = pd.factorize(
+        np.array([module.class_name for module in tree.modules], dtype=object)
+    )
+    outermost = is_outermost(group, tree.parent, tree.depth)
+    sums: Columns = {}
+    for columns, chosen in ((costs.own, np.ones(len(tree), dtype=bool)), (costs.total, outermost)):
+        for name, values in columns.items():
+            sums[name] = np.zeros(len(classes), dtype=values.dtype)
+            np.add.at(sums[name], group[chosen], values[chosen])
+    instances = pd.DataFrame({"group": group, "name": [module.name for module in tree.modules]})
+    sums["module_count"] = np.bincount(instances.drop_duplicates()["group"], minlength=len(classes))
+    sums["class_name"] = np.asarray(classes, dtype=object)
+    sums["origin"] = np.full(len(classes), tree.origin, dtype=object)
+    by = ["forward_device_total_ns", "forward_host_total_ns", "class_name"]
+    ordered = framed(CLASS_SCHEMA, sums).sort_values(by, ascending=[False, False, True])
+    return ordered.reset_index(drop=True)
+
+
+def _paths(tree: ModuleTree) -> NDArray[Any]:
+    paths: list[str] = []
+    for module, parent, depth in zip(tree.modules, tree.parent, tree.depth, strict=True):
+        above = paths[parent] if parent != NONE else ""
+        if depth >= SHOWN_NAMES:
+            above = above.partition("/")[2]
+        paths.append(f"{above}/{module.name}" if above else module.name)
+    return np.array(paths, dtype=object)
+
+
+@computed
+def _costs(trace: Trace) -> ModuleCosts:
+    tree = module_tree(trace)
+    own: Columns = {
+        "call_count": tree.call_count,
+        "operator_count": tree.operator_count,
+        "forward_host_self_ns": tree.forward.host_ns,
+        "forward_python_self_ns": tree.outside_operators_ns,
+        "forward_device_self_ns": tree.forward.device_ns,
+        "backward_host_self_ns": tree.backward.host_ns,
+        "backward_device_self_ns": tree.backward.device_ns,
+        "rerun_count": tree.rerun_count,
+    }
+    selves: Columns = {
+        "forward_host_total_ns": tree.forward.host_ns,
+        "forward_device_total_ns": tree.forward.device_ns,
+        "backward_host_total_ns": tree.backward.host_ns,
+        "backward_device_total_ns": tree.backward.device_ns,
+        "rerun_host_total_ns": tree.rerun.host_ns,
+        "rerun_device_total_ns": tree.rerun.device_ns,
+        **_memory_bytes(trace, tree),
+    }
+    totals = ancestry.with_descendants(tree.parent, *selves.values())
+    total: Columns = dict(zip(selves, totals, strict=True))
+    if not len(trace.memory):
+        total |= {column.name: np.full(len(tree), np.nan) for column in MEMORY}
+    return ModuleCosts(own=own, total=total)
+
+
+def _memory_bytes(trace: Trace, tree: ModuleTree) -> Columns:
+    """Return what was allocated in each module's own forward calls, in no module within."""
+    memory = trace.memory
+    if tree.origin == "nn.Module":
+        row = modules_around(trace)
+    else:
+        row = np.where(
+            (call := calls_around(trace)) >= 0, call + host_tree(trace).host_offset, NONE
+        )
+    node = np.append(host_flame(trace).paths.node, NONE)[row]
+    of_flame = np.append(np.where(tree.is_rerun, NONE, tree.of_flame), NONE)
+    module = of_flame[node]
+    size = memory["bytes"].to_numpy()
+    on_host = memory["device_type_code"].isin(HOST_CODES).to_numpy()
+    columns: Columns = {}
+    for place, is_there in (("host", on_host), ("device", ~on_host)):
+        for kind, counts in (("allocated", size > 0), ("net", size != 0)):
+            chosen = is_there & counts & (module != NONE)
+            total = np.zeros(len(tree), dtype=np.int64)
+            np.add.at(total, module[chosen], size[chosen])
+            columns[f"{place}_{kind}_bytes"] = total
+    return columns

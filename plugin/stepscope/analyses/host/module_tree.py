@@ -1,0 +1,229 @@
+"""The modules of a recording as a tree, and what each costs: forward, backward and run again.
+
+A node is a module by the path of modules that called it, as a rule one instance. Its forward pass
+is what ran within its calls outside of a backward pass; its backward pass is what autograd ran for
+its operators (`analyses.forward_backward`), on whichever thread. What activation checkpointing runs
+again within the backward pass is neither, but counted apart.
+
+torch links the gradients' accumulation (`AccumulateGrad`) to no operator: it is run as soon as the
+gradient is there, so it is the module's whose backward call ran before it on the thread, as in
+torch-tb-profiler (`op_tree.py`).
+"""
+
+import re
+from collections.abc import Set
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import call_tree
+from stepscope.analyses import ancestry
+from stepscope.analyses.host.flame import Flame, Paths, host_flame, merged
+from stepscope.analyses.host.module_names import ModuleName, Origin, module_names
+from stepscope.analyses.host.tree import HostTree, host_tree
+from stepscope.analyses.operators.forward_backward import WRAPPER, forward_backward
+from stepscope.trace import Trace, computed
+
+NONE = -1
+BACKWARD_PASS = re.compile(
+    rf"^(?:{re.escape(WRAPPER)}|<built-in method run_backward of |torch/autograd/graph\.py\(\d+\): "
+    r"_engine_run_backward)"
+)
+"""Calls within which autograd runs: of the engine itself, and of what calls it."""
+Nodes = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Cost:
+    """Each node's own time, without the modules that it calls."""
+
+    host_ns: Nodes
+    device_ns: Nodes
+    """Of kernels, copies and memory sets launched meanwhile."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Engine:
+    """The calls in which autograd's engine runs a backward function, in the tree's order."""
+
+    row: Nodes
+    """In `host_tree`."""
+    forward: Nodes
+    """The operator that it is the backward of (a row of `host_tree`), or -1."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Modules:
+    """Modules by path, and where they are in the flame graph."""
+
+    paths: Paths
+    marked: NDArray[np.bool_]
+    """Nodes of the flame graph that are calls of modules."""
+    in_backward: NDArray[np.bool_]
+    of_flame: Nodes
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ModuleTree:
+    """One row a module by its path; a parent's row is lower than its children's."""
+
+    origin: Origin
+    modules: tuple[ModuleName, ...]
+    """Of each node."""
+    parent: Nodes
+    depth: Nodes
+    call_count: Nodes
+    """Calls of the forward pass."""
+    rerun_count: Nodes
+    """Calls within the backward pass: activations that were not kept."""
+    operator_count: Nodes
+    """Operators that the forward pass called itself, those within operators not counted."""
+    forward: Cost
+    outside_operators_ns: Nodes
+    """The part of `forward.host_ns` in no operator: Python."""
+    backward: Cost
+    rerun: Cost
+    of_flame: Nodes
+    """For each node of `host_flame`, the innermost module around it, or -1; in a backward pass
+    only that which is run again there."""
+    is_rerun: NDArray[np.bool_]
+    """Which nodes of `host_flame` ran a forward pass again, within a backward pass."""
+    unassigned_backward_ns: tuple[int, int]
+    """Host and device time of backward calls whose module is not known."""
+
+    def __len__(self) -> int:
+        """Return how many nodes there are."""
+        return len(self.parent)
+
+
+@computed
+def module_tree(trace: Trace) -> ModuleTree:
+    """Return the modules and what they cost.
+
+    Raises:
+        MissingDataError: the recording holds no modules.
+    """
+    names = module_names(trace)
+    graph, tree, engine = host_flame(trace), host_tree(trace), _engine(trace)
+    modules = _modules(graph, names.of_call.keys(), engine.row)
+    paths, of_flame, count = modules.paths, modules.of_flame, len(modules.paths)
+    operators = np.zeros(len(graph), dtype=bool)
+    operators[graph.paths.node[tree.is_operator]] = True
+    # Operators may call modules (`CheckpointFunction`), so what counts is what is nearer.
+    nearest = ancestry.nearest(graph.paths.parent, operators | modules.marked)
+    is_python = ~np.append(operators, False)[nearest]
+    calls_own = operators & np.append(is_python, True)[graph.paths.parent]
+    forward = ~modules.in_backward
+    is_rerun = modules.in_backward & (of_flame != NONE)
+    backward, unassigned_ns = _backward(trace, modules, engine)
+    calls, python = graph.call_count, forward & is_python
+    return ModuleTree(
+        origin=names.origin,
+        modules=tuple(names.of_call[graph.names[name]] for name in paths.name.tolist()),
+        parent=paths.parent,
+        depth=paths.depth,
+        call_count=_summed(calls, of_flame, modules.marked & forward, count),
+        rerun_count=_summed(calls, of_flame, modules.marked & is_rerun, count),
+        operator_count=_summed(calls, of_flame, calls_own & forward, count),
+        forward=_cost(graph, of_flame, forward, count),
+        outside_operators_ns=_summed(graph.host_self_ns, of_flame, python, count),
+        backward=backward,
+        rerun=_cost(graph, of_flame, is_rerun, count),
+        of_flame=of_flame,
+        is_rerun=is_rerun,
+        unassigned_backward_ns=unassigned_ns,
+    )
+
+
+def _engine(trace: Trace) -> _Engine:
+    tree, linked = host_tree(trace), forward_backward(trace)
+    nodes = np.flatnonzero((linked.wrapper != NONE) | (linked.forward != NONE))
+    wrapper, forward = linked.wrapper[nodes], linked.forward[nodes]
+    row, first = np.unique(np.where(wrapper != NONE, wrapper, nodes), return_index=True)
+    made = forward[first]
+    return _Engine(
+        row=row + tree.host_offset, forward=np.where(made != NONE, made + tree.host_offset, NONE)
+    )
+
+
+def _above(parent: Nodes, is_wanted: NDArray[np.bool_]) -> Nodes:
+    """Return, for each node, the nearest wanted one above it, or -1."""
+    return np.append(ancestry.nearest(parent, is_wanted), NONE)[parent]
+
+
+def _modules(graph: Flame, names: Set[str], engine: Nodes) -> _Modules:
+    """Return the modules' paths, and the module of each node of the flame graph."""
+    parent, name = graph.paths.parent, graph.paths.name
+    marked = np.array([text in names for text in graph.names], dtype=bool)[name]
+    begins = np.array([bool(BACKWARD_PASS.match(text)) for text in graph.names], dtype=bool)[name]
+    begins[graph.paths.node[engine]] = True
+    in_backward = ancestry.nearest(parent, begins) != NONE
+    chosen = marked & ~in_backward
+    nodes = np.flatnonzero(chosen)
+    place = np.full(len(graph) + 1, NONE, dtype=np.int64)
+    place[nodes] = np.arange(len(nodes))
+    above = place[_above(parent, chosen)[nodes]]
+    paths = merged(above, call_tree.depth_of(above), name[nodes], len(graph.names))
+    first = np.full(len(graph.names), NONE, dtype=np.int64)
+    first[paths.name[::-1]] = np.arange(len(paths))[::-1]  # what is set last stays
+    again = np.append(np.where(marked, first[name], NONE), NONE)
+    return _Modules(
+        paths=paths,
+        marked=marked,
+        in_backward=in_backward,
+        of_flame=np.where(
+            in_backward,
+            again[ancestry.nearest(parent, marked & in_backward)],
+            np.append(paths.node, NONE)[place[ancestry.nearest(parent, chosen)]],
+        ),
+    )
+
+
+def _summed(values: Nodes, of_flame: Nodes, chosen: NDArray[np.bool_], count: int) -> Nodes:
+    total = np.zeros(count, dtype=np.int64)
+    chosen = chosen & (of_flame != NONE)
+    np.add.at(total, of_flame[chosen], values[chosen])
+    return total
+
+
+def _cost(graph: Flame, of_flame: Nodes, chosen: NDArray[np.bool_], count: int) -> Cost:
+    return Cost(
+        host_ns=_summed(graph.host_self_ns, of_flame, chosen, count),
+        device_ns=_summed(graph.device_self_ns, of_flame, chosen, count),
+    )
+
+
+def _backward(trace: Trace, modules: _Modules, engine: _Engine) -> tuple[Cost, tuple[int, int]]:
+    """Return what autograd ran for each module, and how long for none that is known."""
+    tree, node = host_tree(trace), host_flame(trace).paths.node
+    module = _module_of_engine_call(tree, engine, modules.of_flame[node])
+    # What is run again in there is counted apart.
+    rows = np.flatnonzero((modules.in_backward & (modules.of_flame == NONE))[node])
+    end_ns = tree.start_ns + tree.duration_ns
+    outer, inner = (
+        (tree.thread[which], tree.start_ns[which], end_ns[which]) for which in (engine.row, rows)
+    )
+    of_row = np.append(module, NONE)[call_tree.enclosing(outer, inner)]
+    known = of_row != NONE
+    count = len(modules.paths)
+    own_ns, device_ns = tree.self_ns[rows], tree.device_ns[rows]
+    cost = Cost(
+        host_ns=_summed(own_ns, of_row, known, count),
+        device_ns=_summed(device_ns, of_row, known, count),
+    )
+    return cost, (int(own_ns[~known].sum()), int(device_ns[~known].sum()))
+
+
+def _module_of_engine_call(tree: HostTree, engine: _Engine, of_row: Nodes) -> Nodes:
+    """Return the module of each of the engine's calls, or -1."""
+    is_linked = engine.forward != NONE
+    own = np.where(is_linked, np.append(of_row, NONE)[engine.forward], NONE)
+    # Accumulation of a gradient follows what made it: the last linked one on the thread.
+    order = np.argsort(tree.thread[engine.row], kind="stable")
+    thread = np.append(tree.thread[engine.row][order], NONE)
+    last = np.maximum.accumulate(np.where(is_linked[order], np.arange(len(order)), NONE))
+    fits = thread[last] == thread[:-1]
+    module = np.full(len(own), NONE, dtype=np.int64)
+    module[order] = np.where(fits, np.append(own[order], NONE)[last], NONE)
+    return module

@@ -1,0 +1,150 @@
+"""What the host's main thread did outside operators, step by step: whose Python code it ran.
+
+Every moment of a step is of the call begun last. In an operator, it is the operators'; in a call
+into the runtime that no operator made, the runtime's; else it is the library's whose function runs:
+see `analyses.libraries`. Where no function was recorded, it is `not recorded`.
+"""
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses import ancestry
+from stepscope.analyses.host.activity import main_thread
+from stepscope.analyses.host.flame import host_flame
+from stepscope.analyses.host.libraries import GARBAGE, NAMED, OTHER, TORCH, USER, library_of
+from stepscope.analyses.host.tree import HostTree, host_tree
+from stepscope.analyses.steps.window import window
+from stepscope.analyses.table_columns import framed
+from stepscope.errors import MissingDataError
+from stepscope.frames import Column, Schema
+from stepscope.trace import Trace, computed
+
+NONE = -1
+RUNTIME, UNKNOWN, OPERATORS = "runtime", "not recorded", "operators"
+LIBRARIES = (USER, TORCH, *NAMED, OTHER, GARBAGE, RUNTIME, UNKNOWN)
+KINDS = (*LIBRARIES, OPERATORS)
+RECORD = "profile(with_stack=True)"
+NO_STEP = -1
+SCHEMA: Schema = (
+    Column("step", "int64", "id", "N of `ProfilerStep#N`; -1: the recording has no steps."),
+    Column(
+        "library",
+        "object",
+        "text",
+        "`user code`, `torch`, `numpy`, `pandas`, `PIL`, `other library` (Python's own too), "
+        "`garbage collection`, `runtime` (calls that no operator made) or `not recorded`.",
+    ),
+    Column("duration_ns", "int64", "ns", "How long the main thread was at it in the step."),
+    Column("outside_share", "float64", "share", "Of the step's time outside operators."),
+    Column("step_share", "float64", "share", "Of the step's host time."),
+)
+
+
+@computed
+def python_time(trace: Trace) -> pd.DataFrame:
+    """Return one row a step and library, those of no time left out.
+
+    Raises:
+        MissingDataError: the recording holds no Python functions.
+    """
+    if not len(trace.python_calls):
+        msg = "no Python function was recorded"
+        raise MissingDataError(msg, RECORD)
+    numbers, start_ns, end_ns = _steps(trace)
+    spent = time_by_kind(trace, start_ns, end_ns)[:, : len(LIBRARIES)]
+    step, library = np.nonzero(spent)
+    duration_ns = spent[step, library]
+    outside_ns = np.maximum(spent.sum(axis=1), 1)[step]
+    columns = {
+        "step": numbers[step],
+        "library": np.array(LIBRARIES, dtype=object)[library],
+        "duration_ns": duration_ns,
+        "outside_share": duration_ns / outside_ns,
+        "step_share": duration_ns / np.maximum(end_ns - start_ns, 1)[step],
+    }
+    return framed(SCHEMA, columns)
+
+
+def _steps(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the steps' numbers, starts and ends; a step ends where the next begins."""
+    steps = trace.steps
+    if not len(steps):
+        whole = window(trace)
+        return np.array([NO_STEP]), np.array([whole.start_ns]), np.array([whole.end_ns])
+    start_ns, end_ns = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
+    until = np.append(start_ns[1:], np.iinfo(np.int64).max)
+    return steps["number"].to_numpy(), start_ns, np.minimum(end_ns, until)
+
+
+def time_by_kind(
+    trace: Trace, start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return how long the main thread was at each of `KINDS` in each time: a row a time.
+
+    Times ascend and do not overlap. A time's row sums to its length.
+    """
+    tree = host_tree(trace)
+    threads = list(trace.host_calls["thread"].cat.categories)
+    name = main_thread(trace)
+    is_main = tree.thread == (threads.index(name) if name in threads else NONE)
+    kind = _kinds(trace, tree)
+    bounds = np.stack((start_ns, end_ns), axis=1).ravel()
+    place = np.searchsorted(bounds, tree.start_ns, side="right")
+    crosses = tree.until_ns > np.append(bounds, np.iinfo(np.int64).max)[place]
+    whole = np.flatnonzero(is_main & ~crosses & (place % 2 == 1))
+    spent = np.zeros((len(start_ns), len(KINDS)), dtype=np.int64)
+    np.add.at(spent.ravel(), place[whole] // 2 * len(KINDS) + kind[whole], tree.self_ns[whole])
+    outer = np.flatnonzero(is_main & crosses)
+    total = _time_before(bounds, kind[outer], tree.start_ns[outer], tree.until_ns[outer])
+    inner = np.flatnonzero(is_main & np.append(crosses, False)[tree.nesting.parent])
+    # What a call takes is not its caller's.
+    of_caller = kind[tree.nesting.parent[inner]]
+    total -= _time_before(bounds, of_caller, tree.start_ns[inner], tree.until_ns[inner])
+    spent += total[1::2] - total[0::2]
+    spent[:, KINDS.index(UNKNOWN)] += end_ns - start_ns - spent.sum(axis=1)
+    return spent
+
+
+def _kinds(trace: Trace, tree: HostTree) -> NDArray[np.int64]:
+    """Return the kind of each row of the tree, an index into `KINDS`."""
+    flame = host_flame(trace)
+    parent, node = flame.paths.parent, flame.paths.node
+    libraries = [library_of(name) for name in flame.names]
+    of_name = np.array([KINDS.index(each) if each else NONE for each in libraries])
+    is_python = np.zeros(len(flame), dtype=bool)
+    is_python[node[: tree.host_offset]] = True
+    own = np.where(is_python, of_name[flame.paths.name], NONE)
+    kind = np.append(own, KINDS.index(UNKNOWN))[ancestry.nearest(parent, own != NONE)]
+    calls = np.zeros(len(flame), dtype=bool)
+    calls[node[tree.runtime_offset :]] = True
+    kind[calls] = KINDS.index(RUNTIME)
+    operators = np.zeros(len(flame), dtype=bool)
+    operators[node[: tree.runtime_offset][tree.is_operator[: tree.runtime_offset]]] = True
+    kind[ancestry.nearest(parent, operators) != NONE] = KINDS.index(OPERATORS)
+    return np.asarray(kind[node])
+
+
+def _time_before(
+    bounds: NDArray[np.int64],
+    kind: NDArray[np.int64],
+    start_ns: NDArray[np.int64],
+    end_ns: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Return how much of the intervals of each kind lies before each bound: a row a bound.
+
+    It is the sum of `bound - start` over those begun before, less the same of those ended: in
+    integers that may overflow on the way, and are right in the end.
+    """
+    size = len(bounds), len(KINDS)
+    before = np.zeros(size, dtype=np.int64)
+    for times, sign in ((start_ns, 1), (end_ns, -1)):
+        place = np.searchsorted(bounds, times, side="right")
+        inside = place < len(bounds)
+        key = place[inside] * len(KINDS) + kind[inside]
+        count, total = (np.zeros(size[0] * size[1], dtype=np.int64) for _ in range(2))
+        np.add.at(count, key, 1)
+        np.add.at(total, key, times[inside])
+        counts, totals = (np.cumsum(each.reshape(size), axis=0) for each in (count, total))
+        before += sign * (bounds[:, None] * counts - totals)
+    return before

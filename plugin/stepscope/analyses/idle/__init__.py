@@ -1,0 +1,1 @@
+"""Why devices stood still, and what each step waited for."""

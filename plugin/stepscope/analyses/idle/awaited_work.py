@@ -1,0 +1,84 @@
+"""Which device work a blocking call of the host waited for: the last of it to end.
+
+What a call waits for is told by its synchronization record where there is one: a stream's work, a
+device's, or all before an event was recorded. A copy that blocks waits for itself. Else it is taken
+to be what ended last, on any device, before the call returned.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.devices.launch_order import launch_order
+from stepscope.analyses.idle.ledger import SYNC_SLACK_NS
+from stepscope.analyses.idle.synchronizations import synchronizations
+from stepscope.analyses.links import links, matched
+from stepscope.frames.naming import named
+from stepscope.frames.synchronization_events import EVENT_SYNC, STREAM_SYNC
+from stepscope.trace import Trace, computed
+
+NONE, UNTOLD = -1, -2
+Rows = NDArray[np.int64]
+
+
+@computed
+def awaited_work(trace: Trace) -> Rows:
+    """Return, for each row of `synchronizations`, the `device_events` row it waited for, or -1.
+
+    -1 where that had ended when the call began: then it did not wait.
+    """
+    syncs, events = synchronizations(trace), trace.device_events
+    if not len(syncs.calls) or not len(events):
+        return np.full(len(syncs.calls), NONE, dtype=np.int64)
+    found = _of_own(trace, syncs.calls)
+    by_record = _by_record(trace, syncs.calls, syncs.start_ns)
+    found = np.where(found >= 0, found, by_record)
+    found = np.where(found == UNTOLD, _ended_last(trace, syncs.end_ns), found)
+    start = np.append(events["start_ns"].to_numpy(), 0)[found]
+    end = np.append(events["end_ns"].to_numpy(), 0)[found]
+    waited = (found >= 0) & (end > syncs.start_ns) & (start < syncs.end_ns)
+    return np.where(waited & (end <= syncs.end_ns + SYNC_SLACK_NS), found, NONE)
+
+
+def _of_own(trace: Trace, calls: Rows) -> Rows:
+    """Return the device work that each call launched itself, the last of it."""
+    call = links(trace).call_of_device_event
+    launched = np.flatnonzero(call >= 0)
+    own = np.full(len(trace.runtime_calls), NONE, dtype=np.int64)
+    own[call[launched]] = launched  # what is set last stays
+    return own[calls]
+
+
+def _by_record(trace: Trace, calls: Rows, start_ns: Rows) -> Rows:
+    """Return what each call's record says that it waited for, -1 if for nothing; else `UNTOLD`."""
+    records = trace.synchronization_events
+    found = np.full(len(calls), UNTOLD, dtype=np.int64)
+    if not len(records):
+        return found
+    runtime = trace.runtime_calls
+    keys = runtime["correlation"].to_numpy()
+    record = matched(keys[calls], records["correlation"].to_numpy())
+    of_stream = np.append(named(records["name"], STREAM_SYNC.__eq__), False)[record]
+    of_event = np.append(named(records["name"], EVENT_SYNC.__eq__), False)[record]
+    told = np.flatnonzero(of_stream | of_event)
+    row, by_event = record[told], of_event[told]
+    stream, awaited, device, recorded = (
+        records[name].to_numpy()[row]
+        for name in ("stream", "awaited_stream", "device", "record_correlation")
+    )
+    recording = matched(recorded, keys)
+    until_ns = np.where(
+        by_event, np.append(runtime["start_ns"].to_numpy(), 0)[recording], start_ns[told]
+    )
+    order = launch_order(trace)
+    number = order.streams(device, np.where(by_event, awaited, stream))
+    last = order.last_before(number, until_ns)
+    found[told] = np.where(by_event & (recording < 0), UNTOLD, last)
+    return found
+
+
+def _ended_last(trace: Trace, end_ns: Rows) -> Rows:
+    """Return the work that ended last when each call returned, give or take the clocks."""
+    end = trace.device_events["end_ns"].to_numpy()
+    by_end = np.argsort(end, kind="stable")
+    place = np.searchsorted(end[by_end], end_ns + SYNC_SLACK_NS, side="right") - 1
+    return np.where(place >= 0, by_end[np.maximum(place, 0)], NONE)

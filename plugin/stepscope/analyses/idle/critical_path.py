@@ -1,0 +1,278 @@
+"""The critical path of each step: what it was waiting for, from its end back to its beginning.
+
+The backward walk of Schulz ("Extracting critical path graphs from MPI applications", Cluster 2005)
+and Böhme et al. ("Scalable critical-path based performance analysis", IPDPS 2012): at the step's
+end stands the activity that ended last; before each activity stands what it waited
+for, the last of its predecessors to be done (`device_waits`, `host_waits`). Times are as recorded:
+the path leaves no moment of the step out, so its segments sum to the step exactly.
+
+HTA (`critical_path_analysis.py`) seeks the longest path through a graph of the same edges, in which
+waits for another thread, for Python between operators and for a synchronization weigh nothing, so
+that its path is shorter than the step and may lead where nobody waited.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses.host.activity import main_thread
+from stepscope.analyses.idle import device_waits, host_waits
+from stepscope.analyses.idle.data_loading import data_loading
+from stepscope.analyses.idle.device_waits import DeviceWaits
+from stepscope.analyses.idle.host_waits import HostWaits
+from stepscope.analyses.steps.breakdown import step_breakdown
+from stepscope.dialects import Kind
+from stepscope.trace import Trace, computed
+
+BOUNDS: dict[str, tuple[str, str]] = {
+    "cpu": ("CPU", "The host runs operators, runtime calls, or Python between them."),
+    "data_loading": ("Data loading", "The host waits for the next batch."),
+    "compute": ("Compute", "A kernel runs that is no collective."),
+    "communication": ("Communication", "A collective's kernel runs."),
+    "copy": ("Copy", "The device copies."),
+    "memory_set": ("Memory set", "The device sets memory."),
+    "launch": ("Launch overhead", "From the launching call's beginning to the work's."),
+    "kernel_gap": ("Kernel-kernel overhead", "From one piece of device work to the next."),
+    "sync_wait": ("Sync wait", "From the end of device work to the return of who waited for it."),
+}
+"""What a part of the path is bound by, to label and meaning."""
+NAMES = tuple(BOUNDS)
+CPU, DATA_LOADING, COMPUTE, COMMUNICATION, COPY, MEMORY_SET, LAUNCH, KERNEL_GAP, SYNC_WAIT = range(
+    len(NAMES)
+)
+NONE = -1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CriticalPath:
+    """Segments of all steps, in time's order, none empty; all arrays are parallel.
+
+    A step's segments follow one another without a gap, from its beginning to its end.
+    """
+
+    step: NDArray[np.int64]
+    """The step's place in `step_breakdown`."""
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+    bound: NDArray[np.int8]
+    """Index into `NAMES`."""
+    device_event: NDArray[np.int64]
+    """The `device_events` row that ran, or waited to run; -1 on the host."""
+    stretch: NDArray[np.int64]
+    """The `host_waits` row that ran, or waited to run; -1 on the device."""
+    is_running: NDArray[np.bool_]
+    """False where it waited to run: overhead, or Python between operators."""
+    is_inferred: NDArray[np.bool_]
+    """Whether the wait between streams was not recorded, but taken from the times."""
+
+    @property
+    def duration_ns(self) -> NDArray[np.int64]:
+        """How long each segment is."""
+        return self.end_ns - self.start_ns
+
+
+@computed
+def critical_path(trace: Trace) -> CriticalPath:
+    """Walk back through each step, from its end."""
+    device, host = device_waits.device_waits(trace), host_waits.host_waits(trace)
+    graph = _graph(trace, device, host)
+    steps = step_breakdown(trace)
+    begin, end = steps.start_ns, steps.start_ns + steps.duration_ns
+    hops = _walk(graph, _ends(trace, host, end), (begin, end))
+    parts = _parts(graph, hops, begin)
+    return _split_by_loading(trace, _path(graph, device, parts))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Graph:
+    """Device events, then stretches of the host; each has at most one predecessor."""
+
+    device_count: int
+    start_ns: NDArray[np.int64]
+    before: NDArray[np.int64]
+    """What it waited for, or -1."""
+    left_ns: NDArray[np.int64]
+    """When that let it go: no later than it began."""
+    end_ns: NDArray[np.int64]
+    runs: NDArray[np.int8]
+    """What the path is bound by while it runs."""
+    waits: NDArray[np.int8]
+    """What the path is bound by between what it waited for and its beginning."""
+
+
+def _graph(trace: Trace, device: DeviceWaits, host: HostWaits) -> _Graph:
+    count = len(device.edge)
+    end = trace.device_events["end_ns"].to_numpy()
+    launched = device.edge == device_waits.LAUNCH
+    calls = np.append(trace.runtime_calls["thread"].cat.codes.to_numpy(), NONE)
+    stretch = np.full(count, NONE, dtype=np.int64)
+    thread = calls[device.awaited[launched]].astype(np.int64)
+    stretch[launched] = host.at((thread, device.ready_ns[launched]))
+    before = np.where(launched, np.where(stretch >= 0, stretch + count, NONE), device.awaited)
+    synced = host.edge == host_waits.SYNC
+    follows = host.edge == host_waits.BETWEEN
+    host_before = np.where(follows, host.awaited + count, host.awaited)
+    # a thread's first stretch began after all that is known of
+    let_go = np.where(follows | synced, host.start_ns, np.iinfo(np.int64).min)
+    let_go[synced] = np.minimum(end[host.awaited[synced]], let_go[synced])
+    let_go[follows] = host.end_ns[host.awaited[follows]]
+    on_host = np.full(len(host.edge), CPU, dtype=np.int8)
+    return _Graph(
+        device_count=count,
+        start_ns=np.concatenate((trace.device_events["start_ns"].to_numpy(), host.start_ns)),
+        before=np.concatenate((before, host_before)),
+        left_ns=np.concatenate((device.ready_ns, let_go)),
+        end_ns=np.concatenate((end, host.end_ns)),
+        runs=np.concatenate((_device_bounds(trace), on_host)),
+        waits=np.concatenate(
+            (np.where(launched, LAUNCH, KERNEL_GAP), np.where(synced, SYNC_WAIT, CPU))
+        ).astype(np.int8),
+    )
+
+
+def _device_bounds(trace: Trace) -> NDArray[np.int8]:
+    events = trace.device_events
+    kind = events["kind"].to_numpy()
+    bound = np.where(events["is_collective"].to_numpy(), COMMUNICATION, COMPUTE)
+    bound = np.where(kind == int(Kind.COPY), COPY, bound)
+    return np.where(kind == int(Kind.MEMORY_SET), MEMORY_SET, bound).astype(np.int8)
+
+
+def _ends(trace: Trace, host: HostWaits, end_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return what stands at each step's end: device work that ends with it, else the host."""
+    events = trace.device_events
+    end = events["end_ns"].to_numpy()
+    by_end = np.argsort(end, kind="stable")
+    place = np.searchsorted(end[by_end], end_ns, side="right") - 1
+    device = np.append(by_end, NONE)[place]
+    ends_with_it = np.append(end, NONE)[device] == end_ns
+    codes = trace.host_calls["thread"].cat
+    thread = list(codes.categories).index(main_thread(trace)) if len(trace.host_calls) else NONE
+    stretch = host.at((np.full(len(end_ns), thread, dtype=np.int64), end_ns))
+    on_host = np.where(stretch >= 0, stretch + len(end), NONE)
+    return np.where(ends_with_it, device, on_host)
+
+
+Hops = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+"""Parallel arrays, backwards: the step, the node that the path comes to, and when."""
+
+
+def _walk(
+    graph: _Graph, ends: NDArray[np.int64], steps: tuple[NDArray[np.int64], NDArray[np.int64]]
+) -> Hops:
+    """Follow what was waited for, until the step's beginning, or where nothing is known."""
+    before, left = graph.before.tolist(), graph.left_ns.tolist()
+    seen = bytearray(len(before))
+    path: list[int] = []
+    first: list[int] = []
+    for last, begin, end in zip(ends.tolist(), steps[0].tolist(), steps[1].tolist(), strict=True):
+        count, node, at = len(path), last, end
+        first.append(count)
+        while node >= 0 and at > begin and not seen[node]:
+            seen[node] = 1  # what takes no time may wait for itself in a circle
+            path.append(node)
+            at = left[node]
+            node = before[node]
+        for visited in path[count:]:
+            seen[visited] = 0
+        if at > begin or len(path) == count:  # the step's beginning, as far as it is not known
+            path.append(NONE)
+    nodes = np.array(path, dtype=np.int64)
+    until = np.append(graph.left_ns, 0)[np.append(NONE, nodes[:-1])[: len(nodes)]]
+    until[first] = steps[1]
+    step = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(path))))
+    return step, nodes, until
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Parts:
+    """Times on the path, in order; all arrays are parallel."""
+
+    step: NDArray[np.int64]
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+    node: NDArray[np.int64]
+    bound: NDArray[np.int8]
+    is_running: NDArray[np.bool_]
+
+
+def _parts(graph: _Graph, hops: Hops, begin_ns: NDArray[np.int64]) -> _Parts:
+    """Return what each hop adds: while it ran, until the next one went on, and what it waited."""
+    step, node, until = hops
+    known = node >= 0
+    at = np.where(known, node, 0)
+    begin = begin_ns[step]
+    none = not len(graph.start_ns)
+    start, end, left = (
+        begin if none else np.where(known, of[at], begin)
+        for of in (graph.start_ns, graph.end_ns, graph.left_ns)
+    )
+    ran_until = np.maximum(np.minimum(end, until), start)
+    runs, waits = (
+        np.full(len(at), CPU, dtype=np.int8) if none else np.where(known, of[at], CPU)
+        for of in (graph.runs, graph.waits)
+    )
+    afterwards = np.full(len(at), CPU, dtype=np.int8)
+    starts = np.maximum(np.concatenate((start, ran_until, left)), np.tile(begin, 3))
+    ends = np.concatenate((ran_until, until, start))
+    bound = np.concatenate((runs, afterwards, waits)).astype(np.int8)
+    is_running = np.repeat((True, False, False), len(at))
+    full = np.flatnonzero(ends > starts)
+    order = full[np.argsort(starts[full], kind="stable")]
+    which = order % max(1, len(at))
+    return _Parts(
+        step=step[which],
+        start_ns=starts[order],
+        end_ns=ends[order],
+        node=node[which],
+        bound=bound[order],
+        is_running=is_running[order],
+    )
+
+
+def _path(graph: _Graph, device: DeviceWaits, parts: _Parts) -> CriticalPath:
+    on_device = (parts.node >= 0) & (parts.node < graph.device_count)
+    row = np.where(on_device, parts.node, NONE)
+    inferred = np.append(device.edge == device_waits.INFERRED, False)[row]
+    stretch = np.where(on_device | (parts.node < 0), NONE, parts.node - graph.device_count)
+    return CriticalPath(
+        step=parts.step,
+        start_ns=parts.start_ns,
+        end_ns=parts.end_ns,
+        bound=parts.bound,
+        device_event=row,
+        stretch=stretch,
+        is_running=parts.is_running,
+        is_inferred=inferred & ~parts.is_running,
+    )
+
+
+def _split_by_loading(trace: Trace, path: CriticalPath) -> CriticalPath:
+    """Cut the host's segments where it waits for data, and say so."""
+    on_host = path.bound == CPU
+    times = np.stack((path.start_ns, path.end_ns), axis=1)[on_host]
+    loading = intervals.intersection(times, data_loading(trace).times)
+    rest = intervals.difference(times, data_loading(trace).times)
+    host_rows = np.flatnonzero(on_host)
+    pieces = np.concatenate((loading, rest))
+    owner = host_rows[np.searchsorted(times[:, 0], pieces[:, 0], side="right") - 1]
+    kept = np.flatnonzero(~on_host)
+    rows = np.concatenate((kept, owner))
+    start = np.concatenate((path.start_ns[kept], pieces[:, 0]))
+    end = np.concatenate((path.end_ns[kept], pieces[:, 1]))
+    bound = path.bound[rows]
+    bound[len(kept) : len(kept) + len(loading)] = DATA_LOADING
+    order = np.argsort(start, kind="stable")
+    rows = rows[order]
+    return CriticalPath(
+        step=path.step[rows],
+        start_ns=start[order],
+        end_ns=end[order],
+        bound=bound[order],
+        device_event=path.device_event[rows],
+        stretch=path.stretch[rows],
+        is_running=path.is_running[rows],
+        is_inferred=path.is_inferred[rows],
+    )

@@ -1,0 +1,232 @@
+"""The critical path as tables: segment by segment, summed by step, and by what stands on it."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses.idle.critical_path import (
+    CPU,
+    DATA_LOADING,
+    NAMES,
+    SYNC_WAIT,
+    CriticalPath,
+    critical_path,
+)
+from stepscope.analyses.idle.host_waits import host_waits
+from stepscope.analyses.links import links
+from stepscope.analyses.operators.tree import operator_tree, self_covered_ns
+from stepscope.analyses.steps.breakdown import step_breakdown
+from stepscope.analyses.table_columns import framed, plain
+from stepscope.errors import MissingDataError
+from stepscope.frames import Column, Schema
+from stepscope.trace import Trace, computed
+
+NONE = -1
+BOUND_BY = Column(
+    "bound_by",
+    "object",
+    "",
+    "`cpu`, `data_loading`, `compute`, `communication`, `copy`, `memory_set`; `launch`: from the "
+    "launching call's beginning to the work's; `kernel_gap`: from one piece of device work to the "
+    "next; `sync_wait`: from its end to the return of who waited. HTA's `bound_by`, and ours.",
+)
+SEGMENT_SCHEMA: Schema = (
+    Column("step", "object", "text", "The step's name, or `whole recording`."),
+    Column("start_ns", "int64", "ns", "When the segment began, from the trace's first event."),
+    Column("duration_ns", "int64", "ns", "How long it is: they sum to the step's duration."),
+    BOUND_BY,
+    Column("is_running", "bool", "", "False where what follows waited to begin."),
+    Column("event", "int64", "id", "The event that ran, or waited to begin; -1: not recorded."),
+    Column("name", "object", "text", "Its name; of the host, the outermost call's."),
+    Column("operator", "object", "text", "The innermost operator that launched it; None: unknown."),
+    Column("thread", "object", "text", "The host thread, as `pid/tid`; None on a device."),
+    Column("device", "int64", "id", "The device's number; -1 on the host."),
+    Column("stream", "int64", "id", "The stream on that device; -1 on the host."),
+    Column("is_inferred", "bool", "", "A wait between streams, by its times: none is recorded."),
+)
+SUMMARY_SCHEMA: Schema = (
+    Column("step", "object", "text", "The step's name; None: all steps together."),
+    BOUND_BY,
+    Column("segment_count", "int64", "count", "Segments of the path."),
+    Column("total_ns", "int64", "ns", "Their durations; a step's rows sum to the step."),
+    Column("step_share", "float64", "share", "Of the step's duration."),
+)
+HOTSPOT_SCHEMA: Schema = (
+    Column("name", "object", "text", "Operator, runtime call or device work; None: between calls."),
+    BOUND_BY,
+    Column("count", "int64", "count", "How many of them stand on the path."),
+    Column("path_ns", "int64", "ns", "Time on the path; of the host's calls, without callees'."),
+    Column("path_share", "float64", "share", "Of the paths of all steps."),
+)
+
+
+@computed
+def critical_path_segments(trace: Trace) -> pd.DataFrame:
+    """Return one row a segment, in time's order.
+
+    Raises:
+        MissingDataError: nothing was recorded that a path could be made of.
+    """
+    path = _path(trace)
+    host, device = host_waits(trace), trace.device_events
+    on_device = path.device_event >= 0
+    activity = np.append(host.activity, NONE)[path.stretch]
+    began = np.append(host.activities.event, NONE)[activity]
+    waited = np.append(_events(trace, host.call), NONE)[path.stretch]
+    began = np.where(path.bound == SYNC_WAIT, waited, began)
+    event = np.append(device["event"].to_numpy(), NONE)[path.device_event]
+    event = np.where(on_device, event, began)
+    thread = np.append(host.activities.thread, NONE)[activity]
+    names = trace.source.threads[1]
+    steps = np.array(step_breakdown(trace).names, dtype=object)
+    columns: dict[str, NDArray[Any]] = {
+        "step": steps[path.step],
+        "start_ns": path.start_ns,
+        "duration_ns": path.duration_ns,
+        "bound_by": np.array(NAMES, dtype=object)[path.bound],
+        "is_running": path.is_running,
+        "event": event,
+        "name": _texts(trace, event),
+        "operator": _operators(trace, path.device_event),
+        "thread": np.array([*names, None], dtype=object)[np.where(on_device, NONE, thread)],
+        "device": np.append(device["device"].to_numpy(), NONE)[path.device_event],
+        "stream": np.append(device["stream"].to_numpy(), NONE)[path.device_event],
+        "is_inferred": path.is_inferred,
+    }
+    return framed(SEGMENT_SCHEMA, columns)
+
+
+@computed
+def critical_path_summary(trace: Trace) -> pd.DataFrame:
+    """Return one row a step and bound, and the same for all steps together, in `NAMES`' order.
+
+    Raises:
+        MissingDataError: nothing was recorded that a path could be made of.
+    """
+    path, steps = _path(trace), step_breakdown(trace)
+    count, kinds = len(steps.names), len(NAMES)
+    cell = path.step * kinds + path.bound
+    in_cell = np.zeros(count * kinds, dtype=np.int64)
+    np.add.at(in_cell, cell, path.duration_ns)
+    by_step = in_cell.reshape(count, kinds)
+    total = np.concatenate((by_step, by_step.sum(axis=0)[None]))
+    counted = np.bincount(cell, minlength=count * kinds).reshape(count, kinds)
+    segments = np.concatenate((counted, counted.sum(axis=0)[None]))
+    duration = np.maximum(total.sum(axis=1), 1)
+    names = np.array([*steps.names, None], dtype=object)
+    return framed(
+        SUMMARY_SCHEMA,
+        {
+            "step": np.repeat(names, kinds),
+            "bound_by": np.tile(np.array(NAMES, dtype=object), count + 1),
+            "segment_count": segments.ravel(),
+            "total_ns": total.ravel(),
+            "step_share": (total / duration[:, None]).ravel(),
+        },
+    )
+
+
+@computed
+def critical_path_hotspots(trace: Trace) -> pd.DataFrame:
+    """Return what stands on the path, by name and bound, the longest first.
+
+    Raises:
+        MissingDataError: nothing was recorded that a path could be made of.
+    """
+    path = _path(trace)
+    found = [_device_parts(trace, path), _waiting_calls(trace, path)]
+    found += [_host_parts(trace, path, bound) for bound in (CPU, DATA_LOADING)]
+    name, bound, time_ns = (np.concatenate(part) for part in zip(*found, strict=True))
+    key = (name + 1) * len(NAMES) + bound
+    group, distinct = pd.factorize(key, sort=True)
+    total = np.zeros(len(distinct), dtype=np.int64)
+    np.add.at(total, group, time_ns)
+    codes, kinds = np.divmod(distinct, len(NAMES))
+    strings = np.array([None, *trace.source.text(codes[codes > 0] - 1)], dtype=object)
+    place = np.where(codes > 0, np.cumsum(codes > 0), 0)
+    table = framed(
+        HOTSPOT_SCHEMA,
+        {
+            "name": strings[place],
+            "bound_by": np.array(NAMES, dtype=object)[kinds],
+            "count": np.bincount(group, minlength=len(distinct)),
+            "path_ns": total,
+            "path_share": total / max(1, int(path.duration_ns.sum())),
+        },
+    )
+    order = np.argsort(-total, kind="stable")
+    return table.iloc[order].reset_index(drop=True)
+
+
+Parts = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+"""Parallel arrays: a name's code or -1, the bound, and the time on the path."""
+
+
+def _device_parts(trace: Trace, path: CriticalPath) -> Parts:
+    rows = np.flatnonzero(path.device_event >= 0)
+    event = trace.device_events["event"].to_numpy()[path.device_event[rows]]
+    code = trace.columns.name[event].astype(np.int64)
+    return code, path.bound[rows].astype(np.int64), path.duration_ns[rows]
+
+
+def _waiting_calls(trace: Trace, path: CriticalPath) -> Parts:
+    rows = np.flatnonzero(path.bound == SYNC_WAIT)
+    event = _events(trace, host_waits(trace).call[path.stretch[rows]])
+    code = np.where(event >= 0, trace.columns.name[event], NONE).astype(np.int64)
+    return code, path.bound[rows].astype(np.int64), path.duration_ns[rows]
+
+
+def _host_parts(trace: Trace, path: CriticalPath, bound: int) -> Parts:
+    """Return the host's time on the path by innermost call; the rest has no name."""
+    tree, host = operator_tree(trace), host_waits(trace)
+    chosen = np.flatnonzero(path.bound == bound)
+    if not len(chosen):
+        return chosen, chosen, chosen
+    # what waits to begin takes no call's time: with it, fewer and longer times are to be looked at
+    known = chosen[path.stretch[chosen] >= 0]
+    thread = host.thread[path.stretch[known]]
+    covered = np.zeros(len(tree.event), dtype=np.int64)
+    touched = [np.zeros(0, dtype=np.int64)]
+    for number in pd.unique(thread):
+        mine = known[thread == number]
+        times = intervals.union(path.start_ns[mine], path.end_ns[mine])
+        rows = np.flatnonzero(tree.thread == number)
+        covered[rows] = intervals.covered_ns(times, tree.start_ns[rows], tree.end_ns[rows])
+        touched.append(rows[covered[rows] > 0])
+    calls = np.concatenate(touched)
+    own = self_covered_ns(tree, covered, calls)[calls]
+    rest = max(0, int(path.duration_ns[chosen].sum()) - int(own.sum()))
+    calls, own = calls[own > 0], own[own > 0]
+    code = np.append(trace.columns.name[tree.event[calls]].astype(np.int64), NONE)
+    time_ns = np.append(own, rest)
+    kept = time_ns > 0
+    return code[kept], np.full(int(kept.sum()), bound, dtype=np.int64), time_ns[kept]
+
+
+def _path(trace: Trace) -> CriticalPath:
+    path = critical_path(trace)
+    if not len(path.step):
+        msg = "no time was recorded that a path could lead through"
+        raise MissingDataError(msg, "profile(activities=[ProfilerActivity.CPU], ...)")
+    return path
+
+
+def _events(trace: Trace, calls: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.append(trace.runtime_calls["event"].to_numpy(), NONE)[calls]
+
+
+def _texts(trace: Trace, events: NDArray[np.int64]) -> NDArray[Any]:
+    """Return the events' names, None for -1."""
+    codes = np.where(events >= 0, trace.columns.name[events], NONE)
+    found = trace.source.text(codes.astype(np.int32))
+    return plain(found)
+
+
+def _operators(trace: Trace, rows: NDArray[np.int64]) -> NDArray[Any]:
+    owner = np.append(links(trace).owner_of_device_event, NONE)[rows]
+    names = trace.host_calls["name"].cat
+    codes = np.append(names.codes.to_numpy(), NONE)[owner]
+    return plain(pd.Categorical.from_codes(codes, categories=names.categories))

@@ -1,0 +1,98 @@
+"""What fetching batches costs: the time in which nothing else goes on."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses import references
+from stepscope.analyses.devices.activity import all_busy
+from stepscope.analyses.idle.data_loading import data_loading
+from stepscope.analyses.steps.window import window
+from stepscope.errors import MissingDataError
+from stepscope.intervals import Intervals
+from stepscope.quantities import share
+from stepscope.report import EventReference
+from stepscope.trace import Trace
+
+WORTH_NAMING = 0.05
+"""What took less of a call explains nothing."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DataStalls:
+    """The calls for the next batch, and the part of them that no device hides."""
+
+    rows: NDArray[np.int64]
+    """The calls within the window, as `host_calls` rows."""
+    total_ns: int
+    exposed: Intervals
+    """While no device was busy; without a device, all of it."""
+    iterators: tuple[str, ...]
+    """The iterator classes, most calls first."""
+    has_device: bool
+    """Whether a device did the computing. Without one, loading and computing share the cores."""
+
+    @property
+    def exposed_ns(self) -> int:
+        """How long nothing but loading went on."""
+        return intervals.duration_ns(self.exposed)
+
+
+def data_stalls(trace: Trace, containing: str = "") -> DataStalls:
+    """Return what the calls cost whose name holds `containing`.
+
+    Raises:
+        MissingDataError: no call for a batch was recorded.
+    """
+    loading = data_loading(trace)
+    if not loading.call_count:
+        msg = "no DataLoader call was recorded in the profiled steps"
+        raise MissingDataError(
+            msg,
+            "for batch in DataLoader(...):  # iterate inside the profiled loop",
+        )
+    within = window(trace)
+    calls = trace.host_calls.iloc[loading.rows]
+    names = calls["name"].astype(str)
+    inside = (calls["end_ns"] > within.start_ns) & (calls["start_ns"] < within.end_ns)
+    chosen = (names.str.contains(containing, regex=False) & inside).to_numpy()
+    start, end = calls["start_ns"].to_numpy()[chosen], calls["end_ns"].to_numpy()[chosen]
+    times = intervals.clip(intervals.union(start, end), within.start_ns, within.end_ns)
+    return DataStalls(
+        rows=loading.rows[chosen],
+        total_ns=intervals.duration_ns(times),
+        exposed=intervals.difference(times, all_busy(trace)),
+        has_device=bool(len(trace.device_events)),
+        iterators=tuple(name for name, _ in Counter(names[chosen].map(_iterator)).most_common()),
+    )
+
+
+def _iterator(name: str) -> str:
+    return name.partition("#")[2].removesuffix(".__next__") or name
+
+
+def slowest(trace: Trace, stalls: DataStalls, count: int = 10) -> tuple[EventReference, ...]:
+    """Return the slowest calls, with the operator that cost most in each."""
+    duration_ns = trace.host_calls["duration_ns"].to_numpy()[stalls.rows]
+    rows = stalls.rows[np.argsort(-duration_ns, kind="stable")[:count]]
+    return tuple(
+        references.host_call(trace, int(row), detail=_heaviest_inside(trace, int(row)))
+        for row in rows
+    )
+
+
+def _heaviest_inside(trace: Trace, row: int) -> str:
+    """Name what took most of one call: a function of the user's, or an operator directly inside."""
+    call = trace.host_calls.iloc[row]
+    name, spent_ns = references.costliest_frame_within(
+        trace, str(call["thread"]), int(call["start_ns"]), int(call["end_ns"])
+    )
+    children = np.flatnonzero(trace.host_calls["parent"].to_numpy() == row)
+    inside = trace.host_calls.iloc[children].groupby("name", observed=True)["duration_ns"].sum()
+    if not inside.empty and int(inside.max()) > spent_ns:  # a child without a name is in no group
+        name, spent_ns = str(inside.idxmax()), int(inside.max())
+    spent = spent_ns / max(1, int(call["duration_ns"]))
+    return f"{share(spent)} of it in {name}" if spent >= WORTH_NAMING else ""

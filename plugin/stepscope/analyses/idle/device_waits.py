@@ -1,0 +1,159 @@
+"""What each piece of device work waited for before it began.
+
+Of what had to be done first, the last to be done is what it waited for:
+
+- the work before it on its stream (`STREAM`),
+- work of another stream, by an event (`EVENT`): told by synchronization records,
+- the call that launched it (`LAUNCH`), from that call's beginning, as HTA has it.
+
+Without such records a wait between streams cannot be seen. Work that began more than
+`LAUNCH_OUTLIER_NS` after all that is known of is then taken to have waited for what ended last
+on another stream of its device (`INFERRED`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.devices.launch_order import launch_order, stream_numbers
+from stepscope.analyses.links import links, matched
+from stepscope.frames.synchronization_events import STREAM_WAIT
+from stepscope.trace import Trace, computed
+
+NOTHING, STREAM, EVENT, INFERRED, LAUNCH = range(5)
+LAUNCH_OUTLIER_NS = 100_000
+"""HTA's `get_cuda_kernel_launch_stats`: what begins later than this was held up by something."""
+NONE = -1
+EARLIEST, LATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DeviceWaits:
+    """For each row of `device_events`; all arrays are parallel."""
+
+    edge: NDArray[np.int8]
+    """`NOTHING`, `STREAM`, `EVENT`, `INFERRED` or `LAUNCH`."""
+    awaited: NDArray[np.int64]
+    """The `device_events` row waited for; for `LAUNCH`, the `runtime_calls` row; else -1."""
+    ready_ns: NDArray[np.int64]
+    """When that was done: no later than the work began. The work's beginning for `NOTHING`."""
+
+
+@computed
+def device_waits(trace: Trace) -> DeviceWaits:
+    """Return what each piece of device work waited for."""
+    start = trace.device_events["start_ns"].to_numpy()
+    end = trace.device_events["end_ns"].to_numpy()
+    call = links(trace).call_of_device_event
+    launch_ns = np.append(trace.runtime_calls["start_ns"].to_numpy(), EARLIEST)[call]
+    edge = np.where(call >= 0, LAUNCH, NOTHING).astype(np.int8)
+    awaited, ready = call.copy(), np.minimum(launch_ns, start)
+    before = _before_on_stream(trace)
+    _prefer(edge, awaited, ready, (STREAM, before, _done(end, before, start)))
+    by_event = _valid(_event_waits(trace), start)
+    _prefer(edge, awaited, ready, (EVENT, by_event, _done(end, by_event, start)))
+    if not len(trace.synchronization_events):
+        late = np.flatnonzero((ready > EARLIEST) & (start - ready > LAUNCH_OUTLIER_NS))
+        held = _last_elsewhere(trace, late, ready)
+        _prefer(edge, awaited, ready, (INFERRED, held, _done(end, held, start)))
+    return DeviceWaits(edge=edge, awaited=awaited, ready_ns=np.where(edge == NOTHING, start, ready))
+
+
+Candidate = tuple[int, NDArray[np.int64], NDArray[np.int64]]
+"""An edge, and for each device event what it leads from and when that was done."""
+
+
+def _prefer(
+    edge: NDArray[np.int8],
+    awaited: NDArray[np.int64],
+    ready: NDArray[np.int64],
+    candidate: Candidate,
+) -> None:
+    """Put the candidate where it was done last; of equal ones, the candidate."""
+    kind, rows, done = candidate
+    better = (rows >= 0) & (done >= ready)
+    edge[better], awaited[better], ready[better] = kind, rows[better], done[better]
+
+
+def _done(
+    end: NDArray[np.int64], rows: NDArray[np.int64], start: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return when the awaited work ended, at the latest when the waiting began to run."""
+    return np.asarray(np.minimum(np.append(end, EARLIEST)[rows], start))
+
+
+def _valid(rows: NDArray[np.int64], start: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the awaited work where it began before the one that waits, else -1."""
+    is_earlier = np.append(start, LATEST)[rows] < start
+    return np.where(is_earlier, rows, NONE)
+
+
+def _before_on_stream(trace: Trace) -> NDArray[np.int64]:
+    """Return, for each device event, which of those before it on its stream ended last, or -1."""
+    events = trace.device_events
+    stream, _ = stream_numbers(events)
+    end = events["end_ns"]
+    is_last = (end == end.groupby(stream).cummax()).to_numpy()
+    row = np.arange(len(events), dtype=np.int64)
+    latest = pd.Series(np.where(is_last, row, NONE)).groupby(stream).cummax().to_numpy()
+    order = np.argsort(stream, kind="stable")
+    is_next = stream[order[1:]] == stream[order[:-1]]
+    before = np.full(len(events), NONE, dtype=np.int64)
+    before[order[1:][is_next]] = latest[order[:-1][is_next]]
+    return before
+
+
+def _event_waits(trace: Trace) -> NDArray[np.int64]:
+    """Return, for each device event, the work of another stream that it was told to wait for.
+
+    A stream waits from the call on: the first work launched into it behind that call waits. What it
+    waits for is the last work launched into the other stream before the event was recorded.
+    """
+    waits = trace.synchronization_events
+    waits = waits[(waits["name"] == STREAM_WAIT).to_numpy()]
+    found = np.full(len(trace.device_events), NONE, dtype=np.int64)
+    if not len(waits) or not len(found):
+        return found
+    order = launch_order(trace)
+    device = waits["device"].to_numpy()
+    ends = np.append(trace.device_events["end_ns"].to_numpy(), EARLIEST)
+    waiting = order.first_after(
+        order.streams(device, waits["stream"].to_numpy()),
+        _call_ns(trace, waits["correlation"].to_numpy(), unknown_ns=LATEST),
+    )
+    awaited = order.last_before(
+        order.streams(device, waits["awaited_stream"].to_numpy()),
+        _call_ns(trace, waits["record_correlation"].to_numpy(), unknown_ns=EARLIEST),
+    )
+    known = np.flatnonzero((waiting >= 0) & (awaited >= 0))
+    known = known[np.argsort(ends[awaited[known]], kind="stable")]
+    found[waiting[known]] = awaited[known]  # what is set last stays
+    return found
+
+
+def _call_ns(trace: Trace, correlation: NDArray[np.int64], *, unknown_ns: int) -> NDArray[np.int64]:
+    """Return when each of these calls began."""
+    calls = trace.runtime_calls
+    row = matched(correlation, calls["correlation"].to_numpy())
+    return np.append(calls["start_ns"].to_numpy(), unknown_ns)[row]
+
+
+def _last_elsewhere(
+    trace: Trace, rows: NDArray[np.int64], ready: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return, for some device events, what ended last on their device before they began, or -1."""
+    events = trace.device_events
+    start, end = events["start_ns"].to_numpy(), events["end_ns"].to_numpy()
+    device, _ = pd.factorize(events["device"].to_numpy())
+    found = np.full(len(events), NONE, dtype=np.int64)
+    for number in pd.unique(device[rows]):
+        mine = rows[device[rows] == number]
+        all_mine = np.flatnonzero(device == number)
+        by_end = all_mine[np.argsort(end[all_mine], kind="stable")]
+        place = np.searchsorted(end[by_end], start[mine], side="right") - 1
+        last = by_end[np.maximum(place, 0)]
+        held = (place >= 0) & (end[last] > ready[mine]) & (start[last] < start[mine])
+        found[mine[held]] = last[held]
+    return found

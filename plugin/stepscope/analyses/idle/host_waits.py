@@ -1,0 +1,153 @@
+"""What the host waited for: its calls as stretches, and what each stretch began after.
+
+A thread's *activity* is the time of an outermost operator or runtime call. An activity is cut into
+*stretches* where a call in it returned that had waited for a device. A stretch begins
+
+- after device work, where such a call returned (`SYNC`),
+- else after the activity that ended last before it (`BETWEEN`): the one before it on its thread, or
+  one of another thread that ran while this one did nothing. So the backward pass, which runs on a
+  thread of its own, follows the forward pass, and the optimizer follows the backward pass.
+
+Annotations are no activity: `ProfilerStep#N` is always there.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.idle.awaited_work import awaited_work
+from stepscope.analyses.idle.synchronizations import synchronizations
+from stepscope.analyses.ordered_lookup import Grouped, last_not_after
+from stepscope.trace import Trace, computed
+
+NOTHING, BETWEEN, SYNC = range(3)
+NONE = -1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Activities:
+    """Times of outermost operators and runtime calls, by thread, then start."""
+
+    thread: NDArray[np.int64]
+    """Codes of the frames' `thread`."""
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+    event: NDArray[np.int64]
+    """The event that began it."""
+    on_operator_thread: NDArray[np.bool_]
+    """Whether its thread runs operators: others, watchdogs, hand nothing over."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HostWaits:
+    """Stretches, by thread, then start; all arrays but `activities` are parallel."""
+
+    activities: Activities
+    activity: NDArray[np.int64]
+    """Which activity it is a part of."""
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+    edge: NDArray[np.int8]
+    """`NOTHING`, `BETWEEN` or `SYNC`."""
+    awaited: NDArray[np.int64]
+    """A stretch for `BETWEEN`, a `device_events` row for `SYNC`, else -1."""
+    call: NDArray[np.int64]
+    """For `SYNC`, the `runtime_calls` row that waited; else -1."""
+
+    @property
+    def thread(self) -> NDArray[np.int64]:
+        """Each stretch's thread."""
+        return self.activities.thread[self.activity]
+
+    def at(self, moments: Grouped) -> NDArray[np.int64]:
+        """Return, for each thread and moment, the last stretch that had begun, or -1."""
+        return last_not_after((self.thread, self.start_ns), moments)
+
+
+@computed
+def host_waits(trace: Trace) -> HostWaits:
+    """Return the host's stretches, and what each began after."""
+    active = _activities(trace)
+    count = len(active.start_ns)
+    waits, device = _returns(trace)
+    ends = trace.runtime_calls["end_ns"].to_numpy()[waits]
+    thread = trace.runtime_calls["thread"].cat.codes.to_numpy()[waits]
+    begins = trace.runtime_calls["start_ns"].to_numpy()[waits]
+    of_wait = last_not_after((active.thread, active.start_ns), (thread, begins))
+    activity = np.concatenate((np.arange(count), of_wait))
+    start = np.concatenate((active.start_ns, ends))
+    order = np.lexsort((start, activity))
+    activity, start = activity[order], start[order]
+    is_last = np.append(activity[1:] != activity[:-1], True)[: len(activity)]
+    end = np.where(is_last, active.end_ns[activity], np.append(start[1:], 0)[: len(start)])
+    last_stretch = np.flatnonzero(is_last)
+    before = _activity_before(active)
+    handed = np.where(before >= 0, np.append(last_stretch, NONE)[before], NONE)
+    awaited = np.concatenate((handed, device))[order]
+    is_return = order >= count
+    edge = np.where(is_return, SYNC, np.where(awaited >= 0, BETWEEN, NOTHING))
+    return HostWaits(
+        activities=active,
+        activity=activity,
+        start_ns=start,
+        end_ns=end,
+        edge=edge.astype(np.int8),
+        awaited=awaited,
+        call=np.concatenate((np.full(count, NONE), waits))[order],
+    )
+
+
+def _returns(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the calls that waited for device work (`runtime_calls` rows), and that work."""
+    awaited = awaited_work(trace)
+    waited = np.flatnonzero(awaited >= 0)
+    return synchronizations(trace).calls[waited], awaited[waited]
+
+
+def _activities(trace: Trace) -> Activities:
+    """Unite what overlaps on a thread; what only touches stays apart."""
+    operators, calls = trace.host_calls["is_operator"].to_numpy(), trace.runtime_calls
+    on_thread = trace.host_calls["thread"].cat.codes.to_numpy()[operators]
+    thread = np.concatenate((on_thread, calls["thread"].cat.codes.to_numpy()))
+    start, end, event = (
+        np.concatenate((trace.host_calls[name].to_numpy()[operators], calls[name].to_numpy()))
+        for name in ("start_ns", "end_ns", "event")
+    )
+    order = np.argsort(start, kind="stable")
+    order = order[np.argsort(thread[order], kind="stable")]
+    thread, start, end = thread[order].astype(np.int64), start[order], end[order]
+    reached = pd.Series(end).groupby(thread).cummax().to_numpy()
+    is_first = np.append(True, (thread[1:] != thread[:-1]) | (start[1:] >= reached[:-1]))
+    first = np.flatnonzero(is_first[: len(thread)])
+    last = np.append(first[1:], len(thread))[: len(first)] - 1
+    has_operators = pd.unique(on_thread)
+    return Activities(
+        thread=thread[first],
+        start_ns=start[first],
+        end_ns=reached[last],
+        event=event[order][first],
+        on_operator_thread=np.isin(thread[first], has_operators) | (not len(has_operators)),
+    )
+
+
+def _activity_before(active: Activities) -> NDArray[np.int64]:
+    """Return, for each activity, the one that it began after, or -1.
+
+    That is the one that ended last, if it ran while this thread did nothing; else this thread's.
+    """
+    count = len(active.start_ns)
+    own = np.arange(-1, count - 1, dtype=np.int64)
+    own[1:][active.thread[1:] != active.thread[:-1]] = NONE
+    shared = np.flatnonzero(active.on_operator_thread)
+    if not len(shared):
+        return own
+    by_end = shared[np.argsort(active.end_ns[shared], kind="stable")]
+    place = np.searchsorted(active.end_ns[by_end], active.start_ns, side="left") - 1
+    other = np.where(place >= 0, by_end[np.maximum(place, 0)], NONE)
+    least = np.iinfo(np.int64).min
+    own_end_ns = np.append(active.end_ns, least)[own]
+    is_handed = (other >= 0) & (np.append(active.start_ns, least)[other] >= own_end_ns)
+    is_handed &= np.append(active.end_ns, least)[other] > own_end_ns
+    return np.where(is_handed, other, own)

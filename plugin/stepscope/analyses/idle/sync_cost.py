@@ -1,0 +1,128 @@
+"""What waiting for the device costs: not the time the host is blocked, but the idle time it causes.
+
+A host that waits while the device works loses nothing. What is lost is the time from the moment at
+which the device runs dry to the moment at which it has work again.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses import references
+from stepscope.analyses.devices.activity import all_busy, main_device
+from stepscope.analyses.idle.ledger import idle_ledger
+from stepscope.analyses.idle.synchronizations import Cause, outermost, synchronizations
+from stepscope.analyses.links import links
+from stepscope.dialects import LAUNCH_NAME
+from stepscope.frames.naming import named
+from stepscope.intervals import EMPTY, Intervals
+from stepscope.trace import Trace
+
+REFILL_LAUNCHES = 2
+"""Once this many operations are queued again, the device no longer feels the wait."""
+
+WAITS_LOOKED_AT = 100
+"""So many of the waits are traced to their source line."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SyncCost:
+    """The waits of one cause, and the idle time of the busiest device behind them."""
+
+    rows: NDArray[np.int64]
+    """Rows of `synchronizations`."""
+    blocked_ns: int
+    """How long the host waited: this is no loss by itself."""
+    working_share: float
+    """Share of that time in which the device worked."""
+    idle: Intervals
+    """Idle time right behind these waits."""
+    refill: Intervals
+    """Idle time from the waits until the queue is filled again; holds `idle`."""
+
+    askers: NDArray[np.int64]
+    """What asked for them, each once (`host_calls` rows): one read may copy and then wait."""
+    unasked_count: int
+    """Waits outside any operator."""
+
+    @property
+    def count(self) -> int:
+        """How often the host waited: a copy that blocks and the wait behind it are one."""
+        return len(self.askers) + self.unasked_count
+
+
+def sync_cost(trace: Trace, cause: Cause) -> SyncCost:
+    """Return what the waits of one cause cost the busiest device."""
+    syncs = synchronizations(trace)
+    rows = np.flatnonzero(syncs.of(cause))
+    idle = _idle_behind(trace, rows)
+    late = _late_idle(trace)
+    until = _refilled_ns(trace, syncs.end_ns[rows])
+    refilling = intervals.union(syncs.end_ns[rows], until)
+    blocked = intervals.union(syncs.start_ns[rows], syncs.end_ns[rows])
+    blocked_ns = intervals.duration_ns(blocked)
+    working_ns = intervals.duration_ns(intervals.intersection(blocked, all_busy(trace)))
+    asker = links(trace).owner_of_call[syncs.calls[rows]]
+    return SyncCost(
+        rows=rows,
+        askers=np.unique(asker[asker >= 0]),
+        unasked_count=int((asker < 0).sum()),
+        blocked_ns=blocked_ns,
+        working_share=working_ns / blocked_ns if blocked_ns else 0.0,
+        idle=idle,
+        refill=intervals.merged(idle, intervals.intersection(late, refilling)),
+    )
+
+
+def _idle_behind(trace: Trace, rows: NDArray[np.int64]) -> Intervals:
+    device = main_device(trace)
+    if device is None:
+        return EMPTY
+    ledger = idle_ledger(trace)[device.device]
+    mine = ledger.gaps[np.isin(ledger.sync, rows)]
+    return intervals.intersection(ledger.times["post-sync"], mine)
+
+
+def _late_idle(trace: Trace) -> Intervals:
+    device = main_device(trace)
+    if device is None:
+        return EMPTY
+    times = idle_ledger(trace)[device.device].times
+    return intervals.merged(times["dispatch"], times["host-stall"])
+
+
+def _refilled_ns(trace: Trace, end_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return, for each wait's end, when the second launch behind it was made, in the same step."""
+    calls = trace.runtime_calls
+    made = np.sort(calls["end_ns"].to_numpy()[named(calls["name"], LAUNCH_NAME.search)])
+    place = np.searchsorted(made, end_ns, side="left") + REFILL_LAUNCHES - 1
+    found = place < len(made)
+    until = np.where(found, np.append(made, 0)[np.minimum(place, len(made))], end_ns)
+    ends = np.append(np.sort(trace.steps["end_ns"].to_numpy()), np.iinfo(np.int64).max)
+    return np.asarray(np.minimum(until, ends[np.searchsorted(ends, end_ns, side="left")]))
+
+
+def longest(trace: Trace, cost: SyncCost, count: int) -> NDArray[np.int64]:
+    """Return the longest waits, as rows of `synchronizations`, the longest first."""
+    syncs = synchronizations(trace)
+    waited = (syncs.end_ns - syncs.start_ns)[cost.rows]
+    return np.asarray(cost.rows[np.argsort(-waited, kind="stable")[:count]])
+
+
+def sites(trace: Trace, cost: SyncCost) -> list[tuple[str, int]]:
+    """Return the source lines (else the operators) that wait, with how often; most first."""
+    owners = outermost(trace, cost.askers[:WAITS_LOOKED_AT])
+    found = Counter(place(trace, int(owner)) for owner in owners)
+    if cost.unasked_count:
+        found[place(trace, -1)] = cost.unasked_count
+    return found.most_common()
+
+
+def place(trace: Trace, owner: int) -> str:
+    """Return where a wait was asked for: the user's line, else the operator, else say so."""
+    if owner < 0:
+        return "outside any operator"
+    return references.line_of_host_call(trace, owner) or str(trace.host_calls["name"].iloc[owner])

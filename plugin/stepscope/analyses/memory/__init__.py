@@ -1,0 +1,1 @@
+"""What torch's allocators held, for whom, and whether it grows."""

@@ -1,0 +1,91 @@
+"""Every allocation: how large, for how long, and who asked for it."""
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.memory.devices import device_columns
+from stepscope.analyses.memory.names import module_names, operator_names, stacks
+from stepscope.analyses.memory.pairs import NONE, STATES, memory_pairs
+from stepscope.frames import THREAD, Column, Schema
+from stepscope.trace import Trace, computed
+
+OWNER_COLUMNS: Schema = (
+    Column(
+        "operator",
+        "category",
+        "text",
+        "The innermost operator that asked for it; `aten::empty…` behind its caller, as"
+        " torch-tb-profiler shows it. Missing: none ran, or it was allocated before.",
+    ),
+    Column(
+        "module",
+        "category",
+        "text",
+        "The innermost `nn.Module` that ran, with `with_stack` or `with_modules`.",
+    ),
+    Column(
+        "stack",
+        "category",
+        "text",
+        "The functions that were running, outermost first, without torch's own, with `with_stack`.",
+    ),
+)
+SCHEMA: Schema = (
+    Column("event", "int64", "id", "The place in the file of its first event."),
+    Column("device_type", "category", "text", "`CPU`, `CUDA`, `HIP`, … (c10::DeviceType)."),
+    Column("device", "int64", "id", "The allocator's number of the device; -1 on the CPU."),
+    Column("address", "int64", "id", "Where; -1 in traces of torch before 1.10."),
+    Column("bytes", "int64", "bytes", "How large, rounded up as the allocator does."),
+    Column(
+        "state",
+        "category",
+        "text",
+        " ".join(f"`{name}`: {meaning}" for name, meaning in STATES.items()),
+    ),
+    Column("allocated_ns", "float64", "ns", "When; NaN: before the recording began."),
+    Column("freed_ns", "float64", "ns", "When; NaN: not while recording, or not known."),
+    Column("lifetime_ns", "float64", "ns", "From allocation to release; NaN: not known."),
+    THREAD,
+    *OWNER_COLUMNS,
+    Column("freed_in", "category", "text", "The innermost operator that freed it."),
+)
+
+
+@computed
+def memory_allocations(trace: Trace) -> pd.DataFrame:
+    """Return one row an allocation, in `SCHEMA` columns, by device and then by time.
+
+    Raises:
+        MissingDataError: the trace has no memory events.
+    """
+    memory, pairs = trace.memory, memory_pairs(trace)
+    allocated_at, freed_at, size, state = (
+        np.concatenate([np.zeros(0, dtype=np.int64), *(getattr(pair, name) for pair in pairs)])
+        for name in ("allocated_at", "freed_at", "bytes", "state")
+    )
+    first = np.where(allocated_at != NONE, allocated_at, freed_at)
+    time_ns = np.append(memory["start_ns"].to_numpy().astype(np.float64), np.nan)
+    states = pd.Index(list(STATES), dtype=object)
+    columns = {
+        "event": memory["event"].to_numpy()[first],
+        **device_columns(tuple(p.device for p in pairs), [len(p.bytes) for p in pairs]),
+        "address": memory["address"].to_numpy()[first],
+        "bytes": size,
+        "state": pd.Categorical.from_codes(state, categories=states),
+        "allocated_ns": time_ns[allocated_at],
+        "freed_ns": time_ns[freed_at],
+        "lifetime_ns": time_ns[freed_at] - time_ns[allocated_at],
+        "thread": _at(memory["thread"].array, first),
+        "operator": _at(operator_names(trace), allocated_at),
+        "module": _at(module_names(trace), allocated_at),
+        "stack": _at(stacks(trace), allocated_at),
+        "freed_in": _at(operator_names(trace), freed_at),
+    }
+    return pd.DataFrame(columns, copy=False)
+
+
+def _at(names: pd.Categorical, rows: NDArray[np.int64]) -> pd.Categorical:
+    """Return the names of these rows; row -1 has none."""
+    codes = np.append(names.codes, NONE)[rows]
+    return pd.Categorical.from_codes(codes, categories=names.categories)

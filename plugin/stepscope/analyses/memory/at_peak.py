@@ -1,0 +1,138 @@
+"""When each device held most, and which allocations it held then.
+
+The sum of what is known and of what is not is the allocator's total. What is not known was
+allocated before the recording began and not freed in it, or its records are missing. Where the file
+has no totals, it is what was held of all that the recording shows: at least so much was allocated.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.memory.curve import MemoryCurve, memory_curves
+from stepscope.analyses.memory.devices import device_columns
+from stepscope.analyses.memory.pairs import EARLIER, NONE, UNKNOWN, Pairs, memory_pairs
+from stepscope.analyses.memory.peak import memory_peak
+from stepscope.frames import Column, Schema
+from stepscope.trace import Trace, computed
+
+SCHEMA: Schema = (
+    Column("device_type", "category", "text", "`CPU`, `CUDA`, `HIP`, … (c10::DeviceType)."),
+    Column("device", "int64", "id", "The allocator's number of the device; -1 on the CPU."),
+    Column("peak_ns", "int64", "ns", "When most was allocated, the first time."),
+    Column("allocated_bytes", "float64", "bytes", "Allocated then (torch); NaN before torch 1.10."),
+    Column("change_bytes", "int64", "bytes", "More than when the recording began."),
+    Column("recorded_bytes", "int64", "bytes", "Of it, allocated while recording."),
+    Column("earlier_bytes", "int64", "bytes", "Allocated before, and freed while recording."),
+    Column(
+        "untold_bytes",
+        "float64",
+        "bytes",
+        "The rest of what was allocated: before the recording, and held beyond it. NaN: no totals.",
+    ),
+    Column("reserved_bytes", "float64", "bytes", "Reserved then; NaN: the allocator keeps none."),
+    Column("unused_bytes", "float64", "bytes", "Reserved then and not allocated; NaN: not known."),
+    Column("most_reserved_bytes", "float64", "bytes", "The most that was ever reserved."),
+    Column(
+        "capacity_bytes", "float64", "bytes", "`deviceProperties.totalGlobalMem`; NaN: not known."
+    ),
+    Column("capacity_share", "float64", "share", "Most reserved of it; NaN: not known."),
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Peak:
+    """One device when it held most."""
+
+    curve: MemoryCurve
+    pairs: Pairs
+    at: int
+    """The place in the curve."""
+    held: NDArray[np.int64]
+    """Places in `pairs` of what was held then."""
+
+    @property
+    def earlier_bytes(self) -> int:
+        """What was allocated before the recording, and freed later in it."""
+        return int(self.pairs.bytes[self.held][self.is_earlier].sum())
+
+    @property
+    def recorded_bytes(self) -> int:
+        """What was allocated while recording."""
+        return int(self.pairs.bytes[self.held][~self.is_earlier].sum())
+
+    @property
+    def is_earlier(self) -> NDArray[np.bool_]:
+        """Which of `held` was allocated before the recording."""
+        return np.asarray(self.pairs.state[self.held] == EARLIER)
+
+    @property
+    def untold_bytes(self) -> float:
+        """What no record tells of; below 0 where records are missing. NaN: there are no totals."""
+        known = self.earlier_bytes + self.recorded_bytes
+        return float(self.curve.allocated_bytes[self.at]) - known
+
+
+@computed
+def memory_at_peak(trace: Trace) -> tuple[Peak, ...]:
+    """Return each device's peak, in the order of `memory_devices`.
+
+    Raises:
+        MissingDataError: the trace has no memory events.
+    """
+    both = zip(memory_curves(trace), memory_pairs(trace), strict=True)
+    return tuple(_peak(curve, pairs) for curve, pairs in both)
+
+
+def _peak(curve: MemoryCurve, pairs: Pairs) -> Peak:
+    at = int(np.nanargmax(curve.level_bytes))
+    row = curve.device.rows[at]
+    begun = (pairs.allocated_at == NONE) | (pairs.allocated_at <= row)
+    is_held = begun & (pairs.gone_at > row) & (pairs.state != UNKNOWN)
+    return Peak(curve=curve, pairs=pairs, at=at, held=np.flatnonzero(is_held))
+
+
+def memory_peak_table(trace: Trace) -> pd.DataFrame:
+    """Return one row a device, in `SCHEMA` columns.
+
+    Raises:
+        MissingDataError: the trace has no memory events.
+    """
+    peaks = memory_at_peak(trace)
+    devices = tuple(peak.curve.device for peak in peaks)
+    figures = [_figures(trace, peak) for peak in peaks]
+    numbers = {
+        column.name: np.array([figure[column.name] for figure in figures], dtype=column.dtype)
+        for column in SCHEMA[2:]
+    }
+    return pd.DataFrame({**device_columns(devices, [1] * len(devices)), **numbers})
+
+
+def _figures(trace: Trace, peak: Peak) -> dict[str, float]:
+    curve, at = peak.curve, peak.at
+    reserved = curve.reserved_bytes
+    most = float(np.fmax.reduce(reserved))
+    capacity = _capacity(trace, peak)
+    return {
+        "peak_ns": int(curve.time_ns[at]),
+        "allocated_bytes": curve.allocated_bytes[at],
+        "change_bytes": int(curve.change_bytes[at]),
+        "recorded_bytes": peak.recorded_bytes,
+        "earlier_bytes": peak.earlier_bytes,
+        "untold_bytes": peak.untold_bytes,
+        "reserved_bytes": reserved[at],
+        "unused_bytes": reserved[at] - curve.allocated_bytes[at],
+        "most_reserved_bytes": most,
+        "capacity_bytes": capacity,
+        "capacity_share": most / capacity,
+    }
+
+
+def _capacity(trace: Trace, peak: Peak) -> float:
+    device = peak.curve.device
+    if device.type_code not in trace.dialect.memory_device_types:
+        return np.nan
+    known = memory_peak(trace).get(device.number)
+    return known.capacity_bytes or np.nan if known else np.nan

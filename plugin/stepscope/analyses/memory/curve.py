@@ -1,0 +1,111 @@
+"""Each device's memory over time: allocated to tensors, and reserved from the device.
+
+The totals are the allocators' own, as the profiler wrote them with every event. On devices they
+are the caching allocator's (`c10/cuda/CUDACachingAllocator.cpp`, `reportMemoryUsageToProfiler`). On
+the CPU torch counts what was allocated while a profiler ran, and reserves nothing
+(`c10/core/CPUAllocator.cpp`, `ProfiledCPUMemoryReporter`). Traces of torch before 1.10 have no
+totals: there the curve is the change since the recording began, from the events' own sizes.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.memory.devices import MemoryDevice, device_columns, memory_devices
+from stepscope.frames import Column, Schema
+from stepscope.trace import Trace, computed
+
+MOST_TOTAL_BYTES = 2.0**63
+SCHEMA: Schema = (
+    Column("event", "int64", "id", "The memory event's place in the file."),
+    Column("device_type", "category", "text", "`CPU`, `CUDA`, `HIP`, … (c10::DeviceType)."),
+    Column("device", "int64", "id", "The allocator's number of the device; -1 on the CPU."),
+    Column("time_ns", "int64", "ns", "When, from the trace's first event."),
+    Column("change_bytes", "int64", "bytes", "Allocated less freed since the recording began."),
+    Column(
+        "allocated_bytes", "float64", "bytes", "Held by tensors (torch); NaN before torch 1.10."
+    ),
+    Column(
+        "reserved_bytes",
+        "float64",
+        "bytes",
+        "Taken from the device by torch's caching allocator; NaN where it keeps none, as on CPUs.",
+    ),
+    Column("unused_bytes", "float64", "bytes", "Reserved but not allocated; NaN: not known."),
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MemoryCurve:
+    """One device's memory after each of its events; parallel to `device.rows`."""
+
+    device: MemoryDevice
+    time_ns: NDArray[np.int64]
+    change_bytes: NDArray[np.int64]
+    allocated_bytes: NDArray[np.float64]
+    reserved_bytes: NDArray[np.float64]
+
+    @property
+    def has_totals(self) -> bool:
+        """Whether the file tells how much was allocated in all."""
+        return not bool(np.isnan(self.allocated_bytes).all())
+
+    @property
+    def level_bytes(self) -> NDArray[np.float64]:
+        """What was allocated, or where no totals are, the change since the recording began."""
+        return self.allocated_bytes if self.has_totals else self.change_bytes.astype(np.float64)
+
+
+@computed
+def memory_curves(trace: Trace) -> tuple[MemoryCurve, ...]:
+    """Return each device's curve, in the order of `memory_devices`.
+
+    Raises:
+        MissingDataError: the trace has no memory events.
+    """
+    return tuple(_curve(trace, device) for device in memory_devices(trace))
+
+
+def memory_curve(trace: Trace) -> pd.DataFrame:
+    """Return one row a memory event, in `SCHEMA` columns, by device and then by time."""
+    curves = memory_curves(trace)
+    devices = tuple(curve.device for curve in curves)
+    rows = _joined([device.rows for device in devices], np.int64)
+    allocated = _joined([curve.allocated_bytes for curve in curves], np.float64)
+    reserved = _joined([curve.reserved_bytes for curve in curves], np.float64)
+    columns = {
+        "event": trace.memory["event"].to_numpy()[rows],
+        **device_columns(devices, [len(device.rows) for device in devices]),
+        "time_ns": trace.memory["start_ns"].to_numpy()[rows],
+        "change_bytes": _joined([curve.change_bytes for curve in curves], np.int64),
+        "allocated_bytes": allocated,
+        "reserved_bytes": reserved,
+        "unused_bytes": reserved - allocated,
+    }
+    return pd.DataFrame(columns, copy=False)
+
+
+def _curve(trace: Trace, device: MemoryDevice) -> MemoryCurve:
+    memory, rows = trace.memory, device.rows
+    reserved = _sound(memory["reserved_bytes"].to_numpy()[rows])
+    if not (reserved > 0).any():  # an allocator without a cache writes 0
+        reserved = np.full(len(rows), np.nan)
+    return MemoryCurve(
+        device=device,
+        time_ns=memory["start_ns"].to_numpy()[rows],
+        change_bytes=np.cumsum(memory["bytes"].to_numpy()[rows]),
+        allocated_bytes=_sound(memory["allocated_bytes"].to_numpy()[rows]),
+        reserved_bytes=reserved,
+    )
+
+
+def _sound(total: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return totals, NaN where they are damage: negative, or more than 64 bits hold."""
+    return np.where((total >= 0) & (total < MOST_TOTAL_BYTES), total, np.nan)
+
+
+def _joined(parts: list[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
+    return np.concatenate([np.zeros(0, dtype=dtype), *parts])

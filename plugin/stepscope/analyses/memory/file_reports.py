@@ -1,0 +1,175 @@
+"""What `stepscope memory` tells of a memory snapshot, or of a memory timeline."""
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope import quantities
+from stepscope.analyses.memory import categories as memory_categories
+from stepscope.analyses.memory import snapshot_holders, snapshot_ooms, snapshot_pools
+from stepscope.analyses.memory.report import MemoryReport, first_rows
+from stepscope.analyses.memory.snapshot_history import History, histories
+from stepscope.analyses.robust_slope import SURE, slope
+from stepscope.frames import Column, Schema
+from stepscope.frames.memory_snapshot import MemorySnapshot
+from stepscope.frames.memory_timeline import MemoryTimeline
+
+SAMPLES = 64
+"""The level is compared at so many moments, evenly spaced."""
+BLOCK_SCHEMA: Schema = (
+    Column("device", "int64", "id", "The device's number."),
+    Column("requested_bytes", "int64", "bytes", "What was asked for."),
+    Column("bytes", "int64", "bytes", "How large, rounded up."),
+    Column("stack", "object", "text", "Who allocated it, outermost first."),
+)
+DEVICE_SCHEMA: Schema = (
+    Column("device", "int64", "id", "The device's number."),
+    Column("peak_bytes", "int64", "bytes", "The most that tensors held, without rounding."),
+    Column("peak_ns", "float64", "ns", "When, from the history's first entry; NaN: not in it."),
+    Column("most_reserved_bytes", "int64", "bytes", "The most that was taken from the device."),
+    Column("end_bytes", "int64", "bytes", "What tensors held when the snapshot was taken."),
+    Column("end_reserved_bytes", "int64", "bytes", "What was taken from the device by then."),
+    Column("entry_count", "int64", "count", "Entries of its history."),
+    Column("growth_per_second", "float64", "bytes", "Theil-Sen over the history; NaN: no times."),
+    Column("trend", "float64", "", "z of the Mann-Kendall test; beyond 2.58 surely no chance."),
+)
+NO_HISTORY = (
+    "No history was recorded: call torch.cuda.memory._record_memory_history(max_entries=100_000)"
+    " before what is to be seen."
+)
+
+
+def report_of_snapshot(snapshot: MemorySnapshot, *, most_rows: int) -> MemoryReport:
+    """Return what a snapshot tells: peak, holders, fragmentation, out of memory."""
+    of_devices = histories(snapshot)
+    devices = _frame([_device(snapshot, history) for history in of_devices], DEVICE_SCHEMA)
+    at_peak = snapshot_holders.snapshot_holders(snapshot, "peak")
+    at_end = snapshot_holders.snapshot_holders(snapshot)
+    pools = snapshot_pools.snapshot_pools(snapshot)
+    ooms = snapshot_ooms.snapshot_ooms(snapshot)
+    holders = snapshot_holders.SCHEMA
+    found: tuple[tuple[str, str, tuple[Schema, pd.DataFrame]], ...] = (
+        ("peak", "Peak of each device", (DEVICE_SCHEMA, devices)),
+        ("holders", "Who held the peak", (holders, _most_first(at_peak))),
+        ("held", "Who holds it in the end", (holders, _most_first(at_end))),
+        ("fragmentation", "Reserved memory", (snapshot_pools.SCHEMA, pools)),
+        ("blocks", "Largest that is still held", (BLOCK_SCHEMA, _largest(snapshot))),
+        ("ooms", "Out of memory", (snapshot_ooms.SCHEMA, ooms)),
+    )
+    return MemoryReport(
+        what="snapshot",
+        summary=_snapshot_summary(snapshot, devices, pools, ooms),
+        tables=tuple(first_rows(*each, most_rows) for each in found),
+    )
+
+
+def report_of_timeline(timeline: MemoryTimeline, *, most_rows: int) -> MemoryReport:
+    """Return what a timeline tells: the peak, and what it is for."""
+    table = memory_categories.category_table(timeline)
+    peak = memory_categories.timeline_peak(timeline)
+    categories = first_rows(
+        "categories", "What memory is for", (memory_categories.SCHEMA, table), most_rows
+    )
+    if peak is None:
+        nothing = "This timeline is empty: no memory of that device was recorded."
+        return MemoryReport(what="timeline", summary=(nothing,), tables=(categories,))
+    first = table.iloc[0]
+    size, when = quantities.size(peak.bytes), quantities.duration(peak.time_ns)
+    share, category = quantities.share(first["at_peak_share"]), first["category"].replace("_", " ")
+    trend = slope(_sampled(timeline.time_ns, timeline.sizes_bytes.sum(axis=1)))
+    grows = "It grows all the time: something may leak."
+    summary = (
+        f"At most {size} were held, {when} after the first event; {share} of that: {category}.",
+        grows if trend.z >= SURE else "It does not grow all the time.",
+    )
+    return MemoryReport(what="timeline", summary=summary, tables=(categories,))
+
+
+def _most_first(holders: pd.DataFrame) -> pd.DataFrame:
+    return holders.sort_values("held_bytes", ascending=False, kind="stable")
+
+
+def _device(snapshot: MemorySnapshot, history: History) -> dict[str, Any]:
+    time_ns = snapshot.entries["time_ns"].to_numpy()[history.rows]
+    has_times = len(time_ns) > 1 and bool((np.diff(time_ns) >= 0).all() and time_ns[0] >= 0)
+    level = history.requested_bytes
+    trend = slope(_sampled(time_ns, level) if has_times else np.zeros(0))
+    seconds = (time_ns[-1] - time_ns[0]) / 1e9 if has_times else 0
+    is_in_history = has_times and history.peak_at >= 0
+    return {
+        "device": history.device,
+        "peak_bytes": history.peak_bytes,
+        "peak_ns": time_ns[history.peak_at] - time_ns[0] if is_in_history else np.nan,
+        "most_reserved_bytes": history.most_reserved_bytes,
+        "end_bytes": level[-1] if len(level) else history.start_requested_bytes,
+        "end_reserved_bytes": (
+            history.reserved_bytes[-1] if len(level) else history.start_reserved_bytes
+        ),
+        "entry_count": len(level),
+        "growth_per_second": trend.median * (SAMPLES - 1) / seconds if seconds else np.nan,
+        "trend": trend.z,
+    }
+
+
+def _sampled(time_ns: NDArray[np.int64], level: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the level at evenly spaced times; none where there is no time between."""
+    if len(time_ns) < 2 or time_ns[-1] <= time_ns[0]:
+        return np.zeros(0)
+    at = np.linspace(time_ns[0], time_ns[-1], SAMPLES)
+    place = np.searchsorted(time_ns, at, side="right") - 1
+    return level[np.clip(place, 0, len(level) - 1)].astype(np.float64)
+
+
+def _largest(snapshot: MemorySnapshot) -> pd.DataFrame:
+    blocks = snapshot.blocks
+    texts = np.array([*snapshot.stacks, None], dtype=object)
+    device = snapshot.segments["device"].to_numpy()[blocks["segment"].to_numpy()]
+    table = pd.DataFrame(
+        {
+            "device": device,
+            "requested_bytes": blocks["requested_bytes"].to_numpy(),
+            "bytes": blocks["bytes"].to_numpy(),
+            "stack": pd.Series(texts[blocks["stack"].to_numpy()], dtype=object),
+        }
+    )
+    held = table.iloc[np.flatnonzero(blocks["state"].to_numpy() == "allocated")]
+    return held.sort_values("requested_bytes", ascending=False, kind="stable")
+
+
+def _snapshot_summary(
+    snapshot: MemorySnapshot, devices: pd.DataFrame, pools: pd.DataFrame, ooms: pd.DataFrame
+) -> tuple[str, ...]:
+    sentences = [_of_device(row) for row in devices.to_dict("records")]
+    if (free := int(pools["free_bytes"].sum())) > 0:
+        largest = int(pools["largest_free_bytes"].max())
+        sentences.append(
+            f"{quantities.size(free)} of reserved memory are free, the largest piece"
+            f" {quantities.size(largest)}."
+        )
+    if len(ooms):
+        times = quantities.count(len(ooms), "time")
+        sentences.append(f"It ran out of memory {times}: {snapshot_ooms.CAUSES[ooms['cause'][0]]}")
+    if not len(snapshot.entries):
+        sentences.append(NO_HISTORY)
+    return tuple(sentences)
+
+
+def _of_device(row: Mapping[Hashable, Any]) -> str:
+    peak, end = quantities.size(row["peak_bytes"]), quantities.size(row["end_bytes"])
+    reserved = quantities.size(row["most_reserved_bytes"])
+    return (
+        f"Tensors on device {row['device']:.0f} held at most {peak} of {reserved} reserved,"
+        f" and {end} in the end."
+    )
+
+
+def _frame(rows: list[dict[str, Any]], schema: Schema) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            column.name: np.array([row[column.name] for row in rows], dtype=column.dtype)
+            for column in schema
+        }
+    )

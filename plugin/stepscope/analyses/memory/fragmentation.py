@@ -1,0 +1,74 @@
+"""How much of the memory that torch reserved lies idle.
+
+torch's caching allocator takes segments from the device and keeps what tensors give back
+(`c10/cuda/CUDACachingAllocator.cpp`). Reserved less allocated is what it keeps for later, what it
+lost to rounding, and what lies in pieces too small for the next request: an upper bound of
+fragmentation. A memory snapshot tells them apart (`analyses/snapshot_segments.py`).
+"""
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.memory.curve import MemoryCurve, memory_curves
+from stepscope.analyses.memory.devices import device_columns
+from stepscope.errors import MissingDataError
+from stepscope.frames import Column, Schema
+from stepscope.trace import Trace, computed
+
+SCHEMA: Schema = (
+    Column("device_type", "category", "text", "`CUDA`, `HIP`, … (c10::DeviceType)."),
+    Column("device", "int64", "id", "The allocator's number of the device."),
+    Column("reserved_peak_ns", "int64", "ns", "When most was reserved, the first time."),
+    Column("most_reserved_bytes", "float64", "bytes", "The most that was reserved."),
+    Column("unused_bytes", "float64", "bytes", "Of it, not allocated then."),
+    Column("unused_share", "float64", "share", "The same, of what was reserved then."),
+    Column("most_unused_bytes", "float64", "bytes", "The most that was ever unused."),
+    Column("mean_unused_share", "float64", "share", "Unused of reserved, both over time."),
+    Column("end_unused_bytes", "float64", "bytes", "Unused at the recording's end."),
+)
+
+
+@computed
+def memory_fragmentation(trace: Trace) -> pd.DataFrame:
+    """Return one row a device whose allocator keeps a cache, in `SCHEMA` columns.
+
+    Raises:
+        MissingDataError: the trace has no memory events, or none says what was reserved.
+    """
+    curves = [curve for curve in memory_curves(trace) if _is_told(curve).any()]
+    if not curves:
+        reason = "no allocator says what it reserved: CPUs keep no cache, old torch does not tell"
+        raise MissingDataError(reason)
+    figures = [_figures(curve) for curve in curves]
+    numbers = {
+        column.name: np.array([figure[column.name] for figure in figures], dtype=column.dtype)
+        for column in SCHEMA[2:]
+    }
+    devices = tuple(curve.device for curve in curves)
+    return pd.DataFrame({**device_columns(devices, [1] * len(devices)), **numbers})
+
+
+def _is_told(curve: MemoryCurve) -> NDArray[np.bool_]:
+    return ~np.isnan(curve.reserved_bytes) & ~np.isnan(curve.allocated_bytes)
+
+
+def _figures(curve: MemoryCurve) -> dict[str, float]:
+    told = _is_told(curve)
+    time_ns, reserved = curve.time_ns[told], curve.reserved_bytes[told]
+    unused = reserved - curve.allocated_bytes[told]
+    at = int(np.argmax(reserved))
+    lasted = np.diff(time_ns).astype(np.float64)
+    reserved_over_time = float((reserved[:-1] * lasted).sum())
+    unused_over_time = float((unused[:-1] * lasted).sum())
+    return {
+        "reserved_peak_ns": int(time_ns[at]),
+        "most_reserved_bytes": reserved[at],
+        "unused_bytes": unused[at],
+        "unused_share": unused[at] / reserved[at] if reserved[at] else np.nan,
+        "most_unused_bytes": float(unused.max()),
+        "mean_unused_share": (
+            unused_over_time / reserved_over_time if reserved_over_time else np.nan
+        ),
+        "end_unused_bytes": unused[-1],
+    }

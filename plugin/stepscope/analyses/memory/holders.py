@@ -1,0 +1,125 @@
+"""Who holds the memory when a device holds most: by operator, module or stack.
+
+A device's rows sum to what was allocated at its peak (`analyses/memory/at_peak.py`), the rest that
+no record tells of included.
+"""
+
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.memory.at_peak import Peak, memory_at_peak
+from stepscope.analyses.memory.devices import device_columns
+from stepscope.analyses.memory.names import module_names, operator_names, stacks
+from stepscope.frames import Column, Schema
+from stepscope.trace import Trace, computed
+
+NONE = -1
+By = Literal["operator", "module", "stack"]
+NAMES = {"operator": operator_names, "module": module_names, "stack": stacks}
+RECORDED, EARLIER, UNTOLD = ORIGINS = ("recorded", "earlier", "untold")
+SCHEMA: Schema = (
+    Column("device_type", "category", "text", "`CPU`, `CUDA`, `HIP`, … (c10::DeviceType)."),
+    Column("device", "int64", "id", "The allocator's number of the device; -1 on the CPU."),
+    Column("holder", "object", "text", "Who allocated it; None: nothing ran that has a name."),
+    Column(
+        "origin",
+        "object",
+        "text",
+        "`recorded`; `earlier`: allocated before the recording and freed in it; `untold`: the rest"
+        " of the total, below 0 where records are missing.",
+    ),
+    Column("held_bytes", "int64", "bytes", "Held at the peak of the device."),
+    Column("peak_share", "float64", "share", "Of all that the device held at its peak."),
+    Column("allocation_count", "int64", "count", "In so many allocations; 0 where not told."),
+    Column("largest_bytes", "int64", "bytes", "The largest of them; 0 where not told."),
+)
+
+
+def memory_holders(trace: Trace, by: By = "operator") -> pd.DataFrame:
+    """Return one row a device and holder, in `SCHEMA` columns, the most memory first.
+
+    Raises:
+        MissingDataError: the trace has no memory events.
+    """
+    return {"operator": _by_operator, "module": _by_module, "stack": _by_stack}[by](trace)
+
+
+@computed
+def _by_operator(trace: Trace) -> pd.DataFrame:
+    return _holders(trace, "operator")
+
+
+@computed
+def _by_module(trace: Trace) -> pd.DataFrame:
+    return _holders(trace, "module")
+
+
+@computed
+def _by_stack(trace: Trace) -> pd.DataFrame:
+    return _holders(trace, "stack")
+
+
+def _holders(trace: Trace, by: By) -> pd.DataFrame:
+    names = NAMES[by](trace)
+    peaks = memory_at_peak(trace)
+    tables = [_of_peak(peak, names) for peak in peaks]
+    if not tables:
+        return pd.DataFrame({column.name: pd.Series(dtype=column.dtype) for column in SCHEMA})
+    devices = tuple(peak.curve.device for peak in peaks)
+    columns = device_columns(devices, [len(table) for table in tables])
+    table = pd.concat(tables, ignore_index=True).assign(**columns)
+    return table[[column.name for column in SCHEMA]]
+
+
+def _of_peak(peak: Peak, names: pd.Categorical) -> pd.DataFrame:
+    size = peak.pairs.bytes[peak.held]
+    codes = np.append(names.codes, NONE)[peak.pairs.allocated_at[peak.held]].astype(np.int64)
+    earlier = len(names.categories)
+    group, keys = pd.factorize(np.where(peak.is_earlier, earlier, codes))
+    texts = np.array([*(str(name) for name in names.categories), None, None], dtype=object)
+    table = pd.DataFrame(
+        {
+            "holder": pd.Series(texts[keys], dtype=object),
+            "origin": pd.Series(np.where(keys == earlier, EARLIER, RECORDED), dtype=object),
+            "held_bytes": _summed(size, group, len(keys)),
+            "allocation_count": np.bincount(group, minlength=len(keys)).astype(np.int64),
+            "largest_bytes": _largest(size, group, len(keys)),
+        }
+    )
+    table = _with_untold(table, peak)
+    total = int(table["held_bytes"].sum())
+    table["peak_share"] = table["held_bytes"] / total if total > 0 else np.nan
+    table["peak_share"] = table["peak_share"].astype(np.float64)
+    return table.sort_values("held_bytes", ascending=False, kind="stable")
+
+
+def _with_untold(table: pd.DataFrame, peak: Peak) -> pd.DataFrame:
+    """Return the table with the row of what no record tells of."""
+    untold = peak.untold_bytes
+    if np.isnan(untold) and not len(peak.held):  # no totals, and nothing could be paired
+        untold = float(peak.curve.change_bytes[peak.at])
+    if np.isnan(untold) or untold == 0:
+        return table
+    row = {
+        "holder": pd.Series([None], dtype=object),
+        "origin": pd.Series([UNTOLD], dtype=object),
+        "held_bytes": np.array([untold], dtype=np.int64),
+        "allocation_count": np.zeros(1, dtype=np.int64),
+        "largest_bytes": np.zeros(1, dtype=np.int64),
+    }
+    return pd.concat([table, pd.DataFrame(row)], ignore_index=True)
+
+
+def _summed(values: NDArray[np.int64], group: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    sums = np.zeros(count, dtype=np.int64)
+    np.add.at(sums, group, values)
+    return sums
+
+
+def _largest(values: NDArray[np.int64], group: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    most = np.zeros(count, dtype=np.int64)
+    np.maximum.at(most, group, values)
+    return most

@@ -1,0 +1,135 @@
+"""Whose allocations stay behind step after step: suspected leaks of memory.
+
+A leak is suspected where allocations of the same operator, module and functions are left behind in
+step after step. The last step is not looked at: what it leaves is freed in the next.
+"""
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.memory.devices import device_columns, memory_devices
+from stepscope.analyses.memory.growth import memory_growth
+from stepscope.analyses.memory.names import module_names, operator_names, stacks
+from stepscope.analyses.memory.pairs import HELD, Pairs, memory_pairs
+from stepscope.analyses.steps.complete_steps import complete_steps
+from stepscope.frames import Column, Schema
+from stepscope.trace import Trace, computed
+
+FEW_STEPS, MANY_STEPS = 3, 5
+"""Steps before the last that make a suspicion worth something, and those that make it strong."""
+MOST_LEAKS = 10_000
+SCHEMA: Schema = (
+    Column("device_type", "category", "text", "`CPU`, `CUDA`, `HIP`, … (c10::DeviceType)."),
+    Column("device", "int64", "id", "The allocator's number of the device; -1 on the CPU."),
+    Column("operator", "category", "text", "Who allocated it; missing: no operator ran."),
+    Column("module", "category", "text", "In which `nn.Module`; missing: none, or not recorded."),
+    Column("stack", "category", "text", "In which functions, outermost first."),
+    Column("left_bytes", "int64", "bytes", "Left behind by all steps but the last."),
+    Column("allocation_count", "int64", "count", "In so many allocations."),
+    Column("step_count", "int64", "count", "In how many steps something stayed behind."),
+    Column("step_share", "float64", "share", "In that share of the steps before the last."),
+    Column("bytes_per_step", "float64", "bytes", "The median of those steps."),
+    Column(
+        "confidence",
+        "object",
+        "text",
+        "That it leaks: `high` where every step of 5 or more leaves some and the device's memory"
+        " grows, `medium` where three steps of four do, else `low`.",
+    ),
+)
+
+
+@computed
+def memory_leaks(trace: Trace) -> pd.DataFrame:
+    """Return one row a device, operator, module and stack whose allocations pile up.
+
+    They are in `SCHEMA` columns, the most memory first: those that stay behind in at least two
+    steps, and in half of them.
+
+    Raises:
+        MissingDataError: the trace has no memory events, or no steps.
+    """
+    growth = memory_growth(trace)
+    devices = memory_devices(trace)[: len(growth)]
+    names = (operator_names(trace), module_names(trace), stacks(trace))
+    grows = growth["confidence"].isin(["medium", "high"]).tolist()
+    tables = [
+        _of_device(trace, pairs, names, does_grow=does)
+        for pairs, does in zip(memory_pairs(trace), grows, strict=False)
+    ]
+    counts = [len(table) for table in tables]
+    plain = {column.name: column.dtype for column in SCHEMA[5:]}
+    joined = {
+        name: np.concatenate([np.zeros(0, dtype), *(table[name].to_numpy() for table in tables)])
+        for name, dtype in plain.items()
+    }
+    rows = np.concatenate(
+        [np.zeros(0, dtype=np.int64), *(table["example"].to_numpy() for table in tables)]
+    )
+    owners = {
+        column.name: pd.Categorical.from_codes(name.codes[rows], categories=name.categories)
+        for column, name in zip(SCHEMA[2:5], names, strict=True)
+    }
+    table = pd.DataFrame({**device_columns(devices, counts), **owners, **joined})
+    table["confidence"] = pd.Series(joined["confidence"], dtype=object)
+    ordered = table.sort_values("left_bytes", ascending=False, kind="stable")
+    return ordered.head(MOST_LEAKS).reset_index(drop=True)
+
+
+def _of_device(
+    trace: Trace, pairs: Pairs, names: tuple[pd.Categorical, ...], *, does_grow: bool
+) -> pd.DataFrame:
+    """Return a device's suspects with a row of `memory` as an example of each."""
+    steps = complete_steps(trace).steps.iloc[:-1]
+    left = np.flatnonzero(pairs.state == HELD)
+    rows = pairs.allocated_at[left]
+    step = _steps_of(steps, trace.memory["start_ns"].to_numpy()[rows])
+    left, rows, step = left[step >= 0], rows[step >= 0], step[step >= 0]
+    group, example = _grouped(rows, names)
+    each = pd.DataFrame({"group": group, "step": step, "bytes": pairs.bytes[left]})
+    by_step = each.groupby(["group", "step"], sort=True)["bytes"].agg(["sum", "size"])
+    groups = by_step.groupby(level="group", sort=True)
+    step_count = groups.size().to_numpy()
+    share = step_count / max(1, len(steps))
+    table = pd.DataFrame(
+        {
+            "example": example,
+            "left_bytes": groups["sum"].sum().to_numpy(),
+            "allocation_count": groups["size"].sum().to_numpy(),
+            "step_count": step_count,
+            "step_share": share,
+            "bytes_per_step": groups["sum"].median().to_numpy().astype(np.float64),
+            "confidence": _leak_confidence(share, len(steps), does_grow=does_grow),
+        }
+    )
+    return table[(step_count >= 2) & (share >= 0.5)]
+
+
+def _steps_of(steps: pd.DataFrame, time_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return in which step each time lies, or -1."""
+    step = np.searchsorted(steps["start_ns"].to_numpy(), time_ns, side="right") - 1
+    end_ns = np.append(steps["end_ns"].to_numpy(), 0)
+    return np.where((step >= 0) & (time_ns < end_ns[step]), step, -1)
+
+
+def _grouped(
+    rows: NDArray[np.int64], names: tuple[pd.Categorical, ...]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return each row's group of equal names, and a row of each group."""
+    group: NDArray[np.int64] = np.zeros(len(rows), dtype=np.int64)
+    for name in names:
+        codes = name.codes[rows].astype(np.int64)
+        group = pd.factorize(group * (len(name.categories) + 1) + codes + 1)[0]
+    _, first = np.unique(group, return_index=True)
+    return group, rows[first]
+
+
+def _leak_confidence(
+    share: NDArray[np.float64], step_count: int, *, does_grow: bool
+) -> NDArray[np.object_]:
+    is_high = (share >= 1) & does_grow & (step_count >= MANY_STEPS)
+    is_medium = (share >= 0.75) & (step_count >= FEW_STEPS)
+    return np.array(
+        np.select([is_high, is_medium], ["high", "medium"], default="low"), dtype=object
+    )

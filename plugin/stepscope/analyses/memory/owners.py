@@ -1,0 +1,68 @@
+"""In which operator, module and Python function memory was allocated or given back.
+
+Memory events carry no operator: each belongs to the innermost call that ran on its thread at its
+time, from the call's start up to, not including, its end, as in torch-tb-profiler
+(`memory_parser.py`). torch's `key_averages()` counts an event for every call of that time, on any
+thread, and for both of two calls of which one ends where the other begins
+(`profiler_util.MemRecordsAcc.in_interval`).
+"""
+
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses import ancestry
+from stepscope.analyses.host.python_callers import python_calls_at, python_nesting
+from stepscope.analyses.links import enclosing_call
+from stepscope.frames.naming import named
+from stepscope.trace import Trace, computed
+
+NONE = -1
+MODULE_NAME = re.compile(r"^nn\.Module: ")
+"""How torch's Python tracer names calls of modules (`torch/csrc/profiler/collection.cpp`)."""
+
+
+@computed
+def calls_around(trace: Trace) -> NDArray[np.int64]:
+    """Return, for each row of `memory`, the innermost operator or annotation: its row, or -1."""
+    return enclosing_call(trace, trace.memory)
+
+
+@computed
+def operators_around(trace: Trace) -> NDArray[np.int64]:
+    """Return, for each row of `memory`, the innermost operator: its row in `host_calls`, or -1."""
+    nearest = _nearest_operator(trace)
+    found: NDArray[np.int64] = np.append(nearest, NONE)[calls_around(trace)]
+    return found
+
+
+@computed
+def callers_of_operators(trace: Trace) -> NDArray[np.int64]:
+    """Return, for each row of `host_calls`, the operator that it was called from, or -1."""
+    calls = trace.host_calls
+    found: NDArray[np.int64] = np.append(_nearest_operator(trace), NONE)[calls["parent"].to_numpy()]
+    return found
+
+
+@computed
+def modules_around(trace: Trace) -> NDArray[np.int64]:
+    """Return, for each row of `memory`, the innermost `nn.Module` call: a `python_calls` row."""
+    is_module = named(trace.python_calls["name"], MODULE_NAME.match)
+    parent = python_nesting(trace).parent
+    return ancestry.nearest_of(parent, python_calls_around(trace), is_module)
+
+
+@computed
+def python_calls_around(trace: Trace) -> NDArray[np.int64]:
+    """Return, for each row of `memory`, the innermost Python call: its row, or -1."""
+    memory = trace.memory
+    moments = memory["thread"].cat.codes.to_numpy(), memory["start_ns"].to_numpy()
+    return python_calls_at(trace, moments)
+
+
+@computed
+def _nearest_operator(trace: Trace) -> NDArray[np.int64]:
+    """Return, for each host call, itself if it is an operator, else the nearest one around."""
+    calls = trace.host_calls
+    return ancestry.nearest(calls["parent"].to_numpy(), calls["is_operator"].to_numpy())

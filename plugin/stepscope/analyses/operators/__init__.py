@@ -1,0 +1,1 @@
+"""Operators: their cost, their work, and what led to them."""

@@ -1,0 +1,139 @@
+"""What each call of an operator or annotation costs, on the host and on the devices it feeds.
+
+As torch's `key_averages()` has it (`torch/autograd/profiler_util.py`): a call whose only child has
+its name is one call with it (`_remove_dup_nodes`), and self time is without the operators,
+annotations and runtime calls within.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import call_tree
+from stepscope.analyses import ancestry
+from stepscope.analyses.links import calls_around_runtime_calls, links
+from stepscope.analyses.operators import matrix_units
+from stepscope.dialects import Kind
+from stepscope.trace import Trace, computed
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OperatorCalls:
+    """Every call with its cost; all arrays are parallel to `host_calls`."""
+
+    counted: Rows
+    """The call that each is counted as: itself, or the one around it of which it is the only
+    child and has the name."""
+    host_self_ns: NDArray[np.int64]
+    """Without calls within; of calls counted as another's, 0, as in the next ones."""
+    device_self_ns: NDArray[np.int64]
+    matrix_unit_self_ns: NDArray[np.int64]
+    untold_unit_self_ns: NDArray[np.int64]
+    """Of kernels whose names do not tell whether they use matrix units."""
+    device_total_ns: NDArray[np.int64]
+    matrix_unit_total_ns: NDArray[np.int64]
+    untold_unit_total_ns: NDArray[np.int64]
+
+
+@computed
+def operator_calls(trace: Trace) -> OperatorCalls:
+    """Return every operator's and annotation's own and total cost."""
+    counted = _counted(trace)
+    own_ns = np.maximum(trace.host_calls["self_ns"].to_numpy() - _runtime_ns(trace), 0)
+    of_devices = _device_ns(trace)
+    self_ns, device_self, matrix_self, untold_self = (
+        _gathered(values, counted) for values in (own_ns, *of_devices)
+    )
+    parent = trace.host_calls["parent"].to_numpy()
+    device_total, matrix_total, untold_total = ancestry.with_descendants(parent, *of_devices)
+    return OperatorCalls(
+        counted=counted,
+        host_self_ns=self_ns,
+        device_self_ns=device_self,
+        matrix_unit_self_ns=matrix_self,
+        untold_unit_self_ns=untold_self,
+        device_total_ns=device_total,
+        matrix_unit_total_ns=matrix_total,
+        untold_unit_total_ns=untold_total,
+    )
+
+
+def _gathered(values: NDArray[np.int64], into: Rows) -> NDArray[np.int64]:
+    """Return the values of calls at the calls that they are counted as."""
+    moved = np.flatnonzero(values)
+    moved = moved[into[moved] != moved]
+    if not len(moved):
+        return values
+    found = values.copy()
+    found[moved] = 0
+    np.add.at(found, into[moved], values[moved])
+    return found
+
+
+@computed
+def owners_of_device_events(trace: Trace) -> Rows:
+    """Return the call that launched each of `device_events`: an operator, else an annotation.
+
+    Rows of `host_calls`; -1 where the launch is not known, or nothing was around it.
+    """
+    linked = links(trace)
+    around = np.append(calls_around_runtime_calls(trace), -1)[linked.call_of_device_event]
+    return np.where(linked.owner_of_device_event >= 0, linked.owner_of_device_event, around)
+
+
+def _counted(trace: Trace) -> Rows:
+    """Return the row that each call is counted as, after torch's `_remove_dup_nodes`."""
+    calls = trace.host_calls
+    name, parent = calls["name"].cat.codes.to_numpy(), calls["parent"].to_numpy()
+    child_count = np.bincount(parent[parent >= 0], minlength=len(calls))
+    made = _outermost_calls(trace)[1]
+    child_count += np.bincount(made[made >= 0], minlength=len(calls))
+    # with a child that is another call of it, a caller has that one's children and no more
+    is_another = (parent >= 0) & (name == name[parent]) & (child_count[parent] == 1)
+    rows = np.flatnonzero(is_another)
+    counted = np.arange(len(calls))
+    counted[rows] = ancestry.nearest_of(parent, rows, ~is_another)
+    return counted
+
+
+@computed
+def _outermost_calls(trace: Trace) -> tuple[Rows, Rows]:
+    """Return the runtime calls that no other runtime call holds, and the host call around each."""
+    runtime = trace.runtime_calls
+    thread = runtime["thread"].cat.codes.to_numpy()
+    start, duration = runtime["start_ns"].to_numpy(), runtime["duration_ns"].to_numpy()
+    rows = np.flatnonzero(call_tree.nest(thread, start, duration).depth == 0)
+    return rows, calls_around_runtime_calls(trace)[rows]
+
+
+def _runtime_ns(trace: Trace) -> NDArray[np.int64]:
+    """Return how long each host call was in runtime calls that it made itself."""
+    end = trace.host_calls["end_ns"].to_numpy()
+    spent = np.zeros(len(end), dtype=np.int64)
+    rows, made_by = _outermost_calls(trace)
+    rows, made_by = rows[made_by >= 0], made_by[made_by >= 0]
+    until = np.minimum(trace.runtime_calls["end_ns"].to_numpy()[rows], end[made_by])
+    np.add.at(spent, made_by, until - trace.runtime_calls["start_ns"].to_numpy()[rows])
+    return spent
+
+
+def _device_ns(trace: Trace) -> tuple[NDArray[np.int64], ...]:
+    """Return the device time that each host call launched itself.
+
+    All of it, what ran on matrix units, and what does not tell whether it did.
+    """
+    owner = owners_of_device_events(trace)
+    duration = trace.device_events["duration_ns"].to_numpy()
+    is_kernel = trace.device_events["kind"].to_numpy() == int(Kind.KERNEL)
+    everything = np.ones(len(owner), dtype=bool)
+    untold = is_kernel & ~matrix_units.are_told(trace)
+    found = []
+    for chosen in (everything, matrix_units.are_used(trace), untold):
+        rows = np.flatnonzero(chosen & (owner >= 0))
+        spent = np.zeros(len(trace.host_calls), dtype=np.int64)
+        np.add.at(spent, owner[rows], duration[rows])
+        found.append(spent)
+    return tuple(found)

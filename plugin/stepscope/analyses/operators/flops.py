@@ -1,0 +1,209 @@
+"""How much arithmetic each operator did, and the least it had to read and write.
+
+By the shapes of its inputs (`record_shapes=True`) and the formulas of `work_formulas`. Work is
+counted once: the seven operators of `with_flops` always count, as they do in `key_averages()`; of
+others that call each other (`aten::matmul` → `aten::bmm`) the innermost does, and what runs inside
+an `aten::conv2d` that counts is that one's.
+"""
+
+import json
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses import ancestry
+from stepscope.analyses.operators.work_formulas import FORMULAS, WITH_FLOPS, Formula
+from stepscope.analyses.operators.work_inputs import Inputs, UnknownWorkError, Work
+from stepscope.frames.data_types import BYTES, data_type
+from stepscope.frames.naming import named
+from stepscope.trace import Trace, computed
+
+NONE = -1
+Rows = NDArray[np.int64]
+Combination = tuple[Formula, Inputs]
+COMBINED = ("name", "input_dims", "input_types", "concrete_inputs")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OperatorWork:
+    """Work of every operator; all arrays are parallel to `host_calls`."""
+
+    flops: NDArray[np.float64]
+    """Floating-point operations of its own; NaN where they are not known or another's."""
+    moved_bytes: NDArray[np.float64]
+    """Bytes of its inputs and outputs, each once: no implementation moves fewer from and to the
+    device's memory, unless they stay in a cache. NaN where `flops` is, or a type is not known."""
+    data_type: pd.Categorical
+    """Type of the operand, by torch's name (`bfloat16`); missing where types are not recorded."""
+    source: pd.Categorical
+    """Where the formula is from; missing where there is none."""
+
+
+@computed
+def operator_work(trace: Trace) -> OperatorWork:
+    """Return the arithmetic and the least traffic of every operator."""
+    calls = trace.host_calls
+    count = len(calls)
+    flops, moved = np.full(count, np.nan), np.full(count, np.nan)
+    rows = np.flatnonzero(
+        named(calls["name"], FORMULAS.__contains__) & calls["is_operator"].to_numpy()
+    )
+    alike, combinations = _combinations(calls, rows)
+    figures = [_figures(*combination) for combination in combinations]
+    of_rows = np.array(figures, dtype=np.float64).reshape(-1, 2)[alike]
+    is_counted = _are_counted(calls, rows[~np.isnan(of_rows[:, 0])])
+    flops[rows], moved[rows] = of_rows.T
+    flops[~is_counted] = moved[~is_counted] = np.nan
+    return OperatorWork(
+        flops=flops,
+        moved_bytes=moved,
+        data_type=_data_types(calls, rows, alike, combinations),
+        source=_sources(calls, is_counted),
+    )
+
+
+def nearest_with_work(trace: Trace, rows: Rows) -> Rows:
+    """Return, for rows of `host_calls` or -1, the nearest call whose work is known, or -1.
+
+    That is the call itself or one around it: a kernel that `aten::cudnn_convolution` launched does
+    the work of the `aten::conv2d` around it.
+    """
+    parent = trace.host_calls["parent"].to_numpy()
+    return ancestry.nearest_of(parent, rows, ~np.isnan(operator_work(trace).flops))
+
+
+def counted_products(trace: Trace) -> NDArray[np.bool_]:
+    """Tell which of `host_calls` are products of matrices whose work counts."""
+    is_product = named(trace.host_calls["name"], lambda name: _formula_is(name, product=True))
+    return np.asarray(is_product & ~np.isnan(operator_work(trace).flops))
+
+
+def with_work_inside(trace: Trace, is_product: NDArray[np.bool_]) -> Rows:
+    """Return those of some products in which another of them did the work.
+
+    Under autocast `aten::conv2d` calls itself again with what it rounded; `with_flops` counts both.
+    """
+    parent = trace.host_calls["parent"].to_numpy()
+    around = ancestry.nearest_of(parent, parent[np.flatnonzero(is_product)], is_product)
+    return np.unique(around[around != NONE])
+
+
+def _combinations(calls: pd.DataFrame, rows: Rows) -> tuple[Rows, list[Combination]]:
+    """Return which distinct formula and inputs each row has, and those."""
+    name, *given = (calls[column] for column in COMBINED)
+    key = name.cat.codes.to_numpy()[rows].astype(np.int64)
+    for column in given:
+        codes = column.cat.codes.to_numpy()[rows].astype(np.int64)
+        key, _ = pd.factorize(key * (len(column.cat.categories) + 1) + codes + 1)
+    alike, _ = pd.factorize(key)
+    distinct = rows[np.unique(alike, return_index=True)[1]]
+    formulas, *inputs = (
+        _texts(column)[column.cat.codes.to_numpy()[distinct]].tolist() for column in (name, *given)
+    )
+    return alike, [
+        (FORMULAS[formula], Inputs(*map(_decoded, texts)))
+        for formula, *texts in zip(formulas, *inputs, strict=True)
+    ]
+
+
+def _texts(column: pd.Series) -> NDArray[Any]:
+    """Return a column's texts by code; of code -1, none, it is empty."""
+    return np.array([*column.cat.categories, ""], dtype=object)
+
+
+def _decoded(text: str) -> list[Any]:
+    try:
+        decoded = json.loads(text) if text else []
+    except (ValueError, RecursionError):
+        return []
+    return decoded if isinstance(decoded, list) else []
+
+
+def _figures(formula: Formula, inputs: Inputs) -> tuple[float, float]:
+    """Return the operations and the bytes of these inputs; NaN where they do not tell."""
+    flops = moved = float("nan")
+    try:
+        work = formula.count(inputs)
+        flops = float(work.flops)
+        moved = _moved_bytes(inputs, work, formula.operand)
+    except (UnknownWorkError, OverflowError):
+        pass
+    return flops, moved
+
+
+def _moved_bytes(inputs: Inputs, work: Work, operand: int) -> float:
+    written = work.output_type or inputs.type_of(operand)
+    if written is None:
+        raise UnknownWorkError
+    total = sum(map(prod, work.outputs)) * BYTES[written]
+    for place in range(len(inputs.shapes)):
+        read = inputs.type_of(place)
+        if read is not None:
+            total += prod(inputs.shape(place)) * BYTES[read]
+    return float(total)
+
+
+def _are_counted(calls: pd.DataFrame, known: Rows) -> NDArray[np.bool_]:
+    """Tell which calls' work counts, of those whose work is known."""
+    always = named(calls["name"], lambda name: _formula_is(name, always=True))
+    is_known = np.zeros(len(calls), dtype=bool)
+    is_known[known] = True
+    if always[known].all():
+        return is_known
+    parent = calls["parent"].to_numpy()
+    is_product = is_known & named(calls["name"], lambda name: _formula_is(name, product=True))
+    others = known[~always[known]]
+    around = ancestry.nearest_of(parent, parent[others], is_product & always)
+    own = is_product.astype(np.int64)
+    (products,) = ancestry.with_descendants(parent, own)
+    has_inside = products[others] > own[others]
+    is_known[others[(around != NONE) | has_inside]] = False
+    return is_known
+
+
+def _formula_is(name: str, *, always: bool = False, product: bool = False) -> bool:
+    formula = FORMULAS.get(name)
+    if formula is None:
+        return False
+    return (not always or formula.source == WITH_FLOPS) and (
+        not product or not formula.is_elementwise
+    )
+
+
+def _data_types(
+    calls: pd.DataFrame,
+    rows: Rows,
+    alike: Rows,
+    combinations: list[Combination],
+) -> pd.Categorical:
+    """Return the type of each call's operand: where no formula names it, its first tensor's."""
+    written = calls["input_types"].cat
+    place = {name: code for code, name in enumerate(BYTES)}
+    first = [_first_type(_decoded(str(text))) for text in written.categories]
+    codes = np.array([*(place.get(name or "", NONE) for name in first), NONE], dtype=np.int64)
+    found = codes[written.codes.to_numpy()]
+    operands = [inputs.type_of(formula.operand) for formula, inputs in combinations]
+    of_combination = np.array([place.get(name or "", NONE) for name in operands], dtype=np.int64)
+    found[rows] = of_combination[alike]
+    return pd.Categorical.from_codes(found, categories=pd.Index(list(BYTES), dtype=object))
+
+
+def _first_type(types: list[Any]) -> str | None:
+    found = (data_type(str(text)) for text in types)
+    return next((name for name in found if name is not None), None)
+
+
+def _sources(calls: pd.DataFrame, is_counted: NDArray[np.bool_]) -> pd.Categorical:
+    names = calls["name"].cat
+    sources = sorted({formula.source for formula in FORMULAS.values()})
+    of_name = [
+        sources.index(FORMULAS[str(name)].source) if name in FORMULAS else NONE
+        for name in names.categories
+    ]
+    codes = np.array([*of_name, NONE], dtype=np.int64)[names.codes.to_numpy()]
+    codes[~is_counted] = NONE
+    return pd.Categorical.from_codes(codes, categories=pd.Index(sources, dtype=object))

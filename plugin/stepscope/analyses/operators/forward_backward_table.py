@@ -1,0 +1,79 @@
+"""What the backward pass costs beside the forward pass, by the operator that caused both.
+
+The forward operator is the one that made autograd's node (`forward_backward`): `aten::addmm`, not
+the `aten::linear` around it. Backward time is the engine's call around the node, where there is
+one: the node and the adding up of its gradients.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.group_statistics import sums
+from stepscope.analyses.operators.costs import operator_calls
+from stepscope.analyses.operators.forward_backward import forward_backward
+from stepscope.analyses.operators.groups import names
+from stepscope.frames import Column, Schema
+from stepscope.trace import Trace, computed
+
+NONE = -1
+SCHEMA: Schema = (
+    Column("name", "object", "text", "The forward operator that made the node."),
+    Column("backward_name", "object", "text", "Autograd's node, such as `AddmmBackward0`."),
+    Column("forward_call_count", "int64", "count", "Forward calls that have a node recorded."),
+    Column("backward_call_count", "int64", "count", "Their nodes; more where one ran twice."),
+    Column("forward_host_ns", "int64", "ns", "Host time of the forward calls, calls within too."),
+    Column("backward_host_ns", "int64", "ns", "Host time of the engine's calls around the nodes."),
+    Column("host_ratio", "float64", "ratio", "Backward over forward host time; NaN: no forward."),
+    Column("forward_device_ns", "int64", "ns", "Device time that the forward calls launched."),
+    Column("backward_device_ns", "int64", "ns", "Device time launched around the nodes."),
+    Column(
+        "device_ratio", "float64", "ratio", "Backward over forward device time; NaN: no forward."
+    ),
+)
+
+
+@computed
+def forward_backward_table(trace: Trace) -> pd.DataFrame:
+    """Return one row a forward operator and its node's name, largest backward cost first."""
+    links = forward_backward(trace)
+    nodes = np.flatnonzero(links.forward != NONE)
+    makers = links.forward[nodes]
+    labels = names(trace)
+    width = len(labels.texts) + 1
+    group, keys = pd.factorize(labels.codes[makers] * width + labels.codes[nodes], sort=True)
+    around = np.where(links.wrapper[nodes] != NONE, links.wrapper[nodes], nodes)
+    once = np.unique(makers, return_index=True)[1]
+    of_name, of_node = np.divmod(keys, width)
+    columns: dict[str, NDArray[Any]] = {
+        "name": labels.at(of_name),
+        "backward_name": labels.at(of_node),
+        "forward_call_count": np.bincount(group[once], minlength=len(keys)),
+        "backward_call_count": np.bincount(group, minlength=len(keys)),
+    }
+    spent = {
+        "host": trace.host_calls["duration_ns"].to_numpy(),
+        "device": operator_calls(trace).device_total_ns,
+    }
+    for side, ns in spent.items():
+        before = sums(ns[makers[once]], group[once], len(keys))
+        after = sums(ns[around], group, len(keys))
+        columns |= {f"forward_{side}_ns": before, f"backward_{side}_ns": after}
+        columns[f"{side}_ratio"] = _ratio(after, before)
+    table = pd.DataFrame(
+        {
+            column.name: pd.Series(columns[column.name], dtype=np.dtype(column.dtype))
+            for column in SCHEMA
+        }
+    )
+    by = ["backward_device_ns", "backward_host_ns", "name", "backward_name"]
+    ordered = table.sort_values(by, ascending=[False, False, True, True], kind="stable")
+    return ordered.reset_index(drop=True)
+
+
+def _ratio(after: NDArray[np.int64], before: NDArray[np.int64]) -> NDArray[np.float64]:
+    ratio = np.full(len(after), np.nan)
+    np.divide(after, before, out=ratio, where=before > 0)
+    return ratio

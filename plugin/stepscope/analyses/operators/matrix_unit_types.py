@@ -1,0 +1,46 @@
+"""Whether the operands of operators have a type that matrix units take.
+
+Half precision and below always has; float32 where torch was allowed to round it (TF32), which only
+the kernels tell: `allow_tf32` is not in the file. Other types run elsewhere.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.operators import matrix_units
+from stepscope.analyses.operators.costs import operator_calls
+from stepscope.analyses.operators.flops import operator_work
+from stepscope.frames.naming import named
+from stepscope.trace import Trace
+
+FITTING_TYPES = frozenset(
+    {
+        "float16",
+        "bfloat16",
+        "float8_e4m3fn",
+        "float8_e4m3fnuz",
+        "float8_e5m2",
+        "float8_e5m2fnuz",
+        "float4_e2m1fn_x2",
+        "int8",
+        "uint8",
+    }
+)
+
+
+def fitting(trace: Trace) -> NDArray[np.float64]:
+    """Return 1 for each call whose operands matrix units took or would take, and 0 for others.
+
+    NaN for operators that do not work on matrices, for types that were not recorded, and for
+    float32 where no kernel tells.
+    """
+    is_eligible = named(trace.host_calls["name"], matrix_units.is_eligible)
+    types = operator_work(trace).data_type
+    costs = operator_calls(trace)
+    is_single = named(types, "float32".__eq__)
+    runs_on_device = costs.device_total_ns > 0
+    is_told = is_eligible & (types.codes >= 0)
+    is_told &= ~is_single | (runs_on_device & (trace.dialect.matrix_unit_kernel is not None))
+    fits = named(types, FITTING_TYPES.__contains__)
+    fits |= is_single & (costs.matrix_unit_total_ns > 0)
+    return np.where(is_told, fits, np.nan)

@@ -1,0 +1,1 @@
+"""Steps: which are whole, where their time went, how much they vary."""

@@ -1,0 +1,84 @@
+"""One plain sentence for a recording: how long a step is, how busy the device, what costs most."""
+
+from stepscope import intervals
+from stepscope.analyses.devices.activity import main_device
+from stepscope.analyses.health import Part, doubts, is_cut_off
+from stepscope.analyses.steps.breakdown import step_breakdown
+from stepscope.analyses.steps.window import window
+from stepscope.quantities import count, duration, share
+from stepscope.trace import Trace, computed
+
+WORDS = {
+    "communication": "communication that nothing hides",
+    "memcpy": "copies that nothing hides",
+    "memset": "memory sets",
+    "runtime": "runtime calls (launches and waits) while the device stands still",
+    "dataloader": "waiting for data",
+    "cpu": "operators on the host while the device stands still",
+    "other": "host code that is no torch operator",
+    "kernel": "computing",
+}
+RESTS_ON: tuple[Part, ...] = ("host calls", "device times", "steps")
+MOSTLY_BUSY = 0.9
+WORTH_NAMING = 0.01
+
+
+@computed
+def verdict(trace: Trace) -> str:
+    """Return the sentence that stands above all advice."""
+    steps = step_breakdown(trace)
+    device = main_device(trace)
+    if not steps.mean_ns:
+        return "The recording holds nothing that takes time."
+    if damage := doubts(trace, ("device times",), "withheld"):
+        return f"{_step(trace)} Where the time goes cannot be told: {damage[0].message}."
+    parts = (_doubt(trace), _step(trace), _busy(trace) if device else "", _most(trace))
+    return " ".join(part for part in parts if part)
+
+
+def _doubt(trace: Trace) -> str:
+    """Say of which damage the figures that follow should be read with care."""
+    if is_cut_off(trace):
+        return "The file was cut off; of what it still holds:"
+    damage = [item for item in doubts(trace, RESTS_ON, "low") if item.nature == "damage"]
+    return f"With care, since {damage[0].message}:" if damage else ""
+
+
+def _step(trace: Trace) -> str:
+    steps = step_breakdown(trace)
+    if not steps.step_count:
+        return f"No steps are marked; the recording is {duration(steps.mean_ns)} long."
+    if steps.step_count == 1:
+        return f"Step {duration(steps.mean_ns)} (one step)."
+    spread = steps.standard_deviation_ns / steps.mean_ns
+    return f"Step {duration(steps.mean_ns)} (± {share(spread)}, {count(steps.step_count, 'step')})."
+
+
+def _busy(trace: Trace) -> str:
+    device = main_device(trace)
+    within = window(trace)
+    if device is None or within.device_duration_ns <= 0:
+        return ""
+    busy = intervals.duration_ns(device.busy) / within.device_duration_ns
+    # a device that copies or waits for others is busy, but no limit
+    computing = intervals.duration_ns(device.computation) / within.device_duration_ns
+    limit = "; it is the limit" if computing >= MOSTLY_BUSY else ""
+    return f"The {trace.dialect.device} is busy {share(busy)}{limit}."
+
+
+def _most(trace: Trace) -> str:
+    """Name the category that costs most beside the work itself."""
+    steps = step_breakdown(trace)
+    parts = dict(steps.mean_parts_ns)
+    work = "kernel" if main_device(trace) else "cpu"
+    doing = "computing" if work == "kernel" else "operators on the CPU"
+    losses = {name: time for name, time in parts.items() if name != work}
+    if sum(losses.values()) < WORTH_NAMING * steps.mean_ns:
+        return f"Nearly all of it is {doing}."
+    worst = max(losses, key=lambda name: losses[name])
+    is_untold = worst == "other" and not len(trace.host_calls)
+    words = "time in which the host was not recorded" if is_untold else WORDS[worst]
+    return (
+        f"Beside {doing}, most goes to {words}: "
+        f"{duration(losses[worst])}, {share(losses[worst] / steps.mean_ns)}."
+    )
