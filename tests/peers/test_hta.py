@@ -298,6 +298,9 @@ def test_memory_was_copied_and_set_as_fast(compared: Compared) -> None:
         row["name"].removeprefix("Memcpy ").replace("Memset", "set"): row
         for row in compared.theirs["bandwidth"]
     }
+    if not theirs:  # it looks for an argument that copies lack on ROCm 6; their calls have a size
+        assert not compared.ours.source.has("memory bandwidth (GB/s)")
+        return
     known = [row for row in rows_of(bandwidth_summary(compared.ours)) if row.transfer_count]
     assert {row.kind for row in known} == set(theirs)
     for row in known:
