@@ -5,15 +5,13 @@ the same as JSON; a timeline is JSON (`torch.profiler.profile.export_memory_time
 values mean is said in `frames/memory_snapshot.py` and `frames/memory_timeline.py`.
 """
 
-import gc
 import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
 from stepscope.errors import UnreadableError
+from stepscope.ingest.garbage import without_collections
 from stepscope.ingest.plain_pickles import PickleLimits, PickleRefusedError, load
 from stepscope.ingest.whole_files import head, whole
 
@@ -71,7 +69,7 @@ def read(path: str) -> MemoryDocument | None:
 def _pickled(path: str) -> object:
     data = whole(path, MOST_PICKLE_BYTES, RECORD_LESS)
     try:
-        with _without_collections():
+        with without_collections():
             return load(data, PickleLimits())
     except PickleRefusedError as error:
         raise UnreadableError(path, f"This pickle is refused: {error}", RECORD_AGAIN) from error
@@ -80,20 +78,8 @@ def _pickled(path: str) -> object:
 def _json(path: str) -> object:
     text = whole(path, MOST_JSON_BYTES, RECORD_LESS)
     try:
-        with _without_collections():
+        with without_collections():
             return json.loads(text)
     except (ValueError, RecursionError) as error:
         message = "This is no valid JSON, perhaps because it was cut off."
         raise UnreadableError(path, message, "Export it again.") from error
-
-
-@contextmanager
-def _without_collections() -> Iterator[None]:
-    """Keep Python from looking for cycles among millions of new objects."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

@@ -1,10 +1,8 @@
 """Read one trace file: inflate, walk the top level, hand every event to the columns."""
 
-import gc
 import logging
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -16,6 +14,7 @@ from stepscope.ingest.builder import OneByOne
 from stepscope.ingest.columns import About, EventColumns, event_columns
 from stepscope.ingest.documents import Document
 from stepscope.ingest.formats import foreign_format
+from stepscope.ingest.garbage import without_collections
 from stepscope.ingest.incidents import RECORD_AGAIN, Incident, IncidentLog
 from stepscope.ingest.inflate import Inflater, read_ahead
 from stepscope.ingest.scanned import ScannedColumns
@@ -78,23 +77,11 @@ def read(path: str, progress: Progress | None = None, limits: Limits = Limits())
             log = IncidentLog()
             inflater = Inflater(stream, limits.inflated_bytes, log)
             reading = _Reading(path=path, size=size, inflater=inflater, log=log, limits=limits)
-            with read_ahead(inflater.pieces()) as pieces, _without_collections():
+            with read_ahead(inflater.pieces()) as pieces, without_collections():
                 return reading.columns(pieces, progress)
     except OSError as error:
         message = f"This cannot be read: {error.strerror or error}."
         raise UnreadableError(path, message, "Check the file.") from error
-
-
-@contextmanager
-def _without_collections() -> Iterator[None]:
-    """Keep Python from looking for cycles: events have none, and there are millions of objects."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 @dataclass(frozen=True, kw_only=True)
