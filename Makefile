@@ -24,6 +24,9 @@ OLD_PANDAS_FOLDER := $(VENV)/pandas-$(OLD_PANDAS)
 # What HTA imports. It asks for JupyterLab too, which nothing here runs.
 PEERS := HolisticTraceAnalysis==0.5.0 narwhals orjson plotly psutil pydot
 PARALLEL := -n auto --dist loadfile
+# What is tested without a frame of pandas: once is enough.
+WITHOUT_FRAMES := budget cache discover docs docs_site formats fuzz hatch_build ingest malformations \
+	packaging readers remote_logs storage tensorboard two_readers
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -40,7 +43,8 @@ demo: $(MADE)/run $(PAGE) ## open the tab on sample_logs/ (PORT=6006, LOGDIR=sam
 .PHONY: test
 test: $(MADE)/dev $(PAGE) $(MADE)/pandas-$(OLD_PANDAS) $(MADE)/peers chromium ## run every test: page, core under pandas 2.2, then all of it under pandas 3
 	$(NPM_RUN) test
-	PYTHONPATH=$(OLD_PANDAS_FOLDER) $(PYTEST) $(PARALLEL) -m "not (browser or peer or recording or slow)"
+	PYTHONPATH=$(OLD_PANDAS_FOLDER) $(PYTEST) $(PARALLEL) -m "not (browser or peer or recording or slow)" \
+		$(patsubst %,--ignore=tests/test_%.py,$(WITHOUT_FRAMES))
 	$(PYTEST) $(PARALLEL)
 
 .PHONY: check
