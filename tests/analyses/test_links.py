@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from loading import trace_of
 from stepscope import call_tree
-from stepscope.analyses.links import enclosing_operator, links, matched, spans
+from stepscope.analyses.links import enclosing_operator, links, matched
+from stepscope.frames.spans import spans
 from stepscope.trace import Trace
 
 

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
 from stepscope import call_tree
-from stepscope.analyses.links import spans
 from stepscope.analyses.memory.owners import (
     callers_of_operators,
     calls_around,
     modules_around,
     operators_around,
 )
+from stepscope.frames.spans import spans
 from stepscope.trace import Trace
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from stepscope import call_tree
 from stepscope.analyses.flows import owner_by_flow
+from stepscope.frames.spans import spans
 from stepscope.trace import Trace, computed
 
 NONE = -1
@@ -100,12 +101,3 @@ def enclosing_call(trace: Trace, frame: pd.DataFrame) -> NDArray[np.int64]:
 def _host_order(trace: Trace) -> NDArray[np.int64]:
     """Return the rows of `host_calls` as `call_tree.Nesting.order` has them."""
     return call_tree.ordered(*spans(trace.host_calls))
-
-
-def spans(frame: pd.DataFrame) -> call_tree.Spans:
-    """Return a host frame's threads, starts and ends, as `call_tree` takes them."""
-    return (
-        frame["thread"].cat.codes.to_numpy(),
-        frame["start_ns"].to_numpy(),
-        frame["end_ns"].to_numpy(),
-    )

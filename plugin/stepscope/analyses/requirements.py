@@ -6,7 +6,7 @@ from stepscope.analyses.devices.activity import DeviceActivity, device_activity,
 from stepscope.analyses.health import is_cut_off
 from stepscope.analyses.links import links
 from stepscope.dialects import GRAPH_CAPTURE_NAME, Kind
-from stepscope.errors import MissingDataError
+from stepscope.errors import MissingDataError, NotApplicableError
 from stepscope.trace import Trace
 
 RECORD_DEVICE = (
@@ -21,9 +21,11 @@ LINKED_SHARE = 0.95
 RECORD_AGAIN = "Record it again, and let the training process finish writing the file"
 
 
-def _without_device(trace: Trace) -> MissingDataError:
+def _without_device(trace: Trace) -> MissingDataError | NotApplicableError:
     if is_cut_off(trace):
         return MissingDataError("the file was cut off before any device event", RECORD_AGAIN)
+    if trace.metadata.get("deviceProperties") == [] and not len(trace.runtime_calls):
+        return NotApplicableError("the program ran on a machine without a device")
     return MissingDataError("no device event was recorded", RECORD_DEVICE)
 
 
@@ -32,6 +34,7 @@ def devices(trace: Trace) -> tuple[DeviceActivity, ...]:
 
     Raises:
         MissingDataError: no device event was recorded.
+        NotApplicableError: the machine has no device.
     """
     found = device_activity(trace)
     if not found:
@@ -47,6 +50,7 @@ def main(trace: Trace) -> DeviceActivity:
 
     Raises:
         MissingDataError: no device event was recorded.
+        NotApplicableError: the machine has no device.
     """
     device = main_device(trace)
     if device is None:

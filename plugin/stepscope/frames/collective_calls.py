@@ -15,6 +15,7 @@ from stepscope import call_tree
 from stepscope.dialects import GRAPH_LAUNCH_NAME
 from stepscope.frames.collective_words import ANNOTATION, CALL_NAME, FUNCTION, HOST_BACKENDS
 from stepscope.frames.naming import named
+from stepscope.frames.spans import spans
 
 NONE = -1
 Rows = NDArray[np.int64]
@@ -107,13 +108,5 @@ def _candidates(host_calls: pd.DataFrame) -> tuple[Rows, Rows, Rows]:
 
 
 def _enclosing(host_calls: pd.DataFrame, outer: Rows, inner: pd.DataFrame) -> Rows:
-    found = call_tree.enclosing(_spans(host_calls.iloc[outer]), _spans(inner))
+    found = call_tree.enclosing(spans(host_calls.iloc[outer]), spans(inner))
     return np.append(outer, NONE)[found]
-
-
-def _spans(frame: pd.DataFrame) -> tuple[Rows, Rows, Rows]:
-    return (
-        frame["thread"].cat.codes.to_numpy().astype(np.int64),
-        frame["start_ns"].to_numpy(),
-        frame["end_ns"].to_numpy(),
-    )

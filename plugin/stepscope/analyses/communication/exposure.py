@@ -10,10 +10,10 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope import intervals
+from stepscope.analyses import frame_times
 from stepscope.analyses.devices.activity import whole_activity
 from stepscope.frames.naming import named
 from stepscope.intervals import Intervals
@@ -51,7 +51,7 @@ def host_computing(trace: Trace) -> Intervals:
     """Return when the host was in operators that are no collectives."""
     calls = trace.host_calls
     is_collective = named(calls["name"], COLLECTIVE_OPERATOR.match)
-    return _times(calls, calls["is_operator"].to_numpy() & ~is_collective)
+    return frame_times.times(calls, calls["is_operator"].to_numpy() & ~is_collective)
 
 
 @computed
@@ -59,11 +59,7 @@ def communicating(trace: Trace) -> dict[int, Intervals]:
     """Return when each device communicated; `HOST` is gloo and the like."""
     frame = trace.collectives
     times = {of.device: of.communication for of in whole_activity(trace)}
-    return {**times, HOST: _times(frame, frame["kernel_count"].to_numpy() == 0)}
-
-
-def _times(frame: pd.DataFrame, chosen: NDArray[np.bool_]) -> Intervals:
-    return intervals.union(frame["start_ns"].to_numpy()[chosen], frame["end_ns"].to_numpy()[chosen])
+    return {**times, HOST: frame_times.times(frame, frame["kernel_count"].to_numpy() == 0)}
 
 
 @computed

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope import intervals
+from stepscope.analyses.frame_times import times
 from stepscope.analyses.steps.window import window
 from stepscope.dialects import Kind
 from stepscope.intervals import Intervals
@@ -61,24 +62,20 @@ def whole_activity(trace: Trace) -> tuple[DeviceActivity, ...]:
 def _activity(trace: Trace, device: int) -> DeviceActivity:
     events = trace.device_events
     rows = np.flatnonzero(events["device"].to_numpy() == device)
-    start, end = events["start_ns"].to_numpy()[rows], events["end_ns"].to_numpy()[rows]
+    duration_ns = events["duration_ns"].to_numpy()[rows]
     kind = events["kind"].to_numpy()[rows]
     collective = events["is_collective"].to_numpy()[rows]
-
-    def times(chosen: NDArray[np.bool_]) -> Intervals:
-        return intervals.union(start[chosen], end[chosen])
-
     is_kernel = kind == int(Kind.KERNEL)
     return DeviceActivity(
         device=device,
         rows=rows,
-        busy=times(np.ones(len(rows), dtype=bool)),
-        kernels=times(is_kernel),
-        computation=times(is_kernel & ~collective),
-        communication=times(collective),
-        copies=times(kind == int(Kind.COPY)),
-        memory_sets=times(kind == int(Kind.MEMORY_SET)),
-        kernel_sum_ns=int((end - start)[is_kernel].sum()),
+        busy=times(events, rows),
+        kernels=times(events, rows[is_kernel]),
+        computation=times(events, rows[is_kernel & ~collective]),
+        communication=times(events, rows[collective]),
+        copies=times(events, rows[kind == int(Kind.COPY)]),
+        memory_sets=times(events, rows[kind == int(Kind.MEMORY_SET)]),
+        kernel_sum_ns=int(duration_ns[is_kernel].sum()),
     )
 
 

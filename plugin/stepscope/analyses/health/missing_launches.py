@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope import intervals
+from stepscope.analyses import frame_times
 from stepscope.analyses.health._check import Check, by_share, examples, on_device, synchronize
 from stepscope.analyses.links import links
 from stepscope.analyses.steps.window import window
@@ -46,8 +47,7 @@ def _launched_before(
 
 def _before(trace: Trace, rows: NDArray[np.int64]) -> HealthItem:
     frame, within = trace.device_events, window(trace)
-    start, end = frame["start_ns"].to_numpy()[rows], frame["end_ns"].to_numpy()[rows]
-    inside = intervals.clip(intervals.union(start, end), within.start_ns, within.device_end_ns)
+    inside = intervals.clip(frame_times.times(frame, rows), within.start_ns, within.device_end_ns)
     busy_ns = intervals.duration_ns(inside)
     strange = busy_ns / max(1, within.reference_ns)
     return HealthItem(

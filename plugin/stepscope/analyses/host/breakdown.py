@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from stepscope import intervals
 from stepscope.analyses.compiled.compile_events import compile_events
+from stepscope.analyses.frame_times import times
 from stepscope.analyses.host.activity import main_thread
 from stepscope.analyses.idle.data_loading import data_loading
 from stepscope.analyses.idle.synchronizations import is_blocking
@@ -94,15 +95,11 @@ def _times(trace: Trace) -> dict[str, Intervals]:
     is_operator, mine = calls["is_operator"].to_numpy(), (calls["thread"] == main).to_numpy()
     return {
         "data_loading": data_loading(trace).times,
-        "wait": _of(runtime, on_main & is_blocking(trace)),
-        "allocator": _of(runtime, on_main & allocates),
-        "launch": _of(runtime, on_main & named(runtime["name"], LAUNCH_NAME.search)),
-        "runtime": _of(runtime, on_main),
-        "compiling": _of(calls, is_phase & mine),
-        "operator": _of(calls, is_operator & mine),
-        "other_thread": _of(calls, is_operator & ~mine),
+        "wait": times(runtime, on_main & is_blocking(trace)),
+        "allocator": times(runtime, on_main & allocates),
+        "launch": times(runtime, on_main & named(runtime["name"], LAUNCH_NAME.search)),
+        "runtime": times(runtime, on_main),
+        "compiling": times(calls, is_phase & mine),
+        "operator": times(calls, is_operator & mine),
+        "other_thread": times(calls, is_operator & ~mine),
     }
-
-
-def _of(frame: pd.DataFrame, chosen: NDArray[np.bool_]) -> Intervals:
-    return intervals.union(frame["start_ns"].to_numpy()[chosen], frame["end_ns"].to_numpy()[chosen])

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from stepscope import call_tree
 from stepscope.analyses.host.flame import Paths, merged
-from stepscope.analyses.links import spans
+from stepscope.frames.spans import spans
 from stepscope.trace import Trace, computed
 
 Rows = NDArray[np.int64]

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from stepscope import call_tree
 from stepscope.analyses.links import links
 from stepscope.analyses.references import users_calls, users_line
+from stepscope.frames.spans import spans
 from stepscope.trace import Trace
 
 NONE = -1
@@ -32,7 +33,7 @@ def _around_launch(trace: Trace, rows: NDArray[np.int64]) -> tuple[NDArray[np.in
     found = np.full(len(rows), NONE, dtype=np.int64)
     known = call != NONE
     launches = trace.runtime_calls.iloc[call[known]]
-    found[known] = call_tree.enclosing(_spans(functions), _spans(launches))
+    found[known] = call_tree.enclosing(spans(functions), spans(launches))
     codes = np.append(functions["name"].cat.codes.to_numpy(), NONE)[found]
     return codes, [str(name) for name in functions["name"].cat.categories]
 
@@ -43,13 +44,3 @@ def _in_call_stack(trace: Trace, rows: NDArray[np.int64]) -> tuple[NDArray[np.in
     place = np.array([at if line else NONE for at, line in enumerate(lines)] + [NONE])
     owner = links(trace).owner_of_device_event[rows]
     return place[np.append(stacks.codes.to_numpy(), NONE)[owner]], lines
-
-
-def _spans(
-    frame: pd.DataFrame,
-) -> tuple[NDArray[np.integer], NDArray[np.int64], NDArray[np.int64]]:
-    return (
-        frame["thread"].cat.codes.to_numpy(),
-        frame["start_ns"].to_numpy(),
-        frame["end_ns"].to_numpy(),
-    )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope import intervals
+from stepscope.analyses import frame_times
 from stepscope.frames.naming import named
 from stepscope.intervals import Intervals
 from stepscope.trace import Trace, computed
@@ -45,9 +45,8 @@ def data_loading(trace: Trace) -> DataLoading:
     names = calls["name"]
     found = named(names, LOADING.search)
     rows = np.flatnonzero(found)
-    chosen = calls.iloc[rows]
     return DataLoading(
-        times=intervals.union(chosen["start_ns"].to_numpy(), chosen["end_ns"].to_numpy()),
+        times=frame_times.times(calls, rows),
         rows=rows,
         single_process_count=int((found & named(names, SINGLE_PROCESS.search)).sum()),
         multi_process_count=int((found & named(names, MULTI_PROCESS.search)).sum()),

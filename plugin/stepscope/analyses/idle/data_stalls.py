@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope import intervals
-from stepscope.analyses import references
+from stepscope.analyses import frame_times, references
 from stepscope.analyses.devices.activity import all_busy
 from stepscope.analyses.idle.data_loading import data_loading
 from stepscope.analyses.steps.window import window
@@ -59,8 +59,7 @@ def data_stalls(trace: Trace, containing: str = "") -> DataStalls:
     names = calls["name"].astype(str)
     inside = (calls["end_ns"] > within.start_ns) & (calls["start_ns"] < within.end_ns)
     chosen = (names.str.contains(containing, regex=False) & inside).to_numpy()
-    start, end = calls["start_ns"].to_numpy()[chosen], calls["end_ns"].to_numpy()[chosen]
-    times = intervals.clip(intervals.union(start, end), within.start_ns, within.end_ns)
+    times = intervals.clip(frame_times.times(calls, chosen), within.start_ns, within.end_ns)
     return DataStalls(
         rows=loading.rows[chosen],
         total_ns=intervals.duration_ns(times),

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope import intervals
+from stepscope.analyses import frame_times
 from stepscope.analyses.devices.activity import DeviceActivity
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.links import links
@@ -70,14 +71,14 @@ def dispatch(trace: Trace, device: DeviceActivity) -> Dispatch:
 def _launch_times(trace: Trace) -> Intervals:
     calls = trace.runtime_calls
     chosen = named(calls["name"], LAUNCH_NAME.search)
-    return intervals.union(calls["start_ns"].to_numpy()[chosen], calls["end_ns"].to_numpy()[chosen])
+    return frame_times.times(calls, chosen)
 
 
 def _operator_times(trace: Trace) -> Intervals:
     calls = trace.host_calls
     chosen = calls["is_operator"].to_numpy()
     # the backward pass runs on threads of its own: any operator counts
-    return intervals.union(calls["start_ns"].to_numpy()[chosen], calls["end_ns"].to_numpy()[chosen])
+    return frame_times.times(calls, chosen)
 
 
 def _graph_share(trace: Trace, rows: NDArray[np.int64]) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope import intervals
+from stepscope.analyses import frame_times
 from stepscope.analyses.devices.activity import device_activity
 from stepscope.analyses.idle.data_loading import data_loading
 from stepscope.analyses.idle.synchronizations import synchronizations
@@ -111,7 +112,7 @@ def allocator_times(trace: Trace) -> Intervals:
     """Return when the host was in a device allocation or release."""
     calls = trace.runtime_calls
     chosen = named(calls["name"], trace.dialect.allocator_call.search)
-    return intervals.union(calls["start_ns"].to_numpy()[chosen], calls["end_ns"].to_numpy()[chosen])
+    return frame_times.times(calls, chosen)
 
 
 def _emptying_syncs(trace: Trace, gaps: Intervals) -> NDArray[np.int64]:

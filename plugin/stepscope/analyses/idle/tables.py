@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope import intervals
-from stepscope.analyses import requirements
+from stepscope.analyses import frame_times, requirements
 from stepscope.analyses.devices.activity import DeviceActivity, device_activity
 from stepscope.analyses.idle.ledger import CAUSES, Ledger, idle_ledger, ledger_of
 from stepscope.analyses.steps.breakdown import step_breakdown
@@ -145,8 +145,7 @@ def _streams(
     parts = sorted(np.split(order, bounds), key=len, reverse=True)
     for mine in parts[:MOST_STREAMS]:
         rows = activity.rows[mine]
-        start, end = events["start_ns"].to_numpy()[rows], events["end_ns"].to_numpy()[rows]
-        busy = intervals.union(start, end)
+        busy = frame_times.times(events, rows)
         yield (
             int(stream[mine[0]]),
             rows,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from stepscope import intervals
 from stepscope.analyses.communication.exposure import host_computing
+from stepscope.analyses.frame_times import ALL, times
 from stepscope.analyses.idle.data_loading import data_loading
 from stepscope.analyses.steps.complete_steps import complete_steps
 from stepscope.analyses.steps.window import window
@@ -119,25 +120,20 @@ def _category_times(trace: Trace) -> dict[str, Intervals]:
     device, calls, runtime = trace.device_events, trace.host_calls, trace.runtime_calls
     kind = device["kind"].to_numpy()
     collective = device["is_collective"].to_numpy()
-    start, end = device["start_ns"].to_numpy(), device["end_ns"].to_numpy()
     on_host = named(calls["name"], HOST_COLLECTIVE.match)
     is_step = calls["event"].isin(trace.steps["event"]).to_numpy()
-    host_start, host_end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
     is_kernel = kind == int(Kind.KERNEL)
     working = ~is_step & ~on_host
     return {
-        "kernel": intervals.union(start[is_kernel & ~collective], end[is_kernel & ~collective]),
+        "kernel": times(device, is_kernel & ~collective),
         "communication": intervals.merged(
-            intervals.union(start[collective], end[collective]),
-            _exposed(trace, intervals.union(host_start[on_host], host_end[on_host])),
+            times(device, collective), _exposed(trace, times(calls, on_host))
         ),
-        "memcpy": intervals.union(start[kind == int(Kind.COPY)], end[kind == int(Kind.COPY)]),
-        "memset": intervals.union(
-            start[kind == int(Kind.MEMORY_SET)], end[kind == int(Kind.MEMORY_SET)]
-        ),
-        "runtime": intervals.union(runtime["start_ns"].to_numpy(), runtime["end_ns"].to_numpy()),
+        "memcpy": times(device, kind == int(Kind.COPY)),
+        "memset": times(device, kind == int(Kind.MEMORY_SET)),
+        "runtime": times(runtime, ALL),
         "dataloader": data_loading(trace).times,
-        "cpu": intervals.union(host_start[working], host_end[working]),
+        "cpu": times(calls, working),
     }
 
 
