@@ -82,6 +82,26 @@ def test_sums_are_exact_and_numbers_are_listed_once(rows: Rows) -> None:
     ]
 
 
+@given(ROWS, st.lists(st.booleans(), min_size=40, max_size=40))
+def test_sums_of_chosen_rows_leave_out_those_of_no_group(rows: Rows, choices: list[bool]) -> None:
+    values, group, _ = _columns(rows)
+    group, chosen = group - 1, np.array(choices)[: len(values)]
+    for mask, choice in ((chosen, [chosen]), (np.ones_like(chosen), [])):
+        expected = [int(values[mask & (group == which)].sum()) for which in range(COUNT)]
+        assert group_statistics.sums_where(values, group, COUNT, *choice).tolist() == expected
+
+
+def test_a_mean_of_what_is_known_leaves_the_rest_out() -> None:
+    values, group = np.array([1.0, np.nan, 4.0, np.nan]), np.array([0, 0, 0, 1])
+    found = group_statistics.mean_known(values, group, 3)
+    assert found == pytest.approx([2.5, np.nan, np.nan], nan_ok=True)
+
+
+def test_a_ratio_is_known_where_the_whole_is_above_zero() -> None:
+    found = group_statistics.ratio(np.array([1, 1, 1, 1]), np.array([4.0, 0.0, -1.0, np.nan]))
+    assert found == pytest.approx([0.25, np.nan, np.nan, np.nan], nan_ok=True)
+
+
 def test_values_that_one_number_does_not_hold_beside_their_group_are_ordered_too() -> None:
     values = np.array([INT64.max, 0, INT64.min, 5, 3], dtype=np.int64)
     group = np.array([1, 0, 0, 1, 0])

@@ -5,13 +5,18 @@ NaN for a group that has no rows.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 Group = NDArray[np.integer]
-Numbers = NDArray[np.int64] | NDArray[np.float64]
+Numbers = NDArray[np.int64] | NDArray[np.floating[Any]]
+NONE = -1
+"""The group of rows that are of none."""
+EVERY_ROW = np.True_
+"""Which rows are chosen where all are."""
 MOST = 2**63
 """One more than what int64 holds."""
 
@@ -34,9 +39,30 @@ def sums(values: Numbers, group: Group, count: int) -> NDArray[np.int64]:
     return found
 
 
+def sums_where(
+    values: Numbers, group: Group, count: int, chosen: NDArray[np.bool_] | np.bool_ = EVERY_ROW
+) -> NDArray[np.int64]:
+    """Return what `sums` does, of the chosen rows that are of a group: -1 is none."""
+    rows = np.flatnonzero(chosen & (group != NONE))
+    return sums(values[rows], group[rows], count)
+
+
+def ratio(part: Numbers, whole: Numbers) -> NDArray[np.float64]:
+    """Return part over whole; NaN where the whole is not above 0, or not known."""
+    ratios: NDArray[np.float64] = np.full(len(whole), np.nan)
+    np.divide(part, whole, out=ratios, where=whole > 0)
+    return ratios
+
+
 def mean(values: Numbers, group: Group, count: int) -> NDArray[np.float64]:
     """Return each group's mean."""
     return weighted_mean(values, np.ones(len(values)), group, count)
+
+
+def mean_known(values: NDArray[np.float64], group: Group, count: int) -> NDArray[np.float64]:
+    """Return each group's mean of what is known: NaN is not."""
+    known = ~np.isnan(values)
+    return mean(values[known], group[known], count)
 
 
 def weighted_mean(
@@ -45,9 +71,7 @@ def weighted_mean(
     """Return each group's mean by weight; NaN too where all weights are 0."""
     products = np.bincount(group, weights=values * weight.astype(np.float64), minlength=count)
     weights = np.bincount(group, weights=weight, minlength=count)
-    means: NDArray[np.float64] = np.full(count, np.nan)
-    np.divide(products, weights, out=means, where=weights > 0)
-    return means
+    return ratio(products, weights)
 
 
 def standard_deviation(values: Numbers, group: Group, count: int) -> NDArray[np.float64]:
@@ -55,9 +79,7 @@ def standard_deviation(values: Numbers, group: Group, count: int) -> NDArray[np.
     from_mean = values - mean(values, group, count)[group]
     squares = np.bincount(group, weights=from_mean**2, minlength=count)
     others = np.bincount(group, minlength=count) - 1
-    variance = np.full(count, np.nan)
-    np.divide(squares, others, out=variance, where=others > 0)
-    return np.asarray(np.sqrt(variance))
+    return np.asarray(np.sqrt(ratio(squares, others)))
 
 
 def extremes(

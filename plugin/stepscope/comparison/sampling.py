@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from stepscope.advice import advise
 from stepscope.analyses.batch_size import batch_size
+from stepscope.analyses.group_statistics import sums
 from stepscope.analyses.links import links
 from stepscope.analyses.operators.costs import operator_calls
 from stepscope.analyses.operators.groups import Labels, names, shapes
@@ -163,7 +164,7 @@ def _costs(
     step_count = int(step.max()) + 1 if len(inside) else 1
     cell, cells = pd.factorize(combined * step_count + step[inside], sort=True)
     key, at_step = np.divmod(cells, step_count)
-    host_ns, device_ns = (_summed(figure[inside], cell, len(cells)) for figure in figures)
+    host_ns, device_ns = (sums(figure[inside], cell, len(cells)) for figure in figures)
     first = np.empty(key_count, dtype=np.int64)
     first[combined[::-1]] = inside[::-1]
     keys = {name: _texts(codes[first], texts) for name, (codes, texts) in what.items()}
@@ -176,12 +177,6 @@ def _costs(
         host_ns=host_ns,
         device_ns=device_ns,
     )
-
-
-def _summed(values: Numbers, cell: Numbers, count: int) -> Numbers:
-    sums = np.zeros(count, dtype=np.int64)
-    np.add.at(sums, cell, values)
-    return sums
 
 
 def _texts(codes: Numbers, texts: tuple[str, ...]) -> NDArray[np.object_]:

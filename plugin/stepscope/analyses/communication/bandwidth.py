@@ -10,6 +10,8 @@ has a long collective: only the shortest over all ranks, or over many calls, is 
 import numpy as np
 from numpy.typing import NDArray
 
+from stepscope.analyses.group_statistics import ratio
+
 Floats = NDArray[np.float64]
 ROUND_TRIP = frozenset({"all_reduce"})
 SHARED = frozenset(
@@ -30,6 +32,4 @@ def bus_factor(kind: NDArray[np.object_], group_size: Floats) -> Floats:
 
 def bytes_per_second(message_bytes: Floats, duration_ns: Floats) -> Floats:
     """Return size over time; NaN where either is unknown or there was no time."""
-    rate = np.full(len(message_bytes), np.nan)
-    np.divide(message_bytes * 1e9, duration_ns, out=rate, where=duration_ns > 0)
-    return rate
+    return ratio(message_bytes * 1e9, duration_ns)

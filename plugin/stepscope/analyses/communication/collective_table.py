@@ -60,7 +60,9 @@ def collective_table(trace: Trace) -> pd.DataFrame:
     timed = np.flatnonzero(events["duration_ns"].notna().to_numpy())
     columns |= _times(events.iloc[timed], group[timed], count)
     columns |= _rates(columns)
-    columns["launch_to_start_ns"] = _mean_known(events["launch_to_start_ns"], group, count)
+    columns["launch_to_start_ns"] = statistics.mean_known(
+        events["launch_to_start_ns"].to_numpy(dtype=np.float64), group, count
+    )
     columns["window_share"] = _within_window(trace, events.iloc[timed], group[timed], count)
     table = framed(SCHEMA, columns)
     by = ["total_ns", "kind", "message_bytes"]
@@ -81,8 +83,6 @@ def _times(timed: pd.DataFrame, group: NDArray[np.int64], count: int) -> dict[st
     duration = timed["duration_ns"].to_numpy().astype(np.int64)
     total = statistics.sums(duration, group, count)
     hidden = statistics.sums(timed["overlap_ns"].to_numpy().astype(np.int64), group, count)
-    share = np.full(count, np.nan)
-    np.divide(hidden, total, out=share, where=total > 0)
     return {
         "timed_count": np.bincount(group, minlength=count),
         "total_ns": total,
@@ -92,7 +92,7 @@ def _times(timed: pd.DataFrame, group: NDArray[np.int64], count: int) -> dict[st
         "max_ns": statistics.quantile(duration, group, count, 1.0),
         "overlap_ns": hidden,
         "exposed_ns": total - hidden,
-        "overlap_share": share,
+        "overlap_share": statistics.ratio(hidden, total),
     }
 
 
@@ -106,14 +106,6 @@ def _rates(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
         "bus_bytes_per_second": rate * factor,
         "best_bus_bytes_per_second": bytes_per_second(size, columns["min_ns"]) * factor,
     }
-
-
-def _mean_known(
-    values: "pd.Series[float]", group: NDArray[np.int64], count: int
-) -> NDArray[np.float64]:
-    found = values.to_numpy(dtype=np.float64)
-    known = ~np.isnan(found)
-    return statistics.mean(np.asarray(found[known], dtype=np.float64), group[known], count)
 
 
 def _within_window(

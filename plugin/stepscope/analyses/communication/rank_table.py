@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from stepscope import intervals
 from stepscope.analyses.communication.rank_part import RankPart
 from stepscope.analyses.communication.rank_run import RankRun, rank_run
+from stepscope.analyses.group_statistics import ratio
 from stepscope.analyses.table_columns import framed
 from stepscope.frames import Column, Schema
 
@@ -47,8 +48,6 @@ def rank_table(parts: Sequence[RankPart]) -> pd.DataFrame:
     totals = [part.totals for part in run.parts]
     communication = np.array([of.communication_ns for of in totals], dtype=float)
     exposed = np.array([of.exposed_ns for of in totals], dtype=float)
-    share = np.full(len(totals), np.nan)
-    np.divide(communication - exposed, communication, out=share, where=communication > 0)
     columns: dict[str, Any] = {
         "rank": np.array([np.nan if of.rank is None else of.rank for of in run.ranks], dtype=float),
         "rank_source": _texts([of.source for of in run.ranks]),
@@ -62,7 +61,7 @@ def rank_table(parts: Sequence[RankPart]) -> pd.DataFrame:
         "computing_ns": np.array([of.computing_ns for of in totals], dtype=float),
         "communication_ns": communication,
         "exposed_ns": exposed,
-        "overlap_share": share,
+        "overlap_share": ratio(communication - exposed, communication),
         "idle_ns": np.array([of.idle_ns for of in totals], dtype=float),
         **_matched(run),
     }

@@ -118,8 +118,7 @@ def _waits(run: RankRun) -> dict[str, Any]:
     last, _ = last_comers(found)
     is_told = last >= 0
     who = found.recording[last[is_told]]
-    total = np.zeros(len(last), dtype=np.int64)
-    np.add.at(total, found.match, found.wait_ns)
+    total = statistics.sums(found.wait_ns, found.match, len(last))
     caused = statistics.sums(total[is_told], who, count)
     together = np.bincount(members["recording"], minlength=count)
     spans = pd.factorize(np.array([part.evidence.span for part in run.parts], dtype=object))[0]

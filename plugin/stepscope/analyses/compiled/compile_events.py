@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.ancestry import nearest
+from stepscope.analyses.group_statistics import sums_where
 from stepscope.analyses.links import links
 from stepscope.dialects import Kind
 from stepscope.frames.naming import named
@@ -88,11 +89,11 @@ class DeviceWork:
 def device_work(trace: Trace) -> DeviceWork:
     """Return what each host call launched itself, by the innermost operator around the launch."""
     events, owner = trace.device_events, links(trace).owner_of_device_event
-    count, known = len(trace.host_calls), owner >= 0
-    spent = np.zeros(count, dtype=np.int64)
-    np.add.at(spent, owner[known], events["duration_ns"].to_numpy()[known])
-    is_kernel = known & (events["kind"] == int(Kind.KERNEL)).to_numpy()
-    return DeviceWork(kernel_count=np.bincount(owner[is_kernel], minlength=count), device_ns=spent)
+    count, is_kernel = len(trace.host_calls), (events["kind"] == int(Kind.KERNEL)).to_numpy()
+    return DeviceWork(
+        kernel_count=np.bincount(owner[is_kernel & (owner != NONE)], minlength=count),
+        device_ns=sums_where(events["duration_ns"].to_numpy(), owner, count),
+    )
 
 
 def matching(

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.group_statistics import extremes, numbered, sums
+from stepscope.analyses.group_statistics import extremes, numbered, ratio, sums
 from stepscope.analyses.links import links
 from stepscope.analyses.table_columns import framed, plain
 from stepscope.dialects import GRAPH_LAUNCH_NAME, Kind
@@ -203,9 +203,7 @@ def graph_table(trace: Trace) -> pd.DataFrame:
         for name in ("host_ns", "device_span_ns", "device_busy_ns", "gap_ns", "kernel_count")
     }
     span = added["device_span_ns"]
-    share, rate = np.full(count, np.nan), np.full(count, np.nan)
-    np.divide(added["device_busy_ns"], span, out=share, where=span > 0)
-    np.divide(added.pop("kernel_count") * 1e9, span, out=rate, where=span > 0)
+    rate = ratio(added.pop("kernel_count") * 1e9, span)
     _, graph_id = extremes(launches["graph_id"].to_numpy(), graph, count)
     _, kernels = extremes(launches["kernel_count"].to_numpy(), graph, count)
     _, events = extremes(launches["event_count"].to_numpy(), graph, count)
@@ -218,7 +216,7 @@ def graph_table(trace: Trace) -> pd.DataFrame:
         "event_count": events,
         "under_recorded_count": np.bincount(graph[short], minlength=count),
         **added,
-        "busy_share": share,
+        "busy_share": ratio(added["device_busy_ns"], span),
         "kernels_per_second": rate,
     }
     return framed(GRAPH_SCHEMA, columns)

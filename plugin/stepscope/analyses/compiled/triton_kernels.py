@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.compiled.compile_events import device_work
-from stepscope.analyses.group_statistics import numbered, sums
+from stepscope.analyses.group_statistics import numbered, ratio, sums
 from stepscope.analyses.links import links, matched
 from stepscope.analyses.table_columns import framed, plain
 from stepscope.frames import Column, Schema
@@ -58,16 +58,13 @@ def triton_kernel_table(trace: Trace) -> pd.DataFrame:
     columns: dict[str, NDArray[Any]] = {
         column.name: table[column.name].to_numpy() for column in SCHEMA if column.name in table
     }
-    kernel_count, device_ns = columns["kernel_count"], columns["device_ns"]
+    device_ns = columns["device_ns"]
     all_ns = max(1, int(trace.kernels["duration_ns"].sum()))
-    mean = np.full(len(table), np.nan)
-    np.divide(device_ns, kernel_count, out=mean, where=kernel_count > 0)
-    rate = np.full(len(table), np.nan)
-    np.divide(columns["estimated_bytes"] * 1e9, mean, out=rate, where=mean > 0)
+    mean = ratio(device_ns, columns["kernel_count"])
     columns |= {
         "mean_ns": mean,
         "kernel_share": device_ns / all_ns,
-        "estimated_bytes_per_second": rate,
+        "estimated_bytes_per_second": ratio(columns["estimated_bytes"] * 1e9, mean),
     }
     order = np.lexsort((-columns["host_ns"], -device_ns))
     return framed(SCHEMA, {name: values[order] for name, values in columns.items()})

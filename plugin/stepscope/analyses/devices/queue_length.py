@@ -116,7 +116,6 @@ def queue_lengths(trace: Trace) -> pd.DataFrame:
     lasts, statistics = found.lasts_ns, group_statistics
     span = statistics.sums(lasts, group, count)
     least, most = statistics.extremes(length, group, count)
-    is_full = length >= FULL
     columns = {
         **_place(found, np.arange(count)),
         "change_count": np.bincount(group, minlength=count),
@@ -130,8 +129,10 @@ def queue_lengths(trace: Trace) -> pd.DataFrame:
         },
         "length_max": most,
         "length_time_mean": statistics.weighted_mean(length, lasts, group, count),
-        "empty_share": _share(statistics.sums(lasts[length <= 0], group[length <= 0], count), span),
-        "full_ns": statistics.sums(lasts[is_full], group[is_full], count),
+        "empty_share": statistics.ratio(
+            statistics.sums_where(lasts, group, count, length <= 0), span
+        ),
+        "full_ns": statistics.sums_where(lasts, group, count, length >= FULL),
     }
     table = pd.DataFrame(columns)[[column.name for column in SUMMARY]]
     return table[table["change_count"] > 0].reset_index(drop=True)
@@ -140,9 +141,3 @@ def queue_lengths(trace: Trace) -> pd.DataFrame:
 def _place(found: Queues, stream: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
     pairs = np.array(found.streams, dtype=np.int64).reshape(-1, 2)
     return {"device": pairs[stream, 0], "stream": pairs[stream, 1]}
-
-
-def _share(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
-    share = np.full(len(whole), np.nan)
-    np.divide(part, whole, out=share, where=whole > 0)
-    return share

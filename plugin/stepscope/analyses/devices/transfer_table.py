@@ -177,14 +177,12 @@ def _figures(
     events, count = trace.device_events, int(group.max()) + 1 if len(group) else 0
     duration = events["duration_ns"].to_numpy()[rows]
     category = "memcpy" if kind == Kind.COPY else "memset"
-    longest = np.zeros(count, dtype=np.int64)
-    np.maximum.at(longest, group, duration)
     return {
         "call_count": np.bincount(group, minlength=count),
         "total_ns": statistics.sums(duration, group, count),
         "mean_ns": statistics.mean(duration, group, count),
         "p95_ns": statistics.quantile(duration, group, count, 0.95),
-        "max_ns": longest,
+        "max_ns": statistics.extremes(duration, group, count)[1],
         "exposed_ns": statistics.sums(exposed_ns(trace, rows, category), group, count),
         "streams": statistics.listed(events["stream"].to_numpy()[rows], group, count),
         "devices": statistics.listed(events["device"].to_numpy()[rows], group, count),
@@ -207,8 +205,6 @@ def _speed(
     return {
         "total_bytes": np.where(said > 0, total, np.nan),
         "no_bytes_count": np.bincount(group[~says], minlength=count),
-        "bytes_per_second": np.divide(
-            moved, seconds, out=np.full(count, np.nan), where=seconds > 0
-        ),
-        "mean_bytes_per_second": statistics.mean(rate[timed], group[timed], count),
+        "bytes_per_second": statistics.ratio(moved, seconds),
+        "mean_bytes_per_second": statistics.mean_known(rate, group, count),
     }

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope import call_tree
+from stepscope.analyses.group_statistics import sums_where
 from stepscope.analyses.host.flame import Paths
 from stepscope.analyses.host.python_callers import python_calls_at, python_paths
 from stepscope.analyses.host.tree import HostTree, host_tree
@@ -124,9 +125,7 @@ def _launched_ns(trace: Trace, tree: HostTree) -> NDArray[np.int64]:
     call, owner = linked.call_of_device_event, linked.owner_of_device_event
     by_call = np.where(call >= 0, call + tree.runtime_offset, NONE)
     row = np.where(owner >= 0, owner + tree.host_offset, by_call)
-    spent = np.zeros(len(tree), dtype=np.int64)
-    np.add.at(spent, row[row >= 0], trace.device_events["duration_ns"].to_numpy()[row >= 0])
-    return spent
+    return sums_where(trace.device_events["duration_ns"].to_numpy(), row, len(tree))
 
 
 def _without_doubles(

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.analyses import group_statistics
 from stepscope.analyses.ancestry import nearest, with_descendants
 from stepscope.analyses.host.tree import HostTree, host_tree
 from stepscope.analyses.host.written_stacks import stack_tree
@@ -38,9 +39,7 @@ class Paths:
 
     def sums(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return, for each node, the sum of its own calls' values."""
-        total = np.zeros(len(self), dtype=np.int64)
-        np.add.at(total, self.node, values)
-        return total
+        return group_statistics.sums(values, self.node, len(self))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

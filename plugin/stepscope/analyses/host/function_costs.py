@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses import ancestry
+from stepscope.analyses.group_statistics import sums_where
 from stepscope.analyses.host.flame import Flame, host_flame, is_outermost
 from stepscope.analyses.host.libraries import FRAME, library_of
 from stepscope.analyses.host.tree import host_tree
@@ -69,9 +70,9 @@ def function_costs(trace: Trace) -> pd.DataFrame:
     operators = _operators(trace, flame)
     nearest = ancestry.nearest(parent, is_function | operators)
     in_operator = np.append(operators, False)[nearest]
-    columns["host_self_ns"] = _summed(flame.host_self_ns, around, ~in_operator, len(matches))
-    columns["host_operators_ns"] = _summed(flame.host_self_ns, around, in_operator, len(matches))
-    columns["call_count"] = _summed(flame.call_count, name, is_function, len(matches))
+    columns["host_self_ns"] = sums_where(flame.host_self_ns, around, len(matches), ~in_operator)
+    columns["host_operators_ns"] = sums_where(flame.host_self_ns, around, len(matches), in_operator)
+    columns["call_count"] = sums_where(flame.call_count, name, len(matches), is_function)
     rows = np.unique(name[is_function])
     found = [match for row in rows.tolist() if (match := matches[row])]
     texts = [flame.names[row] for row in rows.tolist()]
@@ -98,18 +99,9 @@ def _operators(trace: Trace, flame: Flame) -> NDArray[np.bool_]:
 def _costs(
     flame: Flame, around: NDArray[np.int64], outermost: NDArray[np.bool_]
 ) -> dict[str, NDArray[np.int64]]:
-    count, everywhere = len(flame.names), np.ones(len(flame), dtype=bool)
+    count = len(flame.names)
     return {
-        "host_total_ns": _summed(flame.host_total_ns, flame.paths.name, outermost, count),
-        "device_self_ns": _summed(flame.device_self_ns, around, everywhere, count),
-        "device_total_ns": _summed(flame.device_total_ns, flame.paths.name, outermost, count),
+        "host_total_ns": sums_where(flame.host_total_ns, flame.paths.name, count, outermost),
+        "device_self_ns": sums_where(flame.device_self_ns, around, count),
+        "device_total_ns": sums_where(flame.device_total_ns, flame.paths.name, count, outermost),
     }
-
-
-def _summed(
-    values: NDArray[np.int64], name: NDArray[np.int64], chosen: NDArray[np.bool_], count: int
-) -> NDArray[np.int64]:
-    total = np.zeros(count, dtype=np.int64)
-    chosen = chosen & (name != NONE)
-    np.add.at(total, name[chosen], values[chosen])
-    return total

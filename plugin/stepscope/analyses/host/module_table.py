@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses import ancestry
+from stepscope.analyses.group_statistics import sums_where
 from stepscope.analyses.host.flame import host_flame, is_outermost, preorder
 from stepscope.analyses.host.module_tree import ModuleTree, module_tree
 from stepscope.analyses.host.tree import host_tree
@@ -199,8 +200,6 @@ def _memory_bytes(trace: Trace, tree: ModuleTree) -> Columns:
     columns: Columns = {}
     for place, is_there in (("host", on_host), ("device", ~on_host)):
         for kind, counts in (("allocated", size > 0), ("net", size != 0)):
-            chosen = is_there & counts & (module != NONE)
-            total = np.zeros(len(tree), dtype=np.int64)
-            np.add.at(total, module[chosen], size[chosen])
-            columns[f"{place}_{kind}_bytes"] = total
+            chosen = is_there & counts
+            columns[f"{place}_{kind}_bytes"] = sums_where(size, module, len(tree), chosen)
     return columns

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from stepscope import call_tree
 from stepscope.analyses import ancestry
+from stepscope.analyses.group_statistics import sums_where
 from stepscope.analyses.host.flame import Flame, Paths, host_flame, merged
 from stepscope.analyses.host.module_names import ModuleName, Origin, module_names
 from stepscope.analyses.host.tree import HostTree, host_tree
@@ -123,11 +124,11 @@ def module_tree(trace: Trace) -> ModuleTree:
         modules=tuple(names.of_call[graph.names[name]] for name in paths.name.tolist()),
         parent=paths.parent,
         depth=paths.depth,
-        call_count=_summed(calls, of_flame, modules.marked & forward, count),
-        rerun_count=_summed(calls, of_flame, modules.marked & is_rerun, count),
-        operator_count=_summed(calls, of_flame, calls_own & forward, count),
+        call_count=sums_where(calls, of_flame, count, modules.marked & forward),
+        rerun_count=sums_where(calls, of_flame, count, modules.marked & is_rerun),
+        operator_count=sums_where(calls, of_flame, count, calls_own & forward),
         forward=_cost(graph, of_flame, forward, count),
-        outside_operators_ns=_summed(graph.host_self_ns, of_flame, python, count),
+        outside_operators_ns=sums_where(graph.host_self_ns, of_flame, count, python),
         backward=backward,
         rerun=_cost(graph, of_flame, is_rerun, count),
         of_flame=of_flame,
@@ -180,17 +181,10 @@ def _modules(graph: Flame, names: Set[str], engine: Nodes) -> _Modules:
     )
 
 
-def _summed(values: Nodes, of_flame: Nodes, chosen: NDArray[np.bool_], count: int) -> Nodes:
-    total = np.zeros(count, dtype=np.int64)
-    chosen = chosen & (of_flame != NONE)
-    np.add.at(total, of_flame[chosen], values[chosen])
-    return total
-
-
 def _cost(graph: Flame, of_flame: Nodes, chosen: NDArray[np.bool_], count: int) -> Cost:
     return Cost(
-        host_ns=_summed(graph.host_self_ns, of_flame, chosen, count),
-        device_ns=_summed(graph.device_self_ns, of_flame, chosen, count),
+        host_ns=sums_where(graph.host_self_ns, of_flame, count, chosen),
+        device_ns=sums_where(graph.device_self_ns, of_flame, count, chosen),
     )
 
 
@@ -209,8 +203,8 @@ def _backward(trace: Trace, modules: _Modules, engine: _Engine) -> tuple[Cost, t
     count = len(modules.paths)
     own_ns, device_ns = tree.self_ns[rows], tree.device_ns[rows]
     cost = Cost(
-        host_ns=_summed(own_ns, of_row, known, count),
-        device_ns=_summed(device_ns, of_row, known, count),
+        host_ns=sums_where(own_ns, of_row, count, known),
+        device_ns=sums_where(device_ns, of_row, count, known),
     )
     return cost, (int(own_ns[~known].sum()), int(device_ns[~known].sum()))
 

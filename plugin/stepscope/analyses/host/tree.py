@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope import call_tree
+from stepscope.analyses.group_statistics import sums_where
 from stepscope.analyses.links import links
 from stepscope.trace import Trace, computed
 
@@ -115,7 +116,4 @@ def _device_ns(
     linked = links(trace)
     call, owner = linked.call_of_device_event, linked.owner_of_device_event
     row = np.where(call >= 0, call + runtime_offset, np.where(owner >= 0, owner + host_offset, -1))
-    spent = np.zeros(count, dtype=np.int64)
-    duration_ns = trace.device_events["duration_ns"].to_numpy()
-    np.add.at(spent, row[row >= 0], duration_ns[row >= 0])
-    return spent
+    return sums_where(trace.device_events["duration_ns"].to_numpy(), row, count)

@@ -7,6 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope import intervals
+from stepscope.analyses.group_statistics import sums
 from stepscope.analyses.idle.critical_path import (
     CPU,
     DATA_LOADING,
@@ -109,9 +110,7 @@ def critical_path_summary(trace: Trace) -> pd.DataFrame:
     path, steps = _path(trace), step_breakdown(trace)
     count, kinds = len(steps.names), len(NAMES)
     cell = path.step * kinds + path.bound
-    in_cell = np.zeros(count * kinds, dtype=np.int64)
-    np.add.at(in_cell, cell, path.duration_ns)
-    by_step = in_cell.reshape(count, kinds)
+    by_step = sums(path.duration_ns, cell, count * kinds).reshape(count, kinds)
     total = np.concatenate((by_step, by_step.sum(axis=0)[None]))
     counted = np.bincount(cell, minlength=count * kinds).reshape(count, kinds)
     segments = np.concatenate((counted, counted.sum(axis=0)[None]))
@@ -142,8 +141,7 @@ def critical_path_hotspots(trace: Trace) -> pd.DataFrame:
     name, bound, time_ns = (np.concatenate(part) for part in zip(*found, strict=True))
     key = (name + 1) * len(NAMES) + bound
     group, distinct = pd.factorize(key, sort=True)
-    total = np.zeros(len(distinct), dtype=np.int64)
-    np.add.at(total, group, time_ns)
+    total = sums(time_ns, group, len(distinct))
     codes, kinds = np.divmod(distinct, len(NAMES))
     strings = np.array([None, *trace.source.text(codes[codes > 0] - 1)], dtype=object)
     place = np.where(codes > 0, np.cumsum(codes > 0), 0)

@@ -55,15 +55,13 @@ def idle_kinds(trace: Trace) -> pd.DataFrame:
     count = len(names) * len(KINDS)
     idle = group_statistics.sums(gap_ns, group, count)
     of_stream = np.repeat(idle.reshape(-1, len(KINDS)).sum(axis=1), len(KINDS))
-    share = np.full(count, np.nan)
-    np.divide(idle, of_stream, out=share, where=of_stream > 0)
     found = {
         "device": np.repeat(np.array([device for device, _ in names], dtype=np.int64), len(KINDS)),
         "stream": np.repeat(np.array([number for _, number in names], dtype=np.int64), len(KINDS)),
         "kind": np.array(KINDS * len(names), dtype=object),
         "gap_count": np.bincount(group, minlength=count),
         "idle_ns": idle,
-        "stream_idle_share": share,
+        "stream_idle_share": group_statistics.ratio(idle, of_stream),
         "mean_ns": group_statistics.mean(gap_ns, group, count),
         "max_ns": group_statistics.extremes(gap_ns, group, count)[1],
         "device_idle_ns": group_statistics.sums(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from stepscope import intervals
 from stepscope.analyses import frame_times, requirements
 from stepscope.analyses.devices.activity import DeviceActivity, device_activity
+from stepscope.analyses.group_statistics import ratio
 from stepscope.analyses.idle.ledger import CAUSES, Ledger, idle_ledger, ledger_of
 from stepscope.analyses.steps.breakdown import step_breakdown
 from stepscope.analyses.steps.window import window
@@ -96,15 +97,12 @@ def idle_by_step(trace: Trace) -> pd.DataFrame:
         step, cause = np.nonzero(by_step)
         found.append((np.full(len(step), device), step, cause, by_step[step, cause]))
     number, step, cause, idle = (np.concatenate(column) for column in zip(*found, strict=True))
-    share = np.full(len(step), np.nan)
-    within = np.append(duration, 0)[step]
-    np.divide(idle, within, out=share, where=within > 0)
     columns = {
         "device": number,
         "step": names[step],
         "cause": np.array(list(CAUSES), dtype=object)[cause],
         "idle_ns": idle,
-        "step_share": share,
+        "step_share": ratio(idle, np.append(duration, 0)[step]),
     }
     return framed(STEP_SCHEMA, columns)
 

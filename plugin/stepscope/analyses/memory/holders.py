@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from stepscope.analyses.group_statistics import extremes, sums
 from stepscope.analyses.memory.at_peak import Peak, memory_at_peak
 from stepscope.analyses.memory.devices import device_columns
 from stepscope.analyses.memory.names import module_names, operator_names, stacks
@@ -84,9 +84,9 @@ def _of_peak(peak: Peak, names: pd.Categorical) -> pd.DataFrame:
         {
             "holder": pd.Series(texts[keys], dtype=object),
             "origin": pd.Series(np.where(keys == earlier, EARLIER, RECORDED), dtype=object),
-            "held_bytes": _summed(size, group, len(keys)),
+            "held_bytes": sums(size, group, len(keys)),
             "allocation_count": np.bincount(group, minlength=len(keys)).astype(np.int64),
-            "largest_bytes": _largest(size, group, len(keys)),
+            "largest_bytes": extremes(size, group, len(keys))[1],
         }
     )
     table = _with_untold(table, peak)
@@ -111,15 +111,3 @@ def _with_untold(table: pd.DataFrame, peak: Peak) -> pd.DataFrame:
         "largest_bytes": np.zeros(1, dtype=np.int64),
     }
     return pd.concat([table, pd.DataFrame(row)], ignore_index=True)
-
-
-def _summed(values: NDArray[np.int64], group: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    sums = np.zeros(count, dtype=np.int64)
-    np.add.at(sums, group, values)
-    return sums
-
-
-def _largest(values: NDArray[np.int64], group: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    most = np.zeros(count, dtype=np.int64)
-    np.maximum.at(most, group, values)
-    return most

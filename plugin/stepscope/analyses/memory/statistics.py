@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.analyses.group_statistics import sums_where
 from stepscope.analyses.memory.devices import MemoryDevice, device_columns, memory_devices
 from stepscope.analyses.memory.owners import calls_around
 from stepscope.analyses.operators.costs import operator_calls
@@ -103,10 +104,7 @@ def _by_name(
     """Return the values' sum for each name of operators."""
     names, is_operator = trace.host_calls["name"].cat, trace.host_calls["is_operator"].to_numpy()
     code = names.codes.to_numpy()[calls]
-    chosen = is_operator[calls] & (code >= 0)
-    sums = np.zeros(len(names.categories), dtype=np.int64)
-    np.add.at(sums, code[chosen], values[chosen])
-    return sums
+    return sums_where(values, code, len(names.categories), is_operator[calls])
 
 
 def _within(trace: Trace, device: MemoryDevice) -> _Within:

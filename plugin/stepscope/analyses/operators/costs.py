@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from stepscope import call_tree
 from stepscope.analyses import ancestry
+from stepscope.analyses.group_statistics import EVERY_ROW, sums, sums_where
 from stepscope.analyses.links import calls_around_runtime_calls, links
 from stepscope.analyses.operators import matrix_units
 from stepscope.dialects import Kind
@@ -112,12 +113,10 @@ def _outermost_calls(trace: Trace) -> tuple[Rows, Rows]:
 def _runtime_ns(trace: Trace) -> NDArray[np.int64]:
     """Return how long each host call was in runtime calls that it made itself."""
     end = trace.host_calls["end_ns"].to_numpy()
-    spent = np.zeros(len(end), dtype=np.int64)
     rows, made_by = _outermost_calls(trace)
     rows, made_by = rows[made_by >= 0], made_by[made_by >= 0]
     until = np.minimum(trace.runtime_calls["end_ns"].to_numpy()[rows], end[made_by])
-    np.add.at(spent, made_by, until - trace.runtime_calls["start_ns"].to_numpy()[rows])
-    return spent
+    return sums(until - trace.runtime_calls["start_ns"].to_numpy()[rows], made_by, len(end))
 
 
 def _device_ns(trace: Trace) -> tuple[NDArray[np.int64], ...]:
@@ -128,12 +127,6 @@ def _device_ns(trace: Trace) -> tuple[NDArray[np.int64], ...]:
     owner = owners_of_device_events(trace)
     duration = trace.device_events["duration_ns"].to_numpy()
     is_kernel = trace.device_events["kind"].to_numpy() == int(Kind.KERNEL)
-    everything = np.ones(len(owner), dtype=bool)
-    untold = is_kernel & ~matrix_units.are_told(trace)
-    found = []
-    for chosen in (everything, matrix_units.are_used(trace), untold):
-        rows = np.flatnonzero(chosen & (owner >= 0))
-        spent = np.zeros(len(trace.host_calls), dtype=np.int64)
-        np.add.at(spent, owner[rows], duration[rows])
-        found.append(spent)
-    return tuple(found)
+    untold, count = is_kernel & ~matrix_units.are_told(trace), len(trace.host_calls)
+    parts = (EVERY_ROW, matrix_units.are_used(trace), untold)
+    return tuple(sums_where(duration, owner, count, chosen) for chosen in parts)

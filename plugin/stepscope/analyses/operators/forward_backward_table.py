@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.group_statistics import sums
+from stepscope.analyses.group_statistics import ratio, sums
 from stepscope.analyses.operators.costs import operator_calls
 from stepscope.analyses.operators.forward_backward import forward_backward
 from stepscope.analyses.operators.groups import names
@@ -61,7 +61,7 @@ def forward_backward_table(trace: Trace) -> pd.DataFrame:
         before = sums(ns[makers[once]], group[once], len(keys))
         after = sums(ns[around], group, len(keys))
         columns |= {f"forward_{side}_ns": before, f"backward_{side}_ns": after}
-        columns[f"{side}_ratio"] = _ratio(after, before)
+        columns[f"{side}_ratio"] = ratio(after, before)
     table = pd.DataFrame(
         {
             column.name: pd.Series(columns[column.name], dtype=np.dtype(column.dtype))
@@ -71,9 +71,3 @@ def forward_backward_table(trace: Trace) -> pd.DataFrame:
     by = ["backward_device_ns", "backward_host_ns", "name", "backward_name"]
     ordered = table.sort_values(by, ascending=[False, False, True, True], kind="stable")
     return ordered.reset_index(drop=True)
-
-
-def _ratio(after: NDArray[np.int64], before: NDArray[np.int64]) -> NDArray[np.float64]:
-    ratio = np.full(len(after), np.nan)
-    np.divide(after, before, out=ratio, where=before > 0)
-    return ratio

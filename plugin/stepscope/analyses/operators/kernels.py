@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.devices.kernel_names import short
-from stepscope.analyses.group_statistics import extremes, sums
+from stepscope.analyses.group_statistics import extremes, mean_known, ratio, sums
 from stepscope.analyses.links import links
 from stepscope.analyses.operators.costs import owners_of_device_events
 from stepscope.analyses.operators.groups import names
@@ -87,9 +87,9 @@ def operator_kernels(trace: Trace) -> pd.DataFrame:
         "mean_ns": total / count,
         "min_ns": least,
         "max_ns": most,
-        "operator_share": _share(total, whole),
-        "mean_call_delay_ns": _mean(to_call, group, len(keys)),
-        "mean_launch_delay_ns": _mean(to_device, group, len(keys)),
+        "operator_share": ratio(total, whole),
+        "mean_call_delay_ns": mean_known(to_call, group, len(keys)),
+        "mean_launch_delay_ns": mean_known(to_device, group, len(keys)),
     }
     return _ordered(columns, whole)
 
@@ -113,19 +113,6 @@ def _delays(
     started = trace.device_events["start_ns"].to_numpy()
     to_call = np.where((call != NONE) & (owner != NONE), called - begun, np.nan)
     return to_call, np.where(call != NONE, started - called, np.nan)
-
-
-def _mean(values: NDArray[np.float64], group: NDArray[np.int64], count: int) -> NDArray[np.float64]:
-    known = ~np.isnan(values)
-    total = np.bincount(group[known], weights=values[known], minlength=count)
-    size = np.bincount(group[known], minlength=count)
-    return np.where(size > 0, total / np.maximum(size, 1), np.nan)
-
-
-def _share(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
-    shares = np.full(len(part), np.nan)
-    np.divide(part, whole, out=shares, where=whole > 0)
-    return shares
 
 
 def _ordered(columns: dict[str, NDArray[Any]], whole: NDArray[np.int64]) -> pd.DataFrame:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.group_statistics import sums
+from stepscope.analyses.group_statistics import ratio, sums
 from stepscope.analyses.operators import groups as operator_groups
 from stepscope.analyses.operators import matrix_units
 from stepscope.analyses.operators.autograd_wrappers import are_wrapped, unwrapped_names
@@ -258,9 +258,8 @@ def _measures(
     for name in ("self", "total"):
         whole, untold = found[f"device_{name}_ns"], found[f"untold_unit_{name}_ns"]
         is_told = (whole > untold) & (trace.dialect.matrix_unit_kernel is not None)
-        shares = np.full(count, np.nan)
-        np.divide(found[f"matrix_unit_{name}_ns"], whole, out=shares, where=is_told)
-        found[f"matrix_unit_{name}_share"] = shares
+        shares = ratio(found[f"matrix_unit_{name}_ns"], whole)
+        found[f"matrix_unit_{name}_share"] = np.where(is_told, shares, np.nan)
     fits = each.fits_matrix_unit
     told = np.bincount(group[fits.place], minlength=count)
     found["matrix_unit_type_share"] = _sums_of_known(fits, group, count) / np.maximum(told, 1)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from stepscope import intervals
 from stepscope.analyses.devices.activity import all_busy, whole_activity
+from stepscope.analyses.group_statistics import ratio
 from stepscope.analyses.robust_slope import slope
 from stepscope.analyses.steps.breakdown import step_breakdown
 from stepscope.analyses.table_columns import framed
@@ -70,8 +71,6 @@ def steps_table(trace: Trace) -> pd.DataFrame:
     steps, steady = step_breakdown(trace), is_steady(trace)
     count = len(steady)
     duration, busy = steps.duration_ns[:count], _device_busy_ns(trace)[:count]
-    share = np.full(count, np.nan)
-    np.divide(busy, duration, out=share, where=duration > 0)
     z = robust_z(duration, steady)
     median = float(np.median(duration[steady])) if count else math.nan
     columns = {
@@ -80,7 +79,7 @@ def steps_table(trace: Trace) -> pd.DataFrame:
         "start_ns": steps.start_ns[:count],
         "duration_ns": duration,
         "device_busy_ns": busy,
-        "device_busy_share": share,
+        "device_busy_share": ratio(busy, duration),
         "is_steady": steady,
         "from_median_ns": duration - median,
         "robust_z": z,
