@@ -18,7 +18,6 @@ from stepscope.analyses.links import enclosing_call
 from stepscope.frames.naming import named
 from stepscope.trace import Trace, computed
 
-NONE = -1
 MODULE_NAME = re.compile(r"^nn\.Module: ")
 """How torch's Python tracer names calls of modules (`torch/csrc/profiler/collection.cpp`)."""
 
@@ -32,17 +31,13 @@ def calls_around(trace: Trace) -> NDArray[np.int64]:
 @computed
 def operators_around(trace: Trace) -> NDArray[np.int64]:
     """Return, for each row of `memory`, the innermost operator: its row in `host_calls`, or -1."""
-    nearest = _nearest_operator(trace)
-    found: NDArray[np.int64] = np.append(nearest, NONE)[calls_around(trace)]
-    return found
+    return _nearest_operators(trace, calls_around(trace))
 
 
 @computed
 def callers_of_operators(trace: Trace) -> NDArray[np.int64]:
     """Return, for each row of `host_calls`, the operator that it was called from, or -1."""
-    calls = trace.host_calls
-    found: NDArray[np.int64] = np.append(_nearest_operator(trace), NONE)[calls["parent"].to_numpy()]
-    return found
+    return _nearest_operators(trace, trace.host_calls["parent"].to_numpy())
 
 
 @computed
@@ -61,8 +56,7 @@ def python_calls_around(trace: Trace) -> NDArray[np.int64]:
     return python_calls_at(trace, moments)
 
 
-@computed
-def _nearest_operator(trace: Trace) -> NDArray[np.int64]:
-    """Return, for each host call, itself if it is an operator, else the nearest one around."""
+def _nearest_operators(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return, for rows of `host_calls`, themselves if operators, else the nearest one around."""
     calls = trace.host_calls
-    return ancestry.nearest(calls["parent"].to_numpy(), calls["is_operator"].to_numpy())
+    return ancestry.nearest_of(calls["parent"].to_numpy(), rows, calls["is_operator"].to_numpy())

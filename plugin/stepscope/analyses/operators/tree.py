@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.ancestry import nearest
+from stepscope.analyses.ancestry import nearest_of
 from stepscope.analyses.links import links
 from stepscope.trace import Trace, computed
 
@@ -35,8 +35,8 @@ def operator_tree(trace: Trace) -> OperatorTree:
     rows = np.flatnonzero(is_operator)
     place = np.full(len(host) + 1, NONE, dtype=np.int64)  # the last is for "none"
     place[rows] = np.arange(len(rows))
-    operator = np.append(nearest(host["parent"].to_numpy(), is_operator), NONE)
-    parent = operator[host["parent"].to_numpy()[rows]]
+    caller = host["parent"].to_numpy()
+    parent = nearest_of(caller, caller[rows], is_operator)
     names = "event", "start_ns", "end_ns"
     event, start, end = (
         np.concatenate((host[name].to_numpy()[rows], calls[name].to_numpy())) for name in names
