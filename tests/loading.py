@@ -15,6 +15,7 @@ from stepscope.trace import Trace, trace_from_columns
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED_TRACES = ROOT.parent / "shared" / "traces"
+SAMPLE_LOGS = ROOT / "sample_logs"
 
 
 def shared_trace_names(under: str = "") -> list[str]:

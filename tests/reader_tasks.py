@@ -6,43 +6,43 @@ import time
 
 import numpy as np
 
+from stepscope.advice import RecordingAdvice
 from stepscope.readers.tasks import advise
-from stepscope.report import RunReport
 from stepscope.trace import Trace
 
 log = logging.getLogger(__name__)
 
 
-def slow(trace: Trace) -> RunReport:
+def slow(trace: Trace) -> RecordingAdvice:
     """Take a while."""
     time.sleep(0.1)
     return advise(trace)
 
 
-def endless(_: Trace) -> RunReport:
+def endless(_: Trace) -> RecordingAdvice:
     """Never come back."""
     time.sleep(1000)
     raise AssertionError
 
 
-def greedy(trace: Trace) -> RunReport:
+def greedy(trace: Trace) -> RecordingAdvice:
     """Need 600 MB more than reading does."""
     len(np.ones(600_000_000, dtype=np.uint8))
     return advise(trace)
 
 
-def talkative(trace: Trace) -> RunReport:
+def talkative(trace: Trace) -> RecordingAdvice:
     """Print, and say something to the log."""
     os.write(1, b"printed by a library")
     log.warning("said of %s", trace.worker)
     return advise(trace)
 
 
-def crashing(_: Trace) -> RunReport:
+def crashing(_: Trace) -> RecordingAdvice:
     """End the process as a broken extension would."""
     os.abort()
 
 
-def failing(_: Trace) -> RunReport:
+def failing(_: Trace) -> RecordingAdvice:
     """Raise what nobody foresaw."""
     return RunReport(name=str(1 // 0), workers=(), outcomes=())

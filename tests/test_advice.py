@@ -50,6 +50,10 @@ def rule(name: str, *findings: Finding, priority: int = 50, is_symptom: bool = F
         title=name,
         category="fake",
         why="Because.",
+        detects="What it looks at.",
+        saving="As the test says.",
+        effort="flag",
+        risk="none",
         fix=Fix(summary="Do it."),
         options=Options(),
         check=check,
@@ -76,7 +80,7 @@ def claiming(*spans: tuple[int, int], **options: Any) -> Finding:
     return Finding(
         message="claims",
         severity=severity,
-        claim=Claim(intervals=times(*spans), method="As measured.", **options),
+        claims=(Claim(intervals=times(*spans), method="As measured.", **options),),
     )
 
 

@@ -18,6 +18,7 @@ import reader_tasks
 from logs import EVENT_COUNT, write_run
 from same_columns import differences
 from stepscope import discover
+from stepscope.advice import RecordingAdvice
 from stepscope.api.ahead import prepare
 from stepscope.catalog import Catalog
 from stepscope.config import Settings
@@ -29,12 +30,11 @@ from stepscope.readers.orders import Answer, CancelledError, Order, Step, Stop, 
 from stepscope.readers.pool import Here, Readers
 from stepscope.readers.room import Room
 from stepscope.readers.tasks import advise, analyse
-from stepscope.report import RunReport
 from stepscope.trace import Trace
 
 MIB = 2**20
 BUDGET = 4096 * MIB
-Task = Callable[[Trace], RunReport]
+Task = Callable[[Trace], RecordingAdvice]
 
 
 @pytest.fixture

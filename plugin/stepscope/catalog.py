@@ -36,10 +36,11 @@ from stepscope.readers.pool import Reader, Readers
 from stepscope.readers.room import Room
 from stepscope.readers.tasks import analyse
 from stepscope.readers.threads import DaemonThreads
-from stepscope.report import Problem, RunReport
+from stepscope.report import Problem
 from stepscope.storage import FileStamp
 
 if TYPE_CHECKING:
+    from stepscope.advice import RecordingAdvice
     from stepscope.trace import Trace
 
 log = logging.getLogger(__name__)
@@ -69,7 +70,7 @@ class Catalog:
         settings: Settings,
         executor: Executor | None = None,
         reader: Reader | None = None,
-        prepare: "Callable[[Trace], RunReport] | None" = None,
+        prepare: "Callable[[Trace], RecordingAdvice] | None" = None,
     ) -> None:
         """`prepare` does work ahead of questions: after a file is read, before it is `Ready`.
 

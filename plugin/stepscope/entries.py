@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 from stepscope.discover import TraceFile
 from stepscope.readers.orders import Told
 from stepscope.readers.pace import Clock
-from stepscope.report import Problem, RunReport
+from stepscope.report import Problem
 from stepscope.storage import FileStamp
 
 if TYPE_CHECKING:
+    from stepscope.advice import RecordingAdvice
     from stepscope.trace import Trace
 
 
@@ -60,7 +61,7 @@ class Facts:
     rank: int | None
     is_synthetic: bool
     events: int
-    advice: RunReport | None = None
+    advice: "RecordingAdvice | None" = None
     """What was said of it: small beside the trace, and what a run's page asks of every file."""
 
 

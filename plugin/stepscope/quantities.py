@@ -4,6 +4,7 @@ The one place in Python where a number becomes text; `frontend/src/core/format.t
 """
 
 import math
+from collections.abc import Iterable
 
 _DURATIONS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"))
 _BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
@@ -52,3 +53,18 @@ def share(fraction: float) -> str:
 def count(number: int, noun: str, plural: str = "") -> str:
     """Return a count with its noun: `1 copy`, `25 copies`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def number_ranges(numbers: Iterable[int], most: int = 12) -> str:
+    """Return whole numbers as ranges: `3-9, 12`; beyond `most` ranges it says that there are more.
+
+    Numbers that rise by one belong to one range; each is written once.
+    """
+    ranges: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    words = [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
+    return ", ".join(words[:most]) + (", …" if len(words) > most else "")

@@ -13,8 +13,19 @@ SCHEMA_VERSION = 1
 
 Severity = Literal["critical", "warning", "info"]
 Confidence = Literal["high", "medium", "low"]
-Status = Literal["found", "passed", "not-applicable", "failed", "suppressed"]
-View = Literal["advice", "overview", "operators", "kernels"]
+Status = Literal[
+    "found", "rejected", "passed", "cannot-tell", "not-applicable", "failed", "suppressed"
+]
+"""What a rule said of a recording: `found` something to change; `rejected` what looks like a fault
+and costs nothing here; `passed`: it looked and there is nothing; `cannot-tell`: what it needs was
+not recorded, or is damaged; `not-applicable`: the recording has nothing of what it is about;
+`failed`: a defect of the rule; `suppressed`: found, and put aside by a person with a reason."""
+Effort = Literal["flag", "hour", "day"]
+"""What a fix takes: an argument or a line; an hour of a person who knows the code; a day or more."""
+Risk = Literal["none", "numerics", "memory", "behaviour"]
+"""What a fix may change beside the time: results, the memory needed, or what the program does."""
+LifeCycle = Literal["preview", "stable", "deprecated"]
+View = Literal["advice", "overview", "operators", "kernels", "health"]
 Unit = Literal["ns", "bytes", "share", "count", "bytes/s", "text", "code"]
 Nature = Literal["damage", "gap", "note"]
 Effect = Literal["none", "low", "withheld"]
@@ -32,6 +43,11 @@ class Link(msgspec.Struct, frozen=True, omit_defaults=True):
     """The number in `ProfilerStep#N`."""
     start_ns: int | None = None
     end_ns: int | None = None
+    trace: str | None = None
+    """Opaque id of the recording, where it is another than the outcome's."""
+    source: str | None = None
+    """A line of the user's program: `train.py(12): forward`."""
+    rank: int | None = None
 
 
 class Evidence(msgspec.Struct, frozen=True):
@@ -54,6 +70,38 @@ class EventReference(msgspec.Struct, frozen=True):
     duration_ns: int
     detail: str = ""
     """What matters about it here: bytes and direction, the source line, the owning operator."""
+    event: int | None = None
+    """Its place among the events of the file, which names it in every table; None: unknown."""
+
+
+class EvidenceColumn(msgspec.Struct, frozen=True):
+    """A column of a table of evidence, and how its cells are to be read."""
+
+    label: str
+    unit: Unit
+
+
+class EvidenceRow(msgspec.Struct, frozen=True):
+    """A row of a table of evidence; a cell is None where its value is not known."""
+
+    cells: tuple[int | float | str | None, ...]
+    link: Link | None = None
+
+
+class EvidenceTable(msgspec.Struct, frozen=True):
+    """What a finding is made of: its kernels, operators, source lines, ranks; the worst first."""
+
+    label: str
+    columns: tuple[EvidenceColumn, ...]
+    rows: tuple[EvidenceRow, ...]
+
+
+class SourceLine(msgspec.Struct, frozen=True):
+    """A line of the user's program that a finding is about."""
+
+    path: str
+    line: int
+    function: str = ""
 
 
 class Fix(msgspec.Struct, frozen=True):
@@ -69,8 +117,8 @@ class Fix(msgspec.Struct, frozen=True):
 class ClaimReport(msgspec.Struct, frozen=True):
     """What a finding could save, per step where there are steps, else over the window.
 
-    `gross_ns` is the finding alone; `net_*` what is left once every nanosecond that another
-    finding also claims has been given to one of them.
+    `gross_ns` is the finding alone, at most; `net_*` what is left once every nanosecond that
+    another finding also claims has been given to one of them.
     """
 
     gross_ns: int
@@ -80,6 +128,8 @@ class ClaimReport(msgspec.Struct, frozen=True):
     """`net_high_ns` as a share of the step (or window)."""
     method: str
     """One sentence that says how it was reckoned."""
+    steps: str = ""
+    """Numbers of the steps that hold some of it, as ranges: `3-9, 12`."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -110,6 +160,18 @@ class Outcome(msgspec.Struct, frozen=True):
     links: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     """What is wrong with the recording, so that this answer is not to be relied upon."""
+    tables: tuple[EvidenceTable, ...] = ()
+    locations: tuple[SourceLine, ...] = ()
+    """Lines of the user's program that it is about, the costliest first; empty without stacks."""
+    effort: Effort | None = None
+    risk: Risk | None = None
+    life_cycle: LifeCycle = "stable"
+    is_symptom: bool = False
+    """True where it names no cause, and therefore claims nothing."""
+    fingerprint: str = ""
+    """The same in every recording of the same code: of rule, place and kernels, not of numbers."""
+    package: str = ""
+    """The package that the rule comes from; empty for stepscope's own."""
 
 
 class HealthExample(msgspec.Struct, frozen=True):
@@ -166,6 +228,27 @@ class StepReport(msgspec.Struct, frozen=True):
     """Category to nanoseconds of the mean step; the values sum to `mean_ns`."""
 
 
+class BudgetLine(msgspec.Struct, frozen=True):
+    """One part of the mean step (without steps: of the window); the parts sum to the whole."""
+
+    category: str
+    label: str
+    time_ns: int
+    share: float
+    recoverable_low_ns: int
+    recoverable_high_ns: int
+    """What all findings together could win back of it, each nanosecond counted once."""
+    rules: tuple[str, ...]
+    """The rules whose findings that is, the one that wins most first."""
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """Where a recording stands when all rules have spoken, with the numbers that say so."""
+
+    state: Literal["found", "healthy", "not-applicable", "cannot-tell"]
+    message: str
+
+
 class DeviceReport(msgspec.Struct, frozen=True):
     """How one device was used within the window."""
 
@@ -218,14 +301,41 @@ class WorkerReport(msgspec.Struct, frozen=True):
     """What was not recorded; empty where nothing is missing."""
     profile_call: str = ""
     """Python that records all of it, and what was recorded already, ready to be pasted."""
+    budget: tuple[BudgetLine, ...] = ()
+    """Where the time goes, and how much of each part could be won back."""
+    standing: Standing | None = None
+    """None where no rules were asked."""
+
+
+class MergedOutcome(msgspec.Struct, frozen=True):
+    """What one rule found in several recordings of a run, once."""
+
+    outcome: Outcome
+    """Of the recording in which it costs most, or is most serious."""
+    traces: tuple[str, ...]
+    """Ids of the recordings in which it was found; empty for a rule about the whole run."""
+    of_count: int
+    """How many recordings the rule could judge."""
+    where: str
+    """In which of them, for people: `ranks 0-3 and 7 of 8`, `all 4 recordings`."""
+    net_low_ns: int | None = None
+    net_median_ns: int | None = None
+    net_high_ns: int | None = None
+    """Least, median and most of what could be saved a step in one of them; None: nothing claimed.
+    Ranks wait for each other: these are not to be added."""
 
 
 class RunReport(msgspec.Struct, frozen=True):
-    """A run: its workers' recordings and what every rule said of each."""
+    """A run: its workers' recordings and what every rule said of each, and of all of them."""
 
     name: str
     workers: tuple[WorkerReport, ...]
     outcomes: tuple[Outcome, ...]
+    """Of each recording, by its `trace`; those of rules over the run have an empty one."""
+    merged: tuple[MergedOutcome, ...] = ()
+    """Findings of all recordings, each once, the most serious first."""
+    verdict: str = ""
+    """One plain sentence for the run; of a single recording, its own."""
 
 
 class Problem(msgspec.Struct, frozen=True):

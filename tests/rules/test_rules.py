@@ -1,20 +1,22 @@
 """Each rule against its own cases, `tests/rules/<name>.yml`, and the laws that all rules keep.
 
-A case is a sentence with a trace (`trace:` rows, `schedule:`, or both; see `tracebuild`) and the
-whole answer: `finds:` every finding, or `not_applicable:` a part of the reason. A finding says
+A case is a sentence with a trace (`trace:` rows, `schedule:`, or both; see `tracebuild`; of a rule
+over a run `ranks:`, a list of such traces) and the whole answer: `finds:` every finding, `rejects:`
+what is acquitted, `not_applicable:` a part of the reason, or `cannot_tell:` the same with `remedy:`,
+a part of the code that would record it. A finding says
 
     severity, confidence   as they are shown
     saves_ns               [gross, least net, most net] a step; left out where nothing is claimed
     evidence               label: value, for the labels that matter
     message                the whole sentence; or `says:` parts of it
     fix_says, fix_omits    parts of the fix's words and code, and what must not be in them
+    effort, risk, tables   where the case is about them; of tables, their labels
 
 `near: least_share` says that the trace lies close to that option's threshold: the answer must be
 another one when the threshold is moved by a tenth (by one, where it is a small number).
 """
 
 import dataclasses
-import inspect
 import json
 import re
 from collections.abc import Iterator
@@ -27,17 +29,16 @@ import yaml
 import loading
 import tracebuild
 from stepscope import dialects, rules
-from stepscope.advice import outcomes_of
+from stepscope.advice import advise, outcomes_of
 from stepscope.report import Outcome
 from stepscope.rules import Rule
-from stepscope.trace import Trace
+from stepscope.trace import Run, Trace
 
 HERE = Path(__file__).parent
 PACKAGE = Path(rules.__path__[0]).parent
 RULES = {rule.id.replace("-", "_"): rule for rule in rules.all_rules()}
-ABOUT_THE_RULE = ("rule", "never_not_applicable", "never_in_2021", "never_on_amd")
-"""Keys of a document that are no cases."""
-NO_THRESHOLDS = ("shown_count",)
+ABOUT_THE_RULE = ("rule", "real", "never_not_applicable", "never_in_2021", "never_on_amd")
+"""Keys of a document that are no cases; `real` is read by `test_real_traces.py`."""
 SMALL = 20
 
 
@@ -68,30 +69,65 @@ def outcomes(rule: Rule[Any], trace: Trace) -> list[Outcome]:
     return outcomes_of(trace, [rule])
 
 
+def answers(rule: Rule[Any], case: dict[str, Any]) -> list[Outcome]:
+    """Return what a rule says of a case, or of the ranks of one."""
+    if rule.scope == "recording":
+        return outcomes(rule, trace_of(case))
+    traces = [
+        dataclasses.replace(trace_of(rank), worker=f"rank{number}", id=str(number))
+        for number, rank in enumerate(case["ranks"])
+    ]
+    report = advise(Run(name="run", workers=tuple(traces)), [rule])
+    return [each for each in report.outcomes if not each.trace]
+
+
 @pytest.mark.parametrize(("stem", "case"), list(cases()))
 def test_a_case_has_the_answer_that_it_states(stem: str, case: dict[str, Any]) -> None:
-    found = outcomes(RULES[stem], trace_of(case))
-    if "not_applicable" in case:
-        [outcome] = found
-        assert outcome.status == "not-applicable", outcome
-        assert case["not_applicable"] in (outcome.reason or "")
-        assert case.get("remedy", "") in (outcome.remedy or "")
-        assert bool(outcome.remedy) == ("remedy" in case)
-        return
-    assert [outcome.status for outcome in found] == (
-        ["found"] * len(case["finds"]) or ["passed"]
-    ), found
-    for outcome, expected in zip(found, case["finds"], strict=False):
+    said = answers(RULES[stem], case)
+    for key, status in (("not_applicable", "not-applicable"), ("cannot_tell", "cannot-tell")):
+        if key in case:
+            [outcome] = said
+            assert outcome.status == status, outcome
+            assert case[key] in (outcome.reason or "")
+            assert case.get("remedy", "") in (outcome.remedy or "")
+            assert bool(outcome.remedy) == ("remedy" in case)
+            return
+    finds, rejects = case.get("finds", []), case.get("rejects", [])
+    found = [outcome for outcome in said if outcome.status == "found"]
+    rejected = [outcome for outcome in said if outcome.status == "rejected"]
+    assert (len(found), len(rejected)) == (len(finds), len(rejects)), said
+    assert len(said) == (len(finds) + len(rejects) or 1), said
+    assert "finds" in case or rejects, "a case says what is found, or that nothing is"
+    for outcome, expected in zip(found, finds, strict=True):
         check_finding(outcome, expected)
+    for outcome, expected in zip(rejected, rejects, strict=True):
+        assert expected.keys() <= {"message", "says", "evidence"}, expected.keys()
+        check_words(outcome, expected)
 
 
 def check_finding(outcome: Outcome, expected: dict[str, Any]) -> None:
     known = {"severity", "confidence", "saves_ns", "evidence", "message", "says"}
-    assert expected.keys() <= known | {"fix_says", "fix_omits"}, expected.keys()
+    known |= {"fix_says", "fix_omits", "effort", "risk", "tables"}
+    assert expected.keys() <= known, expected.keys()
     assert (outcome.severity, outcome.confidence) == (expected["severity"], expected["confidence"])
     claim = outcome.claim
     saved = claim and [claim.gross_ns, claim.net_low_ns, claim.net_high_ns]
     assert saved == expected.get("saves_ns")
+    check_words(outcome, expected)
+    assert outcome.effort == expected.get("effort", outcome.effort)
+    assert outcome.risk == expected.get("risk", outcome.risk)
+    tables = [table.label for table in outcome.tables]
+    assert tables == expected.get("tables", tables)
+    fix = outcome.fix
+    assert fix is not None
+    words = "\n".join((fix.summary, fix.code, fix.verify, *fix.caveats))
+    for part in expected.get("fix_says", ()):
+        assert part in words
+    for part in expected.get("fix_omits", ()):
+        assert part not in words
+
+
+def check_words(outcome: Outcome, expected: dict[str, Any]) -> None:
     values = {evidence.label: evidence.value for evidence in outcome.evidence}
     for label, value in expected.get("evidence", {}).items():
         assert label in values, (label, values)
@@ -101,13 +137,6 @@ def check_finding(outcome: Outcome, expected: dict[str, Any]) -> None:
         assert outcome.message == expected["message"]
     for part in expected.get("says", ()):
         assert part in outcome.message
-    fix = outcome.fix
-    assert fix is not None
-    words = "\n".join((fix.summary, fix.code, fix.verify, *fix.caveats))
-    for part in expected.get("fix_says", ()):
-        assert part in words
-    for part in expected.get("fix_omits", ()):
-        assert part not in words
 
 
 def near_cases() -> Iterator[Any]:
@@ -119,19 +148,19 @@ def near_cases() -> Iterator[Any]:
 
 @pytest.mark.parametrize(("stem", "case"), list(near_cases()))
 def test_a_case_near_a_threshold_turns_over_when_it_moves(stem: str, case: dict[str, Any]) -> None:
-    rule, trace = RULES[stem], trace_of(case)
-    answer = answer_of(rule, trace)
+    rule = RULES[stem]
+    answer = answer_of(rule, case)
     moved = [
-        answer_of(dataclasses.replace(rule, options=options), trace)
+        answer_of(dataclasses.replace(rule, options=options), case)
         for options in moved_options(rule.options, case["near"])
     ]
     assert any(each != answer for each in moved)
 
 
-def answer_of(rule: Rule[Any], trace: Trace) -> object:
+def answer_of(rule: Rule[Any], case: dict[str, Any]) -> object:
     return [
         (each.status, each.severity, each.confidence, each.claim is None, each.fix, each.message)
-        for each in outcomes(rule, trace)
+        for each in answers(rule, case)
     ]
 
 
@@ -157,7 +186,7 @@ def test_a_rule_has_cases_in_which_it_fires_is_silent_and_does_not_apply(stem: s
     assert any(case.get("finds") for case in found), "no case in which it fires"
     assert any(case.get("finds") == [] for case in found), "no case in which it stays silent"
     declared = "never_not_applicable" in document
-    assert declared != any("not_applicable" in case for case in found)
+    assert declared != any("not_applicable" in case or "cannot_tell" in case for case in found)
     assert any("message" in finding for case in found for finding in case.get("finds") or ()), (
         "no case that states the whole message"
     )
@@ -167,12 +196,13 @@ def test_a_rule_has_cases_in_which_it_fires_is_silent_and_does_not_apply(stem: s
 def test_every_threshold_has_a_case_on_each_side(stem: str) -> None:
     near = cases_of(documents()[stem])
     for field in dataclasses.fields(RULES[stem].options):
-        if field.name in NO_THRESHOLDS:
+        if not field.metadata["is_threshold"]:
             continue
         beside = [case for case in near.values() if case.get("near") == field.name]
         assert len(beside) >= 2, f"{stem}: {field.name} needs a case on each side"
-        answers = {json.dumps([case["finds"]] if "finds" in case else None) for case in beside}
-        assert len(answers) > 1, f"{stem}: {field.name} has the same answer on both sides"
+        keys = ("finds", "rejects", "not_applicable", "cannot_tell")
+        said = {json.dumps([case.get(key) for key in keys]) for case in beside}
+        assert len(said) > 1, f"{stem}: {field.name} has the same answer on both sides"
 
 
 @pytest.mark.parametrize("stem", sorted(RULES))
@@ -186,7 +216,7 @@ def test_a_rule_fires_on_todays_format_on_that_of_2021_and_on_amd(stem: str) -> 
 
 
 def machine_of(case: dict[str, Any]) -> str:
-    schedule = case.get("schedule")
+    schedule = case["ranks"][0].get("schedule") if "ranks" in case else case.get("schedule")
     return schedule.get("machine", "h100") if isinstance(schedule, dict) else "h100"
 
 
@@ -199,10 +229,13 @@ def test_no_case_is_left_of_a_rule_that_is_gone() -> None:
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=sorted(RULES))
 def test_a_rule_says_all_that_its_card_shows(rule: Rule[Any]) -> None:
-    for text in (rule.title, rule.category, rule.why, rule.fix.summary, rule.origin, rule.since):
+    words = (rule.why, rule.detects, rule.saving, rule.fix.summary, *rule.silent)
+    for text in (rule.title, rule.category, rule.origin, rule.since, *words):
         assert text.strip()
     assert not rule.title.endswith(".")
-    assert rule.why.endswith(".")
+    for text in words:
+        assert text.endswith((".", "?", ")")), text
+    assert (rule.check is None) != (rule.check_run is None)
     assert rule.links
     for link in rule.links:
         assert link.startswith("https://"), link
@@ -221,13 +254,12 @@ def test_options_are_frozen_defaulted_and_explained(stem: str) -> None:
     assert type(options).__doc__
     fields = dataclasses.fields(options)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        setattr(options, fields[0].name, 0)
-    text = inspect.getsource(type(options))
+        setattr(options, fields[0].name if fields else "any", 0)
     for field in fields:
-        assert isinstance(field.default, int | float)
-        if field.name not in NO_THRESHOLDS:
-            explained = rf'^    {field.name}: \w+ = [\d._]+\n    """'
-            assert re.search(explained, text, re.MULTILINE), f"{stem}: {field.name} has no words"
+        assert isinstance(field.default, bool | int | float | str)
+        for words in ("meaning", "origin"):
+            if words == "meaning" or field.metadata["is_threshold"]:
+                assert field.metadata[words].strip(), f"{stem}: {field.name} has no {words}"
 
 
 def test_priorities_put_special_causes_before_general_ones() -> None:
@@ -242,7 +274,8 @@ def test_priorities_put_special_causes_before_general_ones() -> None:
         ("gpu-idle-gap", "launch-bound"),
     ):
         assert order.index(special) < order.index(general)
-    assert [rule.id for rule in by_priority if rule.is_symptom] == order[-2:]
+    symptoms = [rule.id for rule in by_priority if rule.is_symptom]
+    assert symptoms == order[-len(symptoms) :]
 
 
 MARKUP = re.compile(r"</?[a-zA-Z][^>]*>|&[a-z]+;|</")
@@ -250,7 +283,7 @@ MARKUP = re.compile(r"</?[a-zA-Z][^>]*>|&[a-z]+;|</")
 
 @pytest.mark.parametrize(("stem", "case"), list(cases()))
 def test_a_finding_is_words_and_numbers_never_markup(stem: str, case: dict[str, Any]) -> None:
-    for outcome in outcomes(RULES[stem], trace_of(case)):
+    for outcome in answers(RULES[stem], case):
         evidence = [text for each in outcome.evidence for text in (each.label, str(each.value))]
         for text in (outcome.title, outcome.message, outcome.why, outcome.reason or "", *evidence):
             assert not MARKUP.search(text), text
@@ -268,6 +301,6 @@ def test_only_the_dialects_name_a_vendor() -> None:
         rf"dialect\.name\b|dialect\.vendor\s*[=!]=|[=!]=\s*[\"'](?:{words})[\"']", re.IGNORECASE
     )
     for folder in ("rules", "analyses"):
-        for path in (PACKAGE / folder).glob("*.py"):
+        for path in (PACKAGE / folder).rglob("*.py"):
             hits = [line for line in path.read_text().splitlines() if named.search(line)]
             assert not hits, f"{path.name}: {hits}"

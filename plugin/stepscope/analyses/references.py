@@ -1,5 +1,6 @@
 """Events named for people: what, on which track, when, and the source line that led to it."""
 
+import re
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -8,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from stepscope.frames.naming import named
-from stepscope.report import EventReference
+from stepscope.report import EventReference, SourceLine
 from stepscope.trace import Trace, computed
 
 FOREIGN_PREFIXES = (
@@ -41,6 +42,7 @@ def device_event(trace: Trace, row: int, detail: str = "") -> EventReference:
         start_ns=int(event["start_ns"]),
         duration_ns=int(event["duration_ns"]),
         detail=detail,
+        event=int(event["event"]),
     )
 
 
@@ -62,7 +64,23 @@ def _on_thread(event: "pd.Series[Any]", detail: str) -> EventReference:
         start_ns=int(str(event["start_ns"])),
         duration_ns=int(str(event["duration_ns"])),
         detail=detail,
+        event=int(str(event["event"])),
     )
+
+
+FRAME = re.compile(r"^(?P<path>.+?)\((?P<line>[0-9]{1,9})\): (?P<function>.*)$")
+"""A Python frame as the profiler writes it: `train.py(42): forward`."""
+
+
+def source_lines(frames: Iterable[str]) -> tuple[SourceLine, ...]:
+    """Return frames as lines of a program, each once and in their order; others are left out."""
+    matches = (FRAME.match(frame.strip()) for frame in frames)
+    lines = (
+        SourceLine(path=found["path"], line=int(found["line"]), function=found["function"])
+        for found in matches
+        if found
+    )
+    return tuple(dict.fromkeys(lines))
 
 
 def is_users(frame: str) -> bool:

@@ -7,11 +7,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stepscope.report import RunReport
+    from stepscope.advice import RecordingAdvice
     from stepscope.trace import Trace
 
 
-def prepare(trace: "Trace") -> "RunReport":
+def prepare(trace: "Trace") -> "RecordingAdvice":
     """Return a recording's advice, and leave in it the overview, which every visit asks for first.
 
     The advice is kept when the recording is not.

@@ -96,8 +96,7 @@ def _damage(entry: Entry) -> Severity | None:
     """Return the worst damage that was found in a file."""
     if entry.facts is None or entry.facts.advice is None:
         return None
-    items = [item for worker in entry.facts.advice.workers for item in worker.health]
-    found = {item.severity for item in items if item.nature == "damage"}
+    found = {item.severity for item in entry.facts.advice.worker.health if item.nature == "damage"}
     return next((severity for severity in get_args(Severity) if severity in found), None)
 
 

@@ -6,12 +6,12 @@ import flask
 import msgspec
 
 from stepscope._version import __version__
-from stepscope.advice import merged
+from stepscope.advice import RecordingAdvice, merged
 from stepscope.api import encoding, listing, messages, refusals
 from stepscope.api.answers import Answers
 from stepscope.catalog import Catalog
 from stepscope.entries import Cancelled, Entry, Ready, Unreadable
-from stepscope.report import SCHEMA_VERSION, Problem, RunReport, json_schema
+from stepscope.report import SCHEMA_VERSION, Problem, json_schema
 from stepscope.trace import Trace
 
 DEFAULT_GROUP = "name"
@@ -115,7 +115,7 @@ def _ready(entry: Entry) -> Trace:
     raise refusals.still_loading(entry.file.worker)
 
 
-def _advice(entry: Entry, answers: Answers) -> RunReport:
+def _advice(entry: Entry, answers: Answers) -> RecordingAdvice:
     """Return what was said when the file was read, whether its trace is kept or not."""
     if entry.facts is not None and entry.facts.advice is not None:
         return entry.facts.advice

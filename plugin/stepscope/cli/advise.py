@@ -12,6 +12,7 @@ from stepscope.cli.reading import Effort, order_for, read, with_effort
 from stepscope.cli.selection import Selection
 
 if TYPE_CHECKING:
+    from stepscope.advice import RecordingAdvice
     from stepscope.readers.orders import Step
     from stepscope.report import Report, RunReport, Severity
 
@@ -104,7 +105,7 @@ def _report(paths: Sequence[str], choice: Choice, effort: Effort) -> "Report":
     files = Selection(workers=choice.workers).of(files)
     steps: tuple[Step, ...] = (("analysing", analyse), ("advising", advise))
     outcomes = read([order_for(file, steps, settings) for file in files], settings)
-    reports: dict[str, tuple[str, list[RunReport]]] = {}
+    reports: dict[str, tuple[str, list[RecordingAdvice]]] = {}
     for file, outcome in zip(files, outcomes, strict=True):
         if isinstance(outcome, UnreadableError):
             problems.append(outcome)
@@ -118,7 +119,7 @@ def _report(paths: Sequence[str], choice: Choice, effort: Effort) -> "Report":
     )
 
 
-def _run(name: str, recordings: "Sequence[RunReport]") -> "RunReport":
+def _run(name: str, recordings: "Sequence[RecordingAdvice]") -> "RunReport":
     from stepscope.advice import merged
 
     return merged(name, recordings)

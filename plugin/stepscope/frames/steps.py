@@ -17,7 +17,14 @@ SCHEMA: Schema = (
     Column("end_ns", "int64", "ns", "`start_ns + duration_ns`."),
     Column("thread", "category", "text", "The host thread, as `pid/tid`."),
 )
+ALL_STEPS = "ProfilerStep*"
+"""What torch calls all steps together (`torch/autograd/profiler_util.py`, `_rewrite_name`)."""
 STEP_NAME = re.compile(r"^ProfilerStep\s*#\s*(\d{1,18}(?!\d))?")
+
+
+def without_number(name: str) -> str:
+    """Return the name of an event, all steps' as one."""
+    return ALL_STEPS if STEP_NAME.match(name) else name
 
 
 def build(host_calls: pd.DataFrame) -> pd.DataFrame:

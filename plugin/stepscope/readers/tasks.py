@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    from stepscope.advice import RecordingAdvice
     from stepscope.comparison.sampling import Sample
     from stepscope.exports import Given, Request
     from stepscope.render.cut_file import Answer as CutAnswer
     from stepscope.render.cut_file import Request as CutRequest
     from stepscope.render.stack_file import Request as StackRequest
-    from stepscope.report import FileHealth, HealthItem, RunReport
+    from stepscope.report import FileHealth, HealthItem
     from stepscope.trace import Trace
     from stepscope.trends import Trend
 
@@ -27,12 +28,12 @@ def analyse(trace: "Trace") -> None:
     worker_report(trace)
 
 
-def advise(trace: "Trace") -> "RunReport":
+def advise(trace: "Trace") -> "RecordingAdvice":
     """Return what every rule says of a recording."""
-    from stepscope import advice
-    from stepscope.trace import Run
+    from stepscope.advice import advice_of
+    from stepscope.rules import all_rules
 
-    return advice.advise(Run(name="", workers=(trace,)))
+    return advice_of(trace, all_rules())
 
 
 def judge(trace: "Trace", *, run: str, file_bytes: int) -> "FileHealth":

@@ -11,30 +11,17 @@ from functools import lru_cache
 import numpy as np
 
 from stepscope.analyses.host.call_stacks import CallStacks, Metric
+from stepscope.analyses.operators.stacks import is_shown
 
 US = 1000
 AS_TORCH = str.maketrans(" ;\t\n", "____")
-LEFT_OUT = (
-    # torch/autograd/profiler_util.py, _filter_stack_entry
-    ("autograd/__init__", "_make_grads"),
-    ("autograd/__init__", "backward"),
-    ("torch/tensor", "backward"),
-    ("_internal/common_utils", "prof_callable"),
-    ("_internal/common_utils", "prof_func_call"),
-    ("_internal/common_utils", "prof_meth_call"),
-)
 KEPT_TEXTS = 4096
 """Calls that follow each other often have the same stack."""
 
 
-def is_written(frame: str) -> bool:
-    """Tell whether torch writes this function."""
-    return not any(first in frame and second in frame for first, second in LEFT_OUT)
-
-
 def written(frames: list[str]) -> list[str]:
     """Return the functions of a stack that torch writes, outermost first, as it writes them."""
-    return [frame.translate(AS_TORCH) for frame in reversed(frames) if is_written(frame)]
+    return [frame.translate(AS_TORCH) for frame in reversed(frames) if is_shown(frame)]
 
 
 def lines(stacks: CallStacks, metric: Metric) -> Iterator[str]:

@@ -1,33 +1,59 @@
 """Advice, one piece a file: `rules/<name>.py` with its cases in `tests/rules/<name>.yml`.
 
-A rule is a pure function of a trace. It yields `Finding`s, which are fields and never markup, or
-raises `MissingDataError` with the line of code that would record what it lacks. It claims time as
-intervals; `stepscope.advice` gives every nanosecond to one claim only.
+A rule is a pure function of a trace. It yields `Finding`s, which are fields and never markup, and
+`Rejected`, what looks like a fault and is none. It raises `NotApplicableError` where the recording
+has nothing of what it is about, and `MissingDataError`, with the line of code that would record it,
+where it cannot tell. It claims time as intervals; `stepscope.advice` gives every nanosecond to one
+claim only. A rule over all ranks of a run has `check_run` in place of `check`.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
+from stepscope.analyses.communication.rank_part import RankPart
 from stepscope.analyses.health import PARTS, Parts
+from stepscope.calibration import EXPOSED_TIME, Factor
 from stepscope.intervals import Intervals
-from stepscope.report import Confidence, EventReference, Evidence, Fix, Severity
+from stepscope.report import (
+    Confidence,
+    Effort,
+    EventReference,
+    Evidence,
+    EvidenceTable,
+    Fix,
+    LifeCycle,
+    Outcome,
+    Risk,
+    Severity,
+    SourceLine,
+)
 from stepscope.trace import Trace
 
 OptionsT = TypeVar("OptionsT")
 
-CALIBRATED_LOW = 0.75
-"""Realised over exposed time in torch-tb-profiler's own natural experiment (0 against 4 DataLoader
-workers): 0.84 and 0.77 of what was predicted."""
-CALIBRATED_LOW_WITHOUT_DEVICE = 0.4
-"""The same on a CPU alone, where workers take cores from computing: 0.46 to 0.56 with two workers
-on two cores (`sample_logs/dataloader`)."""
 CRITICAL_SHARE = 0.20
 WARNING_SHARE = 0.05
 INFO_SHARE = 0.01
 """Recoverable share of the window: xprof's 5 and 20 % for input, torch-tb-profiler's 5 %."""
+
+
+def option(
+    default: Any,  # noqa: ANN401 (of the field's own type)
+    meaning: str,
+    *,
+    origin: str,
+    is_threshold: bool = True,
+) -> Any:  # noqa: ANN401 (as `dataclasses.field`)
+    """Return a field of a rule's `Options`: what it means, and where its default comes from.
+
+    The field's name ends in its unit. `is_threshold=False` is for what changes no answer, such as
+    how many rows of evidence are shown.
+    """
+    about = {"meaning": meaning, "origin": origin, "is_threshold": is_threshold}
+    return field(default=default, metadata=about)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,13 +62,28 @@ class Claim:
 
     intervals: Intervals
     """What could be saved, on the window's clock (int64, shape (n, 2), nanoseconds)."""
-    low: float = CALIBRATED_LOW
-    """Share of the claimed time that is won at least."""
-    high: float = 1.0
+    factor: Factor = EXPOSED_TIME
+    """How much of it is won at least and at most."""
     method: str = ""
     """One sentence: how it was reckoned."""
     low_intervals: Intervals | None = None
-    """The part to which `low` applies, where it is not all of it."""
+    """The part to which the factor's `low` applies, where it is not all of it."""
+    is_device_work: bool = False
+    """True where the times are of the device's own work that would become faster, not of waiting:
+    then only that part is won in which the device, not the host, is the limit."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RunClaim:
+    """What a finding about a whole run could save: nanoseconds of the run's mean step."""
+
+    low_ns: float
+    high_ns: float
+    method: str
+    taken_ns: Mapping[str, float] = field(default_factory=dict)
+    """Recording (`Trace.id`) to how much of its step `taken_from` then does not claim."""
+    taken_from: tuple[str, ...] = ()
+    """Ids of the rules, the nearest first, whose claims on a recording hold the same time."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,10 +95,53 @@ class Finding:
     """None: from the recoverable share, by the thresholds above; hidden below the lowest."""
     confidence: Confidence = "high"
     evidence: tuple[Evidence, ...] = ()
+    tables: tuple[EvidenceTable, ...] = ()
     events: tuple[EventReference, ...] = ()
-    claim: Claim | None = None
+    locations: tuple[SourceLine, ...] = ()
+    """Lines of the user's program that it is about (`references.source_lines`)."""
+    claims: tuple[Claim, ...] = ()
+    run_claim: RunClaim | None = None
+    """Of rules over a run, in place of `claims`."""
     fix: Fix | None = None
     """In place of the rule's own, where this case asks for other words or code."""
+    effort: Effort | None = None
+    risk: Risk | None = None
+    """In place of the rule's own, where this case differs."""
+    place: str = ""
+    """What tells this finding from the rule's others on the same recording, without numbers: an
+    operator's name, a function. It goes into the fingerprint."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rejected:
+    """What looks like a fault and costs nothing here, with the numbers that acquit it."""
+
+    message: str
+    evidence: tuple[Evidence, ...] = ()
+    tables: tuple[EvidenceTable, ...] = ()
+    events: tuple[EventReference, ...] = ()
+
+
+Answer = Finding | Rejected
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Recording:
+    """What rules over a run know of one recording."""
+
+    trace: str
+    worker: str
+    span: str
+    part: RankPart
+    outcomes: tuple[Outcome, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RunEvidence:
+    """What rules over a run are given: what each recording has to say, without its events."""
+
+    name: str
+    recordings: tuple[Recording, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,13 +150,25 @@ class Rule(Generic[OptionsT]):
 
     id: str
     title: str
-    """The bad state, as a sentence."""
+    """The bad state, as a sentence without a full stop."""
     category: str
     why: str
+    """Why that state costs time: sentences."""
+    detects: str
+    """What it looks at and when it speaks: sentences, in which thresholds are called by the names
+    of the options."""
+    silent: tuple[str, ...] = ()
+    """When it keeps silent though it seems that it should speak: a sentence each."""
+    saving: str
+    """How the saving is reckoned, or why none is claimed: sentences."""
     fix: Fix
+    effort: Effort
+    risk: Risk
     options: OptionsT
-    check: Callable[[Trace, OptionsT], Iterable[Finding]]
-    priority: int = 50
+    check: Callable[[Trace, OptionsT], Iterable[Answer]] | None = None
+    check_run: Callable[[RunEvidence, OptionsT], Iterable[Answer]] | None = None
+    """In place of `check`, for rules over all recordings of a run."""
+    priority: int = 500
     """Who gets time that several claim: the lowest number first (special causes before general)."""
     is_symptom: bool = False
     """True where the rule names no cause: listed after all causes, and it claims nothing."""
@@ -80,8 +176,20 @@ class Rule(Generic[OptionsT]):
     """Where these parts of a recording are damaged, it has low confidence or is not asked."""
     links: tuple[str, ...] = ()
     since: str = "0.1.0"
+    life_cycle: LifeCycle = "stable"
     origin: str = ""
-    """Where the check and its thresholds come from."""
+    """Where the check comes from; each threshold's origin stands with its option."""
+    aliases: tuple[str, ...] = ()
+    """Other names by which configuration and `stepscope explain` know it."""
+    culprit: str = ""
+    """What costs the time, as a verdict names it: `the DataLoader` (alone costs 59 ms a step)."""
+    package: str = ""
+    """The package that brings it; empty for stepscope's own."""
+
+    @property
+    def scope(self) -> Literal["recording", "run"]:
+        """What it looks at."""
+        return "recording" if self.check_run is None else "run"
 
 
 def all_rules() -> tuple[Rule[Any], ...]:

@@ -8,9 +8,10 @@ from stepscope.analyses import references, requirements
 from stepscope.analyses.idle.sync_cost import SyncCost, longest, place, sites, sync_cost
 from stepscope.analyses.idle.synchronizations import Cause, synchronizations
 from stepscope.analyses.steps.window import window
+from stepscope.calibration import ALL_OF_IT
 from stepscope.quantities import duration, share
 from stepscope.report import EventReference, Evidence, Link, Severity
-from stepscope.rules import Claim, severity_of
+from stepscope.rules import Claim, option, severity_of
 from stepscope.trace import Trace
 
 
@@ -18,11 +19,15 @@ from stepscope.trace import Trace
 class Options:
     """When waits are worth a word."""
 
-    least_idle_share: float = 0.01
-    """Idle time caused, of the window: blocked host time alone is no loss."""
-    least_a_step: float = 1.0
-    """From so many a step on they are mentioned, even where they cost nothing yet."""
-    shown_count: int = 10
+    least_idle_share: float = option(
+        0.01, "Idle time caused, of the window: blocked host time alone is no loss.", origin=""
+    )
+    least_a_step: float = option(
+        1.0,
+        "From so many a step on they are mentioned, even where they cost nothing yet.",
+        origin="",
+    )
+    shown_count: int = option(10, "How many events are named.", origin="", is_threshold=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -113,7 +118,7 @@ def claim(found: Waits) -> Claim:
     """Claim the idle time until the queue is filled again; what is right behind them is sure."""
     return Claim(
         intervals=found.cost.refill,
-        low=1.0,
+        factor=ALL_OF_IT,
         low_intervals=found.cost.idle,
         method=(
             "At least the idle time right behind the waits; at most all of it until two operations "

@@ -21,7 +21,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         message=_message(trace, found),
         evidence=_waits.evidence(trace, found, "Waits for a copy", link),
         events=tuple(_waits.events(trace, found, options)),
-        claim=_waits.claim(found) if found.is_costly else None,
+        claims=(_waits.claim(found),) if found.is_costly else (),
     )
 
 
@@ -59,10 +59,14 @@ RULE = Rule(
         verify="The idle cause `After a sync` in Overview falls.",
         caveats=("Reading the result of an inference step is inherent; batch the readbacks.",),
     ),
+    detects="",
+    saving="",
+    effort="hour",
+    risk="none",
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "clocks", "steps"}),
-    priority=15,
+    priority=130,
     links=("https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",),
     origin="TraceLens D2H; Nsight Systems cuda_api_sync, charged by idle time instead",
 )

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from stepscope.analyses.idle.data_stalls import DataStalls, data_stalls, slowest
 from stepscope.analyses.steps.window import window
+from stepscope.calibration import EXPOSED_TIME, EXPOSED_TIME_WITHOUT_DEVICE
 from stepscope.quantities import count, duration, share
 from stepscope.report import Evidence, Fix, Link
 from stepscope.rules import (
-    CALIBRATED_LOW,
-    CALIBRATED_LOW_WITHOUT_DEVICE,
     Claim,
     Finding,
     Rule,
+    option,
 )
 from stepscope.trace import Trace
 
@@ -21,8 +21,11 @@ from stepscope.trace import Trace
 class Options:
     """Share of the window, 0 to 1, from which to speak."""
 
-    least_share: float = 0.05
-    """torch-tb-profiler and xprof speak at 5 %; an absolute time would ignore the step's length."""
+    least_share: float = option(
+        0.05,
+        "torch-tb-profiler and xprof speak at 5 %; an absolute time would ignore the step's length.",
+        origin="",
+    )
 
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
@@ -53,7 +56,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
             ),
         ),
         events=slowest(trace, stalls),
-        claim=_claim(stalls),
+        claims=(_claim(stalls),),
         fix=_fix(stalls),
     )
 
@@ -61,10 +64,10 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
 def _claim(stalls: DataStalls) -> Claim:
     if stalls.has_device:
         method = "All loading time in which no device was busy; faster loading wins 75 to 100 %."
-        return Claim(intervals=stalls.exposed, low=CALIBRATED_LOW, method=method)
+        return Claim(intervals=stalls.exposed, factor=EXPOSED_TIME, method=method)
     return Claim(
         intervals=stalls.exposed,
-        low=CALIBRATED_LOW_WITHOUT_DEVICE,
+        factor=EXPOSED_TIME_WITHOUT_DEVICE,
         method="All loading time; on a CPU alone loading and computing share the cores.",
     )
 
@@ -101,6 +104,10 @@ RULE = Rule(
     category="input pipeline",
     why="The loop cannot go on before it has the next batch; the device stands still meanwhile.",
     fix=Fix(summary="Load faster, or earlier."),
+    detects="",
+    saving="",
+    effort="flag",
+    risk="none",
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "clocks", "steps"}),

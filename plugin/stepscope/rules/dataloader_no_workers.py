@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from stepscope.analyses.batch_size import batch_size
 from stepscope.analyses.idle.data_stalls import DataStalls, data_stalls, slowest
 from stepscope.analyses.steps.window import window
+from stepscope.calibration import EXPOSED_TIME, EXPOSED_TIME_WITHOUT_DEVICE
 from stepscope.quantities import count, duration, share
 from stepscope.report import Evidence, Fix, Link
 from stepscope.rules import (
-    CALIBRATED_LOW,
-    CALIBRATED_LOW_WITHOUT_DEVICE,
     Claim,
     Finding,
     Rule,
+    option,
     severity_of,
 )
 from stepscope.trace import Trace
@@ -25,8 +25,11 @@ ITERATOR = "_SingleProcessDataLoaderIter"
 class Options:
     """Share of the window, 0 to 1, from which to speak."""
 
-    least_share: float = 0.01
-    """Below 1 % workers cost more than they save: a data set in memory is right without them."""
+    least_share: float = option(
+        0.01,
+        "Below 1 % workers cost more than they save: a data set in memory is right without them.",
+        origin="",
+    )
 
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
@@ -58,7 +61,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
             ),
         ),
         events=slowest(trace, stalls),
-        claim=_claim(stalls),
+        claims=(_claim(stalls),),
         fix=_fix(trace),
     )
 
@@ -67,7 +70,7 @@ def _claim(stalls: DataStalls) -> Claim:
     if stalls.has_device:
         return Claim(
             intervals=stalls.exposed,
-            low=CALIBRATED_LOW,
+            factor=EXPOSED_TIME,
             method=(
                 "All loading time in which no device was busy; with workers it overlaps the step. "
                 "Realised in a measured pair: 77 and 84 % of it."
@@ -75,7 +78,7 @@ def _claim(stalls: DataStalls) -> Claim:
         )
     return Claim(
         intervals=stalls.exposed,
-        low=CALIBRATED_LOW_WITHOUT_DEVICE,
+        factor=EXPOSED_TIME_WITHOUT_DEVICE,
         method=(
             "All loading time; on a CPU alone the workers take cores from computing. Realised with "
             "two workers on two cores: 46 to 56 % of it."
@@ -112,6 +115,10 @@ RULE = Rule(
         "waits for it."
     ),
     fix=Fix(summary="Load in worker processes."),
+    detects="",
+    saving="",
+    effort="flag",
+    risk="none",
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "clocks", "steps"}),

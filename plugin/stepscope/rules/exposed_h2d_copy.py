@@ -10,9 +10,10 @@ from stepscope.analyses import references, requirements
 from stepscope.analyses.devices.host_copies import HostCopies, copies_to_device
 from stepscope.analyses.idle.data_loading import data_loading
 from stepscope.analyses.steps.window import window
+from stepscope.calibration import HALF_TO_ALL
 from stepscope.quantities import count, duration, share, size
 from stepscope.report import EventReference, Evidence, Fix
-from stepscope.rules import Claim, Finding, Rule
+from stepscope.rules import Claim, Finding, Rule, option
 from stepscope.trace import Trace
 
 
@@ -20,9 +21,12 @@ from stepscope.trace import Trace
 class Options:
     """Share of the window, 0 to 1, from which to speak."""
 
-    least_share: float = 0.03
-    """TraceLens speaks at 5 % for both directions; xprof at 30 %, which is too late."""
-    shown_count: int = 10
+    least_share: float = option(
+        0.03,
+        "TraceLens speaks at 5 % for both directions; xprof at 30 %, which is too late.",
+        origin="",
+    )
+    shown_count: int = option(10, "How many events are named.", origin="", is_threshold=False)
 
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
@@ -53,10 +57,12 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
             Evidence(label="Copies", value=len(copies.rows), unit="count"),
         ),
         events=tuple(_references(trace, copies, options.shown_count)),
-        claim=Claim(
-            intervals=exposed,
-            low=0.5,
-            method="Copy time in which nothing computes; a prefetcher hides half of it at least.",
+        claims=(
+            Claim(
+                intervals=exposed,
+                factor=HALF_TO_ALL,
+                method="Copy time in which nothing computes; a prefetcher hides half of it at least.",
+            ),
         ),
     )
 
@@ -93,10 +99,14 @@ RULE = Rule(
             "Needs pinned memory; sending uint8 and converting on the device halves it again.",
         ),
     ),
+    detects="",
+    saving="",
+    effort="hour",
+    risk="memory",
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "steps"}),
-    priority=45,
+    priority=170,
     links=("https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",),
     origin="TraceLens exposed memcpy; xprof DataTransferBound",
 )

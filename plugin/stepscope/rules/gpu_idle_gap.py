@@ -12,10 +12,11 @@ from stepscope.analyses.devices.activity import DeviceActivity
 from stepscope.analyses.host.activity import NOTHING, activity_during, call_during
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.steps.window import window
+from stepscope.calibration import HALF_TO_ALL
 from stepscope.intervals import Intervals
 from stepscope.quantities import count, duration, share
 from stepscope.report import EventReference, Evidence, Fix, Link
-from stepscope.rules import Claim, Finding, Rule
+from stepscope.rules import Claim, Finding, Rule, option
 from stepscope.trace import Trace
 
 
@@ -23,14 +24,18 @@ from stepscope.trace import Trace
 class Options:
     """Which stalls are long, and when they are worth a word."""
 
-    least_ns: int = 1_000_000
-    """Below 1 ms it is dispatch, which `launch-bound` answers for."""
-    least_step_share: float = 0.05
-    """Of the median step: the longest stall, or a step's stalls together. Nsight's fixed 500 ms
-    sees nothing in training."""
-    unknown_share: float = 0.05
-    """Idle time without a recorded launch from which the causes are in doubt."""
-    shown_count: int = 10
+    least_ns: int = option(
+        1_000_000, "Below 1 ms it is dispatch, which `launch-bound` answers for.", origin=""
+    )
+    least_step_share: float = option(
+        0.05,
+        "Of the median step: the longest stall, or a step's stalls together. Nsight's fixed 500 ms sees nothing in training.",
+        origin="",
+    )
+    unknown_share: float = option(
+        0.05, "Idle time without a recorded launch from which the causes are in doubt.", origin=""
+    )
+    shown_count: int = option(10, "How many events are named.", origin="", is_threshold=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,10 +84,12 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
             ),
         ),
         events=events,
-        claim=Claim(
-            intervals=stalls.times,
-            low=0.5,
-            method="The idle time of these stalls; at least half of it if the work is overlapped.",
+        claims=(
+            Claim(
+                intervals=stalls.times,
+                factor=HALF_TO_ALL,
+                method="The idle time of these stalls; at least half of it if the work is overlapped.",
+            ),
         ),
     )
 
@@ -167,10 +174,14 @@ RULE = Rule(
             "Where stacks were not recorded, the source line is unknown: use with_stack=True.",
         ),
     ),
+    detects="",
+    saving="",
+    effort="day",
+    risk="none",
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "clocks", "steps"}),
-    priority=60,
+    priority=440,
     links=("https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
     origin="Nsight Systems gpu_gaps; HTA idle time breakdown (host wait)",
 )

@@ -16,10 +16,11 @@ from stepscope.analyses.devices.activity import DeviceActivity
 from stepscope.analyses.devices.host_copies import HostCopies, copies_to_device, copies_to_host
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.steps.window import window
+from stepscope.calibration import ALL_OF_IT
 from stepscope.intervals import Intervals
 from stepscope.quantities import count, duration, share, size
 from stepscope.report import Confidence, EventReference, Evidence, Fix
-from stepscope.rules import Claim, Finding, Rule
+from stepscope.rules import Claim, Finding, Rule, option
 from stepscope.trace import Trace
 
 DELIBERATE = ("offload", "Offload")
@@ -30,13 +31,16 @@ DELIBERATE = ("offload", "Offload")
 class Options:
     """Which pairs of copies count, and how many it takes."""
 
-    least_bytes: int = 4096
-    """Smaller tensors are scalars and flags: `item-sync` answers for those."""
-    least_steps: int = 2
-    """Steps that hold a pair: once may be an accident, or a validation."""
-    least_pairs: int = 3
-    """Pairs in all, where they are in one step or there are no steps."""
-    shown_count: int = 10
+    least_bytes: int = option(
+        4096, "Smaller tensors are scalars and flags: `item-sync` answers for those.", origin=""
+    )
+    least_steps: int = option(
+        2, "Steps that hold a pair: once may be an accident, or a validation.", origin=""
+    )
+    least_pairs: int = option(
+        3, "Pairs in all, where they are in one step or there are no steps.", origin=""
+    )
+    shown_count: int = option(10, "How many events are named.", origin="", is_threshold=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -86,13 +90,15 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
             Evidence(label="Device idle meanwhile", value=lost_ns, unit="ns"),
         ),
         events=events,
-        claim=Claim(
-            intervals=lost,
-            low=1.0,
-            low_intervals=intervals.intersection(
-                lost, idle_ledger(trace)[device.device].times["post-sync"]
+        claims=(
+            Claim(
+                intervals=lost,
+                factor=ALL_OF_IT,
+                low_intervals=intervals.intersection(
+                    lost, idle_ledger(trace)[device.device].times["post-sync"]
+                ),
+                method="Time from asking for the copy out to the end of the copy back, less busy time.",
             ),
-            method="Time from asking for the copy out to the end of the copy back, less busy time.",
         ),
     )
 
@@ -203,10 +209,14 @@ RULE = Rule(
             "If it cannot stay on the device, do it once in several steps.",
         ),
     ),
+    detects="",
+    saving="",
+    effort="hour",
+    risk="none",
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "clocks", "steps"}),
-    priority=12,
+    priority=80,
     links=("https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
     origin="The HPC tutorials' NumPy in forward; no other tool looks for it",
 )

@@ -26,7 +26,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         message=_message(trace, found),
         evidence=_waits.evidence(trace, found, "Values read", link),
         events=tuple(_waits.events(trace, found, options)),
-        claim=_waits.claim(found) if costs else None,
+        claims=(_waits.claim(found),) if costs else (),
     )
 
 
@@ -66,10 +66,14 @@ RULE = Rule(
         verify='torch.cuda.set_sync_debug_mode("warn") names every line that still waits.',
         caveats=("A wait at the step's end may be needed by what follows.",),
     ),
+    detects="",
+    saving="",
+    effort="hour",
+    risk="none",
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "clocks", "steps"}),
-    priority=14,
+    priority=120,
     links=(
         "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
         "#avoid-unnecessary-cpu-gpu-synchronization",

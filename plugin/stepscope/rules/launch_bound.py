@@ -8,10 +8,11 @@ from stepscope.analyses import requirements
 from stepscope.analyses.devices.activity import DeviceActivity
 from stepscope.analyses.idle.dispatch import Dispatch, dispatch
 from stepscope.analyses.steps.window import window
+from stepscope.calibration import HALF_TO_ALL
 from stepscope.dialects import Kind
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Claim, Finding, Rule
+from stepscope.rules import Claim, Finding, Rule, option
 from stepscope.trace import Trace
 
 
@@ -19,16 +20,17 @@ from stepscope.trace import Trace
 class Options:
     """Shares of the window, 0 to 1, and how many kernels make a pattern."""
 
-    warn_at: float = 0.10
-    """Above the noise of healthy traces, 0 to 6 %."""
-    critical_at: float = 0.30
-    """xprof: 3 and 15 % of the step in kernel launches."""
-    least_kernels: int = 50
-    """A step: with fewer there is nothing to fuse."""
-    python_share: float = 0.30
-    """Of the gaps, between operators: then it is Python, not the dispatcher."""
-    stacks_per_operator: float = 3.0
-    """Python events an operator from which recording stacks distorts just this."""
+    warn_at: float = option(0.10, "Above the noise of healthy traces, 0 to 6 %.", origin="")
+    critical_at: float = option(
+        0.30, "xprof: 3 and 15 % of the step in kernel launches.", origin=""
+    )
+    least_kernels: int = option(50, "A step: with fewer there is nothing to fuse.", origin="")
+    python_share: float = option(
+        0.30, "Of the gaps, between operators: then it is Python, not the dispatcher.", origin=""
+    )
+    stacks_per_operator: float = option(
+        3.0, "Python events an operator from which recording stacks distorts just this.", origin=""
+    )
 
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
@@ -54,10 +56,12 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
             f"{_split(cost)}."
         ),
         evidence=tuple(_evidence(trace, device, cost, lost)),
-        claim=Claim(
-            intervals=cost.idle,
-            low=0.5,
-            method="All idle time in gaps of under 1 ms; graphs remove nearly all, compile half.",
+        claims=(
+            Claim(
+                intervals=cost.idle,
+                factor=HALF_TO_ALL,
+                method="All idle time in gaps of under 1 ms; graphs remove nearly all, compile half.",
+            ),
         ),
         fix=_fix(cost, options, is_distorted=is_distorted),
     )
@@ -135,10 +139,14 @@ RULE = Rule(
         "are shorter than that, the device waits for the host."
     ),
     fix=Fix(summary="Launch fewer, larger kernels."),
+    detects="",
+    saving="",
+    effort="hour",
+    risk="none",
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
-    priority=70,
+    priority=450,
     links=(
         "https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
         "https://pytorch.org/blog/accelerating-pytorch-with-cuda-graphs/",

@@ -10,7 +10,7 @@ from stepscope.analyses.idle.ledger import CAUSES, idle_ledger
 from stepscope.analyses.steps.window import window
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Finding, Rule
+from stepscope.rules import Finding, Rule, option
 from stepscope.trace import Trace
 
 
@@ -18,10 +18,14 @@ from stepscope.trace import Trace
 class Options:
     """Busy shares below which to speak."""
 
-    warn_below: float = 0.70
-    """Loops that keep their device busy reach 70 to 98 % in public traces."""
-    critical_below: float = 0.50
-    """torch-tb-profiler and Nsight speak at 50 %; TraceLens at 85 %, xprof at 90 %."""
+    warn_below: float = option(
+        0.70, "Loops that keep their device busy reach 70 to 98 % in public traces.", origin=""
+    )
+    critical_below: float = option(
+        0.50,
+        "torch-tb-profiler and Nsight speak at 50 %; TraceLens at 85 %, xprof at 90 %.",
+        origin="",
+    )
 
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
@@ -81,10 +85,14 @@ RULE = Rule(
         summary="Fix the causes that are listed; if none is, make each step larger (batch size).",
         verify="Record again: the busy share of the device should rise.",
     ),
+    detects="",
+    saving="",
+    effort="hour",
+    risk="none",
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "clocks", "steps"}),
-    priority=90,
+    priority=900,
     is_symptom=True,
     links=("https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
     origin="torch-tb-profiler _analyze_gpu_metrics; Nsight Systems gpu_time_util",

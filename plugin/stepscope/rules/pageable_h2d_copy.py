@@ -12,11 +12,12 @@ from stepscope.analyses.devices.activity import DeviceActivity
 from stepscope.analyses.devices.host_copies import HostCopies, copies_to_device
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.steps.window import window
+from stepscope.calibration import HALF_TO_ALL
 from stepscope.errors import MissingDataError
 from stepscope.intervals import Intervals
 from stepscope.quantities import count, duration, share, size
 from stepscope.report import EventReference, Evidence, Fix, Link
-from stepscope.rules import Claim, Finding, Rule, severity_of
+from stepscope.rules import Claim, Finding, Rule, option, severity_of
 from stepscope.trace import Trace
 
 
@@ -24,13 +25,16 @@ from stepscope.trace import Trace
 class Options:
     """Which copies count, and from how many bytes or how much host time on to speak."""
 
-    least_copy_bytes: int = 64_000
-    """Smaller copies are bound by latency, which pinning does not change."""
-    least_step_bytes: int = 1_000_000
-    """A step: Nsight Systems lists every pageable copy, which is noise."""
-    least_host_share: float = 0.01
-    """Of the window, in the calls: then even fewer bytes are worth pinning."""
-    shown_count: int = 10
+    least_copy_bytes: int = option(
+        64_000, "Smaller copies are bound by latency, which pinning does not change.", origin=""
+    )
+    least_step_bytes: int = option(
+        1_000_000, "A step: Nsight Systems lists every pageable copy, which is noise.", origin=""
+    )
+    least_host_share: float = option(
+        0.01, "Of the window, in the calls: then even fewer bytes are worth pinning.", origin=""
+    )
+    shown_count: int = option(10, "How many events are named.", origin="", is_threshold=False)
 
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
@@ -79,13 +83,15 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
             ),
         ),
         events=tuple(_references(trace, copies, options.shown_count)),
-        claim=Claim(
-            intervals=claimed,
-            low=0.5,
-            low_intervals=exposed,
-            method=(
-                "Copy time that nothing hides, idle time while the host stages; pinned copies have "
-                "still to be made, so half of the exposed copy at least."
+        claims=(
+            Claim(
+                intervals=claimed,
+                factor=HALF_TO_ALL,
+                low_intervals=exposed,
+                method=(
+                    "Copy time that nothing hides, idle time while the host stages; pinned copies have "
+                    "still to be made, so half of the exposed copy at least."
+                ),
             ),
         ),
     )
@@ -137,10 +143,14 @@ RULE = Rule(
         verify="Recorded again, the copies are named `Memcpy HtoD (Pinned -> Device)`.",
         caveats=("Do not pin in the loop (t.pin_memory().to(...)): that may be twice as slow.",),
     ),
+    detects="",
+    saving="",
+    effort="flag",
+    risk="memory",
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
-    priority=40,
+    priority=150,
     links=("https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",),
     origin="Nsight Systems cuda_memcpy_async; PyTorch tuning guide",
 )

@@ -16,7 +16,7 @@ from stepscope.analyses.training import is_training
 from stepscope.errors import MissingDataError
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Finding, Rule
+from stepscope.rules import Finding, Rule, option
 from stepscope.trace import Trace
 
 
@@ -24,20 +24,29 @@ from stepscope.trace import Trace
 class Options:
     """When a batch is tiny."""
 
-    most: int = 8
-    """SageMaker's BatchSize rule looks at utilisation alone; the size spares large batches."""
-    busy_below: float = 0.70
-    """Of the window: `low-gpu-utilization`'s threshold."""
-    dispatch_least: float = 0.10
-    """Share of the window lost to dispatch (`launch-bound`'s threshold)."""
-    kernel_below_ns: int = 10_000
-    """TraceLens calls a kernel of less than 10 µs short."""
-    small_grid_share: float = 0.30
-    """Of kernel time in kernels with less than one block a multiprocessor."""
-    memory_below: float = 0.60
-    """Of the device's memory, so that a larger batch fits (SageMaker: 70 %)."""
-    filled_least: float = 0.90
-    """A device whose multiprocessors are filled while kernels run has no room for more."""
+    most: int = option(
+        8,
+        "SageMaker's BatchSize rule looks at utilisation alone; the size spares large batches.",
+        origin="",
+    )
+    busy_below: float = option(0.70, "Of the window: `low-gpu-utilization`'s threshold.", origin="")
+    dispatch_least: float = option(
+        0.10, "Share of the window lost to dispatch (`launch-bound`'s threshold).", origin=""
+    )
+    kernel_below_ns: int = option(
+        10_000, "TraceLens calls a kernel of less than 10 µs short.", origin=""
+    )
+    small_grid_share: float = option(
+        0.30, "Of kernel time in kernels with less than one block a multiprocessor.", origin=""
+    )
+    memory_below: float = option(
+        0.60, "Of the device's memory, so that a larger batch fits (SageMaker: 70 %).", origin=""
+    )
+    filled_least: float = option(
+        0.90,
+        "A device whose multiprocessors are filled while kernels run has no room for more.",
+        origin="",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,10 +182,14 @@ RULE = Rule(
         "in the time of a step, so no step time is claimed."
     ),
     fix=Fix(summary="Give each step more samples."),
+    detects="",
+    saving="",
+    effort="flag",
+    risk="numerics",
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "clocks", "steps"}),
-    priority=85,
+    priority=890,
     links=("https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
     origin="SageMaker Debugger BatchSize; torch-tb-profiler; TraceLens short kernels",
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from stepscope.analyses.steps.window import window
 from stepscope.quantities import count
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Finding, Rule
+from stepscope.rules import Finding, Rule, option
 from stepscope.trace import Trace
 
 
@@ -14,8 +14,7 @@ from stepscope.trace import Trace
 class Options:
     """How many steps are enough."""
 
-    least_steps: int = 3
-    """Two cannot show which of them is the odd one."""
+    least_steps: int = option(3, "Two cannot show which of them is the odd one.", origin="")
 
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
@@ -55,10 +54,14 @@ RULE = Rule(
         ),
         verify="Overview shows at least three steps.",
     ),
+    detects="",
+    saving="",
+    effort="flag",
+    risk="none",
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls"}),
-    priority=95,
+    priority=610,
     is_symptom=True,
     links=("https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",),
     origin="21 of 100 public traces have no step; one-step recordings are as common",

@@ -1,26 +1,68 @@
-"""How much of a device's busy time decides the step: making a kernel faster helps only there."""
+"""Where a device's busy time decides the step: making a kernel faster helps only there.
+
+Of an event, time is won if its successor was already launched when it ended. Where the host is
+later than that, a faster kernel only lengthens the gap behind it.
+"""
+
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from stepscope.analyses.devices.activity import DeviceActivity
+from stepscope import intervals
+from stepscope.analyses.devices.activity import DeviceActivity, main_device
 from stepscope.analyses.links import links
-from stepscope.trace import Trace
+from stepscope.intervals import Intervals
+from stepscope.trace import Trace, computed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GpuBound:
+    """When the main device is the limit; both sets lie within its busy time and are disjoint."""
+
+    sure: Intervals
+    """Its events whose successor was launched before they ended, or that have no successor."""
+    unknown: Intervals
+    """Its events whose successor's launch was not recorded."""
+
+
+@computed
+def gpu_bound_times(trace: Trace) -> GpuBound:
+    """Return when the main device, not the host, is the limit; nothing where there is no device."""
+    device = main_device(trace)
+    if device is None:
+        return GpuBound(sure=intervals.EMPTY, unknown=intervals.EMPTY)
+    rows = device.rows
+    start = trace.device_events["start_ns"].to_numpy()[rows]
+    end = trace.device_events["end_ns"].to_numpy()[rows]
+    waits, is_known = _successors(trace, rows, end)
+    sure = intervals.union(start[waits], end[waits])
+    unknown = intervals.union(start[~is_known], end[~is_known])
+    return GpuBound(sure=sure, unknown=intervals.difference(unknown, sure))
 
 
 def gpu_bound_share(trace: Trace, activity: DeviceActivity) -> float | None:
     """Return the share of busy time whose successor was already launched when it ended.
 
-    Where the host is later than that, a faster kernel only lengthens the gap behind it. None where
-    no event's launch was recorded.
+    None where no event's launch was recorded.
     """
     rows = activity.rows
     end = trace.device_events["end_ns"].to_numpy()[rows]
-    duration = trace.device_events["duration_ns"].to_numpy()[rows]
+    duration = trace.device_events["duration_ns"].to_numpy()[rows][:-1]
+    waits, is_known = _successors(trace, rows, end)
+    total = float(duration[is_known[:-1]].sum())
+    return float(duration[(waits & is_known)[:-1]].sum()) / total if total else None
+
+
+def _successors(
+    trace: Trace, rows: NDArray[np.int64], end_ns: NDArray[np.int64]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return for each event whether its successor was launched in time, and whether that is known.
+
+    The last event has no successor: nothing comes after it that could be late.
+    """
     call = links(trace).call_of_device_event[rows]
-    if len(rows) < 2 or not (call >= 0).any():
-        return None
     launched = np.append(trace.runtime_calls["end_ns"].to_numpy(), 0)[call]
-    has_successor = call[1:] >= 0
-    waits = has_successor & (launched[1:] <= end[:-1])
-    total = float(duration[:-1][has_successor].sum())
-    return float(duration[:-1][waits].sum()) / total if total else None
+    is_known = np.append(call[1:] >= 0, True)[: len(rows)]
+    waits = is_known & np.append(launched[1:] <= end_ns[:-1], True)[: len(rows)]
+    return waits, is_known

@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 from stepscope import call_tree
 from stepscope.analyses.group_statistics import sums_where
 from stepscope.analyses.links import links
+from stepscope.frames.steps import without_number
 from stepscope.trace import Trace, computed
 
 ADDRESS = re.compile(r" (?:object )?at 0x[0-9a-fA-F]+")
 """Of the object that a built-in method was called on: another one each time."""
-STEP_NAME = re.compile(r"^ProfilerStep\s*#.*")
-ALL_STEPS = "ProfilerStep*"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -95,7 +94,7 @@ def host_tree(trace: Trace) -> HostTree:
 
 def shown_name(name: str) -> str:
     """Return a call's name as calls are told apart by it."""
-    return STEP_NAME.sub(ALL_STEPS, ADDRESS.sub("", name))
+    return without_number(ADDRESS.sub("", name))
 
 
 def _names(columns: "list[pd.Series]") -> tuple[NDArray[np.int64], tuple[str, ...]]:

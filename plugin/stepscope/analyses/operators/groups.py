@@ -1,16 +1,14 @@
 """By what operators are put together in tables: a group and its texts for every call."""
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.frames.steps import without_number
 from stepscope.trace import Trace
 
-STEP_NAME = re.compile(r"^ProfilerStep\s*#.*")
-ALL_STEPS = "ProfilerStep*"
 Rows = NDArray[np.int64]
 
 
@@ -28,9 +26,9 @@ class Labels:
 
 
 def names(trace: Trace) -> Labels:
-    """Return each call's name; all steps are `ProfilerStep*`, as torch's `_rewrite_name` does."""
+    """Return each call's name; all steps are `ProfilerStep*`."""
     named = trace.host_calls["name"].cat
-    texts = [STEP_NAME.sub(ALL_STEPS, str(name)) for name in named.categories]
+    texts = [without_number(str(name)) for name in named.categories]
     return distinct(named.codes.to_numpy(), [*texts, ""])  # code -1: an event without a name
 
 

@@ -81,10 +81,11 @@ def _stacks(trace: Trace) -> tuple[Rows, list[list[str]]] | None:
 
 def _frames_of(text: str) -> list[str]:
     frames = (frame.strip() for frame in text.split(SEPARATOR))
-    return [frame for frame in frames if frame and _is_shown(frame)]
+    return [frame for frame in frames if frame and is_shown(frame)]
 
 
-def _is_shown(frame: str) -> bool:
+def is_shown(frame: str) -> bool:
+    """Tell whether torch shows this function where it writes stacks."""
     return not any(file in frame and function in frame for file, function in HIDDEN_FRAMES)
 
 
@@ -94,13 +95,13 @@ def _stacks_around(trace: Trace) -> tuple[Rows, list[list[str]]]:
     paths = python_paths(trace)
     node = np.append(paths.node, NONE)[python_callers(trace).caller]
     codes, used = pd.factorize(node)
-    is_shown = [_is_shown(name) for name in names]
+    shown = [is_shown(name) for name in names]
     parent, name = paths.parent.tolist(), paths.name.tolist()
     frames: list[list[str]] = []
     for last in used.tolist():
         at, found = last, list[str]()
         while at != NONE and len(found) < MOST_FRAMES:
-            if is_shown[name[at]]:
+            if shown[name[at]]:
                 found.append(names[name[at]])
             at = parent[at]
         frames.append(found)

@@ -1,0 +1,118 @@
+"""What each rule says of one recording: one outcome a rule, or a finding."""
+
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from stepscope.addresses import shown
+from stepscope.advice.resolving import Found, Resolved, resolved
+from stepscope.analyses.health import doubts
+from stepscope.errors import MissingDataError, NotApplicableError, in_one_line
+from stepscope.report import HealthItem, Outcome, Status
+from stepscope.rules import Finding, Rejected, Rule
+from stepscope.trace import Trace
+
+log = logging.getLogger(__name__)
+
+
+def outcomes_of(trace: Trace, rules: Sequence[Rule[Any]]) -> list[Outcome]:
+    """Return what each rule says of one recording, with savings resolved between them."""
+    outcomes, found = asked(trace, rules)
+    return outcomes + [each.outcome for each in found]
+
+
+def asked(trace: Trace, rules: Sequence[Rule[Any]]) -> tuple[list[Outcome], tuple[Resolved, ...]]:
+    """Return what the rules said, and apart from it what they found, with whose time is whose."""
+    found: list[Found] = []
+    outcomes: list[Outcome] = []
+    for rule in rules:
+        if rule.check is not None:
+            mine, others = _answers(trace, rule)
+            found += mine
+            outcomes += others
+    return outcomes, resolved(trace, found)
+
+
+def _answers(trace: Trace, rule: Rule[Any]) -> tuple[list[Found], list[Outcome]]:
+    """Return what one rule found, and what else it said."""
+    if damage := doubts(trace, rule.rests_on, "withheld"):
+        return [], [_withheld(trace, rule, damage[0])]
+    try:
+        answers = tuple(rule.check(trace, rule.options)) if rule.check else ()
+        found = _worth_a_word(trace, rule, answers)
+    except NotApplicableError as nothing:
+        return [], [outcome(trace, rule, "not-applicable", reason=nothing.reason)]
+    except MissingDataError as missing:
+        reason, remedy = missing.reason, missing.remedy
+        return [], [outcome(trace, rule, "cannot-tell", reason=reason, remedy=remedy)]
+    except Exception as error:  # a rule's bug must not hide the other rules' findings
+        where = shown(trace.path) or trace.worker
+        log.warning("rule %s failed on %s: %s", rule.id, where, in_one_line(error))
+        return [], [outcome(trace, rule, "failed", reason=in_one_line(error))]
+    acquitted = [_rejected(trace, rule, each) for each in answers if isinstance(each, Rejected)]
+    if not found and not acquitted:
+        return [], [outcome(trace, rule, "passed")]
+    return found, acquitted
+
+
+def _worth_a_word(
+    trace: Trace, rule: Rule[Any], answers: Iterable[Finding | Rejected]
+) -> list[Found]:
+    """Leave out findings whose claim is too small to be worth a word."""
+    found = [Found(rule=rule, finding=each) for each in answers if isinstance(each, Finding)]
+    return [each for each in found if each.severity(trace) is not None]
+
+
+def _withheld(trace: Trace, rule: Rule[Any], damage: HealthItem) -> Outcome:
+    """Return why a rule is not even asked: what it rests on is damaged beyond use."""
+    remedy = damage.remedy if damage.nature == "gap" else ""
+    return outcome(trace, rule, "cannot-tell", reason=damage.message, remedy=remedy)
+
+
+def _rejected(trace: Trace, rule: Rule[Any], rejected: Rejected) -> Outcome:
+    return outcome(
+        trace,
+        rule,
+        "rejected",
+        message=rejected.message,
+        evidence=rejected.evidence,
+        tables=rejected.tables,
+        events=rejected.events,
+        doubts=_doubts(trace, rule),
+    )
+
+
+def _doubts(trace: Trace, rule: Rule[Any]) -> tuple[str, ...]:
+    """Return what is wrong with that which a rule rests on."""
+    return tuple(item.message for item in doubts(trace, rule.rests_on, "low"))
+
+
+def outcome(
+    trace: Trace,
+    rule: Rule[Any],
+    status: Status,
+    *,
+    reason: str = "",
+    remedy: str = "",
+    **more: Any,
+) -> Outcome:
+    """Return an outcome of a rule with what all of its outcomes have in common."""
+    if status == "passed":
+        more["doubts"] = _doubts(trace, rule)
+    return Outcome(
+        rule=rule.id,
+        title=rule.title,
+        category=rule.category,
+        status=status,
+        worker=trace.worker,
+        span=trace.span,
+        trace=trace.id,
+        why=rule.why,
+        reason=reason or None,
+        remedy=remedy or None,
+        links=rule.links,
+        life_cycle=rule.life_cycle,
+        is_symptom=rule.is_symptom,
+        package=rule.package,
+        **more,
+    )

@@ -1,0 +1,221 @@
+"""Savings that add up: each claimed nanosecond goes to one finding.
+
+Rules claim time as intervals. The resolver goes through the claims by the rules' priority and
+gives each nanosecond to the first that asks, so that the net savings of a recording never sum to
+more than its steps. Of a device's own work that would become faster, only that part counts in which
+the device, not the host, is the limit (`analyses/devices/gpu_bound.py`).
+"""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stepscope import intervals
+from stepscope.analyses.devices.gpu_bound import gpu_bound_times
+from stepscope.analyses.health import doubts
+from stepscope.analyses.steps.complete_steps import complete_steps
+from stepscope.analyses.steps.window import Window, window
+from stepscope.intervals import Intervals
+from stepscope.quantities import duration, number_ranges
+from stepscope.report import ClaimReport, Confidence, Outcome, Severity
+from stepscope.rules import Claim, Finding, Rule, severity_of
+from stepscope.trace import Trace
+
+STEPS_FOR_HIGH_CONFIDENCE = 3
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Found:
+    """A finding and the rule that made it."""
+
+    rule: Rule[Any]
+    finding: Finding
+
+    def severity(self, trace: Trace) -> Severity | None:
+        """Return how serious it is; None: not worth a word."""
+        finding = self.finding
+        severity = finding.severity
+        if severity is None and not finding.claims:
+            severity = "info"
+        elif severity is None:
+            severity = severity_of(share(window(trace), claimed_ns(trace, finding.claims)))
+        is_doubtful = severity == "critical" and self.confidence(trace) == "low"
+        return "warning" if is_doubtful else severity
+
+    def confidence(self, trace: Trace) -> Confidence:
+        """Return how sure it is.
+
+        Low where that which it rests on is damaged: what would acquit may be missing. Never high
+        where fewer than three steps were recorded.
+        """
+        if doubts(trace, self.rule.rests_on, "low"):
+            return "low"
+        stated = self.finding.confidence
+        if stated == "high" and window(trace).step_count < STEPS_FOR_HIGH_CONFIDENCE:
+            return "medium"
+        return stated
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Share:
+    """What is left of one claim once others have taken theirs."""
+
+    times: Intervals
+    """Disjoint from all other shares of the recording."""
+    low: float
+    high: float
+    """How much of `times` is won at least (of `low_times`) and at most."""
+    low_times: Intervals
+
+    @property
+    def low_ns(self) -> float:
+        """What is won at least."""
+        return min(self.low * intervals.duration_ns(self.low_times), self.high_ns)
+
+    @property
+    def high_ns(self) -> float:
+        """What is won at most."""
+        return self.high * intervals.duration_ns(self.times)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Resolved:
+    """A finding as it is shown, and the time that is counted under it."""
+
+    rule: Rule[Any]
+    outcome: Outcome
+    shares: tuple[Share, ...]
+
+
+def resolved(trace: Trace, found: list[Found]) -> tuple[Resolved, ...]:
+    """Give each claimed nanosecond to one finding, the lowest priority number first."""
+    taken: list[tuple[str, Intervals]] = []
+    answers = []
+    for each in sorted(found, key=lambda item: (item.rule.priority, item.rule.id)):
+        mine = tuple(_possible(trace, claim) for claim in each.finding.claims)
+        shares = []
+        for claim, possible in zip(each.finding.claims, mine, strict=True):
+            before = intervals.merged(*(times for _, times in taken))
+            shares.append(_share(trace, claim, intervals.difference(possible, before)))
+            taken.append((each.rule.id, possible))
+        report = _report(trace, each, mine, tuple(shares), taken) if mine else None
+        outcome = _outcome(trace, each, report)
+        answers.append(Resolved(rule=each.rule, outcome=outcome, shares=tuple(shares)))
+    return tuple(answers)
+
+
+def claimed_ns(trace: Trace, claims: tuple[Claim, ...]) -> float:
+    """Return what claims could save at most, if they were alone."""
+    taken = intervals.EMPTY
+    total = 0.0
+    for claim in claims:
+        mine = intervals.difference(_possible(trace, claim), taken)
+        total += claim.factor.high * intervals.duration_ns(mine)
+        taken = intervals.merged(taken, mine)
+    return total
+
+
+def _possible(trace: Trace, claim: Claim) -> Intervals:
+    """Return that part of a claim in which time can be won."""
+    span = window(trace)
+    mine = intervals.clip(claim.intervals, span.start_ns, span.device_end_ns)
+    if not claim.is_device_work:
+        return mine
+    bound = gpu_bound_times(trace)
+    return intervals.intersection(mine, intervals.merged(bound.sure, bound.unknown))
+
+
+def _share(trace: Trace, claim: Claim, net: Intervals) -> Share:
+    sure = net
+    if claim.low_intervals is not None:
+        sure = intervals.intersection(sure, claim.low_intervals)
+    if claim.is_device_work:
+        sure = intervals.intersection(sure, gpu_bound_times(trace).sure)
+    return Share(times=net, low=claim.factor.low, high=claim.factor.high, low_times=sure)
+
+
+def _report(
+    trace: Trace,
+    found: Found,
+    mine: tuple[Intervals, ...],
+    shares: tuple[Share, ...],
+    taken: list[tuple[str, Intervals]],
+) -> ClaimReport:
+    span, claims = window(trace), found.finding.claims
+    gross_ns = claimed_ns(trace, claims)
+    low_ns = sum(each.low_ns for each in shares)
+    high_ns = sum(each.high_ns for each in shares)
+    method = " ".join(claim.method for claim in claims if claim.method)
+    if round(high_ns) < round(gross_ns):
+        lost = duration(span.per_step(gross_ns - high_ns))
+        whole = intervals.merged(*mine)
+        takers = {
+            rule: None
+            for rule, times in taken
+            if rule != found.rule.id and len(intervals.intersection(whole, times))
+        }
+        method = f"{method} {lost} of it is counted under {', '.join(takers)}.".strip()
+    return ClaimReport(
+        gross_ns=span.per_step(gross_ns),
+        net_low_ns=span.per_step(low_ns),
+        net_high_ns=span.per_step(high_ns),
+        net_share=share(span, high_ns),
+        method=method,
+        steps=_steps(trace, intervals.merged(*(each.times for each in shares))),
+    )
+
+
+def _steps(trace: Trace, times: Intervals) -> str:
+    """Return the numbers of the steps that hold some of the times: `3-9, 12`."""
+    steps = complete_steps(trace).steps
+    starts = steps["start_ns"].to_numpy()
+    if not len(starts):
+        return ""
+    ends = np.append(starts[1:], window(trace).device_end_ns)
+    held = intervals.covered_ns(times, starts, ends) > 0
+    return number_ranges(steps["number"].to_numpy()[held].tolist())
+
+
+def share(within: Window, total_ns: float) -> float:
+    """Return a total of the window as a share of it, at most 1."""
+    return min(1.0, total_ns / within.reference_ns)
+
+
+def fingerprint(rule: Rule[Any], finding: Finding) -> str:
+    """Return what is the same in recordings of the same code: no number goes into it."""
+    lines = ";".join(f"{each.path}:{each.function}" for each in finding.locations[:1])
+    text = "\n".join((rule.id, finding.place, lines))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _outcome(trace: Trace, found: Found, claim: ClaimReport | None) -> Outcome:
+    rule, finding = found.rule, found.finding
+    return Outcome(
+        rule=rule.id,
+        title=rule.title,
+        category=rule.category,
+        status="found",
+        worker=trace.worker,
+        span=trace.span,
+        trace=trace.id,
+        severity=found.severity(trace),
+        confidence=found.confidence(trace),
+        claim=claim,
+        message=finding.message,
+        why=rule.why,
+        evidence=finding.evidence,
+        events=finding.events,
+        fix=finding.fix or rule.fix,
+        links=rule.links,
+        doubts=tuple(item.message for item in doubts(trace, rule.rests_on, "low")),
+        tables=finding.tables,
+        locations=finding.locations,
+        effort=finding.effort or rule.effort,
+        risk=finding.risk or rule.risk,
+        life_cycle=rule.life_cycle,
+        is_symptom=rule.is_symptom,
+        fingerprint=fingerprint(rule, finding),
+        package=rule.package,
+    )

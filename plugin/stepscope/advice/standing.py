@@ -1,0 +1,56 @@
+"""Where a recording stands when all rules have spoken: four states, each with its numbers."""
+
+from collections.abc import Sequence
+
+from stepscope import intervals
+from stepscope.analyses.devices.activity import main_device
+from stepscope.analyses.health import doubts
+from stepscope.analyses.steps.window import window
+from stepscope.quantities import count, share
+from stepscope.report import Outcome, Standing
+from stepscope.trace import Trace
+
+SERIOUS = ("critical", "warning")
+
+
+def standing(trace: Trace, outcomes: Sequence[Outcome]) -> Standing:
+    """Return whether there is something to change, nothing, nothing to judge, or no telling."""
+    found = [each for each in outcomes if each.status == "found"]
+    serious = [each for each in found if each.severity in SERIOUS]
+    if serious:
+        return Standing(state="found", message=f"{count(len(serious), 'thing')} to change.")
+    looked = _with(outcomes, "passed", "rejected", "found")
+    blind = _with(outcomes, "cannot-tell", "failed")
+    if not looked and not blind:
+        return Standing(
+            state="not-applicable",
+            message="The recording has nothing that any rule is about.",
+        )
+    if damage := doubts(trace, ("device times", "steps"), "withheld"):
+        return Standing(state="cannot-tell", message=f"Cannot be told: {damage[0].message}.")
+    if len(blind) > len(looked):
+        return Standing(
+            state="cannot-tell",
+            message=(
+                f"Only {count(len(looked), 'rule')} could look; {count(len(blind), 'rule')} could "
+                "not, for what was not recorded."
+            ),
+        )
+    return Standing(state="healthy", message=_healthy(trace, len(looked), len(blind), len(found)))
+
+
+def _with(outcomes: Sequence[Outcome], *statuses: str) -> set[str]:
+    return {each.rule for each in outcomes if each.status in statuses}
+
+
+def _healthy(trace: Trace, looked: int, blind: int, hints: int) -> str:
+    text = f"{count(looked, 'rule')} looked and found nothing that costs 5 % or more."
+    device, within = main_device(trace), window(trace)
+    if device is not None and within.device_duration_ns > 0:
+        busy = intervals.duration_ns(device.busy) / within.device_duration_ns
+        text += f" The {trace.dialect.device} is busy {share(busy)}."
+    if hints:
+        text += f" {count(hints, 'smaller thing')} would still help."
+    if blind:
+        text += f" {count(blind, 'rule')} could not look, for what was not recorded."
+    return text
