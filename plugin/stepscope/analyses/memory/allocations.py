@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.memory.devices import device_columns
+from stepscope.analyses.memory.devices import DEVICE_COLUMNS, device_columns
 from stepscope.analyses.memory.names import module_names, operator_names, stacks
 from stepscope.analyses.memory.pairs import NONE, STATES, memory_pairs
 from stepscope.frames import THREAD, Column, Schema
@@ -33,8 +33,7 @@ OWNER_COLUMNS: Schema = (
 )
 SCHEMA: Schema = (
     Column("event", "int64", "id", "The place in the file of its first event."),
-    Column("device_type", "category", "text", "`CPU`, `CUDA`, `HIP`, … (c10::DeviceType)."),
-    Column("device", "int64", "id", "The allocator's number of the device; -1 on the CPU."),
+    *DEVICE_COLUMNS,
     Column("address", "int64", "id", "Where; -1 in traces of torch before 1.10."),
     Column("bytes", "int64", "bytes", "How large, rounded up as the allocator does."),
     Column(

@@ -12,15 +12,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.memory.curve import MemoryCurve, memory_curves
-from stepscope.analyses.memory.devices import device_columns
+from stepscope.analyses.memory.devices import DEVICE_COLUMNS, device_columns
 from stepscope.analyses.memory.pairs import EARLIER, NONE, UNKNOWN, Pairs, memory_pairs
 from stepscope.analyses.memory.peak import memory_peak
 from stepscope.frames import Column, Schema
 from stepscope.trace import Trace, computed
 
 SCHEMA: Schema = (
-    Column("device_type", "category", "text", "`CPU`, `CUDA`, `HIP`, … (c10::DeviceType)."),
-    Column("device", "int64", "id", "The allocator's number of the device; -1 on the CPU."),
+    *DEVICE_COLUMNS,
     Column("peak_ns", "int64", "ns", "When most was allocated, the first time."),
     Column("allocated_bytes", "float64", "bytes", "Allocated then (torch); NaN before torch 1.10."),
     Column("change_bytes", "int64", "bytes", "More than when the recording began."),

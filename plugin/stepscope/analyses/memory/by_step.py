@@ -5,7 +5,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.memory.curve import MemoryCurve, memory_curves
-from stepscope.analyses.memory.devices import device_columns, memory_devices
+from stepscope.analyses.memory.devices import DEVICE_COLUMNS, device_columns, memory_devices
 from stepscope.analyses.memory.pairs import HELD, Pairs, memory_pairs
 from stepscope.analyses.steps.complete_steps import complete_steps
 from stepscope.errors import MissingDataError
@@ -16,8 +16,7 @@ MOST_ROWS = 2**22
 """More rows than this are many devices that nobody has, in a file that somebody made up."""
 HOW_TO_STEP = "profiler.step()  # in the loop, at the end of each step"
 SCHEMA: Schema = (
-    Column("device_type", "category", "text", "`CPU`, `CUDA`, `HIP`, … (c10::DeviceType)."),
-    Column("device", "int64", "id", "The allocator's number of the device; -1 on the CPU."),
+    *DEVICE_COLUMNS,
     Column("step", "int64", "id", "N in `ProfilerStep#N`."),
     Column("start_ns", "int64", "ns", "When the host began it."),
     Column("end_ns", "int64", "ns", "When the host ended it."),

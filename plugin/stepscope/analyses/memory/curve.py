@@ -14,15 +14,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.memory.devices import MemoryDevice, device_columns, memory_devices
+from stepscope.analyses.memory.devices import (
+    DEVICE_COLUMNS,
+    MemoryDevice,
+    device_columns,
+    memory_devices,
+)
 from stepscope.frames import Column, Schema
 from stepscope.trace import Trace, computed
 
 MOST_TOTAL_BYTES = 2.0**63
 SCHEMA: Schema = (
     Column("event", "int64", "id", "The memory event's place in the file."),
-    Column("device_type", "category", "text", "`CPU`, `CUDA`, `HIP`, … (c10::DeviceType)."),
-    Column("device", "int64", "id", "The allocator's number of the device; -1 on the CPU."),
+    *DEVICE_COLUMNS,
     Column("time_ns", "int64", "ns", "When, from the trace's first event."),
     Column("change_bytes", "int64", "bytes", "Allocated less freed since the recording began."),
     Column(

@@ -7,6 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.errors import MissingDataError
+from stepscope.frames import Column, Schema
 from stepscope.trace import Trace, computed
 
 CPU = 0
@@ -15,6 +16,10 @@ MOST_BYTES = 2**44
 not fit a file."""
 MOST_DEVICES = 64
 """Devices beyond the busiest of these are damage."""
+DEVICE_COLUMNS: Schema = (
+    Column("device_type", "category", "text", "`CPU`, `CUDA`, `HIP`, … (c10::DeviceType)."),
+    Column("device", "int64", "id", "The allocator's number of the device; -1 on the CPU."),
+)
 REMEDY = "torch.profiler.profile(..., profile_memory=True)"
 
 
@@ -73,7 +78,7 @@ def memory_devices(trace: Trace) -> tuple[MemoryDevice, ...]:
 def device_columns(
     devices: tuple[MemoryDevice, ...], counts: list[int]
 ) -> dict[str, pd.Categorical | NDArray[np.int64]]:
-    """Return the columns `device_type` and `device` of so many rows for each device."""
+    """Return the `DEVICE_COLUMNS` of so many rows for each device."""
     types = sorted({device.type for device in devices})
     codes = np.array([types.index(device.type) for device in devices], dtype=np.int64)
     numbers = np.array([device.number for device in devices], dtype=np.int64)

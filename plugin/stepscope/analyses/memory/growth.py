@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.memory.at_peak import memory_peak_table
 from stepscope.analyses.memory.by_step import memory_by_step
-from stepscope.analyses.memory.devices import device_columns, memory_devices
+from stepscope.analyses.memory.devices import DEVICE_COLUMNS, device_columns, memory_devices
 from stepscope.analyses.robust_slope import LIKELY, SURE, Slope, slope
 from stepscope.analyses.steps.complete_steps import complete_steps
 from stepscope.frames import Column, Schema
@@ -17,8 +17,7 @@ from stepscope.trace import Trace, computed
 
 MANY_STEPS = 6
 SCHEMA: Schema = (
-    Column("device_type", "category", "text", "`CPU`, `CUDA`, `HIP`, … (c10::DeviceType)."),
-    Column("device", "int64", "id", "The allocator's number of the device; -1 on the CPU."),
+    *DEVICE_COLUMNS,
     Column("step_count", "int64", "count", "Complete steps that were compared."),
     Column("growth_bytes", "float64", "bytes", "A step (Theil-Sen); NaN: fewer than two steps."),
     Column("least_growth_bytes", "float64", "bytes", "A step, with 95 % confidence (Sen 1968)."),

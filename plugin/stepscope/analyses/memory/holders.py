@@ -11,7 +11,7 @@ import pandas as pd
 
 from stepscope.analyses.group_statistics import extremes, sums
 from stepscope.analyses.memory.at_peak import Peak, memory_at_peak
-from stepscope.analyses.memory.devices import device_columns
+from stepscope.analyses.memory.devices import DEVICE_COLUMNS, device_columns
 from stepscope.analyses.memory.names import module_names, operator_names, stacks
 from stepscope.frames import Column, Schema
 from stepscope.trace import Trace, computed
@@ -21,8 +21,7 @@ By = Literal["operator", "module", "stack"]
 NAMES = {"operator": operator_names, "module": module_names, "stack": stacks}
 RECORDED, EARLIER, UNTOLD = ORIGINS = ("recorded", "earlier", "untold")
 SCHEMA: Schema = (
-    Column("device_type", "category", "text", "`CPU`, `CUDA`, `HIP`, … (c10::DeviceType)."),
-    Column("device", "int64", "id", "The allocator's number of the device; -1 on the CPU."),
+    *DEVICE_COLUMNS,
     Column("holder", "object", "text", "Who allocated it; None: nothing ran that has a name."),
     Column(
         "origin",

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.memory.devices import device_columns, memory_devices
+from stepscope.analyses.memory.devices import DEVICE_COLUMNS, device_columns, memory_devices
 from stepscope.analyses.memory.growth import memory_growth
 from stepscope.analyses.memory.names import module_names, operator_names, stacks
 from stepscope.analyses.memory.pairs import HELD, Pairs, memory_pairs
@@ -20,8 +20,7 @@ FEW_STEPS, MANY_STEPS = 3, 5
 """Steps before the last that make a suspicion worth something, and those that make it strong."""
 MOST_LEAKS = 10_000
 SCHEMA: Schema = (
-    Column("device_type", "category", "text", "`CPU`, `CUDA`, `HIP`, … (c10::DeviceType)."),
-    Column("device", "int64", "id", "The allocator's number of the device; -1 on the CPU."),
+    *DEVICE_COLUMNS,
     Column("operator", "category", "text", "Who allocated it; missing: no operator ran."),
     Column("module", "category", "text", "In which `nn.Module`; missing: none, or not recorded."),
     Column("stack", "category", "text", "In which functions, outermost first."),

@@ -15,7 +15,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.group_statistics import sums_where
-from stepscope.analyses.memory.devices import MemoryDevice, device_columns, memory_devices
+from stepscope.analyses.memory.devices import (
+    DEVICE_COLUMNS,
+    MemoryDevice,
+    device_columns,
+    memory_devices,
+)
 from stepscope.analyses.memory.owners import calls_around
 from stepscope.analyses.operators.costs import operator_calls
 from stepscope.frames import Column, Schema
@@ -24,8 +29,7 @@ from stepscope.trace import Trace, computed
 NONE = -1
 NEVER = np.iinfo(np.int64).max
 SCHEMA: Schema = (
-    Column("device_type", "category", "text", "`CPU`, `CUDA`, `HIP`, … (c10::DeviceType)."),
-    Column("device", "int64", "id", "The allocator's number of the device; -1 on the CPU."),
+    *DEVICE_COLUMNS,
     Column("operator", "object", "text", "The operator's name."),
     Column("call_count", "int64", "count", "All calls of the name, allocating or not."),
     Column("increase_bytes", "int64", "bytes", "Allocated less freed, with what it called."),
