@@ -5,10 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from stepscope.ordered_lookup import Grouped, last_not_after
+
 NONE = -1
 Spans = tuple[NDArray[np.integer], NDArray[np.int64], NDArray[np.int64]]
 """Threads, starts and ends of calls: parallel arrays."""
-Moments = tuple[NDArray[np.integer], NDArray[np.int64]]
+Moments = Grouped
 """Threads, and moments on them: parallel arrays."""
 EXACT_IN_FLOATS = 2.0**53
 """Whole numbers below that are what they are in a float."""
@@ -227,8 +229,9 @@ def innermost_at(
     Each moment looks at the call begun last on its thread, and climbs to one that is not over.
     `parent` and `order` are those of the calls' `Nesting`.
     """
-    (wanted, at_ns), end_ns = moments, calls[2]
-    found = _last_begun(calls, order, moments)
+    (wanted, at_ns), (thread, start_ns, end_ns) = moments, calls
+    begun = last_not_after((thread[order], start_ns[order]), moments)  # of equal ones the inner
+    found = np.append(order, NONE)[begun]
     over = np.flatnonzero(found != NONE)
     over = over[end_ns[found[over]] <= at_ns[over]]
     for _ in range(MOST_ROUNDS):
@@ -239,20 +242,4 @@ def innermost_at(
         over, above = over[above != NONE], above[above != NONE]
         over = over[end_ns[above] <= at_ns[over]]
     found[over] = enclosing(calls, (wanted[over], at_ns[over], at_ns[over]))
-    return found
-
-
-def _last_begun(calls: Spans, order: NDArray[np.int64], moments: Moments) -> NDArray[np.int64]:
-    """Return the call begun last on the thread at each moment, or -1; of equal ones the inner."""
-    thread, start_ns = calls[0][order], calls[1][order]
-    wanted, at_ns = moments
-    found = np.full(len(wanted), NONE, dtype=np.int64)
-    by_thread = np.argsort(wanted, kind="stable")
-    codes, first = np.unique(wanted[by_thread], return_index=True)
-    borders = np.searchsorted(thread, np.concatenate((codes, codes + 1)))
-    low, high = borders.reshape(2, -1).tolist()
-    parts = np.split(by_thread, first[1:]) if len(codes) else []
-    for asked, begin, end in zip(parts, low, high, strict=True):
-        begun = np.searchsorted(start_ns[begin:end], at_ns[asked], side="right")
-        found[asked] = np.append(NONE, order[begin:end])[begun]
     return found

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.links import links
-from stepscope.analyses.ordered_lookup import NONE, first_not_before, last_not_after
+from stepscope.ordered_lookup import NONE, first_not_before, last_not_after
 from stepscope.trace import Trace, computed
 
 

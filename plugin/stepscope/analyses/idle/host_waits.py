@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.idle.awaited_work import awaited_work
 from stepscope.analyses.idle.synchronizations import synchronizations
-from stepscope.analyses.ordered_lookup import Grouped, last_not_after
+from stepscope.ordered_lookup import Grouped, last_not_after
 from stepscope.trace import Trace, computed
 
 NOTHING, BETWEEN, SYNC = range(3)
