@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from stepscope.cli.files import as_problems, files_at, show_tracebacks
-from stepscope.cli.printing import is_coloured, width, write
+from stepscope.cli.printing import Printing, width, with_printing
 from stepscope.cli.reading import Effort, order_for, read, with_effort
 from stepscope.cli.selection import Selection, with_selection
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from stepscope.discover import TraceFile
     from stepscope.errors import UnreadableError
 
-Format = Literal["text", "json", "markdown"]
 By = Literal["run", "worker", "span"]
 REGRESSED = 1
 NOTHING_COMPARED = 2
@@ -30,15 +29,7 @@ ROWS = 8
     type=click.Choice(["run", "worker", "span"]),
     help="Compare the runs, workers or spans below one PATH, the first with each other one.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "markdown"]),
-    default="text",
-    show_default=True,
-    help="JSON is one object; `stepscope schema --compare` prints its schema.",
-)
-@click.option("--output", type=click.Path(dir_okay=False), help="Write to this file.")
+@with_printing("JSON is one object; `stepscope schema --compare` prints its schema.")
 @click.option(
     "--rows",
     type=click.IntRange(min=0),
@@ -53,18 +44,15 @@ ROWS = 8
     metavar="PERCENT",
     help="Exit with 1 where the mean step is longer by so much, and that is told from noise.",
 )
-@click.option("--no-color", is_flag=True, help="No colours, even in a terminal.")
 @with_selection
 @with_effort
 def compare(  # noqa: PLR0913 (one parameter an option)
     *,
     paths: tuple[str, ...],
     by: By | None,
-    form: Format,
-    output: str | None,
+    printing: Printing,
     rows: int,
     percent: float | None,
-    no_color: bool,
     selection: Selection,
     effort: Effort,
 ) -> None:
@@ -85,9 +73,8 @@ def compare(  # noqa: PLR0913 (one parameter an option)
     else 0.
     """
     report = _report(paths, by, selection, effort)
-    if report.comparisons or form == "json":
-        is_plain = no_color or output is not None or not is_coloured()
-        write(_rendered(report, form, rows, is_coloured=not is_plain), output)
+    if report.comparisons or printing.form == "json":
+        printing.write(_rendered(report, printing, rows))
     if not report.comparisons:
         raise click.exceptions.Exit(NOTHING_COMPARED)
     if percent is not None and _is_regressed(report, percent):
@@ -192,12 +179,12 @@ def _is_regressed(report: "ComparisonReport", percent: float) -> bool:
     return any(step.verdict == "more" and (step.share or 0) * 100 >= percent for step in steps)
 
 
-def _rendered(report: "ComparisonReport", form: Format, rows: int, *, is_coloured: bool) -> str:
+def _rendered(report: "ComparisonReport", printing: Printing, rows: int) -> str:
     from stepscope.render import compare_markdown, compare_text, json
 
-    match form:
+    match printing.form:
         case "json":
             return json.render(report)
         case "markdown":
             return compare_markdown.render(report, rows=rows)
-    return compare_text.render(report, width=width(), is_coloured=is_coloured, rows=rows)
+    return compare_text.render(report, width=width(), is_coloured=printing.is_coloured, rows=rows)

@@ -3,12 +3,12 @@
 import dataclasses
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
 from stepscope.cli.files import as_problems, files_at, show_tracebacks
-from stepscope.cli.printing import is_coloured, width, write
+from stepscope.cli.printing import Printing, width, with_printing
 from stepscope.cli.reading import Effort, order_for, read, with_effort
 
 if TYPE_CHECKING:
@@ -17,36 +17,24 @@ if TYPE_CHECKING:
     from stepscope.readers.orders import Order
     from stepscope.report import FileHealth, HealthReport
 
-Format = Literal["text", "json", "markdown"]
 DAMAGED = 1
 NOTHING_READ = 2
 
 
 @click.command(short_help="Print what the traces below PATH are worth, and what to record next.")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "markdown"]),
-    default="text",
-    show_default=True,
-    help="JSON is one object with the fields of `advise`.",
-)
-@click.option("--output", type=click.Path(dir_okay=False), help="Write to this file.")
+@with_printing("JSON is one object with the fields of `advise`.")
 @click.option(
     "--fail-on",
     type=click.Choice(["damage"]),
     help="Exit with 1 where damage makes a figure unreliable, or a file cannot be read.",
 )
-@click.option("--no-color", is_flag=True, help="No colours, even in a terminal.")
 @with_effort
-def health(  # noqa: PLR0913 (one parameter an option)
+def health(
     *,
     paths: tuple[str, ...],
-    form: Format,
-    output: str | None,
+    printing: Printing,
     fail_on: str | None,
-    no_color: bool,
     effort: Effort,
 ) -> None:
     """Print what each trace below each PATH is worth, and what to record next time.
@@ -75,9 +63,8 @@ def health(  # noqa: PLR0913 (one parameter an option)
     report = _report(paths, effort)
     for line in words.problems(report):
         click.echo(f"stepscope: {line}", err=True)
-    if report.files or form == "json":
-        is_plain = no_color or output is not None or not is_coloured()
-        write(_rendered(report, form, is_coloured=not is_plain), output)
+    if report.files or printing.form == "json":
+        printing.write(_rendered(report, printing))
     if not report.files:
         raise click.exceptions.Exit(NOTHING_READ)
     if fail_on and (report.problems or any(map(_is_damaged, report.files))):
@@ -127,10 +114,10 @@ def _is_damaged(file: "FileHealth") -> bool:
     return any(item.nature == "damage" and item.effect != "none" for item in file.health)
 
 
-def _rendered(report: "HealthReport", form: Format, *, is_coloured: bool) -> str:
+def _rendered(report: "HealthReport", printing: Printing) -> str:
     from stepscope.render import health_markdown, health_text, json
 
-    match form:
+    match printing.form:
         case "json":
             return json.render(report)
         case "markdown":
@@ -139,4 +126,4 @@ def _rendered(report: "HealthReport", form: Format, *, is_coloured: bool) -> str
     import msgspec
 
     told = msgspec.structs.replace(report, problems=())
-    return health_text.render(told, width=width(), is_coloured=is_coloured)
+    return health_text.render(told, width=width(), is_coloured=printing.is_coloured)

@@ -1,31 +1,22 @@
 """`stepscope memory`: what a file tells of memory, be it a trace, a snapshot or a timeline."""
 
 import functools
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
 from stepscope.cli.files import files_at
-from stepscope.cli.printing import is_coloured, width, write
+from stepscope.cli.printing import Printing, width, with_printing
 from stepscope.cli.reading import Effort, answer_of, order_to, read, with_effort
 
 if TYPE_CHECKING:
     from stepscope.analyses.memory.report import MemoryReport
     from stepscope.config import Settings
 
-Format = Literal["text", "json", "markdown", "csv"]
-
 
 @click.command(short_help="Print who holds the memory: of a trace, a snapshot or a timeline.")
 @click.argument("path", metavar="PATH")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "markdown", "csv"]),
-    default="text",
-    show_default=True,
-    help="JSON and CSV have every column, numbers exact.",
-)
+@with_printing("JSON and CSV have every column, numbers exact.", "csv")
 @click.option("--table", metavar="NAME", help="Which table to write as CSV.  [default: the first]")
 @click.option(
     "--top",
@@ -34,17 +25,13 @@ Format = Literal["text", "json", "markdown", "csv"]
     show_default=True,
     help="Rows of each table.",
 )
-@click.option("--output", type=click.Path(dir_okay=False), help="Write to this file.")
-@click.option("--no-color", is_flag=True, help="No colours, even in a terminal.")
 @with_effort
-def memory(  # noqa: PLR0913 (one parameter an option)
+def memory(
     *,
     path: str,
-    form: Format,
+    printing: Printing,
     table: str | None,
     top: int,
-    output: str | None,
-    no_color: bool,
     effort: Effort,
 ) -> None:
     """Print the peak of memory, who held it, whether it grows, and how much lies unused.
@@ -77,25 +64,24 @@ def memory(  # noqa: PLR0913 (one parameter an option)
 
     The exit status is 2 where nothing could be told, else 0.
     """
-    if table is not None and form != "csv":
+    if table is not None and printing.form != "csv":
         msg = "--table goes with --format csv"
         raise click.UsageError(msg)
     report = _report(path, top, effort.settings())
-    is_plain = no_color or output is not None or not is_coloured()
-    write(_rendered(report, form, table, is_coloured=not is_plain), output)
+    printing.write(_rendered(report, printing, table))
 
 
-def _rendered(report: "MemoryReport", form: Format, table: str | None, *, is_coloured: bool) -> str:
+def _rendered(report: "MemoryReport", printing: Printing, table: str | None) -> str:
     from stepscope.render import memory as rendered
 
-    match form:
+    match printing.form:
         case "json":
             return rendered.json(report)
         case "markdown":
             return rendered.markdown(report)
         case "csv":
             return rendered.csv(report, table or report.tables[0].name)
-    return rendered.text(report, width=width(), is_coloured=is_coloured)
+    return rendered.text(report, width=width(), is_coloured=printing.is_coloured)
 
 
 def _report(path: str, most_rows: int, settings: "Settings") -> "MemoryReport":
