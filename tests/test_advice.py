@@ -15,10 +15,11 @@ from loading import trace_of
 from stepscope import intervals, rules
 from stepscope.advice import advise, outcomes_of
 from stepscope.analyses.steps.window import window
-from stepscope.errors import MissingDataError
+from stepscope.calibration import Factor
+from stepscope.errors import MissingDataError, NotApplicableError
 from stepscope.intervals import Intervals
-from stepscope.report import Confidence, Fix, Outcome, Severity
-from stepscope.rules import Claim, Finding, Rule, severity_of
+from stepscope.report import Confidence, Evidence, Fix, Outcome, Severity
+from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, severity_of
 from stepscope.trace import Run, Trace
 
 STEP_US = 1000
@@ -41,8 +42,8 @@ class Options:
     """None."""
 
 
-def rule(name: str, *findings: Finding, priority: int = 50, is_symptom: bool = False) -> Rule[Any]:
-    def check(_trace: Trace, _options: Options) -> Iterable[Finding]:
+def rule(name: str, *findings: Answer, priority: int = 50, is_symptom: bool = False) -> Rule[Any]:
+    def check(_trace: Trace, _options: Options) -> Iterable[Answer]:
         return findings
 
     return Rule(
@@ -77,10 +78,12 @@ def times(*spans: tuple[int, int]) -> Intervals:
 
 def claiming(*spans: tuple[int, int], **options: Any) -> Finding:
     severity: Severity | None = options.pop("severity", "info")
+    low, high = options.pop("low", 0.75), options.pop("high", 1.0)
+    factor = Factor(low=low, high=high, source="The test.")
     return Finding(
         message="claims",
         severity=severity,
-        claims=(Claim(intervals=times(*spans), method="As measured.", **options),),
+        claims=(Claim(intervals=times(*spans), factor=factor, method="As measured.", **options),),
     )
 
 
@@ -112,13 +115,32 @@ def test_a_rule_that_raises_is_one_failed_outcome_and_hides_nothing(
     assert report.workers[0].verdict
 
 
-def test_missing_data_is_not_applicable_with_reason_and_remedy() -> None:
+def test_missing_data_is_no_answer_with_reason_and_remedy() -> None:
     missing = raising("missing", MissingDataError("no shapes", "record_shapes=True"))
     [outcome] = outcomes_of(TRACE, [missing])
-    assert outcome.status == "not-applicable"
+    assert outcome.status == "cannot-tell"
     assert (outcome.reason, outcome.remedy) == ("no shapes", "record_shapes=True")
     [bare] = outcomes_of(TRACE, [raising("missing", MissingDataError("no shapes"))])
     assert (bare.reason, bare.remedy) == ("no shapes", None)
+
+
+def test_what_the_recording_has_nothing_of_is_not_applicable_and_needs_no_remedy() -> None:
+    [outcome] = outcomes_of(TRACE, [raising("ranks", NotApplicableError("one process"))])
+    assert outcome.status == "not-applicable"
+    assert (outcome.reason, outcome.remedy) == ("one process", None)
+
+
+def test_what_is_acquitted_is_rejected_with_its_numbers() -> None:
+    reads = Evidence(label="Reads", value=4, unit="count")
+    [outcome] = outcomes_of(
+        TRACE, [rule("a", Rejected(message="It costs nothing.", evidence=(reads,)))]
+    )
+    assert (outcome.status, outcome.message, outcome.evidence) == (
+        "rejected",
+        "It costs nothing.",
+        (reads,),
+    )
+    assert (outcome.severity, outcome.claim, outcome.fix) == (None, None, None)
 
 
 def test_no_finding_is_passed_and_several_are_several() -> None:
@@ -233,6 +255,7 @@ def test_every_worker_has_its_outcomes_and_its_report() -> None:
 def test_all_rules_run_by_default() -> None:
     report = advise(Run(name="run", workers=(TRACE,)))
     assert {outcome.rule for outcome in report.outcomes} == {r.id for r in rules.all_rules()}
+    assert report.verdict == report.workers[0].verdict
 
 
 # The resolver
@@ -301,8 +324,13 @@ def test_savings_sum_to_no_more_than_the_window(chosen: list[Rule[Any]]) -> None
 @given(fakes())
 def test_each_nanosecond_is_given_once(chosen: list[Rule[Any]]) -> None:
     """With shares of 1 the nets are exactly the union of all claims, within the window."""
-    findings = [(each, f) for each in chosen for f in each.check(TRACE, each.options)]
-    sets = [f.claim.intervals for _, f in findings if f.claim]
+    findings = [
+        (each, answer)
+        for each in chosen
+        for answer in (each.check(TRACE, each.options) if each.check else ())
+        if isinstance(answer, Finding)
+    ]
+    sets = [claim.intervals for _, finding in findings for claim in finding.claims]
     whole = [
         rule(each.id, claiming(*(tuple(span) for span in spans.tolist())), priority=each.priority)
         for (each, _), spans in zip(findings, sets, strict=True)

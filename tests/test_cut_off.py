@@ -123,7 +123,7 @@ TIMES: Parts = frozenset({"device times"})
 def test_a_rule_whose_evidence_is_damaged_beyond_use_is_withheld_and_says_why() -> None:
     outcome, _ = answer([*STEPS, *CAUSALITY_BROKEN], rule(CLOCKS, FINDING))
     assert (outcome.status, outcome.reason, outcome.remedy) == (
-        "not-applicable",
+        "cannot-tell",
         "the clocks of host and device disagree: 4 device events of 4 begin up to 10.0 µs before "
         "the host launched them",
         None,
@@ -139,7 +139,7 @@ def test_a_rule_that_rests_on_other_parts_is_asked() -> None:
 def test_a_gap_says_what_to_record() -> None:
     memory = ["cpu_instant_event", "[memory]", 5, None, {"Bytes": 512, "Device Type": 1}]
     outcome, _ = answer([*STEPS, memory], rule(TIMES, FINDING))
-    assert outcome.status == "not-applicable"
+    assert outcome.status == "cannot-tell"
     assert outcome.remedy == (
         "torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])"
     )

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from loading import trace_of
-from stepscope.advice import merged, worker_report
+from stepscope.advice import RecordingAdvice, merged, worker_report
 from stepscope.analyses.duplicates import fingerprint
-from stepscope.report import HealthItem, RunReport, WorkerReport
+from stepscope.report import HealthItem, WorkerReport
 
 ROWS: list[list[Any]] = [["cpu_op", "aten::mm", 10 * n, 5] for n in range(20)]
 
@@ -21,7 +21,7 @@ def worker(
 
 
 def told(*workers: WorkerReport) -> list[list[HealthItem]]:
-    run = merged("run", [RunReport(name="run", workers=(each,), outcomes=()) for each in workers])
+    run = merged("run", [RecordingAdvice(worker=each, outcomes=()) for each in workers])
     return [[i for i in each.health if i.kind.startswith("duplicate")] for each in run.workers]
 
 
@@ -62,12 +62,6 @@ def test_ranks_spans_and_jobs_without_ranks_are_no_duplicates() -> None:
         worker("d", ROWS[4:]),
     )
     assert told(*workers) == [[], [], [], [], []]
-
-
-def test_reports_that_were_merged_before_say_it_once() -> None:
-    run = RunReport(name="run", workers=(worker("a", ROWS), worker("b", ROWS)), outcomes=())
-    again = merged("run", [merged("run", [run])])
-    assert [[i.kind for i in w.health].count("duplicate-file") for w in again.workers] == [1, 1]
 
 
 @pytest.mark.parametrize(
