@@ -32,6 +32,8 @@ PATTERNS = (
     "allocator_call",
     "matrix_unit_kernel",
     "collective",
+    "layout_kernel",
+    "generic_convolution",
 )
 FALLBACKS = {"cpu", "generic"}
 DEVICE_KINDS = {"kernel", "copy", "memory_set"}

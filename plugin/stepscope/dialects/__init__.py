@@ -201,6 +201,10 @@ class Dialect:
     """Kernels that multiply and add one by one, whatever else their names say."""
     other_kernel: re.Pattern[str] = re.compile(ORDINARY_KERNEL)
     """Kernels that do not, if the patterns above find nothing; of others the name tells nothing."""
+    layout_kernel: re.Pattern[str] = re.compile(r"(?!)")
+    """Kernels that reorder a tensor (channels first or last) for a convolution that wants it so."""
+    generic_convolution: re.Pattern[str] = re.compile(r"(?!)")
+    """Convolutions that work for any shape: what a library takes where it has tried nothing."""
     operand_types: Sequence[tuple[re.Pattern[str], str]] = ()
     """Type of a library kernel's operands, by torch's name, whose name a pattern finds."""
     float32_on_matrix_unit: str = "float32"

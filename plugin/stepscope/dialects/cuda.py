@@ -63,6 +63,11 @@ DIALECT = Dialect(
         (re.compile(r"_[gc]?c(?:gemm|cudnn)_"), "complex64"),
         (re.compile(r"_s(?:gemm|cudnn)_|f32f32|_f32_"), "float32"),
     ),
+    layout_kernel=re.compile(r"n(?:chw|hwc)To(?:Folded)?N(?:chw|hwc)"),
+    generic_convolution=re.compile(
+        # cuDNN's engines that need no particular shape, and its transforms (complex products)
+        r"dgrad_engine|dgrad2d_alg\d|wgrad_alg\d_engine|(?:im|ex)plicit_convolve_sgemm|_gcgemm_"
+    ),
     float32_on_matrix_unit="tf32",
     matrix_unit="Tensor Core",
     tells_pageable=True,

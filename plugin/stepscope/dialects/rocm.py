@@ -59,6 +59,9 @@ DIALECT = Dialect(
         (re.compile(r"^igemm_\w+_fp16_|_hd\d+_fp16"), "float16"),
         (re.compile(r"^igemm_\w+_fp32_|_fp32_"), "float32"),
     ),
+    # MIOpen's: `batched_transpose_16x64_pack_1x4_ediv_1x2_half`, `transpose_NCHW2CNHW_…`
+    layout_kernel=re.compile(r"^batched_transpose_\d|^transpose_N(?:CHW|HWC)"),
+    generic_convolution=re.compile(r"^naive_conv_|^Im2(?:d2)?Col|^Im3d2Col|^Col2Im"),
     matrix_unit="Matrix Core",
     memory_device_types=frozenset({1, 6}),
     terms=MappingProxyType(
