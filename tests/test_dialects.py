@@ -34,6 +34,9 @@ PATTERNS = (
     "collective",
     "layout_kernel",
     "generic_convolution",
+    "plain_product",
+    "alignment",
+    "older_matrix_unit_kernel",
 )
 FALLBACKS = {"cpu", "generic"}
 DEVICE_KINDS = {"kernel", "copy", "memory_set"}

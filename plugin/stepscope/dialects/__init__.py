@@ -199,6 +199,14 @@ class Dialect:
     """Kernels that run on matrix units (tensor cores, matrix cores)."""
     plain_arithmetic: re.Pattern[str] = re.compile(r"(?!)")
     """Kernels that multiply and add one by one, whatever else their names say."""
+    plain_product: re.Pattern[str] | None = None
+    """Those of them that multiply matrices which matrix units would take if they may round."""
+    alignment: re.Pattern[str] | None = None
+    """In names of kernels on matrix units: how many elements (group 1) they load at a time."""
+    aligned_bytes: int = 0
+    """Rows of so many bytes, or a multiple, are what matrix units load fastest; 0: not known."""
+    older_matrix_unit_kernel: re.Pattern[str] | None = None
+    """Kernels made for matrix units of an earlier generation (before compute capability 8)."""
     other_kernel: re.Pattern[str] = re.compile(ORDINARY_KERNEL)
     """Kernels that do not, if the patterns above find nothing; of others the name tells nothing."""
     layout_kernel: re.Pattern[str] = re.compile(r"(?!)")

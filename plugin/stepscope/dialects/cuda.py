@@ -47,6 +47,13 @@ DIALECT = Dialect(
     allocator_call=re.compile(r"^cuda(?:Malloc|Free|HostAlloc|FreeHost|MallocHost|HostMalloc)\b"),
     # `sm80_xmma_gemm_f32f32_…_ffma_…`, `cutlass_80_simt_sgemm_…`
     plain_arithmetic=re.compile(r"_[dfh]fma2?_|_simt_|_dp4a_|OpClassSimt"),
+    plain_product=re.compile(
+        # `ampere_sgemm_128x64_nn`, `cutlass_80_simt_sgemm_…`; not vectors: memory limits those
+        r"(?<![a-z])[a-z]?sgemm(?:_|$)|_simt_\w*gemm|gemmSN_|_gemm_\w*_ffma_"
+    ),
+    alignment=re.compile(r"_align(\d{1,2})(?!\d)"),
+    aligned_bytes=16,
+    older_matrix_unit_kernel=re.compile(r"cutlass_7[05]_"),
     matrix_unit_kernel=re.compile(MATRIX_UNIT),
     other_kernel=re.compile(f"{ORDINARY_KERNEL}|{NO_MATRIX_UNIT}"),
     operand_types=(
