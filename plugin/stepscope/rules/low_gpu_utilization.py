@@ -1,49 +1,71 @@
-"""The GPU is idle much of the time: a symptom, whose causes the other rules name."""
+"""The device is idle much of the time: a symptom, whose causes the other rules name."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+import numpy as np
 
 from stepscope import intervals
 from stepscope.analyses import requirements
 from stepscope.analyses.devices.activity import DeviceActivity
 from stepscope.analyses.idle.ledger import CAUSES, idle_ledger
+from stepscope.analyses.steps.complete_steps import complete_steps
 from stepscope.analyses.steps.window import window
 from stepscope.quantities import duration, share
-from stepscope.report import Evidence, Fix, Link
+from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
 from stepscope.rules import Finding, Rule, option
 from stepscope.trace import Trace
+
+WHO_TELLS = {
+    "dataloader": "dataloader-no-workers, dataloader-bound",
+    "alloc": "allocator-calls-in-loop",
+    "post-sync": "item-sync, blocking-d2h-copy, explicit-device-sync",
+    "dispatch": "launch-bound",
+    "host-stall": "gpu-idle-gap, numpy-in-step",
+    "queued": "gpu-queue-stall",
+    "no-record": "trace-integrity",
+    "tail": "gpu-idle-gap",
+}
+"""Cause of idle time to the rules that say what to do about it."""
+STEPS_SHOWN = 10
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Busy shares below which to speak."""
+    """Busy shares of the window below which to speak."""
 
-    warn_below: float = option(
-        0.70, "Loops that keep their device busy reach 70 to 98 % in public traces.", origin=""
+    warn_below_share: float = option(
+        0.70,
+        "Busy share below which it is worth a word.",
+        origin="ours: loops that keep their device busy reach 0.73 to 0.98 in public traces; "
+        "TraceLens speaks below 0.85, xprof below 0.90",
     )
-    critical_below: float = option(
+    critical_below_share: float = option(
         0.50,
-        "torch-tb-profiler and Nsight speak at 50 %; TraceLens at 85 %, xprof at 90 %.",
-        origin="",
+        "Busy share below which it is critical.",
+        origin="torch-tb-profiler and Nsight Systems' gpu_time_util",
     )
 
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
-    """Report each device that is busy for less than `warn_below` of the window."""
+    """Report each device that is busy for less than `warn_below_share` of the window."""
     devices = requirements.devices(trace)
     requirements.reliable_timeline(trace)
     total_ns = window(trace).device_duration_ns
     for device in devices:
         busy = intervals.duration_ns(device.busy) / total_ns if total_ns else 1.0
-        if busy >= options.warn_below:
+        if busy >= options.warn_below_share:
             continue
         yield Finding(
-            severity="critical" if busy < options.critical_below else "warning",
+            severity="critical" if busy < options.critical_below_share else "warning",
             message=(
                 f"{trace.dialect.device} {device.device} is busy {share(busy)} of the "
                 f"{duration(total_ns)} recorded. Most of its idle time: {_worst(trace, device)}."
             ),
             evidence=tuple(_evidence(trace, device, busy)),
+            tables=tuple(_steps(trace, device)),
+            fix=_fix(trace, device),
+            place=f"device {device.device}",
         )
 
 
@@ -76,17 +98,68 @@ def _evidence(trace: Trace, device: DeviceActivity, busy: float) -> Iterator[Evi
         )
 
 
+def _steps(trace: Trace, device: DeviceActivity) -> Iterator[EvidenceTable]:
+    """Tell the steps apart, the idlest first."""
+    steps = complete_steps(trace).steps
+    if not len(steps):
+        return
+    start, end = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
+    busy = intervals.covered_ns(device.busy, start, end) / np.maximum(end - start, 1)
+    numbers = steps["number"].to_numpy()
+    yield EvidenceTable(
+        label="Steps, the idlest first",
+        columns=(
+            EvidenceColumn(label="Step", unit="count"),
+            EvidenceColumn(label="Lasts", unit="ns"),
+            EvidenceColumn(label=f"{trace.dialect.device} busy", unit="share"),
+        ),
+        rows=tuple(
+            EvidenceRow(
+                cells=(int(numbers[row]), int(end[row] - start[row]), float(busy[row])),
+                link=Link(view="overview", step=int(numbers[row])),
+            )
+            for row in np.argsort(busy, kind="stable")[:STEPS_SHOWN]
+        ),
+    )
+
+
+def _fix(trace: Trace, device: DeviceActivity) -> Fix:
+    cause, _ = _idle(trace, device)[0]
+    return Fix(
+        summary=(
+            f"Fix the causes that are listed: of {CAUSES[cause][0].lower()} tells "
+            f"{WHO_TELLS[cause]}. If none is listed, make each step larger (batch size)."
+        ),
+        code=f"stepscope explain {WHO_TELLS[cause].partition(',')[0]}",
+        language="shell",
+        verify=f"Record again: the busy share of the {trace.dialect.device} in Overview rises.",
+        caveats=("A device that is busy is not yet used well: its kernels may be small or slow.",),
+    )
+
+
 RULE = Rule(
     id="low-gpu-utilization",
-    title="The GPU is idle much of the time",
+    title="The device is idle much of the time",
     category="utilization",
     why="Idle time is paid for and does nothing. This is a symptom: its causes stand above it.",
+    detects=(
+        "For each device, the share of the window in which anything runs on it: kernels, copies or "
+        "memory sets. It speaks below warn_below_share, and calls it critical below "
+        "critical_below_share. Without steps the window is from the device's first work to its "
+        "last."
+    ),
+    silent=(
+        "A device with less than 1 % of all kernels only holds a context.",
+        "While graphs are captured, launches are recorded and not run.",
+    ),
+    saving=(
+        "None is claimed: the causes claim the idle time, each its own part of it, so that nothing "
+        "is counted twice."
+    ),
     fix=Fix(
         summary="Fix the causes that are listed; if none is, make each step larger (batch size).",
-        verify="Record again: the busy share of the device should rise.",
+        verify="Record again: the busy share of the device rises.",
     ),
-    detects="",
-    saving="",
     effort="hour",
     risk="none",
     options=Options(),
@@ -94,6 +167,9 @@ RULE = Rule(
     rests_on=frozenset({"device times", "clocks", "steps"}),
     priority=900,
     is_symptom=True,
-    links=("https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
+    links=(
+        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        "https://docs.nvidia.com/nsight-systems/UserGuide/index.html",
+    ),
     origin="torch-tb-profiler _analyze_gpu_metrics; Nsight Systems gpu_time_util",
 )
