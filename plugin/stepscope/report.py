@@ -25,6 +25,8 @@ Effort = Literal["flag", "hour", "day"]
 Risk = Literal["none", "numerics", "memory", "behaviour"]
 """What a fix may change beside the time: results, the memory needed, or what the program does."""
 LifeCycle = Literal["preview", "stable", "deprecated"]
+SuppressedBy = Literal["", "configuration", "baseline", "recording"]
+BaselineState = Literal["", "new", "unchanged", "worse"]
 View = Literal["advice", "overview", "operators", "kernels", "health"]
 Unit = Literal["ns", "bytes", "share", "count", "bytes/s", "text", "code"]
 Nature = Literal["damage", "gap", "note"]
@@ -172,6 +174,10 @@ class Outcome(msgspec.Struct, frozen=True):
     """The same in every recording of the same code: of rule, place and kernels, not of numbers."""
     package: str = ""
     """The package that the rule comes from; empty for stepscope's own."""
+    suppressed_by: SuppressedBy = ""
+    """Who put it aside; `reason` says why."""
+    baseline: BaselineState = ""
+    """How it stands to the baseline that was given; empty where none was."""
 
 
 class HealthExample(msgspec.Struct, frozen=True):
@@ -353,6 +359,8 @@ class Report(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
     schema: int = SCHEMA_VERSION
     version: str = ""
+    notes: tuple[str, ...] = ()
+    """What the user should know of the asking itself: suppressions that put nothing aside."""
 
 
 class FileHealth(msgspec.Struct, frozen=True):

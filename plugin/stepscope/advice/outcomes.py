@@ -40,19 +40,21 @@ def _answers(trace: Trace, rule: Rule[Any]) -> tuple[list[Found], list[Outcome]]
     try:
         answers = tuple(rule.check(trace, rule.options)) if rule.check else ()
         found = _worth_a_word(trace, rule, answers)
-    except NotApplicableError as nothing:
-        return [], [outcome(trace, rule, "not-applicable", reason=nothing.reason)]
-    except MissingDataError as missing:
-        reason, remedy = missing.reason, missing.remedy
-        return [], [outcome(trace, rule, "cannot-tell", reason=reason, remedy=remedy)]
     except Exception as error:  # a rule's bug must not hide the other rules' findings
-        where = shown(trace.path) or trace.worker
-        log.warning("rule %s failed on %s: %s", rule.id, where, in_one_line(error))
-        return [], [outcome(trace, rule, "failed", reason=in_one_line(error))]
+        status, reason, remedy = unanswered(rule, shown(trace.path) or trace.worker, error)
+        return [], [outcome(trace, rule, status, reason=reason, remedy=remedy)]
     acquitted = [_rejected(trace, rule, each) for each in answers if isinstance(each, Rejected)]
-    if not found and not acquitted:
-        return [], [outcome(trace, rule, "passed")]
-    return found, acquitted
+    return found, acquitted if found or acquitted else [outcome(trace, rule, "passed")]
+
+
+def unanswered(rule: Rule[Any], where: str, error: Exception) -> tuple[Status, str, str]:
+    """Return the status, reason and remedy of a rule that could not answer."""
+    if isinstance(error, NotApplicableError):
+        return "not-applicable", error.reason, ""
+    if isinstance(error, MissingDataError):
+        return "cannot-tell", error.reason, error.remedy
+    log.warning("rule %s failed on %s: %s", rule.id, where, in_one_line(error))
+    return "failed", in_one_line(error), ""
 
 
 def _worth_a_word(
@@ -94,7 +96,7 @@ def outcome(
     *,
     reason: str = "",
     remedy: str = "",
-    **more: Any,
+    **more: Any,  # noqa: ANN401 (fields of `Outcome`)
 ) -> Outcome:
     """Return an outcome of a rule with what all of its outcomes have in common."""
     if status == "passed":

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from stepscope import intervals
+from stepscope.addresses import name as basename
 from stepscope.analyses.devices.gpu_bound import gpu_bound_times
 from stepscope.analyses.health import doubts
 from stepscope.analyses.steps.complete_steps import complete_steps
@@ -185,8 +186,8 @@ def share(within: Window, total_ns: float) -> float:
 
 def fingerprint(rule: Rule[Any], finding: Finding) -> str:
     """Return what is the same in recordings of the same code: no number goes into it."""
-    lines = ";".join(f"{each.path}:{each.function}" for each in finding.locations[:1])
-    text = "\n".join((rule.id, finding.place, lines))
+    lines = (f"{basename(each.path)}:{each.function}" for each in finding.locations[:1])
+    text = "\n".join((rule.id, finding.place, *lines))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -1,15 +1,17 @@
 """A run's advice: rules over all its recordings, and what several of them say, said once."""
 
-import logging
 from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
 import msgspec
 
+from stepscope.advice.outcomes import unanswered
 from stepscope.advice.recordings import RecordingAdvice
+from stepscope.advice.resolving import fingerprint
+from stepscope.advice.settings import Suppression
+from stepscope.advice.suppression import put_aside, today
 from stepscope.analyses.duplicates import with_duplicates
-from stepscope.errors import MissingDataError, NotApplicableError, in_one_line
 from stepscope.quantities import count, duration, number_ranges
 from stepscope.report import (
     ClaimReport,
@@ -21,8 +23,6 @@ from stepscope.report import (
     WorkerReport,
 )
 from stepscope.rules import Finding, Recording, Rejected, Rule, RunClaim, RunEvidence, severity_of
-
-log = logging.getLogger(__name__)
 
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
 STATUSES: tuple[Status, ...] = (
@@ -38,23 +38,31 @@ JUDGED: tuple[Status, ...] = ("found", "rejected", "passed", "suppressed")
 
 
 def merged(
-    name: str, recordings: Iterable[RecordingAdvice], rules: Sequence[Rule[Any]]
+    name: str,
+    recordings: Iterable[RecordingAdvice],
+    rules: Sequence[Rule[Any]],
+    suppressions: Sequence[Suppression] = (),
 ) -> RunReport:
-    """Return the advice on a run's recordings, made one by one, as the run's."""
+    """Return the advice on a run's recordings, made one by one, as the run's.
+
+    The suppressions are for rules over the run; what the recordings found has been through them.
+    """
     recordings = tuple(recordings)
     workers = tuple(with_duplicates(each.worker for each in recordings))
     outcomes = [outcome for each in recordings for outcome in each.outcomes]
     if recordings:
         of_run, taken = _over_the_run(name, recordings, rules)
-        outcomes = [_lessened(outcome, taken) for outcome in outcomes] + of_run
+        outcomes = [_lessened(outcome, taken) for outcome in outcomes]
+        outcomes += put_aside(of_run, suppressions, today())
+    run = RunReport(name=name, workers=workers, outcomes=(), verdict=_verdict(workers))
+    return with_outcomes(run, outcomes)
+
+
+def with_outcomes(run: RunReport, outcomes: Iterable[Outcome]) -> RunReport:
+    """Return a run's report with these outcomes in place of its own."""
     ordered = tuple(sorted(outcomes, key=order))
-    return RunReport(
-        name=name,
-        workers=workers,
-        outcomes=ordered,
-        merged=tuple(_merged(ordered, workers)),
-        verdict=_verdict(workers),
-    )
+    joined = tuple(_merged(ordered, run.workers))
+    return msgspec.structs.replace(run, outcomes=ordered, merged=joined)
 
 
 def order(outcome: Outcome) -> tuple[int, bool, bool, int, int, str, str, str]:
@@ -116,16 +124,16 @@ def _answers(rule: Rule[Any], evidence: RunEvidence) -> tuple[Finding | Rejected
     """Return what a rule over the run says, or why it says nothing."""
     try:
         return tuple(rule.check_run(evidence, rule.options)) if rule.check_run else ()
-    except NotApplicableError as nothing:
-        return _run(rule, "not-applicable", reason=nothing.reason)
-    except MissingDataError as missing:
-        return _run(rule, "cannot-tell", reason=missing.reason, remedy=missing.remedy or None)
     except Exception as error:  # a rule's bug must not hide the other rules' findings
-        log.warning("rule %s failed on run %s: %s", rule.id, evidence.name, in_one_line(error))
-        return _run(rule, "failed", reason=in_one_line(error))
+        status, reason, remedy = unanswered(rule, f"run {evidence.name}", error)
+        return _run(rule, status, reason=reason or None, remedy=remedy or None)
 
 
-def _run(rule: Rule[Any], status: Status, **more: Any) -> Outcome:
+def _run(
+    rule: Rule[Any],
+    status: Status,
+    **more: Any,  # noqa: ANN401 (fields of `Outcome`)
+) -> Outcome:
     return Outcome(
         rule=rule.id,
         title=rule.title,
@@ -167,6 +175,7 @@ def _of_run(rule: Rule[Any], answer: Finding | Rejected, step_ns: int) -> Outcom
         locations=answer.locations,
         effort=answer.effort or rule.effort,
         risk=answer.risk or rule.risk,
+        fingerprint=fingerprint(rule, answer),
         **shown,
     )
 

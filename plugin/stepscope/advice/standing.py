@@ -26,14 +26,14 @@ def standing(trace: Trace, outcomes: Sequence[Outcome]) -> Standing:
             state="not-applicable",
             message="The recording has nothing that any rule is about.",
         )
-    if damage := doubts(trace, ("device times", "steps"), "withheld"):
-        return Standing(state="cannot-tell", message=f"Cannot be told: {damage[0].message}.")
-    if len(blind) > len(looked):
+    damage = doubts(trace, ("device times", "steps"), "withheld")
+    if damage or len(blind) > len(looked):
         return Standing(
             state="cannot-tell",
             message=(
-                f"Only {count(len(looked), 'rule')} could look; {count(len(blind), 'rule')} could "
-                "not, for what was not recorded."
+                f"{count(len(looked), 'rule')} could look and found nothing that costs 5 % or "
+                f"more; {count(len(blind), 'rule')} could not"
+                f"{f': {damage[0].message}' if damage else ', for what was not recorded'}."
             ),
         )
     return Standing(state="healthy", message=_healthy(trace, len(looked), len(blind), len(found)))

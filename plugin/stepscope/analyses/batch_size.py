@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from stepscope.analyses.hints import hints
 from stepscope.analyses.host.activity import main_thread
 from stepscope.frames.naming import named
 from stepscope.trace import Trace, computed
@@ -30,6 +31,7 @@ class BatchSize:
 
     size: int
     operator: str
+    """Whose shape tells it; empty where the program itself said it."""
     dims: str
     """The operator's input shapes, as recorded."""
     is_certain: bool
@@ -42,7 +44,12 @@ def batch_size(trace: Trace) -> BatchSize | None:
     """Return the first dimension of each step's first layer; None where no shape tells.
 
     Of convolution, embedding and linear, whichever comes first on the thread that runs the loop.
+    What the program said itself (`hints`) goes before all that.
     """
+    if (said := hints(trace).batch_size) is not None:
+        return BatchSize(
+            size=said, operator="", dims="", is_certain=True, step_count=len(trace.steps)
+        )
     calls = trace.host_calls
     wanted = named(calls["name"], FIRST_DIMENSION.__contains__)
     dims_known = calls["input_dims"].cat.codes.to_numpy() >= 0

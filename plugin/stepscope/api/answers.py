@@ -7,13 +7,12 @@ from stepscope.advice import RecordingAdvice, advice_of
 from stepscope.api.messages import Overview, Table
 from stepscope.api.overview import overview
 from stepscope.api.tables import kernels_table, operators_table
-from stepscope.rules import all_rules
 from stepscope.trace import Trace
 
 
 def advice(trace: Trace) -> RecordingAdvice:
     """Return what every rule says of a recording."""
-    return advice_of(trace, all_rules())
+    return advice_of(trace)
 
 
 @dataclass(frozen=True, kw_only=True)

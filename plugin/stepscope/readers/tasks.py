@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from stepscope.advice import RecordingAdvice
+    from stepscope.advice import AdviceSettings, RecordingAdvice
     from stepscope.comparison.sampling import Sample
     from stepscope.exports import Given, Request
     from stepscope.render.cut_file import Answer as CutAnswer
@@ -28,12 +28,11 @@ def analyse(trace: "Trace") -> None:
     worker_report(trace)
 
 
-def advise(trace: "Trace") -> "RecordingAdvice":
-    """Return what every rule says of a recording."""
+def advise(trace: "Trace", *, settings: "AdviceSettings | None" = None) -> "RecordingAdvice":
+    """Return what the rules say of a recording, by the settings of its run."""
     from stepscope.advice import advice_of
-    from stepscope.rules import all_rules
 
-    return advice_of(trace, all_rules())
+    return advice_of(trace) if settings is None else advice_of(trace, settings)
 
 
 def judge(trace: "Trace", *, run: str, file_bytes: int) -> "FileHealth":
