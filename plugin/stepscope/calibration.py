@@ -41,3 +41,107 @@ EXPOSED_TIME_WITHOUT_DEVICE = Factor(
 )
 ALL_OF_IT = Factor(low=1.0, high=1.0, source="the work is not done any more")
 HALF_TO_ALL = Factor(low=0.5, high=1.0, source="an estimate: no pair of recordings measures it yet")
+LAYOUT_CONVERSIONS = Factor(
+    low=0.7,
+    high=1.0,
+    source=(
+        "an estimate: of the conversions those of the first input and the last output remain, and "
+        "those before operators that do not know channels_last"
+    ),
+)
+AVOIDABLE_COPIES = Factor(
+    low=0.3,
+    high=1.0,
+    source="an estimate: some copies are needed, where a kernel wants its input in one piece",
+)
+CONVOLUTION_ENGINES = speedup(
+    1.0,
+    1.5,
+    "an estimate: which algorithm is fastest depends on shape and device, and the one taken may be",
+)
+GATHERS = speedup(
+    1.0,
+    2.0,
+    "an estimate: a gather moves bytes, half of them where rows are stored in half precision",
+)
+POINTWISE_CHAINS = speedup(
+    1.3,
+    2.5,
+    "bytes moved: n pointwise kernels read and write a tensor n times, one kernel that does their "
+    "work once; chains are short, and their ends remain",
+)
+EXPOSED_COMMUNICATION = Factor(
+    low=0.3,
+    high=1.0,
+    source=(
+        "an estimate: a part of it may be waiting for other ranks, and the last message of a "
+        "backward pass has nothing left to hide behind"
+    ),
+)
+TF32_PRODUCTS = speedup(
+    2,
+    6,
+    "PyTorch's CUDA notes: 0.11 s become 0.016 s (6.9 times) for a product of 10,240² on an A100; "
+    "small products, which memory limits, gain less",
+)
+SIXTEEN_BIT_FROM_FLOAT32 = speedup(
+    1.5,
+    4,
+    "PyTorch's tuning guide: up to 3 times for whole models on Volta and later; peaks differ by 8 "
+    "and more, memory traffic by 2",
+)
+SIXTEEN_BIT_FROM_TF32 = speedup(
+    1.2, 2, "the devices' data sheets: twice the peak, and half of the memory traffic"
+)
+ALIGNED_PRODUCTS = speedup(
+    1.1, 2, "an estimate from NVIDIA's guide on matrix products: no recording measures it yet"
+)
+ALIGNED_PRODUCTS_ON_OLDER_UNITS = speedup(
+    1.1,
+    3,
+    "an estimate: aligned operands get the instructions of the device's own generation as well",
+)
+FUSED_ATTENTION = speedup(
+    1.5,
+    4,
+    "FlashAttention's README: 2 to 4 times, forward and backward, at 128 to 4,096 tokens on an A100",
+)
+FUSED_SHORT_ATTENTION = speedup(
+    1.2, 2, "an estimate: below 512 tokens the matrix of scores largely stays in the cache"
+)
+DOUBLE_PRECISION = speedup(
+    2,
+    16,
+    "data sheets: 1:2 on devices for computing centres, 1:32 and 1:64 on others; memory traffic 1:2",
+)
+DOUBLE_PRECISION_PRODUCTS_ON_CPU = speedup(
+    2,
+    7,
+    "a ResNet-18 of an HPC centre's tutorial: 5.88 s became 1.82 s (3.2 times); the recordings in "
+    "sample_logs/precision: convolutions 6.9 times",
+)
+DOUBLE_PRECISION_ON_CPU = speedup(
+    1.3,
+    2.5,
+    "the recordings in sample_logs/precision: batch normalisation 1.4 (forward) and 2.5 times",
+)
+NO_CASTS = Factor(
+    low=0.3, high=1.0, source="an estimate: some conversions remain, at the model's borders"
+)
+FLOAT8_PRODUCTS = speedup(
+    1.2,
+    1.8,
+    "torchao's float8 training: whole steps 1.25 times as fast on 8 H100, up to 1.5 times on 512; "
+    "twice the peak, less what scaling and converting take",
+)
+
+
+def at_most(factor: Factor, times: float) -> Factor:
+    """Return the factor where the work cannot become more than so many times as fast.
+
+    What is won at least is then at most half of what is won at most.
+    """
+    high = 1 - 1 / max(1.0, times)
+    if high >= factor.high:
+        return factor
+    return Factor(low=min(factor.low, high / 2), high=high, source=factor.source)

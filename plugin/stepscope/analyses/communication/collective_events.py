@@ -71,9 +71,15 @@ def collective_events(trace: Trace) -> pd.DataFrame:
 
 def steps_of(trace: Trace) -> NDArray[np.int64]:
     """Return, for each row of `collectives`, the number of the step in which it was asked for."""
-    frame, steps = trace.collectives, trace.steps
-    asked_ns = np.where(frame["call"] >= 0, frame["call_start_ns"], frame["start_ns"])
-    place = np.searchsorted(steps["start_ns"].to_numpy(), asked_ns, side="right") - 1
+    steps, asked = trace.steps, asked_ns(trace)
+    place = np.searchsorted(steps["start_ns"].to_numpy(), asked, side="right") - 1
     ends, numbers = steps["end_ns"].to_numpy(), np.append(steps["number"].to_numpy(), NO_STEP)
-    is_behind = asked_ns >= (ends.max() if len(ends) else 0)
+    is_behind = asked >= (ends.max() if len(ends) else 0)
     return np.asarray(numbers[np.where(is_behind, -1, place)])
+
+
+def asked_ns(trace: Trace) -> NDArray[np.float64]:
+    """Return, for each row of `collectives`, when the host asked for it, as far as is known."""
+    frame = trace.collectives
+    is_known = frame["call"].to_numpy() >= 0
+    return np.where(is_known, frame["call_start_ns"].to_numpy(), frame["start_ns"].to_numpy())
