@@ -104,7 +104,7 @@ ALIGNED_PRODUCTS_ON_OLDER_UNITS = speedup(
 FUSED_ATTENTION = speedup(
     1.5,
     4,
-    "FlashAttention's README: 2 to 4 times, forward and backward, at 128 to 4,096 tokens on an A100",
+    "FlashAttention's README: 2 to 4 times on an A100, both ways, at 128 to 4,096 tokens",
 )
 FUSED_SHORT_ATTENTION = speedup(
     1.2, 2, "an estimate: below 512 tokens the matrix of scores largely stays in the cache"
@@ -112,7 +112,7 @@ FUSED_SHORT_ATTENTION = speedup(
 DOUBLE_PRECISION = speedup(
     2,
     16,
-    "data sheets: 1:2 on devices for computing centres, 1:32 and 1:64 on others; memory traffic 1:2",
+    "data sheets: 1:2 on devices for computing centres, 1:32 and 1:64 on others; memory 1:2",
 )
 DOUBLE_PRECISION_PRODUCTS_ON_CPU = speedup(
     2,
