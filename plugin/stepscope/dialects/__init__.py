@@ -164,6 +164,7 @@ TERMS: Mapping[str, str] = MappingProxyType(
         "collectives": "the library of its collectives: `NCCL`",
         "graph": "what replays recorded launches: `CUDA graph`",
         "multiprocessor": "the unit that blocks run on: `SM`",
+        "sync_warning": "the call that makes torch name every line that waits for the device",
     }
 )
 """What each of a dialect's words is. A vendor that has no such thing leaves it out."""
@@ -226,7 +227,8 @@ class Dialect:
     terms: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Words that advice mentions, by `TERMS`."""
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """Variables that advice mentions: `devices` is what makes a device visible."""
+    """Variables that advice mentions: `devices` is what makes a device visible, `blocking` those
+    with which every launch waits for its kernel, `allocator` that of torch's caching allocator."""
 
     def uses_matrix_unit(self, kernel: str) -> bool | None:
         """Tell by its name whether a kernel runs on matrix units; None: the name does not tell.

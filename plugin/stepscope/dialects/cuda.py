@@ -86,8 +86,15 @@ DIALECT = Dialect(
             "activity": "ProfilerActivity.CUDA",
             "collectives": "NCCL",
             "graph": "CUDA graph",
+            "sync_warning": 'torch.cuda.set_sync_debug_mode("warn")',
             "multiprocessor": "SM",
         }
     ),
-    environment=MappingProxyType({"devices": "CUDA_VISIBLE_DEVICES"}),
+    environment=MappingProxyType(
+        {
+            "devices": "CUDA_VISIBLE_DEVICES",
+            "blocking": "CUDA_LAUNCH_BLOCKING",
+            "allocator": "PYTORCH_CUDA_ALLOC_CONF",
+        }
+    ),
 )

@@ -77,5 +77,11 @@ DIALECT = Dialect(
             "multiprocessor": "AI Core",
         }
     ),
-    environment=MappingProxyType({"devices": "ASCEND_RT_VISIBLE_DEVICES"}),
+    environment=MappingProxyType(
+        {
+            "devices": "ASCEND_RT_VISIBLE_DEVICES",
+            "blocking": "ASCEND_LAUNCH_BLOCKING",
+            "allocator": "PYTORCH_NPU_ALLOC_CONF",
+        }
+    ),
 )

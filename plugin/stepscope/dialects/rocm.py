@@ -70,8 +70,15 @@ DIALECT = Dialect(
             "activity": "ProfilerActivity.CUDA",
             "collectives": "RCCL",
             "graph": "HIP graph",
+            "sync_warning": 'torch.cuda.set_sync_debug_mode("warn")',
             "multiprocessor": "CU",
         }
     ),
-    environment=MappingProxyType({"devices": "HIP_VISIBLE_DEVICES"}),
+    environment=MappingProxyType(
+        {
+            "devices": "HIP_VISIBLE_DEVICES",
+            "blocking": "AMD_SERIALIZE_KERNEL, HIP_LAUNCH_BLOCKING",
+            "allocator": "PYTORCH_HIP_ALLOC_CONF",
+        }
+    ),
 )
