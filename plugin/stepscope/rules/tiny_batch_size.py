@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from stepscope import intervals
 from stepscope.analyses import requirements
 from stepscope.analyses.batch_size import BatchSize, batch_size
 from stepscope.analyses.devices.activity import DeviceActivity
+from stepscope.analyses.devices.grid_sizes import grid_sizes
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.memory.peak import memory_peak
 from stepscope.analyses.steps.window import window
@@ -16,36 +15,51 @@ from stepscope.analyses.training import is_training
 from stepscope.errors import MissingDataError
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Finding, Rule, option
+from stepscope.rules import Answer, Finding, Rejected, Rule, option
 from stepscope.trace import Trace
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """When a batch is tiny."""
+    """When a batch is tiny, and what says that the device has room for more."""
 
-    most: int = option(
+    most_count: int = option(
         8,
-        "SageMaker's BatchSize rule looks at utilisation alone; the size spares large batches.",
-        origin="",
+        "Samples a step up to which a batch is looked at.",
+        origin="ours: SageMaker's BatchSize looks at utilisation alone; the size spares batches "
+        "of 16 and more, which are idle for other reasons in public traces",
     )
-    busy_below: float = option(0.70, "Of the window: `low-gpu-utilization`'s threshold.", origin="")
-    dispatch_least: float = option(
-        0.10, "Share of the window lost to dispatch (`launch-bound`'s threshold).", origin=""
+    busy_below_share: float = option(
+        0.70,
+        "Busy share of the window below which the device has room.",
+        origin="SageMaker Debugger's BatchSize: 70 %; low-gpu-utilization's threshold",
+    )
+    least_dispatch_share: float = option(
+        0.10,
+        "Share of the window lost to dispatch from which launches are why it is not busy.",
+        origin="launch-bound's threshold, above the 0 to 6 % of healthy traces",
     )
     kernel_below_ns: int = option(
-        10_000, "TraceLens calls a kernel of less than 10 µs short.", origin=""
+        10_000,
+        "Median kernel below which kernels are short.",
+        origin="TraceLens: kernels of less than 10 µs are short",
     )
     small_grid_share: float = option(
-        0.30, "Of kernel time in kernels with less than one block a multiprocessor.", origin=""
+        0.30,
+        "Kernel time in kernels of less than one block a multiprocessor that shows room.",
+        origin="torch-tb-profiler calls such a kernel not fully utilised; the share is ours: "
+        "small-grid-kernels' threshold",
     )
-    memory_below: float = option(
-        0.60, "Of the device's memory, so that a larger batch fits (SageMaker: 70 %).", origin=""
+    memory_below_share: float = option(
+        0.60,
+        "Share of the device's memory held at the peak from which no larger batch fits.",
+        origin="ours: SageMaker's BatchSize asks for less than 70 % of memory at the 95th "
+        "percentile; the peak is above that",
     )
-    filled_least: float = option(
+    filled_least_share: float = option(
         0.90,
-        "A device whose multiprocessors are filled while kernels run has no room for more.",
-        origin="",
+        "Share of the multiprocessors in use while kernels run that leaves no room.",
+        origin="ours: one large image a step fills an H100 to 98.7 %, tiny ones less than 80 %",
     )
 
 
@@ -56,10 +70,12 @@ class _Signs:
     median_kernel_ns: int
     small_grid: float | None
     filled: float | None
+    memory: float | None
+    """Share of the device's memory held at the peak; None: not recorded."""
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
-    """Report a batch of at most `most` samples on a device that has room for more."""
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report a batch of at most `most_count` samples on a device that has room for more."""
     device = requirements.main(trace)
     requirements.reliable_timeline(trace)
     requirements.shapes(trace)
@@ -67,68 +83,78 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     if batch is None:
         msg = "no convolution, embedding or linear layer tells the batch size"
         raise MissingDataError(msg)
-    signs = _signs(trace, device)
-    if (
-        batch.size > options.most
-        or not _has_room(signs, options)
-        or _is_full(trace, device, options)
-    ):
+    if batch.size > options.most_count:
         return
-    is_filled = signs.filled is not None and signs.filled >= options.filled_least
+    signs = _signs(trace, device)
+    text, evidence = _message(trace, batch, signs), tuple(_evidence(trace, batch, signs))
+    if acquittal := _acquittal(signs, options):
+        yield Rejected(message=f"{text} {acquittal}", evidence=evidence)
+        return
     yield Finding(
-        severity="warning" if is_training(trace) and not is_filled else "info",
+        severity="warning" if is_training(trace) else "info",
         confidence="medium" if batch.is_certain else "low",
-        message=_message(trace, batch, signs, is_filled=is_filled),
-        evidence=tuple(_evidence(trace, batch, signs)),
+        message=text,
+        evidence=evidence,
         fix=_fix(batch),
+        place=batch.operator,
     )
 
 
 def _signs(trace: Trace, device: DeviceActivity) -> _Signs:
     total_ns = max(1, window(trace).device_duration_ns)
     kernels = trace.kernels[(trace.kernels["device"] == device.device).to_numpy()]
-    duration_ns = kernels["duration_ns"].to_numpy().astype(float)
-    blocks = kernels["blocks_per_sm"].to_numpy()
-    told = ~np.isnan(blocks) & ~kernels["is_collective"].to_numpy()
-    told_ns = duration_ns[told].sum()
-    idle = idle_ledger(trace)[device.device].idle_ns
+    grids = grid_sizes(trace, device.device)
+    peak = memory_peak(trace).get(device.device)
+    held = peak.held_bytes if peak and peak.capacity_bytes else None
     return _Signs(
         busy=intervals.duration_ns(device.busy) / total_ns,
-        dispatch=idle["dispatch"] / total_ns,
-        median_kernel_ns=int(np.median(duration_ns)) if len(duration_ns) else 0,
-        small_grid=float(duration_ns[told & (blocks < 1)].sum() / told_ns) if told_ns else None,
-        filled=float((duration_ns * np.minimum(blocks, 1))[told].sum() / told_ns)
-        if told_ns
-        else None,
+        dispatch=idle_ledger(trace)[device.device].idle_ns["dispatch"] / total_ns,
+        median_kernel_ns=int(kernels["duration_ns"].median()) if len(kernels) else 0,
+        small_grid=grids.small_share,
+        filled=grids.filled_share,
+        memory=None if peak is None or held is None else held / (peak.capacity_bytes or 1),
     )
 
 
-def _has_room(signs: _Signs, options: Options) -> bool:
-    is_waiting = signs.busy < options.busy_below and signs.dispatch >= options.dispatch_least
+def _acquittal(signs: _Signs, options: Options) -> str:
+    """Say what speaks for the batch though it is small; "" where nothing does."""
+    if (signs.memory or 0.0) >= options.memory_below_share:
+        return (
+            f"The device's memory is {share(signs.memory or 0.0)} full: a larger one may not fit."
+        )
+    is_filled = (signs.filled or 0.0) >= options.filled_least_share
+    if _is_starved(signs, options) or (_is_little(signs, options) and not is_filled):
+        return ""
+    if is_filled:
+        return (
+            f"While kernels run they fill {share(signs.filled or 0.0)} of the device: a larger "
+            "batch would take longer in proportion."
+        )
+    return (
+        f"Its kernels are long, and only {share(signs.dispatch)} of the time is lost to launching "
+        "them: more samples a step would save little."
+    )
+
+
+def _is_starved(signs: _Signs, options: Options) -> bool:
+    """Tell whether the device waits for launches."""
+    is_idle = signs.busy < options.busy_below_share
+    return is_idle and signs.dispatch >= options.least_dispatch_share
+
+
+def _is_little(signs: _Signs, options: Options) -> bool:
+    """Tell whether kernels have little to do."""
     is_short = 0 < signs.median_kernel_ns < options.kernel_below_ns
-    is_small = signs.small_grid is not None and signs.small_grid > options.small_grid_share
-    if signs.busy >= options.busy_below and not is_short and not is_small:
-        return False
-    return is_waiting or is_short or is_small
+    return is_short or (signs.small_grid or 0.0) > options.small_grid_share
 
 
-def _is_full(trace: Trace, device: DeviceActivity, options: Options) -> bool:
-    peak = memory_peak(trace).get(device.device)
-    if peak is None or peak.held_bytes is None or not peak.capacity_bytes:
-        return False
-    return peak.held_bytes >= options.memory_below * peak.capacity_bytes
-
-
-def _message(trace: Trace, batch: BatchSize, signs: _Signs, *, is_filled: bool) -> str:
+def _message(trace: Trace, batch: BatchSize, signs: _Signs) -> str:
     what = "batch" if batch.is_certain else "batch (or token count)"
-    text = (
+    return (
         f"The {what} is {batch.size} (first dimension of {batch.operator}); the "
         f"{trace.dialect.device} is busy {share(signs.busy)} and its median kernel takes "
         f"{duration(signs.median_kernel_ns)}."
     )
-    if is_filled:
-        return f"{text} While kernels run they fill the device, so a larger batch may gain little."
-    return text
 
 
 def _evidence(trace: Trace, batch: BatchSize, signs: _Signs) -> Iterator[Evidence]:
@@ -174,22 +200,45 @@ def _fix(batch: BatchSize) -> Fix:
 
 RULE = Rule(
     id="tiny-batch-size",
-    title="The batch is too small for this GPU",
+    title="The batch is too small for this device",
     category="utilization",
     why=(
         "Every kernel costs a launch however little it computes. With few samples the device waits "
-        "for launches and runs kernels that do not fill it. The gain is in samples a second, not "
-        "in the time of a step, so no step time is claimed."
+        "for launches and runs kernels that do not fill it."
     ),
-    fix=Fix(summary="Give each step more samples."),
-    detects="",
-    saving="",
+    detects=(
+        "The batch is the first dimension of each step's first convolution, embedding or linear "
+        "layer. It speaks of at most most_count samples, where the device has room for more: it is "
+        "busy less than busy_below_share while least_dispatch_share or more goes to launching, its "
+        "median kernel takes less than kernel_below_ns, or more than small_grid_share of kernel "
+        "time is in kernels of less than one block a multiprocessor."
+    ),
+    silent=(
+        "Where kernels fill filled_least_share or more of the device while they run, as with one "
+        "large image, and launches do not hold it up: it is listed as rejected.",
+        "Where memory_below_share or more of the device's memory is held: rejected too.",
+        "Where kernels are long and little time is lost to launches: rejected too.",
+        "Rows of a linear layer may be tokens, not samples: the confidence is low.",
+    ),
+    saving=(
+        "None is claimed: the gain is in samples a second, not in the time of a step. At most the "
+        "time lost to dispatch is gained in throughput; it is shown as evidence."
+    ),
+    fix=Fix(
+        summary="Give each step more samples.",
+        code="loader = DataLoader(dataset, batch_size=4 * batch_size)",
+        verify="Samples a second rise; the step gets longer by less than the batch grew.",
+    ),
     effort="flag",
     risk="numerics",
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "clocks", "steps"}),
     priority=890,
-    links=("https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
+    is_symptom=True,
+    links=(
+        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        "https://docs.aws.amazon.com/sagemaker/latest/dg/debugger-built-in-profiler-rules.html",
+    ),
     origin="SageMaker Debugger BatchSize; torch-tb-profiler; TraceLens short kernels",
 )

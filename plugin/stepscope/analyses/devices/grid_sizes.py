@@ -1,0 +1,70 @@
+"""How many blocks a device's kernels have for each multiprocessor, and how far they fill it.
+
+A kernel of less than one block a multiprocessor leaves some without work. Kineto writes the ratio
+(`blocks per SM`); what is negative or absurd is taken as not told. Collectives are left out: few
+blocks are enough for them.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.frames.naming import named
+from stepscope.trace import Trace
+
+MOST_BLOCKS = 1e6
+"""Blocks a multiprocessor above which the figure is no measurement."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GridSizes:
+    """One device's kernels whose grids are told; all arrays are parallel."""
+
+    rows: NDArray[np.int64]
+    """Rows of `Trace.kernels`."""
+    blocks: NDArray[np.float64]
+    """Blocks a multiprocessor."""
+    duration_ns: NDArray[np.int64]
+    on_matrix_unit: NDArray[np.bool_]
+    """Whether its name says that it multiplies matrices on matrix units: such kernels often have
+    as few blocks as fill them, and work long in each."""
+
+    @property
+    def is_small(self) -> NDArray[np.bool_]:
+        """Whether each has less than one block a multiprocessor."""
+        return self.blocks < 1
+
+    @property
+    def small_share(self) -> float | None:
+        """Share of kernel time in small kernels; None: no kernel's grid is told."""
+        return self._of_time(self.is_small.astype(float))
+
+    @property
+    def small_matrix_share(self) -> float | None:
+        """Share of kernel time in small kernels that run on matrix units."""
+        return self._of_time((self.is_small & self.on_matrix_unit).astype(float))
+
+    @property
+    def filled_share(self) -> float | None:
+        """Mean share of the multiprocessors that have a block while a kernel runs."""
+        return self._of_time(np.minimum(self.blocks, 1))
+
+    def _of_time(self, weight: NDArray[np.float64]) -> float | None:
+        total_ns = self.duration_ns.sum()
+        return float((self.duration_ns * weight).sum() / total_ns) if total_ns else None
+
+
+def grid_sizes(trace: Trace, device: int) -> GridSizes:
+    """Return the kernels of a device of which the recording tells how many blocks they have."""
+    kernels = trace.kernels
+    blocks = kernels["blocks_per_sm"].to_numpy()
+    is_told = (blocks >= 0) & (blocks <= MOST_BLOCKS) & ~kernels["is_collective"].to_numpy()
+    rows = np.flatnonzero(is_told & (kernels["device"] == device).to_numpy())
+    on_unit = named(kernels["name"], trace.dialect.uses_matrix_unit)
+    return GridSizes(
+        rows=rows,
+        blocks=blocks[rows],
+        duration_ns=kernels["duration_ns"].to_numpy()[rows],
+        on_matrix_unit=on_unit[rows],
+    )
