@@ -1,0 +1,214 @@
+"""What rules on the device's own work have in common: some of its work, and the time it takes.
+
+A faster kernel saves time only where the device, not the host, is the limit. Where it nowhere is,
+what looks like a fault is rejected with the numbers that say so.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses import references, requirements
+from stepscope.analyses.devices.claimable import alone
+from stepscope.analyses.devices.gpu_bound import gpu_bound_times
+from stepscope.analyses.devices.kernel_names import short
+from stepscope.analyses.group_statistics import numbered, sums
+from stepscope.analyses.host.source_lines import lines_of_device_events
+from stepscope.analyses.links import links
+from stepscope.analyses.operators.costs import owners_of_device_events
+from stepscope.analyses.steps.window import window
+from stepscope.calibration import Factor
+from stepscope.dialects import Kind
+from stepscope.frames.naming import named
+from stepscope.quantities import duration, share
+from stepscope.report import (
+    EventReference,
+    Evidence,
+    EvidenceColumn,
+    EvidenceRow,
+    EvidenceTable,
+    Link,
+    SourceLine,
+)
+from stepscope.rules import INFO_SHARE, Answer, Claim, Finding, Rejected
+from stepscope.trace import Trace
+
+NONE = -1
+MOST_ROWS = 10
+MOST_LINES = 5
+MOST_EVENTS = 10
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Work:
+    """Some of the main device's work within the window."""
+
+    rows: NDArray[np.int64]
+    """Rows of `device_events`, in the order they began."""
+    time_ns: int
+    """Sum of their durations."""
+    whole_ns: int
+    """What it is a part of: the sum of all kernels' durations, or of all the device's work."""
+
+    @property
+    def share(self) -> float:
+        """How much of the whole it is, 0 to 1."""
+        return self.time_ns / self.whole_ns if self.whole_ns else 0.0
+
+
+def rows_in_window(trace: Trace) -> NDArray[np.int64]:
+    """Return the main device's rows of `device_events` that began within the window.
+
+    Raises:
+        MissingDataError: no device event was recorded.
+        NotApplicableError: the machine has no device.
+    """
+    rows = requirements.main(trace).rows
+    start = trace.device_events["start_ns"].to_numpy()[rows]
+    within = window(trace)
+    return rows[(start >= within.start_ns) & (start < within.device_end_ns)]
+
+
+def work(
+    trace: Trace,
+    rows: NDArray[np.int64],
+    is_wanted: NDArray[np.bool_],
+    *,
+    of_kernels: bool = True,
+) -> Work:
+    """Return the wanted ones (parallel to `device_events`) among rows, as a part of all of them."""
+    events = trace.device_events
+    took = events["duration_ns"].to_numpy()[rows]
+    is_kernel = events["kind"].to_numpy()[rows] == int(Kind.KERNEL)
+    wanted = is_wanted[rows]
+    return Work(
+        rows=rows[wanted],
+        time_ns=int(took[wanted].sum()),
+        whole_ns=int(took[is_kernel].sum() if of_kernels else took.sum()),
+    )
+
+
+def kernels_named(trace: Trace, is_wanted: Callable[[str], object]) -> NDArray[np.bool_]:
+    """Tell which of `device_events` are kernels of such a name."""
+    events = trace.device_events
+    is_kernel = events["kind"].to_numpy() == int(Kind.KERNEL)
+    return np.asarray(named(events["name"], is_wanted) & is_kernel)
+
+
+def owned_by(trace: Trace, is_wanted: Callable[[str], object]) -> NDArray[np.bool_]:
+    """Tell which of `device_events` the innermost operator launched, by that operator's name."""
+    owner = links(trace).owner_of_device_event
+    return np.asarray(np.append(named(trace.host_calls["name"], is_wanted), False)[owner])
+
+
+def claim(trace: Trace, found: Work, factor: Factor, method: str) -> Claim:
+    """Claim the times in which the device does this work and nothing else."""
+    return Claim(
+        intervals=alone(trace, found.rows), factor=factor, method=method, is_device_work=True
+    )
+
+
+def answer(trace: Trace, finding: Finding) -> Answer:
+    """Return the finding; rejected, where faster device work would only wait for the host."""
+    bound = gpu_bound_times(trace)
+    times = intervals.merged(*(each.intervals for each in finding.claims))
+    limit = intervals.intersection(times, intervals.merged(bound.sure, bound.unknown))
+    whole_ns = window(trace).reference_ns
+    won = sum(each.factor.high for each in finding.claims) / max(1, len(finding.claims))
+    if won * intervals.duration_ns(limit) >= INFO_SHARE * whole_ns:
+        return finding
+    lost = intervals.duration_ns(times) / whole_ns
+    reason = "the device waits for the host behind it"
+    if lost < INFO_SHARE:
+        reason = f"that is {share(lost)} of the window"
+    return Rejected(
+        message=f"{finding.message} It costs next to nothing here: {reason}.",
+        evidence=(
+            *finding.evidence,
+            Evidence(label="Of the window", value=lost, unit="share"),
+            Evidence(
+                label="Of the window, where the device is the limit",
+                value=intervals.duration_ns(limit) / whole_ns,
+                unit="share",
+            ),
+        ),
+        tables=finding.tables,
+    )
+
+
+def each(trace: Trace) -> str:
+    """Return what figures are of: `a step` or `in all`."""
+    return "a step" if window(trace).has_steps else "in all"
+
+
+def taking(trace: Trace, found: Work, whole: str = "the kernels' time") -> str:
+    """Say how long it takes: `take 3.10 ms a step, 9.3 % of the kernels' time`."""
+    lasting = duration(window(trace).per_step(found.time_ns))
+    return f"{lasting} {each(trace)}, {share(found.share)} of {whole}"
+
+
+def by_operator(trace: Trace, found: Work, label: str = "Kernels") -> EvidenceTable:
+    """Return who launched what, the longest in all first."""
+    operator, name, group, took = _grouped(trace, found)
+    count = np.bincount(group)
+    order = np.argsort(-took, kind="stable")[:MOST_ROWS]
+    columns = (("Operator", "text"), ("Kernel", "text"), ("Calls", "count"), ("Time", "ns"))
+    return EvidenceTable(
+        label=label,
+        columns=(
+            *(EvidenceColumn(label=text, unit=unit) for text, unit in columns),  # type: ignore[arg-type]
+            EvidenceColumn(label="Share", unit="share"),
+        ),
+        rows=tuple(
+            EvidenceRow(
+                cells=(
+                    operator[row],
+                    name[row],
+                    int(count[row]),
+                    int(took[row]),
+                    int(took[row]) / found.whole_ns,
+                ),
+                link=Link(view="kernels", search=name[row]),
+            )
+            for row in order.tolist()
+        ),
+    )
+
+
+def _grouped(
+    trace: Trace, found: Work
+) -> tuple[list[str | None], list[str], NDArray[np.int64], NDArray[np.int64]]:
+    """Return of each operator and kernel their names, of each row the group, and their times."""
+    names = trace.host_calls["name"].cat
+    texts = [*map(str, names.categories), None]
+    owner = np.append(names.codes.to_numpy(), NONE)[owners_of_device_events(trace)[found.rows]]
+    events = trace.device_events.iloc[found.rows]
+    keys = pd.DataFrame({"owner": owner, "name": events["name"].cat.codes.to_numpy()})
+    group, first = numbered(keys, keys.columns)
+    took = sums(events["duration_ns"].to_numpy(), group, len(first))
+    operators = [texts[code] for code in owner[first].tolist()]
+    kernels = [short(str(name)) for name in events["name"].iloc[first]]
+    return operators, kernels, group, took
+
+
+def longest(trace: Trace, found: Work, say: str = "") -> tuple[EventReference, ...]:
+    """Return the longest events of the work; `say` is what is said of each."""
+    took = trace.device_events["duration_ns"].to_numpy()[found.rows]
+    most = np.argsort(-took, kind="stable")[:MOST_EVENTS]
+    return tuple(
+        references.device_event(trace, row, detail=say) for row in found.rows[most].tolist()
+    )
+
+
+def lines(trace: Trace, found: Work) -> tuple[SourceLine, ...]:
+    """Return the user's lines that led to most of it; none where no stacks were recorded."""
+    told = lines_of_device_events(trace, found.rows)
+    took = trace.device_events["duration_ns"].to_numpy()[found.rows]
+    known = told.codes >= 0
+    total = np.bincount(told.codes[known], weights=took[known], minlength=len(told.categories))
+    most = np.argsort(-total, kind="stable")[:MOST_LINES]
+    return references.source_lines(str(told.categories[row]) for row in most.tolist())

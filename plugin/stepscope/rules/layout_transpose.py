@@ -1,0 +1,145 @@
+"""Convolutions reorder their tensors before they compute."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.analyses.links import links
+from stepscope.calibration import LAYOUT_CONVERSIONS
+from stepscope.report import Evidence, Fix, Link
+from stepscope.rules import Answer, Finding, Rule, _kernel_time, option
+from stepscope.rules._kernel_time import Work
+from stepscope.trace import Trace
+
+VOLUME_DIMENSIONS = 5
+"""Of the input of a convolution in three dimensions: batch, channels, and those three."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How much of the kernels' time conversions may take."""
+
+    least_share: float = option(
+        0.02,
+        "Share of all kernels' time in conversions from which it speaks.",
+        origin=(
+            "ours: one conversion of a network's first input takes up to 1.9 % in real traces of "
+            "inference"
+        ),
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report kernels that only turn channels-first tensors into channels-last ones, or back."""
+    rows = _kernel_time.rows_in_window(trace)
+    is_conversion = _kernel_time.kernels_named(trace, trace.dialect.layout_kernel.search)
+    found = _kernel_time.work(trace, rows, is_conversion)
+    if found.share < options.least_share:
+        return
+    owner = links(trace).owner_of_device_event[found.rows]
+    is_known = bool(2 * (owner >= 0).sum() >= len(owner))
+    yield _kernel_time.answer(
+        trace,
+        Finding(
+            confidence="high" if is_known else "medium",
+            message=(
+                "Conversions between channels-first and channels-last take "
+                f"{_kernel_time.taking(trace, found)}."
+            ),
+            evidence=(
+                Evidence(
+                    label="Of the kernels' time",
+                    value=found.share,
+                    unit="share",
+                    link=Link(view="kernels"),
+                ),
+                Evidence(label="Conversions", value=len(found.rows), unit="count"),
+            ),
+            tables=(_kernel_time.by_operator(trace, found, "Conversions"),),
+            events=_kernel_time.longest(trace, found),
+            locations=_kernel_time.lines(trace, found),
+            claims=(
+                _kernel_time.claim(
+                    trace,
+                    found,
+                    LAYOUT_CONVERSIONS,
+                    "The conversions' own time, all of it at most.",
+                ),
+            ),
+            fix=_fix(trace, found),
+        ),
+    )
+
+
+def _fix(trace: Trace, found: Work) -> Fix:
+    layout = "torch.channels_last_3d" if _are_volumes(trace, found) else "torch.channels_last"
+    return Fix(
+        summary="Keep the model and its inputs in the order that the convolutions compute in.",
+        code=(
+            f"model = model.to(memory_format={layout})\n"
+            f"inputs = inputs.to(device, memory_format={layout})"
+        ),
+        verify="The conversions are gone from Kernels, all but those of the first input.",
+        caveats=(
+            "An operator that does not know channels-last gives its result channels-first again: "
+            "of conversions that remain, the table names the operator.",
+            "It helps where products run on matrix units (float16, bfloat16, tf32); plain float32 "
+            "convolutions may be slower in this order.",
+        ),
+    )
+
+
+def _are_volumes(trace: Trace, found: Work) -> bool:
+    """Tell whether most conversions are for convolutions in three dimensions; no where unknown."""
+    dims = trace.host_calls["input_dims"].cat
+    told = [_dimensions(str(text)) == VOLUME_DIMENSIONS for text in dims.categories]
+    owner = links(trace).owner_of_device_event[found.rows]
+    codes = np.append(dims.codes.to_numpy(), -1)[owner]
+    return bool(np.mean(np.array([*told, False])[codes]) > 0.5)
+
+
+def _dimensions(shapes: str) -> int:
+    """Return how many dimensions any first few inputs have at most."""
+    try:
+        inputs = json.loads(shapes)
+    except ValueError:
+        return 0
+    return max((len(each) for each in inputs[:3] if isinstance(each, list)), default=0)
+
+
+RULE = Rule(
+    id="layout-transpose",
+    title="Convolutions convert between channels-first and channels-last",
+    category="operators",
+    why=(
+        "Matrix units convolve channels-last tensors. Where the model keeps channels first, the "
+        "library reorders each convolution's input, weights and result, which moves all their "
+        "bytes and computes nothing."
+    ),
+    detects=(
+        "Kernels of the convolution libraries that only reorder, as a share of all kernels' time. "
+        "It speaks from `least_share` on."
+    ),
+    silent=(
+        "A few conversions of a network's first input stay below the threshold.",
+        "Where the host is the limit, or the device hardly works, it is rejected: a shorter kernel "
+        "would only lengthen the gap behind it.",
+    ),
+    saving=(
+        "The times in which the device does nothing but convert, where the device is the limit: "
+        "70 % of them at least, all at most. That convolutions themselves may become faster is not "
+        "counted."
+    ),
+    fix=Fix(summary="Keep the model and its inputs in the order that the convolutions compute in."),
+    effort="flag",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"device times", "launches", "steps"}),
+    priority=340,
+    links=("https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",),
+    origin="PyTorch tuning guide, channels_last; xprof, layout conversions",
+    culprit="converting between tensor layouts",
+)
