@@ -1,0 +1,165 @@
+"""Which kernels of the busiest device belong to products of matrices, and of what type they are.
+
+Convolutions and attention are products too. A kernel belongs to the nearest such operator around
+its launch; what only converts or copies in between (`aten::to`, as under autocast) does not. Where
+no operator is known, as in a replayed graph, the kernel's name tells.
+
+Its type is what its name tells where that is the name of a product, else what was recorded of the
+operator's operands, else what the name tells. Float32 that matrix units round first is `tf32`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses import ancestry, requirements
+from stepscope.analyses.devices.kernel_types import operand_type
+from stepscope.analyses.links import links
+from stepscope.analyses.operators import matrix_units
+from stepscope.analyses.operators.flops import operator_work
+from stepscope.analyses.steps.window import window
+from stepscope.dialects import Dialect, Kind
+from stepscope.frames.data_types import BYTES
+from stepscope.frames.naming import named
+from stepscope.trace import Trace, computed
+
+NONE = -1
+Rows = NDArray[np.int64]
+TF32 = "tf32"
+TYPES = (*BYTES, TF32)
+RECURRENT = frozenset(
+    {
+        "aten::_cudnn_rnn",
+        "aten::_cudnn_rnn_backward",
+        "aten::miopen_rnn",
+        "aten::miopen_rnn_backward",
+    }
+)
+NO_PRODUCTS = frozenset(
+    {
+        "aten::prelu",
+        "aten::_thnn_fused_lstm_cell",
+        "aten::_thnn_fused_gru_cell",
+    }
+)
+"""Of those that autocast runs in lower precision, what multiplies element by element."""
+COPIES = frozenset({"aten::to", "aten::_to_copy", "aten::copy_", "aten::clone", "aten::contiguous"})
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ProductKernels:
+    """Kernels of products; all arrays are parallel."""
+
+    rows: Rows
+    """Rows of `device_events`, in the order they began."""
+    calls: Rows
+    """The operator, as a row of `host_calls`; -1 where it is not known."""
+    data_type: pd.Categorical
+    """One of `TYPES`; missing where neither shapes nor the name tell."""
+    multiplies: NDArray[np.bool_]
+    """Whether the name tells that it is the product itself, not what prepares or collects."""
+    on_matrix_unit: NDArray[np.bool_]
+    """Whether the name tells that it runs on matrix units."""
+    duration_ns: NDArray[np.int64]
+    kernel_ns: int
+    """Sum of durations of all kernels of the device within the window, at least 1."""
+
+    def of_type(self, *types: str) -> NDArray[np.bool_]:
+        """Tell which are of one of these types."""
+        return named(self.data_type, set(types).__contains__)
+
+    def total_ns(self, chosen: NDArray[np.bool_]) -> int:
+        """Return the sum of the chosen ones' durations."""
+        return int(self.duration_ns[chosen].sum())
+
+    def share(self, chosen: NDArray[np.bool_]) -> float:
+        """Return the same as a share of all kernels' durations."""
+        return self.total_ns(chosen) / self.kernel_ns
+
+
+def is_product(operator: str) -> bool:
+    """Tell whether an operator multiplies matrices."""
+    is_eligible = matrix_units.is_eligible(operator) and operator not in NO_PRODUCTS
+    return is_eligible or operator in RECURRENT
+
+
+def kernels_in_window(trace: Trace) -> Rows:
+    """Return the busiest device's kernels that began in the window, as rows of `device_events`.
+
+    Raises:
+        MissingDataError: no device event was recorded.
+        NotApplicableError: the machine has no device.
+    """
+    rows, span = requirements.main(trace).rows, window(trace)
+    events = trace.device_events
+    start = events["start_ns"].to_numpy()[rows]
+    chosen = (start >= span.start_ns) & (start < max(span.device_end_ns, span.start_ns + 1))
+    chosen &= events["kind"].to_numpy()[rows] == int(Kind.KERNEL)
+    return np.asarray(rows[chosen])
+
+
+@computed
+def product_kernels(trace: Trace) -> ProductKernels:
+    """Return the kernels that belong to products of matrices.
+
+    Raises:
+        MissingDataError: no device event was recorded.
+        NotApplicableError: the machine has no device.
+    """
+    kernels = kernels_in_window(trace)
+    duration = trace.device_events["duration_ns"].to_numpy()
+    names = trace.device_events["name"].cat
+    told = [_told(trace.dialect, str(name)) for name in names.categories]
+    told.append((NONE, False, False))
+    code = names.codes.to_numpy()[kernels]
+    of_name, multiplies, on_unit = (np.array(column)[code] for column in zip(*told, strict=True))
+    owner = links(trace).owner_of_device_event[kernels]
+    call = _product_around(trace, owner)
+    chosen = np.flatnonzero((call != NONE) | ((owner == NONE) & multiplies))
+    call, multiplies, on_unit = call[chosen], multiplies[chosen], on_unit[chosen]
+    return ProductKernels(
+        rows=kernels[chosen],
+        calls=call,
+        data_type=_types(trace, call, of_name[chosen], multiplies, on_unit),
+        multiplies=multiplies,
+        on_matrix_unit=on_unit,
+        duration_ns=duration[kernels[chosen]],
+        kernel_ns=max(1, int(duration[kernels].sum())),
+    )
+
+
+def _told(dialect: Dialect, kernel: str) -> tuple[int, bool, bool]:
+    """Return what a kernel's name tells: its type's place, whether it multiplies, and on units."""
+    on_unit = dialect.uses_matrix_unit(kernel)
+    plain = dialect.plain_product
+    is_plain = on_unit is False and plain is not None and plain.search(kernel) is not None
+    name = operand_type(dialect, kernel)
+    place = TYPES.index(name) if name in TYPES else NONE
+    return place, bool(on_unit) or is_plain, bool(on_unit)
+
+
+def _product_around(trace: Trace, owner: Rows) -> Rows:
+    names = trace.host_calls["name"]
+    wanted = named(names, is_product)
+    parent = trace.host_calls["parent"].to_numpy()
+    found = ancestry.nearest_of(parent, owner, wanted | named(names, COPIES.__contains__))
+    return np.where(np.append(wanted, False)[found], found, NONE)
+
+
+def _types(
+    trace: Trace,
+    call: Rows,
+    of_name: Rows,
+    multiplies: NDArray[np.bool_],
+    on_unit: NDArray[np.bool_],
+) -> pd.Categorical:
+    written = operator_work(trace).data_type
+    places = np.array([*(TYPES.index(str(name)) for name in written.categories), NONE])
+    of_call = np.append(places[np.asarray(written.codes)], NONE)[call]
+    by_name = (multiplies & (of_name != NONE)) | (of_call == NONE)
+    codes = np.where(by_name, of_name, of_call)
+    rounded = TYPES.index(trace.dialect.float32_on_matrix_unit)
+    codes[(codes == TYPES.index("float32")) & on_unit] = rounded
+    return pd.Categorical.from_codes(codes, categories=pd.Index(list(TYPES), dtype=object))
