@@ -260,7 +260,7 @@ def test_an_unexpected_error_is_one_line(log: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr("stepscope.discover.at", fail)
     result = run("advise", log)
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert re.fullmatch(r"stepscope: failed \(\w+: .*\n", result.stderr)
     assert "--traceback" in result.stderr
 

@@ -23,7 +23,8 @@ from stepscope.errors import StepscopeError
 COMMANDS = (advise, compare, health, export, cut, stacks, memory, scalars, serve, rules, schema)
 UNUSABLE = 2
 """The exit status where nothing could be done with what was given."""
-FAILED = 1
+FAILED = 3
+"""A defect of stepscope: 1 is for commands that are asked to fail on what they find."""
 INTERRUPTED = 130
 """Ctrl-C, as shells count it."""
 

@@ -1,67 +1,113 @@
-"""`stepscope advise`: what to fix, as text, JSON or Markdown."""
+"""`stepscope advise`: what to fix, for people, chats, pull requests, CI and programs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from stepscope.cli.advice_options import Asked, with_rules
 from stepscope.cli.files import as_problems, files_at, show_tracebacks
-from stepscope.cli.printing import is_coloured, width, write
+from stepscope.cli.printing import Printing, width, with_printing
 from stepscope.cli.reading import Effort, order_for, read, with_effort
 from stepscope.cli.selection import Selection
 
 if TYPE_CHECKING:
-    from stepscope.advice import RecordingAdvice
+    from stepscope.advice import AdviceSettings, RecordingAdvice
     from stepscope.readers.orders import Step
     from stepscope.report import Report, RunReport, Severity
 
-Format = Literal["text", "json", "markdown"]
 SEVERITIES: "tuple[Severity, ...]" = ("critical", "warning", "info")
+FOUND = 1
 NOTHING_READ = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
-    """What of the advice was asked for, and in which form."""
+class Gate:
+    """What of the findings is shown, what counts, and what was known before."""
 
-    format: Format
-    workers: tuple[str, ...]
     min_severity: "Severity"
-    is_coloured: bool
+    max_findings: int | None
+    fail_on: "Severity | None"
+    baseline: str | None
+    write_baseline: str | None
+    is_quiet: bool
+
+
+def _with_gate(command: "click.decorators.FC") -> "click.decorators.FC":
+    """Add the options of `Gate`; each is a parameter."""
+    for option in reversed(
+        (
+            click.option(
+                "--min-severity",
+                type=click.Choice(SEVERITIES),
+                default="info",
+                show_default=True,
+                help="Leave out findings that are less serious.",
+            ),
+            click.option(
+                "--max-findings",
+                type=click.IntRange(min=1),
+                metavar="N",
+                help="Show no more findings of a run, the worst first.",
+            ),
+            click.option(
+                "--fail-on",
+                type=click.Choice(SEVERITIES),
+                help="Exit with 1 where anything so serious is found and not put aside.",
+            ),
+            click.option(
+                "--baseline",
+                type=click.Path(dir_okay=False),
+                metavar="FILE",
+                help="Put aside what this file knows, unless it costs more by a tenth.",
+            ),
+            click.option(
+                "--write-baseline",
+                type=click.Path(dir_okay=False),
+                metavar="FILE",
+                help="Write what is found now to this file.",
+            ),
+            click.option(
+                "--quiet", "is_quiet", is_flag=True, help="Print nothing but what went wrong."
+            ),
+        )
+    ):
+        command = option(command)
+    return command
 
 
 @click.command(short_help="Print what to fix in the traces below PATH.")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "markdown"]),
-    default="text",
-    show_default=True,
-    help="JSON is one object; `stepscope schema` prints its schema.",
+@with_printing(
+    "`brief` for a chat, `json` (`stepscope schema`) for a program, `sarif` for code scanning, "
+    "`html` to keep, `github` for annotations.",
+    "brief",
+    "sarif",
+    "html",
+    "github",
 )
-@click.option("--output", type=click.Path(dir_okay=False), help="Write to this file.")
 @click.option(
     "--worker", "workers", multiple=True, metavar="NAME", help="Only this worker; repeatable."
 )
-@click.option(
-    "--min-severity",
-    type=click.Choice(SEVERITIES),
-    default="info",
-    show_default=True,
-    help="Leave out findings that are less serious.",
-)
-@click.option("--no-color", is_flag=True, help="No colours, even in a terminal.")
+@_with_gate
+@with_rules
 @with_effort
 def advise(  # noqa: PLR0913 (one parameter an option)
     *,
     paths: tuple[str, ...],
-    form: Format,
-    output: str | None,
+    printing: Printing,
     workers: tuple[str, ...],
     min_severity: "Severity",
-    no_color: bool,
+    max_findings: int | None,
+    fail_on: "Severity | None",
+    baseline: str | None,
+    write_baseline: str | None,
+    is_quiet: bool,
+    asked: Asked,
     effort: Effort,
 ) -> None:
     """Print what to fix, with proof, in the traces below each PATH.
@@ -71,40 +117,64 @@ def advise(  # noqa: PLR0913 (one parameter an option)
     \b
     stepscope advise log/
     stepscope advise log/resnet50 --worker node1_4711
+    stepscope advise log/ --select input-pipeline,item-sync --set item-sync.least_idle_share=0.02
     stepscope advise trace.json.gz --format markdown --output advice.md
-    stepscope advise log/ --format json | jq '.runs[].outcomes[] | select(.status == "found")'
+    stepscope advise log/ --format json | jq '.runs[].merged[].outcome.title'
+    stepscope advise log/ --fail-on warning --baseline known.json        # in CI
+    stepscope advise log/ --write-baseline known.json                    # accept what is there
 
-    The exit status is 2 where nothing could be read, else 0.
+    The exit status is 0; 1 where --fail-on asks for it, after all is written; 2 where nothing could
+    be read or the question is wrong; 3 for a defect of stepscope.
     """
-    from stepscope.render import words
-
-    choice = Choice(
-        format=form,
-        workers=workers,
+    gate = Gate(
         min_severity=min_severity,
-        is_coloured=not (no_color or output) and is_coloured(),
+        max_findings=max_findings,
+        fail_on=fail_on,
+        baseline=baseline,
+        write_baseline=write_baseline,
+        is_quiet=is_quiet,
     )
-    report = _report(paths, choice, effort)
-    for line in words.problems(report):
-        click.echo(f"stepscope: {line}", err=True)
-    if report.runs or form == "json":
-        write(_rendered(report, choice), output)
+    report = _noted(_report(paths, workers, asked.settings(), effort), gate)
+    _tell(report)
+    if (report.runs or printing.form in ("json", "sarif")) and not _is_silent(printing, gate):
+        printing.write(_rendered(_shown(report, gate), printing))
     if not report.runs:
         raise click.exceptions.Exit(NOTHING_READ)
+    if gate.fail_on is not None and _fails(report, gate.fail_on):
+        raise click.exceptions.Exit(FOUND)
 
 
-def _report(paths: Sequence[str], choice: Choice, effort: Effort) -> "Report":
-    """Read and advise file by file, and keep what was asked for."""
+def _is_silent(printing: Printing, gate: Gate) -> bool:
+    return gate.is_quiet and printing.output is None
+
+
+def _tell(report: "Report") -> None:
+    """Say on standard error what could not be read, and what is odd about the question."""
+    from stepscope.render import words
+
+    for line in (*words.problems(report), *report.notes):
+        click.echo(f"stepscope: {line}", err=True)
+
+
+def _report(
+    paths: Sequence[str], workers: tuple[str, ...], rules: "AdviceSettings", effort: Effort
+) -> "Report":
+    """Read and advise file by file."""
     from stepscope._version import __version__
+    from stepscope.advice.packages import packaged_rules
     from stepscope.errors import UnreadableError
     from stepscope.readers.tasks import advise, analyse
     from stepscope.report import Report
 
     settings = effort.settings()
     files, problems = files_at(paths)
-    files = Selection(workers=choice.workers).of(files)
-    steps: tuple[Step, ...] = (("analysing", analyse), ("advising", advise))
-    outcomes = read([order_for(file, steps, settings) for file in files], settings)
+    files = Selection(workers=workers).of(files)
+    by_run = {file.run: rules.of_run(file.run) for file in files}
+    steps: dict[str, tuple[Step, ...]] = {
+        run: (("analysing", analyse), ("advising", partial(advise, settings=of_run)))
+        for run, of_run in by_run.items()
+    }
+    outcomes = read([order_for(file, steps[file.run], settings) for file in files], settings)
     reports: dict[str, tuple[str, list[RecordingAdvice]]] = {}
     for file, outcome in zip(files, outcomes, strict=True):
         if isinstance(outcome, UnreadableError):
@@ -112,42 +182,88 @@ def _report(paths: Sequence[str], choice: Choice, effort: Effort) -> "Report":
         else:
             reports.setdefault(file.folder, (file.run, []))[1].append(outcome.prepared)
     show_tracebacks(problems)
+    packages = packaged_rules()[1] if rules.has_packages else ()
+    runs = tuple(_run(name, each, rules) for name, each in reports.values())
     return Report(
-        runs=tuple(_narrowed(_run(*run), choice.min_severity) for run in reports.values()),
-        problems=as_problems(problems),
+        runs=runs,
+        problems=(*as_problems(problems), *packages),
         version=__version__,
+        notes=_notes(runs, rules),
     )
 
 
-def _run(name: str, recordings: "Sequence[RecordingAdvice]") -> "RunReport":
+def _run(
+    name: str, recordings: "Sequence[RecordingAdvice]", rules: "AdviceSettings"
+) -> "RunReport":
     from stepscope.advice import merged
 
-    return merged(name, recordings)
+    return merged(name, recordings, rules)
 
 
-def _narrowed(run: "RunReport", least: "Severity") -> "RunReport":
-    """Leave out findings that are less serious than asked for."""
+def _notes(runs: "Sequence[RunReport]", rules: "AdviceSettings") -> tuple[str, ...]:
+    """Say which suppressions put nothing aside, so that they do not outlive their reason."""
+    from stepscope.advice.suppression import today, unused
+
+    outcomes = [outcome for run in runs for outcome in run.outcomes]
+    return unused(rules.changes.suppressions, outcomes, today()) if runs else ()
+
+
+def _noted(report: "Report", gate: Gate) -> "Report":
+    """Hold what was found against the baseline; write it to the new one first, where asked to."""
+    if gate.baseline is None and gate.write_baseline is None:
+        return report
     import msgspec
 
-    wanted = SEVERITIES[: SEVERITIES.index(least) + 1]
-    outcomes = tuple(
-        outcome
-        for outcome in run.outcomes
-        if outcome.status != "found" or outcome.severity in wanted
+    from stepscope.advice import baseline
+
+    known = baseline.baseline_in(Path(gate.baseline)) if gate.baseline else None
+    if gate.write_baseline is not None and report.runs:
+        text = baseline.written(baseline.baseline_of(report))
+        Path(gate.write_baseline).write_text(text, encoding="utf-8")
+    if known is None:
+        return report
+    gone = tuple(
+        f"Fixed since the baseline was written: {each.rule}. {each.message}".rstrip()
+        for each in baseline.fixed(report, known)
     )
-    return msgspec.structs.replace(run, outcomes=outcomes)
+    compared = baseline.compared(report, known, Path(gate.baseline or "").name)
+    return msgspec.structs.replace(compared, notes=(*compared.notes, *gone))
 
 
-def _rendered(report: "Report", choice: Choice) -> str:
-    from stepscope.render import json, markdown, text
-
-    match choice.format:
-        case "json":
-            return json.render(report)
-        case "markdown":
-            return markdown.render(report)
-    # The problems have just been told on standard error.
+def _shown(report: "Report", gate: Gate) -> "Report":
+    """Leave out findings that are less serious, or more, than asked for."""
     import msgspec
 
+    runs = tuple(_narrowed(run, gate) for run in report.runs)
+    return msgspec.structs.replace(report, runs=runs)
+
+
+def _narrowed(run: "RunReport", gate: Gate) -> "RunReport":
+    from stepscope.advice.runs import with_outcomes
+
+    wanted = SEVERITIES[: SEVERITIES.index(gate.min_severity) + 1]
+    kept = [each for each in run.outcomes if each.status != "found" or each.severity in wanted]
+    if gate.max_findings is not None:
+        merged = with_outcomes(run, kept).merged[: gate.max_findings]
+        rules = {each.outcome.rule for each in merged}
+        kept = [each for each in kept if each.status != "found" or each.rule in rules]
+    return with_outcomes(run, kept)
+
+
+def _fails(report: "Report", least: "Severity") -> bool:
+    wanted = SEVERITIES[: SEVERITIES.index(least) + 1]
+    outcomes = (outcome for run in report.runs for outcome in run.outcomes)
+    return any(each.status == "found" and each.severity in wanted for each in outcomes)
+
+
+def _rendered(report: "Report", printing: Printing) -> str:
+    if printing.form != "text":
+        rendered: str = import_module(f"stepscope.render.{printing.form}").render(report)
+        return rendered
+    import msgspec
+
+    from stepscope.render import text
+
+    # The problems have just been told on standard error.
     told = msgspec.structs.replace(report, problems=())
-    return text.render(told, width=width(), is_coloured=choice.is_coloured)
+    return text.render(told, width=width(), is_coloured=printing.is_coloured)

@@ -8,7 +8,7 @@ from typing import Literal
 
 import click
 
-Format = Literal["text", "json", "markdown", "csv"]
+Format = Literal["text", "json", "markdown", "csv", "brief", "sarif", "html", "github"]
 FORMATS: tuple[Format, ...] = ("text", "json", "markdown")
 """What every answer can be had as."""
 

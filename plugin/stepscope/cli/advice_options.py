@@ -1,0 +1,146 @@
+"""The options that say which rules are asked, and what of their findings counts."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from stepscope.advice.settings import AdviceSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What the user said of the rules."""
+
+    config: str | None
+    is_isolated: bool
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    assignments: tuple[str, ...]
+    profile: str | None
+    is_preview: bool | None
+    has_plugins: bool
+
+    def settings(self) -> "AdviceSettings":
+        """Return it with what the nearest file says, which goes behind the options.
+
+        Raises:
+            UsageError: the file, a rule, an option or a value is not as it must be.
+        """
+        from stepscope.advice.settings import AdviceSettings, Changes
+        from stepscope.advice.settings_files import (
+            checked_profile,
+            nearest_file,
+            option_changes,
+            settings_in,
+        )
+
+        path = Path(self.config) if self.config else None
+        if path is None and not self.is_isolated:
+            path = nearest_file(Path.cwd())
+        said = AdviceSettings() if path is None else settings_in(path)
+        given = Changes(
+            select=_names(self.select) if self.select else None,
+            ignore=_names(self.ignore),
+            preview=self.is_preview,
+        )
+        profile = said.profile if self.profile is None else self.profile
+        settings = replace(
+            said,
+            changes=said.changes.then(given).then(option_changes(self.assignments)),
+            profile=checked_profile(profile, said.profiles),
+            has_packages=said.has_packages and self.has_plugins,
+        )
+        _insist(settings)
+        return settings
+
+
+def _insist(settings: "AdviceSettings") -> None:
+    """Insist that every rule and option that is named anywhere be one."""
+    from stepscope.advice.settings import find_rule, known_rules, rules_of
+
+    known = known_rules(has_packages=settings.has_packages)
+    for changes in (settings.changes, *(each.changes for each in settings.profiles.values())):
+        rules_of(changes, known)
+        for suppression in changes.suppressions:
+            find_rule(suppression.rule, known)
+
+
+def _names(given: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name.strip() for text in given for name in text.split(",") if name.strip())
+
+
+def with_rules(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that say which rules are asked, as `asked`."""
+    options = (
+        click.option(
+            "--select",
+            multiple=True,
+            metavar="NAMES",
+            help="Only these rules: ids, categories, severities, or `all`; commas between them.",
+        ),
+        click.option("--ignore", multiple=True, metavar="NAMES", help="Not these; as --select."),
+        click.option(
+            "--set",
+            "assignments",
+            multiple=True,
+            metavar="RULE.OPTION=VALUE",
+            help="An option of a rule, or its `severity`; `stepscope explain RULE` lists them.",
+        ),
+        click.option(
+            "--profile",
+            metavar="NAME",
+            help="A profile of the configuration for all runs, `training` or `inference`.",
+        ),
+        click.option(
+            "--preview/--no-preview",
+            "is_preview",
+            default=None,
+            help="Ask rules too that are still on trial.  [default: no-preview]",
+        ),
+        click.option(
+            "--config",
+            type=click.Path(dir_okay=False),
+            metavar="FILE",
+            help="Configuration.  [default: the nearest stepscope.toml or pyproject.toml]",
+        ),
+        click.option("--isolated", "is_isolated", is_flag=True, help="Read no configuration."),
+        click.option(
+            "--no-plugins",
+            "has_plugins",
+            flag_value=False,
+            default=True,
+            help="Without rules of other packages.",
+        ),
+    )
+
+    @functools.wraps(command)
+    def with_one(  # noqa: PLR0913 (one parameter an option)
+        *,
+        config: str | None,
+        is_isolated: bool,
+        select: tuple[str, ...],
+        ignore: tuple[str, ...],
+        assignments: tuple[str, ...],
+        profile: str | None,
+        is_preview: bool | None,
+        has_plugins: bool,
+        **given: object,
+    ) -> None:
+        asked = Asked(
+            config=config,
+            is_isolated=is_isolated,
+            select=select,
+            ignore=ignore,
+            assignments=assignments,
+            profile=profile,
+            is_preview=is_preview,
+            has_plugins=has_plugins,
+        )
+        command(asked=asked, **given)
+
+    return functools.reduce(lambda inner, option: option(inner), reversed(options), with_one)
