@@ -1,0 +1,196 @@
+"""Kernels whose grids are too small to fill the device."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.analyses import requirements
+from stepscope.analyses.batch_size import batch_size
+from stepscope.analyses.devices.grid_sizes import GridSizes, grid_sizes
+from stepscope.analyses.devices.kernel_names import short
+from stepscope.errors import MissingDataError, NotApplicableError
+from stepscope.quantities import share
+from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.rules import Finding, Rule, option
+from stepscope.trace import Trace
+
+ROWS_SHOWN = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When small grids are worth a word."""
+
+    least_time_share: float = option(
+        0.30,
+        "Kernel time in kernels of less than one block a multiprocessor.",
+        origin="ours: healthy public traces have 0.04 to 0.19, those of tiny batches 0.65 and "
+        "0.78; that less than one block is not fully utilised is torch-tb-profiler's definition",
+    )
+    least_kernel_count: int = option(
+        50,
+        "Kernels in the window from which they are a pattern.",
+        origin="ours: launch-bound's; recordings of a kernel or two are tests",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Finding]:
+    """Report the share of kernel time in which multiprocessors have no block."""
+    device = requirements.main(trace).device
+    if not trace.dialect.tells_occupancy:
+        msg = f"{trace.dialect.vendor or 'this'} traces do not tell how many blocks kernels have"
+        raise NotApplicableError(msg)
+    grids = grid_sizes(trace, device)
+    small, filled = grids.small_share, grids.filled_share
+    if small is None or filled is None:
+        msg = "no kernel tells how many blocks it has"
+        raise MissingDataError(msg)
+    if small <= options.least_time_share or len(grids.rows) < options.least_kernel_count:
+        return
+    yield Finding(
+        severity="info",
+        message=_message(trace, grids, small, filled),
+        evidence=(
+            Evidence(
+                label=f"Kernel time in kernels with fewer blocks than {_unit(trace)}s",
+                value=small,
+                unit="share",
+                link=Link(view="kernels"),
+            ),
+            Evidence(
+                label="Of it in matrix products",
+                value=(grids.small_matrix_share or 0.0) / small,
+                unit="share",
+            ),
+            Evidence(label=f"{_unit(trace)}s with a block, mean", value=filled, unit="share"),
+            Evidence(
+                label="Such kernels",
+                value=int(grids.is_small.sum()),
+                unit="count",
+                link=Link(view="kernels"),
+            ),
+        ),
+        tables=(_table(trace, grids),),
+        fix=_fix(trace),
+    )
+
+
+def _unit(trace: Trace) -> str:
+    return trace.dialect.terms.get("multiprocessor", "multiprocessor")
+
+
+def _message(trace: Trace, grids: GridSizes, small: float, filled: float) -> str:
+    text = (
+        f"{share(small)} of kernel time is in kernels with fewer blocks than {_unit(trace)}s: "
+        f"while kernels run, {share(filled)} of the {_unit(trace)}s have a block on average."
+    )
+    if 2 * (grids.small_matrix_share or 0.0) >= small:
+        return (
+            f"{text} Most of it is matrix products, which work long in each block: they lose less "
+            "than the figure says."
+        )
+    return text
+
+
+def _table(trace: Trace, grids: GridSizes) -> EvidenceTable:
+    """Return the small kernels by name, those that take longest first."""
+    rows = grids.rows[grids.is_small]
+    kernels = trace.kernels
+    names = kernels["name"].cat
+    codes = names.codes.to_numpy()[rows]
+    took_ns = kernels["duration_ns"].to_numpy()[rows]
+    total_ns = np.bincount(codes, weights=took_ns, minlength=len(names.categories))
+    count = np.bincount(codes, minlength=len(names.categories))
+    blocks = np.bincount(
+        codes, weights=took_ns * grids.blocks[grids.is_small], minlength=len(names.categories)
+    )
+    worst = np.argsort(-total_ns, kind="stable")[:ROWS_SHOWN]
+    whole_ns = max(1, int(grids.duration_ns.sum()))
+    return EvidenceTable(
+        label="Small kernels, those that take longest first",
+        columns=(
+            EvidenceColumn(label="Kernel", unit="code"),
+            EvidenceColumn(label="Times", unit="count"),
+            EvidenceColumn(label="Takes", unit="ns"),
+            EvidenceColumn(label="Of kernel time", unit="share"),
+            EvidenceColumn(label=f"Blocks a {_unit(trace)}", unit="count"),
+        ),
+        rows=tuple(
+            EvidenceRow(
+                cells=(
+                    short(str(names.categories[code])),
+                    int(count[code]),
+                    int(total_ns[code]),
+                    float(total_ns[code] / whole_ns),
+                    round(float(blocks[code] / max(1.0, total_ns[code])), 2),
+                ),
+                link=Link(view="kernels", search=short(str(names.categories[code]))),
+            )
+            for code in worst.tolist()
+            if count[code]
+        ),
+    )
+
+
+def _fix(trace: Trace) -> Fix:
+    batch = batch_size(trace)
+    larger = (
+        f"loader = DataLoader(dataset, batch_size={4 * batch.size or 4})  # was {batch.size}\n"
+        if batch
+        else ""
+    )
+    return Fix(
+        summary=(
+            "Give each kernel more to do: more samples a step, neighbouring operations fused, many "
+            "small products as one batched one."
+        ),
+        code=(
+            f"{larger}model = torch.compile(model)  # fuses neighbours into fewer, larger kernels\n"
+            "torch.bmm(a, b)  # in place of a loop over torch.mm"
+        ),
+        verify="The share of kernel time in small grids falls; samples a second rise.",
+        caveats=(
+            "Where latency is the goal, as in serving one request, small grids may be the price.",
+            "Kernels that share a product's inner dimension, or stay resident, have few blocks by "
+            "design.",
+        ),
+    )
+
+
+RULE = Rule(
+    id="small-grid-kernels",
+    title="Kernels too small to fill the device",
+    category="utilization",
+    why=(
+        "A kernel's blocks are spread over the device's multiprocessors. With fewer blocks than "
+        "multiprocessors some stand idle for as long as it runs, though the device counts as busy."
+    ),
+    detects=(
+        "Of the busiest device, the share of kernel time in kernels of less than one block a "
+        "multiprocessor. It speaks above least_time_share, where at least least_kernel_count "
+        "kernels tell their grids."
+    ),
+    silent=(
+        "Collectives are left out: few blocks are enough to move data.",
+        "Blocks that are negative or more than a million a multiprocessor are no measurement.",
+        "On devices whose traces do not tell blocks a multiprocessor it does not apply.",
+    ),
+    saving=(
+        "None is claimed: how much faster larger kernels are, the grid alone does not tell. It "
+        "makes it more likely that the batch is too small."
+    ),
+    fix=Fix(summary="Give each kernel more to do.", verify="The share in small grids falls."),
+    effort="flag",
+    risk="numerics",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"device times"}),
+    priority=480,
+    links=(
+        "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html"
+        "#thread-and-block-heuristics",
+        "https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
+    ),
+    origin="torch-tb-profiler's SM efficiency; msprof-analyze block_dim",
+)
