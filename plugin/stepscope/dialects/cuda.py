@@ -74,6 +74,7 @@ DIALECT = Dialect(
     generic_convolution=re.compile(
         # cuDNN's engines that need no particular shape, and its transforms (complex products)
         r"dgrad_engine|dgrad2d_alg\d|wgrad_alg\d_engine|(?:im|ex)plicit_convolve_sgemm|_gcgemm_"
+        r"|\bfft2d_[cr]2[cr]"
     ),
     float32_on_matrix_unit="tf32",
     matrix_unit="Tensor Core",
