@@ -77,6 +77,7 @@ fuzz: $(MADE)/dev ## feed the scanner mutated traces under sanitizers (FUZZ=2000
 
 .PHONY: docs
 docs: $(MADE)/docs ## build the site of docs/ and of what the code says of itself, into build/docs
+	$(BIN)/python scripts/rule_pages.py
 	$(BIN)/python -m mkdocs build --strict --quiet
 	@echo "Open build/docs/index.html"
 

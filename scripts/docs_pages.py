@@ -4,7 +4,6 @@ MkDocs calls `on_files` (see `hooks` in mkdocs.yml). Every table, rule and comma
 itself; for the definitions `TERMS` says which docstring defines what.
 """
 
-import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -16,9 +15,12 @@ import click
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
+from stepscope import calibration
 from stepscope.cli import COMMANDS
 from stepscope.exports import LEADING, leading
 from stepscope.frames import Schema
+from stepscope.quantities import share
+from stepscope.render import rule_page
 from stepscope.rules import Rule, all_rules
 from stepscope.tables import RunTable, all_tables
 
@@ -68,7 +70,10 @@ TERMS = MappingProxyType(
             "Stragglers": "stepscope.analyses.communication.stragglers",
         },
         "Advice": {
-            "Claims and savings": "stepscope.advice",
+            "Claims and savings": "stepscope.advice.resolving",
+            "Settings": "stepscope.advice.settings_files",
+            "Rules of other packages": "stepscope.advice.packages",
+            "What a program says of itself": "stepscope.analyses.hints",
             "Health of a recording": "stepscope.analyses.health",
         },
         "Comparing": {
@@ -125,33 +130,33 @@ def _columns(schema: Schema) -> Iterator[str]:
 
 
 def rules() -> Iterator[str]:
-    """Yield the page of rules: what each looks for, why, what to do, and its thresholds."""
+    """Yield the page that leads to the rules' own pages, and says what their savings rest on."""
     yield from _heading(
         "Rules",
         "Each piece of advice comes from a rule. It claims the time that its fix could win back, as"
         " intervals, so that savings never sum to more than the step; a symptom claims nothing.",
     )
+    by_category: dict[str, list[Rule[Any]]] = {}
     for rule in all_rules():
-        yield from _rule(rule)
-
-
-def _rule(rule: Rule[Any]) -> Iterator[str]:
-    yield from (f"## {rule.title} {{ #{rule.id} }}", "", f"`{rule.id}`, {rule.category}", "")
-    yield from (rule.why, "", f"**Fix.** {rule.fix.summary}", "")
-    if rule.fix.code:
-        yield from (f"```{rule.fix.language}", rule.fix.code.strip("\n"), "```", "")
-    if rule.fix.verify:
-        yield from (f"**Check.** {rule.fix.verify}", "")
-    yield from (f"- {caveat}" for caveat in rule.fix.caveats)
-    yield ""
-    if thresholds := dataclasses.fields(rule.options):
-        yield from ("| threshold | default |", "|---|---|")
-        for field in thresholds:
-            yield f"| `{field.name}` | {_cell(str(getattr(rule.options, field.name)))} |"
+        by_category.setdefault(rule.category, []).append(rule)
+    for category in sorted(by_category):
+        yield from (f"## {category.capitalize()}", "", "| rule | what it finds |", "|---|---|")
+        for rule in by_category[category]:
+            mark = f" ({rule.life_cycle})" if rule.life_cycle != "stable" else ""
+            link = f"[{rule.id}](rules/{rule_page.file_name(rule)})"
+            yield f"| {link} | {_cell(rule.title)}{mark} |"
         yield ""
-    if rule.origin:
-        yield from (f"Source: {rule.origin}", "")
-    yield from (f"- <{link}>" for link in rule.links)
+    yield from _factors()
+
+
+def _factors() -> Iterator[str]:
+    yield from ("## What is won of claimed time { #factors }", "")
+    yield from (inspect.getdoc(calibration) or "", "")
+    yield from ("| factor | at least | at most | source |", "|---|---:|---:|---|")
+    for name, factor in vars(calibration).items():
+        if isinstance(factor, calibration.Factor):
+            low, high = share(factor.low), share(factor.high)
+            yield f"| `{name}` | {low} | {high} | {_cell(factor.source)} |"
     yield ""
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from stepscope.cli import COMMANDS
+from stepscope.render import rule_page
 from stepscope.rules import all_rules
 from stepscope.tables import all_tables
 
@@ -66,7 +67,9 @@ def test_names_of_columns_are_not_broken(site: Path) -> None:
 def test_every_rule_is_described(site: Path) -> None:
     page = (site / "rules.html").read_text()
     for rule in all_rules():
-        assert f'id="{rule.id}"' in page
+        name = rule_page.file_name(rule).removesuffix(".md")
+        assert f'href="rules/{name}.html"' in page
+        assert rule.title in text_of(site / "rules" / f"{name}.html").replace("\u2019", "'")
 
 
 def test_every_command_is_described_with_all_its_options(site: Path) -> None:

@@ -10,6 +10,7 @@ from stepscope._version import __version__
 from stepscope.cli.advise import advise
 from stepscope.cli.compare import compare
 from stepscope.cli.cut import cut
+from stepscope.cli.explain import explain
 from stepscope.cli.export import export
 from stepscope.cli.health import health
 from stepscope.cli.memory import memory
@@ -20,7 +21,20 @@ from stepscope.cli.serve import serve
 from stepscope.cli.stacks import stacks
 from stepscope.errors import StepscopeError
 
-COMMANDS = (advise, compare, health, export, cut, stacks, memory, scalars, serve, rules, schema)
+COMMANDS = (
+    advise,
+    explain,
+    compare,
+    health,
+    export,
+    cut,
+    stacks,
+    memory,
+    scalars,
+    serve,
+    rules,
+    schema,
+)
 UNUSABLE = 2
 """The exit status where nothing could be done with what was given."""
 FAILED = 3
@@ -82,6 +96,7 @@ def cli(*, traceback: bool) -> None:
 
     \b
     stepscope advise log/            what to fix, from the traces below log/
+    stepscope explain RULE           what a piece of advice means, and what it rests on
     stepscope compare before/ after/ what changed, and what came of the advice
     stepscope health log/            what the traces are worth, and what to record next
     stepscope export --list          every table of numbers, as CSV, JSON or Parquet

@@ -1,18 +1,97 @@
-"""`stepscope rules`: what is looked for."""
+"""`stepscope rules`: what is looked for, and what of it is on."""
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from stepscope.cli.advice_options import Asked, with_rules
+
+if TYPE_CHECKING:
+    from stepscope.rules import Rule
+
+Format = Literal["text", "json"]
+
 
 @click.command(short_help="List the rules that advice comes from.")
-def rules() -> None:
-    """List every rule: its name, and the state that it looks for.
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="JSON is a list of objects, with every option's default, meaning and origin.",
+)
+@with_rules
+def rules(*, form: Format, asked: Asked) -> None:
+    """List every rule: its name, whether it is on, and the state that it looks for.
+
+    Which are on follows from the configuration and the options, as for `stepscope advise`.
 
     \b
     stepscope rules
+    stepscope rules --select communication --preview
+    stepscope rules --format json | jq '.[] | {id, options}'
+    stepscope explain RULE
     """
-    from stepscope.rules import all_rules
+    from stepscope.advice.packages import packaged_rules
+    from stepscope.advice.settings import known_rules, rules_of
 
-    known = all_rules()
+    settings = asked.settings()
+    known = known_rules(has_packages=settings.has_packages)
+    asked_for = {rule.id: rule for rule in rules_of(settings.changes, known)}
+    if form == "json":
+        _print_json([(asked_for.get(rule.id, rule), rule.id in asked_for) for rule in known])
+    else:
+        _print_text(known, set(asked_for))
+    for problem in packaged_rules()[1] if settings.has_packages else ():
+        message = f"stepscope: {problem.path}: {problem.message} {problem.remedy}"
+        click.echo(message, err=True)
+
+
+def _print_text(known: "tuple[Rule[Any], ...]", on: set[str]) -> None:
     width = max((len(rule.id) for rule in known), default=0)
+    by_category: dict[str, list[Rule[Any]]] = {}
     for rule in known:
-        click.echo(f"{rule.id:<{width}}  {rule.title}")
+        by_category.setdefault(rule.category, []).append(rule)
+    for category in sorted(by_category):
+        click.echo(f"{category}:")
+        for rule in by_category[category]:
+            marks: list[str] = [rule.life_cycle] if rule.life_cycle != "stable" else []
+            marks += [rule.package] if rule.package else []
+            marks += ["off"] if rule.id not in on else []
+            mark = f"  ({', '.join(marks)})" if marks else ""
+            click.echo(f"  {rule.id:<{width}}  {rule.title}{mark}")
+    click.echo(f"{len(on)} of {len(known)} are on. `stepscope explain RULE` tells all about one.")
+
+
+def _print_json(rules: "list[tuple[Rule[Any], bool]]") -> None:
+    import msgspec
+
+    told = [
+        {
+            "id": rule.id,
+            "title": rule.title,
+            "category": rule.category,
+            "on": is_on,
+            "life_cycle": rule.life_cycle,
+            "since": rule.since,
+            "scope": rule.scope,
+            "effort": rule.effort,
+            "risk": rule.risk,
+            "package": rule.package,
+            "origin": rule.origin,
+            "aliases": rule.aliases,
+            "options": {
+                each.name: {
+                    "value": getattr(rule.options, each.name),
+                    "default": each.default,
+                    "meaning": each.metadata.get("meaning", ""),
+                    "origin": each.metadata.get("origin", ""),
+                }
+                for each in dataclasses.fields(rule.options)
+            },
+        }
+        for rule, is_on in rules
+    ]
+    click.echo(msgspec.json.format(msgspec.json.encode(told), indent=2).decode())
