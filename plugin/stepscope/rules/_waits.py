@@ -1,18 +1,52 @@
 """What the rules on waits have in common: a wait is charged with the idle time behind it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from stepscope import intervals
 from stepscope.analyses import references, requirements
-from stepscope.analyses.idle.sync_cost import SyncCost, longest, place, sites, sync_cost
+from stepscope.analyses.devices.activity import all_busy
+from stepscope.analyses.idle.ledger import STALL_NS
+from stepscope.analyses.idle.sync_cost import SyncCost, longest, sync_cost
+from stepscope.analyses.idle.sync_sites import SyncSites, sync_sites
 from stepscope.analyses.idle.synchronizations import Cause, synchronizations
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import ALL_OF_IT
-from stepscope.quantities import duration, share
-from stepscope.report import EventReference, Evidence, Link, Severity
-from stepscope.rules import Claim, option, severity_of
+from stepscope.errors import MissingDataError
+from stepscope.quantities import count, duration, share
+from stepscope.report import (
+    EventReference,
+    Evidence,
+    EvidenceColumn,
+    EvidenceRow,
+    EvidenceTable,
+    Fix,
+    Link,
+    Severity,
+)
+from stepscope.rules import Claim, Finding, Rejected, option, severity_of
 from stepscope.trace import Trace
+
+Rows = NDArray[np.int64]
+MOST_SHOWN = 10
+DETECTS = (
+    "A wait is charged with the time for which the busiest device stands still behind it, since "
+    "a host that waits while the device works loses nothing. It speaks from `least_idle_share` of "
+    "the window on. From `least_a_step` waits a step that cost less, it lists them as considered "
+    "and rejected."
+)
+SAVING = (
+    "At least the idle time right behind the waits; at most all idle time until two operations are "
+    "queued again, in the same step. Of a gap of 1 ms or more a wait is charged with as much as it "
+    "waited: the rest is the host's own."
+)
+SILENT = (
+    "Waits of the profiler itself, outside the steps, are not counted.",
+    "A wait behind which the device still has work queued costs nothing.",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,14 +54,18 @@ class Options:
     """When waits are worth a word."""
 
     least_idle_share: float = option(
-        0.01, "Idle time caused, of the window: blocked host time alone is no loss.", origin=""
+        0.01,
+        "Idle time right behind the waits, of the window, from which they are a fault.",
+        origin=(
+            "ours: below 1 % no rule speaks; Nsight Systems (cuda_api_sync) lists every wait, "
+            "which in a trace whose GPU is 96 % busy is 43 % of the time"
+        ),
     )
     least_a_step: float = option(
         1.0,
-        "From so many a step on they are mentioned, even where they cost nothing yet.",
-        origin="",
+        "Waits a step from which they are mentioned even where they cost nothing.",
+        origin="ours: what happens less than once a step is no habit of the loop",
     )
-    shown_count: int = option(10, "How many events are named.", origin="", is_threshold=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,9 +79,26 @@ class Waits:
     idle_share: float
     """Of the window: how long the device stands still right behind them."""
     is_costly: bool
+    operators: Rows | None = None
+    """The operators to be named, as `sync_sites` takes them."""
 
 
-def waits(trace: Trace, cause: Cause, options: Options) -> Waits | None:
+@dataclass(frozen=True, kw_only=True)
+class Words:
+    """What the waits of one rule are called."""
+
+    counted: str
+    """Label of their number: `Values read`."""
+    happens: Callable[[int], str]
+    """What happens so many times, as a sentence begins."""
+    less: str
+    """What would save nothing where they cost nothing: `reading less`."""
+    link: Link
+
+
+def waits(
+    trace: Trace, cause: Cause, options: Options, among: NDArray[np.bool_] | None = None
+) -> Waits | None:
     """Return the waits of one cause, or None where they are few and cost nothing.
 
     Raises:
@@ -51,7 +106,7 @@ def waits(trace: Trace, cause: Cause, options: Options) -> Waits | None:
     """
     requirements.main(trace)
     requirements.reliable_timeline(trace)
-    cost = sync_cost(trace, cause)
+    cost = sync_cost(trace, cause, among)
     within = window(trace)
     idle_ns = intervals.duration_ns(cost.idle)
     found = Waits(
@@ -66,6 +121,70 @@ def waits(trace: Trace, cause: Cause, options: Options) -> Waits | None:
     return found
 
 
+def finding(
+    trace: Trace,
+    found: Waits,
+    words: Words,
+    fix: Fix,
+    also: tuple[Claim, ...] = (),
+) -> Finding:
+    """Return the finding about costly waits; `also` is claimed beside the idle time."""
+    where = sync_sites(trace, found.cost, found.operators)
+    return Finding(
+        severity=severity(trace, found),
+        message=(
+            f"{words.happens(found.cost.count)} ({found.a_step:.3g} {each(trace)}); behind that "
+            f"{device(trace)} stands still for {per_step(trace, found.idle_ns)} "
+            f"({share(found.idle_share)})."
+        ),
+        evidence=evidence(trace, found, words),
+        tables=(_table(where),),
+        events=_events(trace, found, where),
+        locations=references.source_lines(site.line for site in where.sites if site.line),
+        claims=(_claim(found), *also),
+        fix=fix,
+    )
+
+
+def rejected(trace: Trace, found: Waits, words: Words, why: str = "") -> Rejected:
+    """Return the numbers that acquit waits; `why` is a last sentence.
+
+    Raises:
+        MissingDataError: what the host waited for was not recorded.
+    """
+    cost, within = found.cost, window(trace)
+    _insist_on_awaited_work(trace, cost)
+    where = sync_sites(trace, cost, found.operators)
+    blocked = share(min(1.0, cost.blocked_ns / within.reference_ns))
+    meanwhile = ""
+    if cost.working_share > 0.5:
+        meanwhile = f" is at work {share(cost.working_share)} of that time, and"
+    return Rejected(
+        message=(
+            f"{words.happens(cost.count)} ({found.a_step:.3g} {each(trace)}), and the host is "
+            f"blocked for {per_step(trace, cost.blocked_ns)} ({blocked}); but "
+            f"{device(trace)}{meanwhile} stands still behind it for "
+            f"{per_step(trace, found.idle_ns)} ({share(found.idle_share)}): {words.less} would "
+            f"save next to nothing now.{why}"
+        ),
+        evidence=evidence(trace, found, words),
+        tables=(_table(where),),
+        events=_events(trace, found, where),
+    )
+
+
+def _insist_on_awaited_work(trace: Trace, cost: SyncCost) -> None:
+    """Insist that long waits were for work that is in the recording."""
+    syncs = synchronizations(trace)
+    start, end = syncs.start_ns[cost.rows], syncs.end_ns[cost.rows]
+    is_long = end - start >= STALL_NS
+    waited = intervals.union(start[is_long], end[is_long])
+    for_nothing_ns = intervals.duration_ns(intervals.difference(waited, all_busy(trace)))
+    if for_nothing_ns >= 0.01 * window(trace).reference_ns:
+        msg = f"the host waits {duration(for_nothing_ns)} for device work that was not recorded"
+        raise MissingDataError(msg, requirements.RECORD_DEVICE)
+
+
 def severity(trace: Trace, found: Waits) -> Severity:
     """Return how serious costly waits are: never less than a warning."""
     refill_ns = intervals.duration_ns(found.cost.refill)
@@ -73,48 +192,45 @@ def severity(trace: Trace, found: Waits) -> Severity:
     return "critical" if serious == "critical" else "warning"
 
 
+def device(trace: Trace) -> str:
+    """Return what a sentence calls the device: `the GPU`."""
+    return f"the {trace.dialect.device}"
+
+
 def each(trace: Trace) -> str:
     """Return what figures are of: `a step` or `in all`."""
     return "a step" if window(trace).has_steps else "in all"
 
 
-def behind(trace: Trace, found: Waits, device: str) -> str:
-    """Say how long the device (as the sentence calls it) stands still for the waits."""
-    if not found.idle_ns:
-        return "the device does not stand still for it."
-    lasting = f"{duration(window(trace).per_step(found.idle_ns))} {each(trace)}"
-    return f"behind that {device} stands still for {lasting} ({share(found.idle_share)})."
+def per_step(trace: Trace, total_ns: float) -> str:
+    """Return a time of the window as a sentence has it: `217 µs a step`."""
+    return f"{duration(window(trace).per_step(total_ns))} {each(trace)}"
 
 
-def works_meanwhile(trace: Trace, found: Waits) -> str:
-    """Say that the host waits but the device works, where that is so; else ""."""
-    if found.is_costly or found.cost.working_share <= 0.5:
-        return ""
-    blocked = duration(window(trace).per_step(found.cost.blocked_ns))
-    return f" The host is blocked for {blocked} {each(trace)}, but the device works meanwhile: "
+def times(number: int) -> str:
+    """Return how often: `once`, `24 times`."""
+    return "once" if number == 1 else count(number, "time")
 
 
-def evidence(trace: Trace, found: Waits, label: str, link: Link) -> tuple[Evidence, ...]:
-    """Return the numbers behind a finding; `label` names what is counted."""
+def evidence(trace: Trace, found: Waits, words: Words) -> tuple[Evidence, ...]:
+    """Return the numbers behind a finding, or that acquit."""
     cost = found.cost
+    overview = Link(view="overview")
     return (
-        Evidence(label=label, value=cost.count, unit="count", link=link),
+        Evidence(label=words.counted, value=cost.count, unit="count", link=words.link),
         Evidence(
-            label="Idle time behind them",
-            value=found.idle_share,
-            unit="share",
-            link=Link(view="overview"),
+            label="Idle time behind them", value=found.idle_share, unit="share", link=overview
         ),
         Evidence(label="Host blocked (no loss by itself)", value=cost.blocked_ns, unit="ns"),
-        Evidence(label="Device at work meanwhile", value=cost.working_share, unit="share"),
-        *(
-            Evidence(label=f"At {where}", value=number, unit="count", link=link)
-            for where, number in sites(trace, cost)[:5]
+        Evidence(
+            label=f"{trace.dialect.device} at work meanwhile",
+            value=cost.working_share,
+            unit="share",
         ),
     )
 
 
-def claim(found: Waits) -> Claim:
+def _claim(found: Waits) -> Claim:
     """Claim the idle time until the queue is filled again; what is right behind them is sure."""
     return Claim(
         intervals=found.cost.refill,
@@ -127,10 +243,36 @@ def claim(found: Waits) -> Claim:
     )
 
 
-def events(trace: Trace, found: Waits, options: Options) -> Iterator[EventReference]:
-    """Name the longest waits with where they were asked for."""
-    syncs = synchronizations(trace)
-    for row in longest(trace, found.cost, options.shown_count):
-        yield references.runtime_call(
-            trace, int(syncs.calls[row]), detail=place(trace, int(syncs.owner[row]))
+def _table(where: SyncSites) -> EvidenceTable:
+    columns = (
+        EvidenceColumn(label="Source line", unit="code"),
+        EvidenceColumn(label="Operator", unit="code"),
+        EvidenceColumn(label="Waits", unit="count"),
+        EvidenceColumn(label="Host blocked", unit="ns"),
+        EvidenceColumn(label="Idle behind", unit="ns"),
+    )
+    rows = tuple(
+        EvidenceRow(
+            cells=(
+                site.line or None,
+                site.operator,
+                site.count,
+                site.blocked_ns,
+                site.idle_ns,
+            ),
+            link=Link(view="operators", search=site.operator, source=site.line or None),
         )
+        for site in where.sites[:MOST_SHOWN]
+    )
+    return EvidenceTable(label="Where the host waits", columns=columns, rows=rows)
+
+
+def _events(trace: Trace, found: Waits, where: SyncSites) -> tuple[EventReference, ...]:
+    """Name the longest waits with where they were asked for."""
+    syncs, cost = synchronizations(trace), found.cost
+    rows = longest(trace, cost, MOST_SHOWN)
+    places = where.site_of[np.searchsorted(cost.rows, rows)]
+    return tuple(
+        references.runtime_call(trace, int(syncs.calls[row]), detail=where.sites[place].name)
+        for row, place in zip(rows.tolist(), places.tolist(), strict=True)
+    )

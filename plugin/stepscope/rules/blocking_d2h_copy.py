@@ -3,64 +3,72 @@
 from collections.abc import Iterator
 
 from stepscope.analyses.training import is_training
-from stepscope.quantities import count
 from stepscope.report import Fix, Link
-from stepscope.rules import Finding, Rule, _waits
-from stepscope.rules._waits import Options, Waits, waits
+from stepscope.rules import Answer, Rule, _waits
+from stepscope.rules._waits import Options, Words, waits
 from stepscope.trace import Trace
 
+WORDS = Words(
+    counted="Waits for a copy",
+    happens=lambda number: f"The host waits {_waits.times(number)} for a tensor to be copied to it",
+    less="copying less",
+    link=Link(view="operators", search="aten::copy_"),
+)
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report `.cpu()`, `.numpy()` and prints of device tensors by the idle time they cause."""
     found = waits(trace, "d2h", options)
     if found is None:
         return
-    link = Link(view="operators", search="aten::copy_")
-    yield Finding(
-        severity=_waits.severity(trace, found) if found.is_costly else "info",
-        message=_message(trace, found),
-        evidence=_waits.evidence(trace, found, "Waits for a copy", link),
-        events=tuple(_waits.events(trace, found, options)),
-        claims=(_waits.claim(found),) if found.is_costly else (),
-    )
+    if found.is_costly:
+        yield _waits.finding(trace, found, WORDS, _fix(trace))
+    else:
+        readback = "" if is_training(trace) else " In inference it is the result's readback."
+        yield _waits.rejected(trace, found, WORDS, readback)
 
 
-def _message(trace: Trace, found: Waits) -> str:
-    text = (
-        f"The host waits {count(found.cost.count, 'time')} for a tensor to be copied to it "
-        f"({found.a_step:.3g} {_waits.each(trace)}); {_waits.behind(trace, found, 'the device')}"
+def _fix(trace: Trace) -> Fix:
+    if is_training(trace):
+        caveats: tuple[str, ...] = ("Metrics that stay tensors need no copy at all.",)
+    else:
+        caveats = ("Reading the result of an inference step is inherent: batch the readbacks.",)
+    return Fix(
+        summary="Copy without blocking into pinned memory, and look at it later; or keep it there.",
+        code=(
+            "result = torch.empty_like(output, device='cpu', pin_memory=True)   # once\n"
+            "result.copy_(output, non_blocking=True)\n"
+            "done = torch.Event(); done.record()\n"
+            "...                      # launch the next step first\n"
+            "done.synchronize()       # then wait, and read result"
+        ),
+        verify="In the next trace `After a sync` in Overview is near 0.",
+        caveats=(*caveats, "Before `done.synchronize()` the result's memory holds anything."),
     )
-    if meanwhile := _waits.works_meanwhile(trace, found):
-        training = is_training(trace)
-        text += meanwhile
-        text += (
-            "copying less would save little now." if training else "this is the result's readback."
-        )
-    return text
 
 
 RULE = Rule(
     id="blocking-d2h-copy",
-    title="Copying tensors to the CPU (.cpu(), .numpy()) drains the GPU",
+    title="Copying tensors to the CPU (.cpu(), .numpy()) drains the device",
     category="synchronization",
     why=(
         "A copy to pageable memory makes the host wait until the device has finished everything "
         "before it; by then nothing is queued, and the device stands still."
     ),
+    detects=(
+        "Waits of the host in operators that copy from the device to it: `.cpu()`, "
+        '`.to("cpu")`, `.numpy()`, `.tolist()`. ' + _waits.DETECTS
+    ),
+    silent=(
+        *_waits.SILENT,
+        "A copy into pinned memory with `non_blocking=True` waits for nothing.",
+        "Reading single values is `item-sync`'s matter.",
+    ),
+    saving=_waits.SAVING,
     fix=Fix(
         summary="Copy without blocking into pinned memory, and look at it later; or keep it there.",
-        code=(
-            "result = torch.empty(shape, pin_memory=True)\n"
-            "result.copy_(output, non_blocking=True)\n"
-            "done = torch.cuda.Event(); done.record()\n"
-            "...                      # launch the next step first\n"
-            "done.synchronize()       # then wait, and read result"
-        ),
-        verify="The idle cause `After a sync` in Overview falls.",
-        caveats=("Reading the result of an inference step is inherent; batch the readbacks.",),
+        verify="In the next trace `After a sync` in Overview is near 0.",
     ),
-    detects="",
-    saving="",
     effort="hour",
     risk="none",
     options=Options(),
@@ -69,4 +77,5 @@ RULE = Rule(
     priority=130,
     links=("https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",),
     origin="TraceLens D2H; Nsight Systems cuda_api_sync, charged by idle time instead",
+    culprit="copying tensors to the host",
 )

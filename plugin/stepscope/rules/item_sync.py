@@ -2,59 +2,110 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
+from stepscope import intervals
+from stepscope.analyses.devices.claimable import alone
+from stepscope.analyses.idle.read_values import read_values
+from stepscope.calibration import ALL_OF_IT
+from stepscope.intervals import Intervals
 from stepscope.quantities import count
 from stepscope.report import Fix, Link
-from stepscope.rules import Finding, Rule, _waits
-from stepscope.rules._waits import Options, Waits, waits
+from stepscope.rules import Answer, Claim, Finding, Rule, _waits
+from stepscope.rules._waits import Options, Waits, Words, waits
 from stepscope.trace import Trace
 
 SCALER = "aten::_amp_foreach_non_finite_check_and_unscale_"
 SCALER_READS = 1
 """GradScaler looks once a step whether a gradient overflowed: it cannot without waiting."""
+PAUSE_NS = 5_000
+"""Between two pieces of work that are queued, the device itself takes some microseconds."""
+WORDS = Words(
+    counted="Values read",
+    happens=lambda number: f"{count(number, 'value is', 'values are')} read from the device",
+    less="reading less",
+    link=Link(view="operators", search="aten::item"),
+)
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report `.item()`, `if tensor:` and the like by the idle time that they cause."""
     found = waits(trace, "item", options)
     if found is None:
         return
-    by_design = _has_scaler(trace) and found.a_step <= SCALER_READS
-    costs = found.is_costly and not by_design
-    link = Link(view="operators", search="aten::item")
-    yield Finding(
-        severity=_waits.severity(trace, found) if costs else "info",
-        message=_message(trace, found),
-        evidence=_waits.evidence(trace, found, "Values read", link),
-        events=tuple(_waits.events(trace, found, options)),
-        claims=(_waits.claim(found),) if costs else (),
-    )
-
-
-def _message(trace: Trace, found: Waits) -> str:
-    text = (
-        f"{count(found.cost.count, 'value is', 'values are')} read from the device "
-        f"({found.a_step:.3g} {_waits.each(trace)}); {_waits.behind(trace, found, 'it')}"
-    )
-    if meanwhile := _waits.works_meanwhile(trace, found):
-        text += f"{meanwhile}reading less would save little now."
-    if _has_scaler(trace):
-        text += " GradScaler reads one value a step by design."
-    return text
+    by_scaler = _has_scaler(trace) and found.a_step <= SCALER_READS
+    if not found.is_costly:
+        why = " GradScaler reads one value a step by design." if by_scaler else ""
+        yield _waits.rejected(trace, found, WORDS, why)
+    elif by_scaler:
+        yield _of_scaler(trace, found)
+    else:
+        also = (_work_for_reads(trace, found),)
+        yield _waits.finding(trace, found, WORDS, _fix(trace), also)
 
 
 def _has_scaler(trace: Trace) -> bool:
     return any(str(name) == SCALER for name in trace.host_calls["name"].cat.categories)
 
 
-RULE = Rule(
-    id="item-sync",
-    title="Reading a value (.item(), if tensor:) drains the GPU",
-    category="synchronization",
-    why=(
-        "The host waits until the device has computed the value; by then nothing is queued, the "
-        "device stands still until the host has launched again."
-    ),
-    fix=Fix(
+def _of_scaler(trace: Trace, found: Waits) -> Finding:
+    """Return what is to be said of the one read of a loss scaler: it has another fix."""
+    return Finding(
+        severity="info",
+        message=(
+            f"GradScaler reads one value a step by design; behind that {_waits.device(trace)} "
+            f"stands still for {_waits.per_step(trace, found.idle_ns)}."
+        ),
+        evidence=_waits.evidence(trace, found, WORDS),
+        fix=Fix(
+            summary="bfloat16 has the range of float32: it needs no loss scaling, and no read.",
+            code=(
+                f'with torch.autocast("{_module(trace)}", dtype=torch.bfloat16):\n'
+                "    loss = criterion(model(inputs), targets)\n"
+                "loss.backward()   # without GradScaler\n"
+                "optimizer.step()"
+            ),
+            verify=f"{SCALER} is gone from the operators.",
+            caveats=("bfloat16 has 8 bits of precision where float16 has 11: watch the loss.",),
+        ),
+        risk="numerics",
+        place="GradScaler",
+    )
+
+
+def _work_for_reads(trace: Trace, found: Waits) -> Claim:
+    """Claim what the device does for the reads alone; the host waits for it, so it is not hidden.
+
+    The copies are sure to go. What made the values may be wanted still.
+    """
+    work = read_values(trace, found.cost)
+    copies = alone(trace, work.copies)
+    both = alone(trace, np.concatenate((work.copies, work.makers)))
+    return Claim(
+        intervals=_with_pauses(both),
+        factor=ALL_OF_IT,
+        low_intervals=copies,
+        method=(
+            "Beside that the copies of the values, and at most the comparisons and reductions "
+            "right in front of the reads."
+        ),
+    )
+
+
+def _with_pauses(times: Intervals) -> Intervals:
+    """Return times with the pauses of up to `PAUSE_NS` between them."""
+    closed = intervals.union(times[:, 0], times[:, 1] + PAUSE_NS)
+    return np.stack((closed[:, 0], closed[:, 1] - PAUSE_NS), axis=1)
+
+
+def _module(trace: Trace) -> str:
+    return trace.dialect.terms.get("module", "cpu")
+
+
+def _fix(trace: Trace) -> Fix:
+    warning = trace.dialect.terms.get("sync_warning", "")
+    named = f"`{warning}` names every line that still waits; " if warning else ""
+    return Fix(
         summary="Keep values on the device and read them every N steps.",
         code=(
             "running += loss.detach()          # instead of running += loss.item()\n"
@@ -63,11 +114,37 @@ RULE = Rule(
             "    running.zero_()\n"
             "# and torch.where(condition, a, b) instead of `if condition:` on a tensor"
         ),
-        verify='torch.cuda.set_sync_debug_mode("warn") names every line that still waits.',
+        verify=f"{named}in the next trace `After a sync` in Overview is near 0.",
         caveats=("A wait at the step's end may be needed by what follows.",),
+    )
+
+
+RULE = Rule(
+    id="item-sync",
+    title="Reading values (.item(), if tensor:) drains the device",
+    category="synchronization",
+    why=(
+        "The host waits until the device has computed the value. By then nothing is queued, so the "
+        "device stands still until the host has launched again."
     ),
-    detects="",
-    saving="",
+    detects=(
+        "Waits of the host below `aten::item`, `aten::_local_scalar_dense` and `aten::is_nonzero`: "
+        "`.item()`, `float(tensor)`, `if tensor:`, `print(tensor)`. " + _waits.DETECTS
+    ),
+    silent=(
+        *_waits.SILENT,
+        "`.item()` of a tensor on the CPU waits for nothing, however often it is called.",
+        "GradScaler's one read a step is by design: where it costs something it is a note.",
+    ),
+    saving=(
+        _waits.SAVING + " Beside that the copies of the values, and at most the comparisons and "
+        "reductions right in front of the reads that autograd did not record: they are computed "
+        "for the reads alone."
+    ),
+    fix=Fix(
+        summary="Keep values on the device and read them every N steps.",
+        verify="In the next trace `After a sync` in Overview is near 0.",
+    ),
     effort="hour",
     risk="none",
     options=Options(),
@@ -79,4 +156,5 @@ RULE = Rule(
         "#avoid-unnecessary-cpu-gpu-synchronization",
     ),
     origin="PyTorch tuning guide; Nsight Systems cuda_api_sync, charged by idle time instead",
+    culprit="reading values back",
 )

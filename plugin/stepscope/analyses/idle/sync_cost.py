@@ -4,17 +4,15 @@ A host that waits while the device works loses nothing. What is lost is the time
 which the device runs dry to the moment at which it has work again.
 """
 
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stepscope import intervals
-from stepscope.analyses import references
 from stepscope.analyses.devices.activity import all_busy, main_device
 from stepscope.analyses.idle.ledger import idle_ledger
-from stepscope.analyses.idle.synchronizations import Cause, outermost, synchronizations
+from stepscope.analyses.idle.synchronizations import Cause, synchronizations
 from stepscope.analyses.links import links
 from stepscope.dialects import LAUNCH_NAME
 from stepscope.frames.naming import named
@@ -23,9 +21,6 @@ from stepscope.trace import Trace
 
 REFILL_LAUNCHES = 2
 """Once this many operations are queued again, the device no longer feels the wait."""
-
-WAITS_LOOKED_AT = 100
-"""So many of the waits are traced to their source line."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,10 +49,11 @@ class SyncCost:
         return len(self.askers) + self.unasked_count
 
 
-def sync_cost(trace: Trace, cause: Cause) -> SyncCost:
-    """Return what the waits of one cause cost the busiest device."""
+def sync_cost(trace: Trace, cause: Cause, among: NDArray[np.bool_] | None = None) -> SyncCost:
+    """Return what the waits of one cause (of those `among` the chosen) cost the busiest device."""
     syncs = synchronizations(trace)
-    rows = np.flatnonzero(syncs.of(cause))
+    is_wanted = syncs.of(cause)
+    rows = np.flatnonzero(is_wanted if among is None else is_wanted & among)
     idle = _idle_behind(trace, rows)
     late = _late_idle(trace)
     until = _refilled_ns(trace, syncs.end_ns[rows])
@@ -110,19 +106,3 @@ def longest(trace: Trace, cost: SyncCost, count: int) -> NDArray[np.int64]:
     syncs = synchronizations(trace)
     waited = (syncs.end_ns - syncs.start_ns)[cost.rows]
     return np.asarray(cost.rows[np.argsort(-waited, kind="stable")[:count]])
-
-
-def sites(trace: Trace, cost: SyncCost) -> list[tuple[str, int]]:
-    """Return the source lines (else the operators) that wait, with how often; most first."""
-    owners = outermost(trace, cost.askers[:WAITS_LOOKED_AT])
-    found = Counter(place(trace, int(owner)) for owner in owners)
-    if cost.unasked_count:
-        found[place(trace, -1)] = cost.unasked_count
-    return found.most_common()
-
-
-def place(trace: Trace, owner: int) -> str:
-    """Return where a wait was asked for: the user's line, else the operator, else say so."""
-    if owner < 0:
-        return "outside any operator"
-    return references.line_of_host_call(trace, owner) or str(trace.host_calls["name"].iloc[owner])

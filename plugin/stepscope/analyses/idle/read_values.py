@@ -1,0 +1,76 @@
+"""What the device does only because the host reads values: the copies, and what made the values.
+
+What made a value is told by order: the operators right in front of the read on its thread that
+compare or reduce, and that autograd did not record (a backward pass needs those anyway).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.idle.sync_cost import SyncCost
+from stepscope.analyses.idle.synchronizations import outermost, synchronizations
+from stepscope.analyses.links import links
+from stepscope.frames.naming import named
+from stepscope.trace import Trace
+
+NONE = -1
+LONGEST = 4
+"""`(scores.argmax(1) == labels).sum().item()` are three operators; few checks are longer."""
+COMPARES_OR_REDUCES = frozenset(
+    f"aten::{name}"
+    for name in (
+        *("abs", "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "eq", "equal"),
+        *("ge", "gt", "isclose", "isfinite", "isinf", "isnan", "le", "linalg_vector_norm"),
+        *("logical_and", "logical_not", "logical_or", "lt", "max", "mean", "min", "ne", "norm"),
+        "sum",
+    )
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReadValues:
+    """Rows of `device_events`."""
+
+    copies: NDArray[np.int64]
+    """The copies of the values themselves."""
+    makers: NDArray[np.int64]
+    """What seems to have made the values for nothing else."""
+
+
+def read_values(trace: Trace, cost: SyncCost) -> ReadValues:
+    """Return the device work behind reads of values (`sync_cost(trace, "item")`)."""
+    owner = links(trace).owner_of_device_event
+    is_copy = np.isin(owner, cost.askers)
+    makers = _makers(trace, np.unique(synchronizations(trace).owner[cost.rows]))
+    is_made = np.isin(owner, _with_children(trace, owner, makers)) & ~is_copy
+    return ReadValues(copies=np.flatnonzero(is_copy), makers=np.flatnonzero(is_made))
+
+
+def _makers(trace: Trace, reads: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the outermost operators (`host_calls` rows) that lie right in front of reads."""
+    calls = trace.host_calls
+    is_operator = calls["is_operator"].to_numpy()
+    is_inner = np.append(is_operator, False)[calls["parent"].to_numpy()]
+    thread = calls["thread"].cat.codes.to_numpy()
+    top = np.flatnonzero(is_operator & ~is_inner)
+    top = top[np.argsort(thread[top], kind="stable")]
+    fits = named(calls["name"], COMPARES_OR_REDUCES.__contains__)
+    fits &= calls["sequence_number"].to_numpy() < 0
+    place = np.flatnonzero(np.isin(top, reads))
+    found = []
+    for _ in range(LONGEST):
+        place = place[place > 0]
+        before = top[place - 1]
+        place = place[fits[before] & (thread[before] == thread[top[place]])] - 1
+        found.append(top[place])
+    return np.unique(np.concatenate(found))
+
+
+def _with_children(
+    trace: Trace, owner: NDArray[np.int64], makers: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return which operators that launched something lie in one of the makers."""
+    launching = np.unique(owner[owner != NONE])
+    return launching[np.isin(outermost(trace, launching), makers)]

@@ -1,0 +1,128 @@
+"""Where the program waits for the device: source lines where stacks were recorded, and operators.
+
+A place is a source line and an operator. Where neither is known it is the runtime's call.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope import call_tree, intervals
+from stepscope.analyses.devices.activity import main_device
+from stepscope.analyses.group_statistics import sums
+from stepscope.analyses.idle.ledger import idle_ledger
+from stepscope.analyses.idle.sync_cost import SyncCost
+from stepscope.analyses.idle.synchronizations import synchronizations
+from stepscope.analyses.links import links
+from stepscope.analyses.references import users_calls, users_line
+from stepscope.frames.spans import spans
+from stepscope.trace import Trace
+
+NONE = -1
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """One place that waits."""
+
+    line: str
+    """The user's source line, or "" where it is not known."""
+    operator: str
+    """The operator, or the runtime's call where no operator made it."""
+    count: int
+    """How often: a copy that blocks and the wait behind it are one."""
+    blocked_ns: int
+    """How long the host waited in all."""
+    idle_ns: int
+    """How long the busiest device stood still right behind these waits."""
+
+    @property
+    def name(self) -> str:
+        """The line, else the operator."""
+        return self.line or self.operator
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SyncSites:
+    """The places of some waits."""
+
+    sites: tuple[Site, ...]
+    """The costliest first."""
+    site_of: Rows
+    """For each wait, in the order of `SyncCost.rows`: its place in `sites`."""
+
+
+def sync_sites(trace: Trace, cost: SyncCost, operators: Rows | None = None) -> SyncSites:
+    """Return where waits were asked for.
+
+    `operators` are the operators to be named (`host_calls` rows, parallel to the waits), by default
+    the outermost ones around them.
+    """
+    syncs = synchronizations(trace)
+    named_by = syncs.owner[cost.rows] if operators is None else operators
+    calls = syncs.calls[cost.rows]
+    lines = _lines(trace, calls, syncs.owner[cost.rows])
+    keys = pd.DataFrame({"line": lines, "operator": _operators(trace, calls, named_by)})
+    group, distinct = pd.factorize(pd.MultiIndex.from_frame(keys))
+    asker = links(trace).owner_of_call[calls]
+    is_first = (asker < 0) | ~pd.Series(asker).duplicated().to_numpy()
+    blocked_ns = (syncs.end_ns - syncs.start_ns)[cost.rows]
+    idle_ns = _idle_behind(trace, cost.rows)
+    number = len(distinct)
+    totals = [
+        sums(values, group, number) for values in (is_first.astype(np.int64), blocked_ns, idle_ns)
+    ]
+    order = np.lexsort((-totals[0], -totals[1], -totals[2]))
+    rank = np.empty(number, dtype=np.int64)
+    rank[order] = np.arange(number)
+    found = tuple(
+        Site(
+            line=str(distinct[at][0]),
+            operator=str(distinct[at][1]),
+            count=int(totals[0][at]),
+            blocked_ns=int(totals[1][at]),
+            idle_ns=int(totals[2][at]),
+        )
+        for at in order.tolist()
+    )
+    return SyncSites(sites=found, site_of=rank[group])
+
+
+def _lines(trace: Trace, calls: Rows, owner: Rows) -> NDArray[np.object_]:
+    """Return the user's line around each runtime call, or in its operator's `Call stack`, or ""."""
+    functions = users_calls(trace)
+    around = call_tree.enclosing(spans(functions), spans(trace.runtime_calls.iloc[calls]))
+    found = _texts(functions["name"], around)
+    stacks = trace.host_calls["call_stack"].cat
+    listed = [users_line(str(stack).split(";")) for stack in stacks.categories]
+    written = np.array([*listed, ""], dtype=object)
+    in_stack = written[np.append(stacks.codes.to_numpy(), NONE)[owner]]
+    return np.where(found == "", in_stack, found)
+
+
+def _operators(trace: Trace, calls: Rows, owner: Rows) -> NDArray[np.object_]:
+    operators = _texts(trace.host_calls["name"], owner)
+    called = _texts(trace.runtime_calls["name"], calls)
+    return np.where(owner >= 0, operators, called)
+
+
+def _texts(names: "pd.Series[Any]", rows: Rows) -> NDArray[np.object_]:
+    """Return the names of rows, "" for -1 and for a row without a name."""
+    texts = np.array([*map(str, names.cat.categories), ""], dtype=object)
+    return texts[np.append(names.cat.codes.to_numpy(), NONE)[rows]]
+
+
+def _idle_behind(trace: Trace, rows: Rows) -> Rows:
+    """Return how long the busiest device stands still right behind each of `synchronizations`."""
+    device = main_device(trace)
+    if device is None:
+        return np.zeros(len(rows), dtype=np.int64)
+    ledger = idle_ledger(trace)[device.device]
+    idle_ns = intervals.covered_ns(ledger.times["post-sync"], ledger.gaps[:, 0], ledger.gaps[:, 1])
+    behind = np.zeros(len(synchronizations(trace).calls) + 1, dtype=np.int64)
+    np.add.at(behind, ledger.sync, idle_ns)
+    return behind[rows]
