@@ -228,7 +228,8 @@ class Dialect:
     """Words that advice mentions, by `TERMS`."""
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Variables that advice mentions: `devices` is what makes a device visible, `blocking` those
-    with which every launch waits for its kernel, `allocator` that of torch's caching allocator."""
+    with which every launch waits for its kernel, `allocator` that of torch's caching allocator,
+    `channels_last` that without which convolutions convert channels-last tensors."""
 
     def uses_matrix_unit(self, kernel: str) -> bool | None:
         """Tell by its name whether a kernel runs on matrix units; None: the name does not tell.

@@ -79,6 +79,7 @@ DIALECT = Dialect(
             "devices": "HIP_VISIBLE_DEVICES",
             "blocking": "AMD_SERIALIZE_KERNEL, HIP_LAUNCH_BLOCKING",
             "allocator": "PYTORCH_HIP_ALLOC_CONF",
+            "channels_last": "PYTORCH_MIOPEN_SUGGEST_NHWC=1",
         }
     ),
 )

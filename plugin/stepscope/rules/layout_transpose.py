@@ -83,12 +83,18 @@ def _fix(trace: Trace, found: Work) -> Fix:
         ),
         verify="The conversions are gone from Kernels, all but those of the first input.",
         caveats=(
+            *_setting(trace),
             "An operator that does not know channels-last gives its result channels-first again: "
             "of conversions that remain, the table names the operator.",
             "It helps where products run on matrix units (float16, bfloat16, tf32); plain float32 "
             "convolutions may be slower in this order.",
         ),
     )
+
+
+def _setting(trace: Trace) -> Iterator[str]:
+    if variable := trace.dialect.environment.get("channels_last"):
+        yield f"Set {variable} as well: without it, older versions of torch convert all the same."
 
 
 def _are_volumes(trace: Trace, found: Work) -> bool:
