@@ -1,0 +1,154 @@
+"""What the rules on communication have in common: which collectives, how long exposed, in words."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses import group_statistics, references
+from stepscope.analyses.communication.collective_events import collective_events
+from stepscope.analyses.communication.exposed_times import exposed_times
+from stepscope.analyses.links import matched
+from stepscope.analyses.requirements import RECORD_DEVICE
+from stepscope.analyses.steps.window import window
+from stepscope.errors import MissingDataError, NotApplicableError
+from stepscope.intervals import Intervals
+from stepscope.quantities import size
+from stepscope.report import EventReference, EvidenceColumn, EvidenceRow, EvidenceTable, Link
+from stepscope.trace import Trace
+
+Chosen = NDArray[np.bool_]
+"""A mask over the rows of `collectives`."""
+SHOWN_COUNT = 10
+UNNAMED = frozenset({"", "undefined"})
+"""Descriptions that torch gives to groups that were given none."""
+COLUMNS = (
+    EvidenceColumn("Collective", "text"),
+    EvidenceColumn("Group", "text"),
+    EvidenceColumn("Message", "bytes"),
+    EvidenceColumn("Calls", "count"),
+    EvidenceColumn("Time", "ns"),
+    EvidenceColumn("Exposed", "ns"),
+    EvidenceColumn("Bus bandwidth", "bytes/s"),
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Exposed:
+    """When collectives ran and nothing computed meanwhile, within the window."""
+
+    times: Intervals
+    share: float
+    """Of the window."""
+    a_step_ns: int
+    """Of a step, or in all where there are no steps."""
+
+
+def timed(trace: Trace) -> pd.DataFrame:
+    """Return `collective_events`, one row a collective.
+
+    Raises:
+        NotApplicableError: there is none.
+        MissingDataError: of none it is known how long it took.
+    """
+    events = collective_events(trace)
+    if not len(events):
+        msg = "the recording holds no collective"
+        raise NotApplicableError(msg)
+    if not events["duration_ns"].notna().any():
+        msg = "of collectives only the host's calls were recorded, not how long they took"
+        raise MissingDataError(msg, RECORD_DEVICE)
+    return events
+
+
+def within(trace: Trace) -> Chosen:
+    """Tell which rows of `collectives` began within the window."""
+    span, start = window(trace), trace.collectives["start_ns"].to_numpy()
+    return np.asarray((start >= span.start_ns) & (start < span.device_end_ns))
+
+
+def exposed(trace: Trace, chosen: Chosen) -> Exposed:
+    """Return when the chosen collectives were exposed."""
+    return of_window(trace, exposed_times(trace, chosen))
+
+
+def of_window(trace: Trace, times: Intervals) -> Exposed:
+    """Return times of the window with what they are of it."""
+    span, total_ns = window(trace), intervals.duration_ns(times)
+    return Exposed(
+        times=times, share=total_ns / span.reference_ns, a_step_ns=span.per_step(total_ns)
+    )
+
+
+def each(trace: Trace) -> str:
+    """Return what figures are of: ` a step`, or nothing where there are no steps."""
+    return " a step" if window(trace).has_steps else ""
+
+
+def group_words(events: pd.DataFrame) -> str:
+    """Name the group of some collectives: `default_pg (8 ranks)`; "" where none is known."""
+    first = events.iloc[0]
+    description, name, ranks = first["group_description"], first["group"], first["group_size"]
+    words = description if isinstance(description, str) and description not in UNNAMED else name
+    words = str(words) if isinstance(words, str) else ""
+    if words.isdigit():
+        words = f"group {words}"
+    return f"{words} ({ranks:.0f} ranks)".strip() if ranks > 0 else words
+
+
+def message_words(events: pd.DataFrame) -> str:
+    """Say how much some collectives send: `5.11 MB`, `8.20 MB to 31.5 MB`; "" where unknown."""
+    known = events["message_bytes"].dropna()
+    if not len(known):
+        return ""
+    least, most = size(known.min()), size(known.max())
+    return least if least == most else f"{least} to {most}"
+
+
+def table(events: pd.DataFrame, chosen: Chosen) -> EvidenceTable:
+    """Return the chosen collectives by kind, group and message, the longest exposed first."""
+    mine = events[chosen & events["duration_ns"].notna().to_numpy()]
+    key = mine.groupby(["kind", "group", "message_bytes"], dropna=False, sort=False).ngroup()
+    number = key.to_numpy(dtype=np.int64)
+    count = int(number.max()) + 1 if len(number) else 0
+    lost = group_statistics.sums(mine["exposed_ns"].to_numpy().astype(np.int64), number, count)
+    worst = np.argsort(-lost, kind="stable")[:SHOWN_COUNT]
+    rows = tuple(_row(mine[number == place]) for place in worst)
+    return EvidenceTable(label="Collectives", columns=COLUMNS, rows=rows)
+
+
+def _row(same: pd.DataFrame) -> EvidenceRow:
+    message, best = same["message_bytes"].iloc[0], same["bus_bytes_per_second"].max()
+    name = str(same["name"].iloc[0])
+    return EvidenceRow(
+        cells=(
+            str(same["kind"].iloc[0]),
+            group_words(same) or None,
+            None if np.isnan(message) else int(message),
+            len(same),
+            int(same["duration_ns"].sum()),
+            int(same["exposed_ns"].sum()),
+            None if np.isnan(best) else float(best),
+        ),
+        link=Link(view="kernels", search=name) if same["kernel_count"].iloc[0] else None,
+    )
+
+
+def longest(trace: Trace, events: pd.DataFrame, chosen: Chosen) -> tuple[EventReference, ...]:
+    """Name the chosen collectives that were exposed longest."""
+    lost = np.where(chosen, events["exposed_ns"].fillna(0.0).to_numpy(), 0.0)
+    order = np.argsort(-lost, kind="stable")
+    worst = order[lost[order] > 0][:SHOWN_COUNT]
+    number = events["event"].to_numpy()[worst]
+    kernels = matched(number, trace.device_events["event"].to_numpy())
+    calls = matched(number, trace.host_calls["event"].to_numpy())
+    details = [message_words(events.iloc[[row]]) for row in worst]
+    return tuple(
+        references.device_event(trace, int(kernel), detail)
+        if kernel >= 0
+        else references.host_call(trace, int(call), detail)
+        for kernel, call, detail in zip(kernels, calls, details, strict=True)
+        if kernel >= 0 or call >= 0
+    )

@@ -1,0 +1,56 @@
+"""What the rules on DistributedDataParallel have in common."""
+
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses import frame_times, references
+from stepscope.analyses.devices.activity import all_busy
+from stepscope.analyses.steps.window import window
+from stepscope.errors import NotApplicableError
+from stepscope.frames.naming import named
+from stepscope.intervals import Intervals
+from stepscope.report import EventReference
+from stepscope.trace import Trace
+
+FORWARD = re.compile(r"^DistributedDataParallel\.forward$")
+REDUCER = "torch.distributed.ddp.reducer::"
+DOCUMENTATION = (
+    "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html"
+)
+SHOWN_COUNT = 10
+OURS = re.compile(rf"^DistributedDataParallel\.forward$|^{REDUCER}")
+
+
+def insist(trace: Trace) -> None:
+    """Insist that DistributedDataParallel ran.
+
+    Raises:
+        NotApplicableError: nothing of it was recorded.
+    """
+    if not any(OURS.search(str(name)) for name in trace.host_calls["name"].cat.categories):
+        msg = "no DistributedDataParallel ran"
+        raise NotApplicableError(msg)
+
+
+def calls(trace: Trace, name: str) -> NDArray[np.int64]:
+    """Return the rows of `host_calls` of this name that began within the window."""
+    span, frame = window(trace), trace.host_calls
+    start = frame["start_ns"].to_numpy()
+    inside = (start >= span.start_ns) & (start < span.end_ns)
+    return np.flatnonzero(named(frame["name"], name.__eq__) & inside)
+
+
+def host_loss(trace: Trace, rows: NDArray[np.int64]) -> Intervals:
+    """Return when the host was in these calls while no device worked, within the window."""
+    span = window(trace)
+    times = intervals.difference(frame_times.times(trace.host_calls, rows), all_busy(trace))
+    return intervals.clip(times, span.start_ns, span.device_end_ns)
+
+
+def longest(trace: Trace, rows: NDArray[np.int64]) -> tuple[EventReference, ...]:
+    """Name the longest of these calls."""
+    order = np.argsort(-trace.host_calls["duration_ns"].to_numpy()[rows], kind="stable")
+    return tuple(references.host_call(trace, int(row)) for row in rows[order[:SHOWN_COUNT]])

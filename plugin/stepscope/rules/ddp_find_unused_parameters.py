@@ -1,0 +1,175 @@
+"""DDP looks for unused parameters in every step."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses.communication.exposed_times import exposed_times
+from stepscope.analyses.steps.window import window
+from stepscope.calibration import HALF_TO_ALL
+from stepscope.intervals import Intervals
+from stepscope.quantities import count, duration, share
+from stepscope.report import Evidence, Fix, Link
+from stepscope.rules import (
+    Answer,
+    Claim,
+    Finding,
+    Rejected,
+    Rule,
+    _collectives,
+    _ddp,
+    option,
+    severity_of,
+)
+from stepscope.trace import Trace
+
+SEARCH = f"{_ddp.REDUCER}search_unused_parameters"
+BITMAP_TYPE = "int32"
+"""Of the extra all-reduce: which parameters any rank used (reducer.cpp, `local_used_map_`)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When the search is worth a word."""
+
+    least_share: float = option(
+        0.001,
+        "Share of the window lost to it below which it is only listed as harmless.",
+        origin="ours: below a thousandth no measurement of a step would show the change",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Cost:
+    search: Intervals
+    reduction: Intervals
+    reduction_count: int
+
+    @property
+    def times(self) -> Intervals:
+        return intervals.merged(self.search, self.reduction)
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report the search by the time in which nothing else went on, and that of its all-reduce."""
+    _ddp.insist(trace)
+    rows = _ddp.calls(trace, SEARCH)
+    if not len(rows):
+        return
+    cost = _cost(trace, rows)
+    lost = intervals.duration_ns(cost.times) / window(trace).reference_ns
+    words = f"{count(len(rows), 'search', 'searches')} for unused parameters"
+    evidence = tuple(_evidence(trace, cost, rows))
+    if lost < options.least_share:
+        yield Rejected(message=f"{words} hold nothing up: {share(lost)}.", evidence=evidence)
+        return
+    a_step = window(trace).per_step(intervals.duration_ns(cost.times))
+    yield Finding(
+        severity=severity_of(lost) or "info",
+        message=(
+            f"{words}{_reductions(cost)} cost "
+            f"{duration(a_step)}{_collectives.each(trace)} ({share(lost)})."
+        ),
+        evidence=evidence,
+        events=_ddp.longest(trace, rows),
+        claims=(
+            Claim(
+                intervals=cost.times,
+                factor=HALF_TO_ALL,
+                method=(
+                    "The searches while no device worked, and the all-reduces of what they found "
+                    "while nothing computed; waiting for other ranks may move to the gradients."
+                ),
+            ),
+        ),
+    )
+
+
+def _reductions(cost: _Cost) -> str:
+    if not cost.reduction_count:
+        return ""
+    return f" and {count(cost.reduction_count, 'all-reduce')} of what was found"
+
+
+def _cost(trace: Trace, rows: NDArray[np.int64]) -> _Cost:
+    frame = trace.collectives
+    is_bitmap = np.asarray((frame["kind"] == "all_reduce") & (frame["dtype"] == BITMAP_TYPE))
+    is_bitmap = is_bitmap & _collectives.within(trace)
+    return _Cost(
+        search=_ddp.host_loss(trace, rows),
+        reduction=exposed_times(trace, is_bitmap),
+        reduction_count=int(is_bitmap.sum()),
+    )
+
+
+def _evidence(trace: Trace, cost: _Cost, rows: NDArray[np.int64]) -> Iterator[Evidence]:
+    host_ns = int(trace.host_calls["duration_ns"].to_numpy()[rows].sum())
+    yield Evidence(
+        label="Searches",
+        value=len(rows),
+        unit="count",
+        link=Link(view="operators", search="search_unused_parameters"),
+    )
+    yield Evidence(label="Host time in them", value=host_ns, unit="ns")
+    yield Evidence(
+        label="With no device at work", value=intervals.duration_ns(cost.search), unit="ns"
+    )
+    yield Evidence(label="All-reduces of the result", value=cost.reduction_count, unit="count")
+    yield Evidence(
+        label="Exposed time of those", value=intervals.duration_ns(cost.reduction), unit="ns"
+    )
+
+
+RULE = Rule(
+    id="ddp-find-unused-parameters",
+    title="DDP searches for unused parameters in every step",
+    category="communication",
+    why=(
+        "With find_unused_parameters=True, DistributedDataParallel walks the whole autograd graph "
+        "after each forward, and all ranks agree on which parameters were used by one more "
+        "all-reduce after each backward. A model that uses all its parameters gains nothing by it."
+    ),
+    detects=(
+        "Searches by the reducer (search_unused_parameters) while no device worked, and "
+        "all-reduces of 32-bit whole numbers while nothing computed. It speaks where both together "
+        "take least_share of the window or more."
+    ),
+    silent=(
+        "With no DistributedDataParallel it does not apply.",
+        "A search behind which the device goes on working, and an all-reduce that is hidden, are "
+        "listed as harmless.",
+    ),
+    saving=(
+        "All of the searches' exposed time, at least half of it: a part of the all-reduce may be "
+        "waiting for other ranks, which then wait in the next one."
+    ),
+    fix=Fix(
+        summary="Do not search: where all parameters are used, or always the same ones.",
+        code=(
+            "model = DDP(model)                      # find_unused_parameters=False, the default\n"
+            "# where the same parameters stay unused in every step:\n"
+            "model = DDP(model, static_graph=True)   # looks once, in the first step"
+        ),
+        verify="The next recording has no search_unused_parameters in Operators.",
+        caveats=(
+            "Where different steps use different parameters the search is needed: without it DDP "
+            "raises an error in the next forward.",
+            "static_graph=True asks that the graph is the same in every step.",
+        ),
+    ),
+    effort="flag",
+    risk="behaviour",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "device times", "steps"}),
+    priority=190,
+    links=(
+        _ddp.DOCUMENTATION,
+        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+    ),
+    origin="torch's DDP documentation and tuning guide; the search is an event of the reducer",
+    culprit="searching for unused parameters",
+)
