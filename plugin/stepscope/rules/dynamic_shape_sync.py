@@ -1,0 +1,132 @@
+"""An operator whose result's shape depends on values makes the host wait for the device."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.idle.synchronizations import DYNAMIC, ancestor_named, synchronizations
+from stepscope.analyses.links import links
+from stepscope.frames.naming import named
+from stepscope.report import Fix, Link
+from stepscope.rules import Answer, Rule, _waits
+from stepscope.rules._waits import Options, Waits, Words, waits
+from stepscope.trace import Trace
+
+WORDS = Words(
+    counted="Waits for a shape",
+    happens=lambda number: (
+        f"The host waits {_waits.times(number)} to learn the shape of an operator's result"
+    ),
+    less="fixed shapes",
+    link=Link(view="operators", search="aten::nonzero"),
+)
+MASK = (
+    "x = torch.where(mask, x, 0)                    # instead of x[mask]: the shape stays\n"
+    "total = (x * mask).sum() / mask.sum()          # instead of x[mask].mean()"
+)
+UNIQUE = "# unique: on the CPU, in the DataLoader's workers, before the batch is copied"
+NONZERO = "index = torch.nonzero_static(mask, size=most)  # instead of torch.nonzero(mask)"
+INSTEAD = {
+    "aten::index": MASK,
+    "aten::masked_select": MASK,
+    "aten::index_put": "x = torch.where(mask, value, x)               # instead of x[mask] = value",
+    "aten::nonzero": NONZERO,
+    "aten::argwhere": NONZERO,
+    "aten::repeat_interleave": "torch.repeat_interleave(x, repeats, output_size=n)",
+    "aten::bincount": (
+        "torch.zeros(n, device=x.device).index_add_(0, x, torch.ones_like(x, dtype=torch.float))"
+        "  # instead of torch.bincount(x)"
+    ),
+    "aten::unique": UNIQUE,
+}
+"""By the beginning of an operator's name: what does the same with a shape known beforehand."""
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report boolean masks, nonzero, unique and the like by the idle time that they cause."""
+    found = waits(trace, "dynamic", options)
+    if found is None:
+        return
+    operators = _operators(trace, found)
+    found = replace(found, operators=operators)
+    if found.is_costly:
+        yield _waits.finding(trace, found, WORDS, _fix(trace, operators))
+    else:
+        yield _waits.rejected(trace, found, WORDS)
+
+
+def _operators(trace: Trace, found: Waits) -> NDArray[np.int64]:
+    """Return the outermost operator of a dynamic shape around each wait (`host_calls` rows)."""
+    syncs, calls = synchronizations(trace), trace.host_calls
+    is_dynamic = np.append(named(calls["name"], DYNAMIC.__contains__), False)
+    parent = np.append(calls["parent"].to_numpy(), -1)
+    asker = links(trace).owner_of_call[syncs.calls[found.cost.rows]]
+    row = ancestor_named(trace, asker, DYNAMIC)
+    while is_dynamic[parent[row]].any():
+        row = np.where(is_dynamic[parent[row]], parent[row], row)
+    return row
+
+
+def _fix(trace: Trace, operators: NDArray[np.int64]) -> Fix:
+    names, counts = np.unique(
+        trace.host_calls["name"].iloc[operators].astype(str).to_numpy(), return_counts=True
+    )
+    seen = [str(name).replace("aten::_", "aten::") for name in names[np.argsort(-counts)]]
+    lines = dict.fromkeys(
+        text for name in seen for start, text in _longest_first() if name.startswith(start)
+    )
+    known = tuple(lines)[:3] or (MASK,)
+    listed = ", ".join(dict.fromkeys(seen))
+    return Fix(
+        summary=f"Give {listed} a result whose shape does not depend on values.",
+        code="\n".join(known),
+        verify=(
+            f"In the next trace no wait lies below {listed}, and `After a sync` in Overview is "
+            "near 0."
+        ),
+        caveats=("Masked arithmetic computes what is masked, too.",),
+    )
+
+
+def _longest_first() -> list[tuple[str, str]]:
+    return sorted(INSTEAD.items(), key=lambda item: -len(item[0]))
+
+
+RULE = Rule(
+    id="dynamic-shape-sync",
+    title="Results of unknown shape (nonzero, boolean masks, unique) drain the device",
+    category="synchronization",
+    why=(
+        "The host must know how large the result is before it can go on, so it waits for the "
+        "device to count. By then nothing is queued, and the device stands still."
+    ),
+    detects=(
+        "Waits of the host below `aten::nonzero`, `aten::masked_select`, `aten::unique`, "
+        "`aten::repeat_interleave`, `aten::bincount` and indexing with a boolean mask. "
+        + _waits.DETECTS
+    ),
+    silent=(
+        *_waits.SILENT,
+        "These operators are counted only where they really wait: indexing with integers does not.",
+    ),
+    saving=_waits.SAVING,
+    fix=Fix(
+        summary="Give the result a shape that does not depend on values.",
+        verify="In the next trace `After a sync` in Overview is near 0.",
+    ),
+    effort="hour",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "nesting", "device times", "clocks", "steps"}),
+    priority=110,
+    links=(
+        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+        "#avoid-unnecessary-cpu-gpu-synchronization",
+        "https://docs.pytorch.org/docs/stable/generated/torch.nonzero.html",
+    ),
+    origin="PyTorch tuning guide (nonzero), charged by idle time",
+    culprit="waiting for shapes",
+)
