@@ -1,0 +1,188 @@
+"""Work is queued, and the device does not run it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses import references, requirements
+from stepscope.analyses.devices.activity import DeviceActivity
+from stepscope.analyses.devices.kernel_names import short
+from stepscope.analyses.idle.ledger import idle_ledger
+from stepscope.analyses.links import links
+from stepscope.analyses.steps.window import window
+from stepscope.intervals import Intervals
+from stepscope.quantities import count, duration, share
+from stepscope.report import (
+    EventReference,
+    Evidence,
+    EvidenceColumn,
+    EvidenceRow,
+    EvidenceTable,
+    Fix,
+    Link,
+)
+from stepscope.rules import CRITICAL_SHARE, Finding, Rule, option
+from stepscope.trace import Trace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When a device that waits with work before it is worth a word."""
+
+    least_idle_share: float = option(
+        0.05,
+        "Time of the window in such stalls.",
+        origin="ours: healthy public traces have 0 to 0.035, and two with stalls 0.25",
+    )
+    least_gap_ns: int = option(
+        20_000,
+        "Shorter waits between a launch and its kernel are the device's own latency.",
+        origin="ours: a launch reaches an idle device in some 5 µs, a graph's in 10",
+    )
+    shown_count: int = option(10, "How many stalls are named.", origin="", is_threshold=False)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Stalls:
+    times: Intervals
+    """The longest first."""
+    next_event: NDArray[np.int64]
+    """The `device_events` row that ended each."""
+
+
+def check(trace: Trace, options: Options) -> Iterator[Finding]:
+    """Report idle time in which the next work had been launched before it began."""
+    device = requirements.main(trace)
+    requirements.reliable_timeline(trace)
+    stalls = _stalls(trace, device, options)
+    total_ns = intervals.duration_ns(stalls.times)
+    lost = total_ns / max(1, window(trace).device_duration_ns)
+    if lost < options.least_idle_share:
+        return
+    linked = float(np.mean(links(trace).call_of_device_event[device.rows] >= 0))
+    longest = int(stalls.times[0, 1] - stalls.times[0, 0])
+    yield Finding(
+        severity="warning" if lost >= CRITICAL_SHARE else "info",
+        message=(
+            f"{trace.dialect.device} {device.device} stands still for {share(lost)} of the time "
+            f"though its next work had been launched: {count(len(stalls.times), 'stall')}, the "
+            f"longest {duration(longest)}."
+        ),
+        evidence=(
+            Evidence(label="Idle with work queued", value=lost, unit="share"),
+            Evidence(label="Stalls", value=len(stalls.times), unit="count"),
+            Evidence(
+                label="Longest stall",
+                value=longest,
+                unit="ns",
+                link=Link(
+                    view="overview",
+                    start_ns=int(stalls.times[0, 0]),
+                    end_ns=int(stalls.times[0, 1]),
+                ),
+            ),
+            Evidence(label="Device work with a recorded launch", value=linked, unit="share"),
+        ),
+        tables=(_table(trace, stalls, options),),
+        events=tuple(_events(trace, stalls, options)),
+        place=f"device {device.device}",
+    )
+
+
+def _stalls(trace: Trace, device: DeviceActivity, options: Options) -> _Stalls:
+    ledger = idle_ledger(trace)[device.device]
+    times = ledger.times["queued"]
+    length = times[:, 1] - times[:, 0]
+    chosen = np.flatnonzero(length >= options.least_gap_ns)
+    chosen = chosen[np.argsort(-length[chosen], kind="stable")]
+    gap = np.searchsorted(ledger.gaps[:, 0], times[chosen, 0], side="right") - 1
+    return _Stalls(times=times[chosen], next_event=ledger.next_event[gap])
+
+
+def _table(trace: Trace, stalls: _Stalls, options: Options) -> EvidenceTable:
+    """Return what began late, by name, what waited longest first."""
+    names = trace.device_events["name"].cat
+    codes = names.codes.to_numpy()[stalls.next_event]
+    length = stalls.times[:, 1] - stalls.times[:, 0]
+    total_ns = np.bincount(codes, weights=length, minlength=len(names.categories))
+    number = np.bincount(codes, minlength=len(names.categories))
+    return EvidenceTable(
+        label="What began late, by the time it waited",
+        columns=(
+            EvidenceColumn(label="Kernel or copy", unit="code"),
+            EvidenceColumn(label="Stalls", unit="count"),
+            EvidenceColumn(label="Idle before it", unit="ns"),
+        ),
+        rows=tuple(
+            EvidenceRow(
+                cells=(
+                    short(str(names.categories[code])),
+                    int(number[code]),
+                    int(total_ns[code]),
+                ),
+                link=Link(view="kernels", search=short(str(names.categories[code]))),
+            )
+            for code in np.argsort(-total_ns, kind="stable")[: options.shown_count].tolist()
+            if number[code]
+        ),
+    )
+
+
+def _events(trace: Trace, stalls: _Stalls, options: Options) -> Iterator[EventReference]:
+    calls = trace.runtime_calls["start_ns"].to_numpy()
+    start = trace.device_events["start_ns"].to_numpy()
+    for row in stalls.next_event[: options.shown_count].tolist():
+        call = int(links(trace).call_of_device_event[row])
+        waited = duration(int(start[row] - calls[call]))
+        yield references.device_event(trace, row, detail=f"began {waited} after its launch")
+
+
+RULE = Rule(
+    id="gpu-queue-stall",
+    title="Work is queued and the device does not run it",
+    category="utilization",
+    why=(
+        "The host was in time, so launching faster wins nothing. The device waits for something "
+        "else: an event of another stream, a transfer, a peer, or another process that uses it."
+    ),
+    detects=(
+        "Idle time of the busiest device in which the work that came next had already been "
+        "launched, in stalls of least_gap_ns or more. It speaks from least_idle_share of the "
+        "window; its confidence is low where fewer than linked_share of the device's work have a "
+        "recorded launch."
+    ),
+    silent=(
+        "Waits of less than least_gap_ns between a launch and its kernel are latency.",
+        "While graphs are captured, launches are recorded and not run.",
+    ),
+    saving="None is claimed: what the device waited for is not in the recording.",
+    fix=Fix(
+        summary=(
+            "Find what it waits for: events between streams, other processes on the same device, "
+            "collectives' helper threads. Record who waits for whom."
+        ),
+        code=(
+            "from torch._C._profiler import _ExperimentalConfig\n"
+            "profile(..., experimental_config=_ExperimentalConfig(enable_cuda_sync_events=True))"
+        ),
+        verify="The next recording names the stream and event that is waited for.",
+        caveats=(
+            "Device events that were left out of the file, by a filter or a full buffer, look the "
+            "same: see Health.",
+        ),
+    ),
+    effort="day",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"device times", "launches", "clocks", "steps"}),
+    priority=470,
+    links=(
+        "https://hta.readthedocs.io/en/latest/source/features/idle_time_breakdown.html",
+        "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-streams",
+    ),
+    origin="Holistic Trace Analysis: idle time breakdown, other wait",
+)
