@@ -19,6 +19,7 @@ from stepscope.dialects import (
     all_dialects,
     detect,
     kind_of,
+    of_device,
 )
 
 CASES_FOLDER = Path(__file__).parent / "dialects"
@@ -186,3 +187,20 @@ def test_dialects_are_data() -> None:
         assert isinstance(dialect, Dialect)
         with pytest.raises(AttributeError):
             dialect.name = "other"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("name", "dialect"),
+    [
+        ("NVIDIA H100 80GB HBM3", "cuda"),
+        ("Tesla V100-DGXS-32GB", "cuda"),
+        ("AMD Instinct MI250X", "rocm"),
+        ("AMD Radeon Graphics", "rocm"),
+        ("Intel(R) Data Center GPU Max 1550", "xpu"),
+        ("ARTEMIS", "mtia"),
+        ("Ascend910B", "npu"),
+        ("Something Else", "generic"),
+    ],
+)
+def test_a_device_in_the_header_tells_the_vendor(name: str, dialect: str) -> None:
+    assert of_device(name).name == dialect

@@ -149,6 +149,15 @@ MEMORY_DEVICES: Mapping[int, str] = MappingProxyType(
         20: "PrivateUse1",
     }
 )
+DEVICE_OPERATOR_NAME = re.compile(
+    # what only runs where a device is: its vendor's libraries, and torch's operators for them
+    r"cudnn|miopen|cusparselt|^(?:nccl|rccl|xccl|hccl):"
+    r"|_(?:scaled_dot_product_)?(?:efficient|cudnn)_attention(?:_backward)?$"
+)
+HOST_OPERATOR_NAME = re.compile(
+    # what only runs on the CPU: oneDNN's operators, and those that say so
+    r"mkldnn|onednn|_for_cpu(?:_backward)?$|_nnpack_"
+)
 TRITON_NAME = re.compile(r"^triton_")
 """Kernels that torch.compile generated (torch/_inductor/codegen/triton.py)."""
 TRITON_BACKEND = "triton"
@@ -190,6 +199,8 @@ class Dialect:
     """The lowest of them: the device's number, where no argument and no label has it."""
     operator_flow: str = ""
     """Category of the flows from operators to what they launched from another thread."""
+    device_name: re.Pattern[str] = re.compile(r"(?!)")
+    """Names of the vendor's devices, as the file's header has them."""
     collective: re.Pattern[str] = re.compile(COLLECTIVE_NAME, re.IGNORECASE)
     blocking_call: re.Pattern[str] = re.compile(SYNCHRONIZE_NAME)
     """Calls that return only when the device has caught up, whatever they copy."""
@@ -297,6 +308,13 @@ def all_dialects() -> Mapping[str, Dialect]:
     """Return every dialect in this folder by its name."""
     names = sorted(module.name for module in iter_modules(__path__))
     return {name: import_module(f"{__name__}.{name}").DIALECT for name in names}
+
+
+def of_device(name: str) -> Dialect:
+    """Return the dialect of the vendor who makes a device of this name."""
+    dialects = all_dialects()
+    found = (each for each in dialects.values() if each.device_name.search(name))
+    return next(found, dialects["generic"])
 
 
 def detect(signs: Iterable[str], *, has_device: bool) -> Dialect:

@@ -42,6 +42,7 @@ DIALECT = Dialect(
     device="GPU",
     vendor="NVIDIA",
     signature=re.compile(r"^(?:cuda_runtime|cuda_driver|Runtime)/cu|^metadata/cu(?:pti|da)_"),
+    device_name=re.compile(r"\b(?:NVIDIA|Tesla|GeForce|Quadro|TITAN)\b"),
     blocking_call=re.compile(r"^cu\w*(?:Stream|Device|Event|Ctx)Synchronize$|^cudaMemcpy$"),
     staged_copy_call=re.compile(r"MemcpyAsync"),
     allocator_call=re.compile(r"^cuda(?:Malloc|Free|HostAlloc|FreeHost|MallocHost|HostMalloc)\b"),

@@ -26,6 +26,7 @@ DIALECT = Dialect(
             "mtia_runtime": ((re.compile(r"^synchronize$"), Kind.SYNCHRONIZATION),),
         }
     ),
+    device_name=re.compile(r"\b(?:MTIA|ARTEMIS)\b"),
     blocking_call=re.compile(r"^synchronize(?:Stream|Device|Event)$"),
     memory_device_types=frozenset({19}),
     terms=MappingProxyType({"module": "mtia", "activity": "ProfilerActivity.MTIA"}),

@@ -58,6 +58,7 @@ DIALECT = Dialect(
     layer_bits=10,
     device_bits=5,
     operator_flow="async_npu",
+    device_name=re.compile(r"\bAscend"),
     blocking_call=re.compile(
         r"^(?:AscendCL@)?aclrt(?:Synchronize(?:Stream|Device|Event)(?:WithTimeout)?|Memcpy)$"
     ),

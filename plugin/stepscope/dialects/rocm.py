@@ -39,6 +39,7 @@ DIALECT = Dialect(
     device="GPU",
     vendor="AMD",
     signature=re.compile(r"^(?:cuda_runtime|cuda_driver|Runtime)/hip|^metadata/(?:hip|roc)"),
+    device_name=re.compile(r"\b(?:AMD|Radeon|Instinct)\b"),
     blocking_call=re.compile(
         r"^hip(?:Stream|Device|Event|Ctx)Synchronize$|^hipMemcpy(?:WithStream)?$"
     ),

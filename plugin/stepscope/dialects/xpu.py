@@ -17,6 +17,7 @@ DIALECT = Dialect(
     device="XPU",
     vendor="Intel",
     signature=re.compile(r"^xpu_(?:runtime|driver)/|^argument/(?:sycl|l0) queue$"),
+    device_name=re.compile(r"\bIntel\b"),
     blocking_call=re.compile(
         r"^(?:urEventWait|urQueueFinish|piEventsWait|piQueueFinish)$"
         r"|^ze(?:CommandQueue|CommandListHost|EventHost|FenceHost)Synchronize$"
