@@ -7,7 +7,7 @@ import pytest
 from loading import trace_of
 from stepscope.analyses.idle.data_loading import data_loading
 from stepscope.analyses.idle.data_stalls import data_stalls, slowest
-from stepscope.errors import MissingDataError
+from stepscope.errors import MissingDataError, NotApplicableError
 
 US = 1000
 SINGLE = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
@@ -26,6 +26,9 @@ def load(start: int, duration: int, name: str = SINGLE, **more: Any) -> list[Any
         (MULTI, (1, 0, 1)),
         ("enumerate(DataPipe)#ShufflerIterDataPipe", (1, 0, 0)),
         ("[pl][profile]run_training_epoch.train_dataloader_next", (1, 0, 0)),
+        ("[pl][profile][_EvaluationLoop].val_next", (1, 0, 0)),
+        ("[pl][profile]get_train_batch", (1, 0, 0)),
+        ("[pl][profile]run_training_batch", (0, 0, 0)),
         ("enumerate(something)#else", (0, 0, 0)),
         ("my enumerate(DataLoader)#x", (0, 0, 0)),
     ],
@@ -69,10 +72,19 @@ def test_only_the_steps_count_and_only_the_iterator_that_is_asked_for() -> None:
     )
 
 
-def test_a_trace_without_such_calls_cannot_tell() -> None:
-    with pytest.raises(MissingDataError, match="no DataLoader call") as caught:
+def test_calls_within_a_call_are_one_batch() -> None:
+    around = "[pl][profile][_TrainingEpochLoop].train_dataloader_next"
+    stalls = data_stalls(trace_of([STEP, load(100, 100, around), load(110, 80)]))
+    assert (len(stalls.rows), stalls.iterators) == (1, ("_SingleProcessDataLoaderIter",))
+    assert (stalls.total_ns, stalls.batch_ns) == (100 * US, 100 * US)
+
+
+def test_a_trace_without_such_calls_has_no_loader_and_one_without_the_host_cannot_tell() -> None:
+    with pytest.raises(NotApplicableError, match="no batch was fetched"):
         data_stalls(trace_of([STEP]))
-    assert "DataLoader" in caught.value.remedy
+    with pytest.raises(MissingDataError, match="nothing that the host did") as caught:
+        data_stalls(trace_of([["kernel", "gemm", 0, 10]]))
+    assert "ProfilerActivity.CPU" in caught.value.remedy
 
 
 def test_the_slowest_call_comes_first_with_what_cost_most_in_it() -> None:

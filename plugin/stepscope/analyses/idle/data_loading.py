@@ -12,8 +12,9 @@ from stepscope.trace import Trace, computed
 
 LOADING = re.compile(
     r"^enumerate\(Data(?:Loader|Pipe)\)#"
-    # Lightning's profiler names (pytorch_lightning/loops): the fetch of the next batch
-    r"|^\[pl\]\[profile\].*(?:dataloader_next|prefetch_next|_next_data)"
+    # Lightning's profiler names (pytorch_lightning/loops: train_dataloader_next, val_next; before
+    # 1.5 get_train_batch): the fetch of the next batch
+    r"|^\[pl\]\[profile\].*(?:_next$|_next_data|get_\w+_batch$)"
 )
 SINGLE_PROCESS = re.compile(r"_SingleProcessDataLoaderIter")
 MULTI_PROCESS = re.compile(r"_MultiProcessingDataLoaderIter")

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope import intervals
-from stepscope.analyses import frame_times, references
+from stepscope.analyses import ancestry, frame_times, references
 from stepscope.analyses.devices.activity import all_busy
 from stepscope.analyses.idle.data_loading import data_loading
 from stepscope.analyses.steps.window import window
-from stepscope.errors import MissingDataError
+from stepscope.errors import MissingDataError, NotApplicableError
 from stepscope.intervals import Intervals
 from stepscope.quantities import share
 from stepscope.report import EventReference
@@ -19,6 +19,8 @@ from stepscope.trace import Trace
 
 WORTH_NAMING = 0.05
 """What took less of a call explains nothing."""
+TORCH_ITERATOR = "enumerate("
+"""How torch names its own calls; a framework around it names the same fetch once more."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -26,7 +28,7 @@ class DataStalls:
     """The calls for the next batch, and the part of them that no device hides."""
 
     rows: NDArray[np.int64]
-    """The calls within the window, as `host_calls` rows."""
+    """The calls within the window, as `host_calls` rows; of calls within each other the outer."""
     total_ns: int
     exposed: Intervals
     """While no device was busy; without a device, all of it."""
@@ -34,39 +36,64 @@ class DataStalls:
     """The iterator classes, most calls first."""
     has_device: bool
     """Whether a device did the computing. Without one, loading and computing share the cores."""
+    is_device_missing: bool
+    """True where the machine has a device, but nothing that it did was recorded: it may have worked
+    meanwhile."""
 
     @property
     def exposed_ns(self) -> int:
         """How long nothing but loading went on."""
         return intervals.duration_ns(self.exposed)
 
+    @property
+    def batch_ns(self) -> float:
+        """How long a call takes on average; NaN where there is none."""
+        return self.total_ns / len(self.rows) if len(self.rows) else float("nan")
+
 
 def data_stalls(trace: Trace, containing: str = "") -> DataStalls:
     """Return what the calls cost whose name holds `containing`.
 
     Raises:
-        MissingDataError: no call for a batch was recorded.
+        MissingDataError: nothing of the host was recorded.
+        NotApplicableError: no call for a batch was.
     """
     loading = data_loading(trace)
+    if not len(trace.host_calls):
+        msg = "nothing that the host did was recorded"
+        raise MissingDataError(msg, "profile(activities=[ProfilerActivity.CPU, ...])")
     if not loading.call_count:
-        msg = "no DataLoader call was recorded in the profiled steps"
-        raise MissingDataError(
-            msg,
-            "for batch in DataLoader(...):  # iterate inside the profiled loop",
-        )
+        msg = "no batch was fetched from a DataLoader while it was recorded"
+        raise NotApplicableError(msg)
     within = window(trace)
     calls = trace.host_calls.iloc[loading.rows]
     names = calls["name"].astype(str)
     inside = (calls["end_ns"] > within.start_ns) & (calls["start_ns"] < within.end_ns)
     chosen = (names.str.contains(containing, regex=False) & inside).to_numpy()
     times = intervals.clip(frame_times.times(calls, chosen), within.start_ns, within.end_ns)
+    has_device = bool(len(trace.device_events))
     return DataStalls(
-        rows=loading.rows[chosen],
+        rows=_outermost(trace, loading.rows[chosen]),
         total_ns=intervals.duration_ns(times),
         exposed=intervals.difference(times, all_busy(trace)),
-        has_device=bool(len(trace.device_events)),
-        iterators=tuple(name for name, _ in Counter(names[chosen].map(_iterator)).most_common()),
+        has_device=has_device,
+        is_device_missing=not has_device and bool(trace.metadata.get("deviceProperties")),
+        iterators=_iterators(names[chosen].tolist()),
     )
+
+
+def _outermost(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Leave out calls within a call: a framework's and torch's for the same batch."""
+    parent = trace.host_calls["parent"].to_numpy()
+    is_chosen = np.zeros(len(parent), dtype=bool)
+    is_chosen[rows] = True
+    is_outer = ancestry.nearest_of(parent, parent[rows], is_chosen) == ancestry.NONE
+    return np.asarray(rows[is_outer])
+
+
+def _iterators(names: list[str]) -> tuple[str, ...]:
+    own = [name for name in names if name.startswith(TORCH_ITERATOR)]
+    return tuple(name for name, _ in Counter(map(_iterator, own or names)).most_common())
 
 
 def _iterator(name: str) -> str:

@@ -1,0 +1,156 @@
+"""When the DataLoader's workers were shut down and started anew: at the edges of epochs.
+
+With stacks: `DataLoader.__iter__` (torch/utils/data/dataloader.py) in which processes are started,
+once something was loaded before, and `_shutdown_workers`. Without: the call at an epoch's end takes
+a while (it shuts the workers down, where a call that keeps them only says that there is no more),
+and before the next call nothing happens but that the new iterator draws its seed.
+"""
+
+import re
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope import call_tree, intervals
+from stepscope.analyses import frame_times
+from stepscope.analyses.idle.data_loading import MULTI_PROCESS, data_loading
+from stepscope.analyses.steps.window import window
+from stepscope.frames.naming import named
+from stepscope.frames.spans import spans
+from stepscope.intervals import EMPTY, Intervals
+from stepscope.trace import Trace
+
+SOURCE = r"(?:^|[/\\])torch[/\\]utils[/\\]data[/\\]dataloader\.py\(\d+\): "
+NEW_ITERATOR = re.compile(SOURCE + "__iter__$")
+SHUTDOWN = re.compile(SOURCE + "_shutdown_workers$")
+PROCESS_START = re.compile(r"(?:^|[/\\])multiprocessing[/\\]process\.py\(\d+\): start$")
+SEED = "aten::random_"
+OF_ITERATOR = frozenset(
+    # torch/utils/data/dataloader.py `_BaseDataLoaderIter.__init__` and sampler.py `__iter__`: seeds
+    {SEED, "aten::empty", "aten::item", "aten::_local_scalar_dense", "aten::randperm"}
+)
+LEAST_SHUTDOWN_NS = 1_000_000
+"""To let a process end takes longer; to say that there is no more batch takes some 20 µs."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LoaderRestarts:
+    """Restarts within the window, as times of the host; all but `first_batch` would be saved."""
+
+    count: int
+    worker_counts: tuple[int, ...]
+    """How many processes were started each time; empty where stacks do not tell."""
+    shutdown: Intervals
+    """Waiting for the old workers to end."""
+    start: Intervals
+    """Making the new iterator and starting its workers."""
+    first_batch: Intervals
+    """What the first call behind a restart took longer than most."""
+    batch_count: int
+    """Calls for a batch from workers, in all."""
+
+    @property
+    def sure(self) -> Intervals:
+        """What workers that live on do without."""
+        return intervals.merged(self.shutdown, self.start)
+
+    @property
+    def all(self) -> Intervals:
+        """That, and the wait for the first batch."""
+        return intervals.merged(self.sure, self.first_batch)
+
+
+NO_RESTART = LoaderRestarts(
+    count=0, worker_counts=(), shutdown=EMPTY, start=EMPTY, first_batch=EMPTY, batch_count=0
+)
+
+
+def loader_restarts(trace: Trace) -> LoaderRestarts:
+    """Return the restarts of workers that lie in the window."""
+    loading = data_loading(trace)
+    calls = trace.host_calls.iloc[loading.rows]
+    calls = calls[named(calls["name"], MULTI_PROCESS.search)].sort_values("start_ns")
+    if not len(calls):
+        return NO_RESTART
+    found = _by_stacks(trace, calls) if _has_stacks(trace) else _by_calls(trace, calls)
+    first_batch = _first_batches(calls, found.start)
+    return replace(found, first_batch=_within(trace, first_batch), batch_count=len(calls))
+
+
+def _has_stacks(trace: Trace) -> bool:
+    names = trace.python_calls["name"]
+    return any(re.search(SOURCE, str(name)) for name in names.cat.categories)
+
+
+def _by_stacks(trace: Trace, calls: pd.DataFrame) -> LoaderRestarts:
+    python = trace.python_calls
+    names = python["name"]
+    made = python[named(names, NEW_ITERATOR.search)]
+    shut = python[named(names, SHUTDOWN.search)]
+    shut = shut[(shut["end_ns"] - shut["start_ns"] >= LEAST_SHUTDOWN_NS).to_numpy()]
+    started = python[named(names, PROCESS_START.search)]
+    around = call_tree.enclosing(spans(made), spans(started))
+    worker_count = np.bincount(around[around >= 0], minlength=len(made))
+    # what begins before anything was loaded is the first epoch of the program
+    again = made["start_ns"].to_numpy() > int(calls["start_ns"].iloc[0])
+    again &= (worker_count > 0) & _begins_in_window(trace, made)
+    return replace(
+        NO_RESTART,
+        count=int(again.sum()),
+        worker_counts=tuple(worker_count[again].tolist()),
+        shutdown=_within(trace, frame_times.times(shut, frame_times.ALL)) if again.any() else EMPTY,
+        start=_within(trace, frame_times.times(made, again)),
+    )
+
+
+def _by_calls(trace: Trace, calls: pd.DataFrame) -> LoaderRestarts:
+    """Find a call that shut workers down, behind which only a new iterator was made."""
+    begin, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
+    ended, following = end[:-1], begin[1:]
+    is_edge = (end - begin)[:-1] >= LEAST_SHUTDOWN_NS
+    is_edge &= (calls["thread"].to_numpy()[:-1] == calls["thread"].to_numpy()[1:]) & (
+        _count_between(trace, ended, following, seeds=True) > 0
+    )
+    is_edge &= _count_between(trace, ended, following, seeds=False) == 0
+    is_edge &= _begins_in_window(trace, calls)[:-1]
+    return replace(
+        NO_RESTART,
+        count=int(is_edge.sum()),
+        shutdown=_within(trace, intervals.union(begin[:-1][is_edge], ended[is_edge])),
+        start=_within(trace, intervals.union(ended[is_edge], following[is_edge])),
+    )
+
+
+def _count_between(
+    trace: Trace, after_ns: NDArray[np.int64], before_ns: NDArray[np.int64], *, seeds: bool
+) -> NDArray[np.int64]:
+    """Count operators that begin between times: those that draw seeds, or those of no iterator."""
+    calls = trace.host_calls
+    if seeds:
+        chosen = named(calls["name"], SEED.__eq__)
+    else:
+        chosen = ~named(calls["name"], OF_ITERATOR.__contains__)
+    start = np.sort(calls["start_ns"].to_numpy()[chosen & calls["is_operator"].to_numpy()])
+    found = np.searchsorted(start, before_ns) - np.searchsorted(start, after_ns)
+    return np.asarray(found, dtype=np.int64)
+
+
+def _first_batches(calls: pd.DataFrame, starts: Intervals) -> Intervals:
+    """Return what the first calls behind these times took longer than the median call."""
+    begin, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
+    place = np.searchsorted(begin, starts[:, 1])
+    place = place[place < len(begin)]
+    usual_ns = int(np.median(end - begin))
+    return intervals.union(np.minimum(begin[place] + usual_ns, end[place]), end[place])
+
+
+def _begins_in_window(trace: Trace, frame: pd.DataFrame) -> NDArray[np.bool_]:
+    within, start = window(trace), frame["start_ns"].to_numpy()
+    return np.asarray((start >= within.start_ns) & (start < within.end_ns))
+
+
+def _within(trace: Trace, times: Intervals) -> Intervals:
+    within = window(trace)
+    return intervals.clip(times, within.start_ns, within.end_ns)

@@ -1,0 +1,129 @@
+"""What the rules on fetching batches have in common: what it costs, and what it spends that on."""
+
+from collections.abc import Iterable
+
+from stepscope.analyses import references
+from stepscope.analyses.batch_size import batch_size
+from stepscope.analyses.idle.data_stalls import DataStalls
+from stepscope.analyses.idle.loading_costs import LoadingCost, loading_costs
+from stepscope.analyses.steps.window import window
+from stepscope.calibration import EXPOSED_TIME, EXPOSED_TIME_WITHOUT_DEVICE
+from stepscope.quantities import duration, share
+from stepscope.report import (
+    Confidence,
+    Evidence,
+    EvidenceColumn,
+    EvidenceRow,
+    EvidenceTable,
+    Link,
+    SourceLine,
+)
+from stepscope.rules import Claim
+from stepscope.trace import Trace
+
+CHEAP_BATCH_NS = 500_000
+"""Of a batch made in the process: taking one from a worker costs more. Measured on two cores with a
+data set in memory (torch 2.13, 32 samples of 12 kB): 0.3 ms without workers, 1.8 ms from one."""
+
+
+def exposed_share(trace: Trace, stalls: DataStalls) -> float:
+    """Return the share of the window in which nothing but loading went on."""
+    return stalls.exposed_ns / window(trace).reference_ns
+
+
+def confidence(stalls: DataStalls) -> Confidence:
+    """Return how sure it is that nothing else went on."""
+    if stalls.is_device_missing:
+        return "low"
+    return "high" if stalls.has_device else "medium"
+
+
+def claim(stalls: DataStalls) -> Claim:
+    """Claim all loading that no device hides."""
+    if stalls.has_device:
+        return Claim(
+            intervals=stalls.exposed,
+            factor=EXPOSED_TIME,
+            method=(
+                "All loading time in which no device was busy; where it was measured, 77 and 84 % "
+                "of that were won."
+            ),
+        )
+    return Claim(
+        intervals=stalls.exposed,
+        factor=EXPOSED_TIME_WITHOUT_DEVICE,
+        method=(
+            "All loading time; on a CPU alone, loading and computing share the cores, and where it "
+            "was measured with two workers on two cores, 46 to 56 % of it were won."
+        ),
+    )
+
+
+def evidence(trace: Trace, stalls: DataStalls, label: str, search: str) -> tuple[Evidence, ...]:
+    """Return the numbers behind a finding; `label` names the calls, `search` finds them."""
+    return (
+        Evidence(
+            label="Exposed loading",
+            value=exposed_share(trace, stalls),
+            unit="share",
+            link=Link(view="overview"),
+        ),
+        Evidence(label="Loading in all", value=stalls.total_ns, unit="ns"),
+        Evidence(
+            label=label,
+            value=len(stalls.rows),
+            unit="count",
+            link=Link(view="operators", search=search),
+        ),
+        Evidence(label="Loading a batch, mean", value=round(stalls.batch_ns), unit="ns"),
+    )
+
+
+def work(trace: Trace, stalls: DataStalls) -> tuple[tuple[EvidenceTable, ...], list[LoadingCost]]:
+    """Return what the calls spend their time on, as a table (none where that is unknown)."""
+    costs = [*loading_costs(trace, stalls.rows)]
+    if not costs:
+        return (), costs
+    rows = tuple(
+        EvidenceRow(
+            cells=(cost.name, cost.time_ns, cost.time_ns / max(1, stalls.total_ns)),
+            link=Link(view="operators", search=cost.name)
+            if not cost.is_function
+            else Link(view="operators", source=cost.name),
+        )
+        for cost in costs
+    )
+    columns = (
+        EvidenceColumn("Function or operator", "text"),
+        EvidenceColumn("With what it calls", "ns"),
+        EvidenceColumn("Of loading", "share"),
+    )
+    return (EvidenceTable(label="What loading does", columns=columns, rows=rows),), costs
+
+
+def lines(costs: Iterable[LoadingCost]) -> tuple[SourceLine, ...]:
+    """Return the user's own functions among what the calls spend their time on."""
+    return references.source_lines(cost.name for cost in costs if cost.is_function)
+
+
+def batch_argument(trace: Trace) -> str:
+    """Return the loader's argument for the batch that was seen."""
+    batch = batch_size(trace)
+    return f"batch_size={batch.size}" if batch and batch.is_certain else "batch_size=..."
+
+
+def pinned_argument(stalls: DataStalls) -> str:
+    """Return the argument that pins batches, where there is a device to copy them to."""
+    return ", pin_memory=True" if stalls.has_device or stalls.is_device_missing else ""
+
+
+def hidden(trace: Trace, stalls: DataStalls, batches: str) -> str:
+    """Say that the device works while batches are fetched."""
+    within = window(trace)
+    device = trace.dialect.device
+    covered = 1 - stalls.exposed_ns / max(1, stalls.total_ns)
+    return (
+        f"{batches} take {duration(within.per_step(stalls.total_ns))}"
+        f"{' a step' if within.has_steps else ''}, but the {device} works during "
+        f"{share(covered)} of that; {share(exposed_share(trace, stalls))} of the time could be won."
+    )
