@@ -198,7 +198,7 @@ def test_the_verdict_and_the_devices_figures_say_that_they_mean_nothing() -> Non
         "50.0 µs: durations are wrong"
     )
     assert worker.verdict == (
-        f"Step 1.00 ms (± 0.0 %, 3 steps). Where the time goes cannot be told: {why}."
+        f"Step 1.00 ms (± 0.0 %, 3 steps); where the time goes cannot be told: {why}."
     )
     [device] = worker.devices
     assert device.notes["kernel_busy_share"] == f"Not to be relied upon: {why}."

@@ -28,26 +28,26 @@ def steps(*durations_us: int) -> list[list[Any]]:
     [
         (
             [*steps(1000), ["kernel", "gemm", 0, 400], ["user_annotation", LOADER, 400, 600]],
-            "Step 1.00 ms (one step). The GPU is busy 40.0 %. Beside computing, most goes to"
+            "Step 1.00 ms (one step); the GPU is busy 40.0 %; beside computing, most goes to"
             " waiting for data: 600 µs, 60.0 %.",
         ),
         (
             [*steps(1000, 2000), ["cpu_op", "aten::mm", 0, 2990]],
-            "Step 1.50 ms (± 33.3 %, 2 steps). Nearly all of it is operators on the CPU.",
+            "Step 1.50 ms (± 33.3 %, 2 steps); nearly all of it is operators on the CPU.",
         ),
         (
             [*steps(1000), ["kernel", "gemm", 0, 950], ["gpu_memcpy", "Memcpy HtoD", 950, 50]],
-            "Step 1.00 ms (one step). The GPU is busy 100.0 %; it is the limit. Beside computing,"
+            "Step 1.00 ms (one step); the GPU is busy 100.0 % and is the limit; beside computing,"
             " most goes to copies that nothing hides: 50.0 µs, 5.0 %.",
         ),
         (
             [["kernel", "gemm", 0, 300], ["kernel", "ncclDevKernel_AllReduce", 300, 700]],
-            "No steps are marked; the recording is 1.00 ms long. The GPU is busy 100.0 %."
-            " Beside computing, most goes to communication that nothing hides: 700 µs, 70.0 %.",
+            "No steps are marked; the recording is 1.00 ms long; the GPU is busy 100.0 %;"
+            " beside computing, most goes to communication that nothing hides: 700 µs, 70.0 %.",
         ),
         (
             [*steps(1000), ["cpu_op", "aten::mm", 0, 100]],
-            "Step 1.00 ms (one step). Beside operators on the CPU, most goes to host code that is"
+            "Step 1.00 ms (one step); beside operators on the CPU, most goes to host code that is"
             " no torch operator: 900 µs, 90.0 %.",
         ),
         (
@@ -65,7 +65,7 @@ def test_the_sentence(rows: list[list[Any]], sentence: str) -> None:
 
 def test_a_device_is_called_what_its_users_call_it() -> None:
     unknown = said(*steps(1000), ["kernel", "gemm", 0, 400])
-    assert "The accelerator is busy 40.0 %." in unknown
+    assert "; the accelerator is busy 40.0 %;" in unknown
 
 
 def test_a_simulated_training_is_summed_up() -> None:
@@ -81,6 +81,6 @@ def test_a_simulated_training_is_summed_up() -> None:
         }
     ]
     assert verdict(trace_of(document=tracebuild.document(schedule=schedule))) == (
-        "Step 10.0 ms (± 0.0 %, 3 steps). The GPU is busy 69.9 %. Beside computing, most goes to"
+        "Step 10.0 ms (± 0.0 %, 3 steps); the GPU is busy 69.9 %; beside computing, most goes to"
         " waiting for data: 3.00 ms, 30.0 %."
     )

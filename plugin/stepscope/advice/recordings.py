@@ -19,9 +19,9 @@ from stepscope.advice.settings import (
 )
 from stepscope.advice.standing import standing
 from stepscope.advice.suppression import of_recording, put_aside, today
+from stepscope.advice.verdict import advised_verdict
 from stepscope.advice.workers import worker_report
 from stepscope.analyses.communication.rank_part import RankPart, rank_part
-from stepscope.analyses.steps.verdict import verdict
 from stepscope.analyses.training import is_training
 from stepscope.report import Outcome, Severity, WorkerReport
 from stepscope.rules import Rule
@@ -71,7 +71,7 @@ def advice_by(
         worker_report(trace, rules),
         budget=budget(trace, found),
         standing=standing(trace, outcomes),
-        verdict=verdict(trace),
+        verdict=advised_verdict(trace, found),
     )
     return RecordingAdvice(worker=worker, outcomes=outcomes, part=rank_part(trace))
 

@@ -1,4 +1,7 @@
-"""One plain sentence for a recording: how long a step is, how busy the device, what costs most."""
+"""One plain sentence for a recording: how long a step is, how busy the device, what costs most.
+
+`stepscope.advice.verdict` ends it otherwise: with what the rules found.
+"""
 
 from stepscope import intervals
 from stepscope.analyses.devices.activity import main_device
@@ -25,15 +28,18 @@ WORTH_NAMING = 0.01
 
 @computed
 def verdict(trace: Trace) -> str:
-    """Return the sentence that stands above all advice."""
-    steps = step_breakdown(trace)
-    device = main_device(trace)
-    if not steps.mean_ns:
+    """Return the sentence, which ends with the category that costs most."""
+    return ended(trace, _most(trace))
+
+
+def ended(trace: Trace, ending: str) -> str:
+    """Return the sentence with another ending, a clause; where nothing can be told, without it."""
+    if not step_breakdown(trace).mean_ns:
         return "The recording holds nothing that takes time."
     if damage := doubts(trace, ("device times",), "withheld"):
-        return f"{_step(trace)} Where the time goes cannot be told: {damage[0].message}."
-    parts = (_doubt(trace), _step(trace), _busy(trace) if device else "", _most(trace))
-    return " ".join(part for part in parts if part)
+        return f"{_step(trace)}; where the time goes cannot be told: {damage[0].message}."
+    clauses = "; ".join(clause for clause in (_step(trace), _busy(trace), ending) if clause)
+    return f"{_doubt(trace)} {clauses}.".lstrip()
 
 
 def _doubt(trace: Trace) -> str:
@@ -47,11 +53,11 @@ def _doubt(trace: Trace) -> str:
 def _step(trace: Trace) -> str:
     steps = step_breakdown(trace)
     if not steps.step_count:
-        return f"No steps are marked; the recording is {duration(steps.mean_ns)} long."
+        return f"No steps are marked; the recording is {duration(steps.mean_ns)} long"
     if steps.step_count == 1:
-        return f"Step {duration(steps.mean_ns)} (one step)."
+        return f"Step {duration(steps.mean_ns)} (one step)"
     spread = steps.standard_deviation_ns / steps.mean_ns
-    return f"Step {duration(steps.mean_ns)} (± {share(spread)}, {count(steps.step_count, 'step')})."
+    return f"Step {duration(steps.mean_ns)} (± {share(spread)}, {count(steps.step_count, 'step')})"
 
 
 def _busy(trace: Trace) -> str:
@@ -60,25 +66,38 @@ def _busy(trace: Trace) -> str:
     if device is None or within.device_duration_ns <= 0:
         return ""
     busy = intervals.duration_ns(device.busy) / within.device_duration_ns
-    # a device that copies or waits for others is busy, but no limit
+    limit = " and is the limit" if is_device_the_limit(trace) else ""
+    return f"the {trace.dialect.device} is busy {share(busy)}{limit}"
+
+
+@computed
+def is_device_the_limit(trace: Trace) -> bool:
+    """Tell whether the main device computes nearly all the time.
+
+    One that copies or waits for others is busy, but no limit.
+    """
+    device, within = main_device(trace), window(trace)
+    if device is None or within.device_duration_ns <= 0:
+        return False
     computing = intervals.duration_ns(device.computation) / within.device_duration_ns
-    limit = "; it is the limit" if computing >= MOSTLY_BUSY else ""
-    return f"The {trace.dialect.device} is busy {share(busy)}{limit}."
+    return computing >= MOSTLY_BUSY
 
 
 def _most(trace: Trace) -> str:
     """Name the category that costs most beside the work itself."""
     steps = step_breakdown(trace)
+    if not steps.mean_ns:
+        return ""
     parts = dict(steps.mean_parts_ns)
     work = "kernel" if main_device(trace) else "cpu"
     doing = "computing" if work == "kernel" else "operators on the CPU"
     losses = {name: time for name, time in parts.items() if name != work}
     if sum(losses.values()) < WORTH_NAMING * steps.mean_ns:
-        return f"Nearly all of it is {doing}."
+        return f"nearly all of it is {doing}"
     worst = max(losses, key=lambda name: losses[name])
     is_untold = worst == "other" and not len(trace.host_calls)
     words = "time in which the host was not recorded" if is_untold else WORDS[worst]
     return (
-        f"Beside {doing}, most goes to {words}: "
-        f"{duration(losses[worst])}, {share(losses[worst] / steps.mean_ns)}."
+        f"beside {doing}, most goes to {words}: "
+        f"{duration(losses[worst])}, {share(losses[worst] / steps.mean_ns)}"
     )

@@ -1,0 +1,44 @@
+"""One plain sentence for a recording, which ends with what the rules found."""
+
+from collections.abc import Sequence
+
+from stepscope.advice.resolving import Resolved
+from stepscope.analyses.devices.kernel_table import kernel_table
+from stepscope.analyses.health._check import cut
+from stepscope.analyses.steps.verdict import ended, is_device_the_limit, verdict
+from stepscope.quantities import duration, share
+from stepscope.trace import Trace
+
+SERIOUS = ("critical", "warning")
+
+
+def advised_verdict(trace: Trace, found: Sequence[Resolved]) -> str:
+    """Return the sentence that stands above all advice.
+
+    It names what costs most of what could be won. Where nothing serious was found and the device is
+    the limit, it says that the loop is fine, and what would still help.
+    """
+    costly = [each for each in found if _saved_ns(each) and each.rule.culprit]
+    serious = [each for each in costly if each.outcome.severity in SERIOUS]
+    if serious:
+        worst = max(serious, key=_saved_ns)
+        return ended(trace, f"{worst.rule.culprit} alone costs {duration(_saved_ns(worst))} of it")
+    if is_device_the_limit(trace):
+        loop = "the loop keeps it fed, so only its own work can be made faster"
+        return ended(trace, f"{loop}: {_work(trace, costly)}")
+    return verdict(trace)
+
+
+def _saved_ns(each: Resolved) -> int:
+    claim = each.outcome.claim
+    return claim.net_high_ns if claim is not None else 0
+
+
+def _work(trace: Trace, hints: Sequence[Resolved]) -> str:
+    """Name what would still help the device, else its largest kernel."""
+    if hints:
+        best = max(hints, key=_saved_ns)
+        return f"{best.rule.culprit} costs up to {duration(_saved_ns(best))}"
+    table = kernel_table(trace, "name")
+    top = table.iloc[int(table["total_ns"].to_numpy().argmax())]
+    return f"{cut(str(top['name']))} takes {share(float(top['kernel_share']))} of its kernels' time"
