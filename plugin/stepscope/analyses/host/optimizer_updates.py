@@ -1,0 +1,111 @@
+"""Each update that an optimizer made: how long the host was in it, and what it launched.
+
+torch records `Optimizer.step#<class>.step` around every step (`torch/optim/optimizer.py`). Where
+one wraps another, the outer one counts. A closure (LBFGS, PyTorch Lightning) runs forward and
+backward inside; an update begins when the backward pass is over, on whatever thread that ran.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses import ancestry
+from stepscope.analyses.host.launched_work import LaunchedWork, launched_work, outermost
+from stepscope.analyses.steps.window import window
+from stepscope.analyses.training import BACKWARD
+from stepscope.errors import NotApplicableError
+from stepscope.frames.naming import named
+from stepscope.trace import Trace, computed
+
+STEP = re.compile(r"^Optimizer\.step#(?P<optimizer>.+?)(?:\.step)?$")
+LISTWISE = re.compile(r"^aten::_foreach_|^aten::_fused_")
+FUSED = re.compile(r"^aten::_fused_")
+NONE = -1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OptimizerUpdates:
+    """The updates within the window, in the order they began; arrays are parallel to `rows`."""
+
+    rows: NDArray[np.int64]
+    """Rows of `host_calls`."""
+    optimizer: NDArray[np.object_]
+    """The class, as torch wrote it: `AdamW`."""
+    begin_ns: NDArray[np.int64]
+    """When the update began: the call's start, or later where a closure ran first."""
+    end_ns: NDArray[np.int64]
+    is_listwise: NDArray[np.bool_]
+    """Whether it called `_foreach_` or `_fused_` operators, which take all parameters at once."""
+    is_fused: NDArray[np.bool_]
+    work: LaunchedWork
+    """What the updates launched, without what closures did."""
+
+    def of(self, optimizer: str) -> NDArray[np.int64]:
+        """Return the places of one optimizer's updates."""
+        return np.flatnonzero(self.optimizer == optimizer)
+
+
+@computed
+def optimizer_updates(trace: Trace) -> OptimizerUpdates:
+    """Return every update of an optimizer.
+
+    Raises:
+        NotApplicableError: no optimizer's step was recorded.
+    """
+    calls, within = trace.host_calls, window(trace)
+    start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
+    rows = outermost(trace, named(calls["name"], STEP.match))
+    rows = rows[(start[rows] >= within.start_ns) & (end[rows] <= within.end_ns)]
+    if not len(rows):
+        reason = "no optimizer's step was recorded"
+        raise NotApplicableError(reason)
+    begin = _after_closures(trace, start[rows], end[rows])
+    work = launched_work(trace, rows)
+    begin_of = np.zeros(len(calls), dtype=np.int64)
+    begin_of[rows] = begin
+    own = work.launch_ns >= begin_of[work.callers]
+    codes = calls["name"].cat.codes.to_numpy()[rows]
+    texts = np.array([_class_of(str(name)) for name in calls["name"].cat.categories], dtype=object)
+    return OptimizerUpdates(
+        rows=rows,
+        optimizer=texts[codes],
+        begin_ns=begin,
+        end_ns=end[rows],
+        is_listwise=_holds(trace, rows, LISTWISE),
+        is_fused=_holds(trace, rows, FUSED),
+        work=LaunchedWork(
+            events=work.events[own],
+            callers=work.callers[own],
+            launches=work.launches[own],
+            launch_ns=work.launch_ns[own],
+        ),
+    )
+
+
+def _class_of(name: str) -> str:
+    found = STEP.match(name)
+    return found["optimizer"] if found else ""
+
+
+def _after_closures(
+    trace: Trace, start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return when the last backward operator within each call ended, else the call's start."""
+    calls = trace.host_calls
+    backward = np.flatnonzero(named(calls["name"], BACKWARD.search))
+    began = calls["start_ns"].to_numpy()[backward]  # in the order they began
+    ended = np.maximum.accumulate(np.append(0, calls["end_ns"].to_numpy()[backward]))
+    place = np.searchsorted(began, end_ns, side="left")
+    inside = place > np.searchsorted(began, start_ns, side="left")
+    return np.asarray(np.where(inside, np.clip(ended[place], start_ns, end_ns), start_ns))
+
+
+def _holds(trace: Trace, rows: NDArray[np.int64], pattern: re.Pattern[str]) -> NDArray[np.bool_]:
+    """Tell which of the calls hold an operator of such a name."""
+    calls = trace.host_calls
+    is_step = np.zeros(len(calls), dtype=bool)
+    is_step[rows] = True
+    found = np.flatnonzero(named(calls["name"], pattern.search))
+    return np.isin(rows, ancestry.nearest_of(calls["parent"].to_numpy(), found, is_step))

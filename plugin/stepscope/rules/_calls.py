@@ -1,0 +1,134 @@
+"""What rules on some host calls have in common: what the calls cost, claimed and shown."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses import references
+from stepscope.analyses.devices.gpu_bound import gpu_bound_times
+from stepscope.analyses.idle.call_cost import CallCost
+from stepscope.analyses.steps.window import window
+from stepscope.calibration import Factor
+from stepscope.quantities import duration
+from stepscope.report import (
+    EventReference,
+    Evidence,
+    EvidenceColumn,
+    EvidenceRow,
+    EvidenceTable,
+    Link,
+    SourceLine,
+)
+from stepscope.rules import Claim, severity_of
+from stepscope.trace import Trace
+
+MOST_ROWS = 10
+MOST_LINES = 5
+
+
+def each(trace: Trace) -> str:
+    """Return what figures are of: `a step` or `in all`."""
+    return "a step" if window(trace).has_steps else "in all"
+
+
+def lasting(trace: Trace, time_ns: float) -> str:
+    """Say how long something took: `3.10 ms a step`."""
+    return f"{duration(window(trace).per_step(time_ns))} {each(trace)}"
+
+
+def share_of_window(trace: Trace, time_ns: float) -> float:
+    """Return a time of the window as a share of it."""
+    return time_ns / window(trace).reference_ns
+
+
+def claims(cost: CallCost, late: Factor, work: Factor, method: str) -> tuple[Claim, ...]:
+    """Claim the idle time and the device's work, each with its factor; `method` says how."""
+    idle = Claim(intervals=cost.idle, factor=late, method=method)
+    if not len(cost.work):
+        return (idle,)
+    return (idle, Claim(intervals=cost.work, factor=work, is_device_work=True))
+
+
+def is_worth_a_word(trace: Trace, claimed: tuple[Claim, ...]) -> bool:
+    """Tell whether disjoint claims could save enough of the window to be claimed at all."""
+    bound = gpu_bound_times(trace)
+    limit = intervals.merged(bound.sure, bound.unknown)
+    most_ns = sum(
+        claim.factor.high
+        * intervals.duration_ns(
+            intervals.intersection(claim.intervals, limit)
+            if claim.is_device_work
+            else claim.intervals
+        )
+        for claim in claimed
+    )
+    return severity_of(share_of_window(trace, most_ns)) is not None
+
+
+def evidence(trace: Trace, cost: CallCost) -> tuple[Evidence, ...]:
+    """Return what calls cost, as shares of the window."""
+    overview = Link(view="overview")
+    host = Evidence(
+        label="Host time in them",
+        value=share_of_window(trace, cost.host_ns),
+        unit="share",
+        link=overview,
+    )
+    if not len(trace.device_events):
+        return (host,)
+    return (
+        host,
+        Evidence(
+            label="Idle time meanwhile",
+            value=share_of_window(trace, cost.idle_ns),
+            unit="share",
+            link=overview,
+        ),
+        Evidence(
+            label="Device time of their work",
+            value=share_of_window(trace, cost.work_ns),
+            unit="share",
+            link=Link(view="kernels"),
+        ),
+    )
+
+
+def by_name(trace: Trace, rows: NDArray[np.int64], label: str) -> EvidenceTable:
+    """Return some host calls by operator: how often, and how long on the host in all."""
+    names = trace.host_calls["name"].cat
+    codes = names.codes.to_numpy()[rows]
+    took = trace.host_calls["duration_ns"].to_numpy()[rows]
+    total = np.bincount(codes, weights=took, minlength=len(names.categories))
+    count = np.bincount(codes, minlength=len(names.categories))
+    order = np.argsort(-total, kind="stable")[:MOST_ROWS]
+    return EvidenceTable(
+        label=label,
+        columns=(
+            EvidenceColumn(label="Operator", unit="text"),
+            EvidenceColumn(label="Calls", unit="count"),
+            EvidenceColumn(label="Host time", unit="ns"),
+        ),
+        rows=tuple(
+            EvidenceRow(
+                cells=(str(names.categories[code]), int(count[code]), int(total[code])),
+                link=Link(view="operators", search=str(names.categories[code])),
+            )
+            for code in order[count[order] > 0].tolist()
+        ),
+    )
+
+
+def longest(trace: Trace, rows: NDArray[np.int64], detail: str = "") -> tuple[EventReference, ...]:
+    """Return the longest of some host calls."""
+    took = trace.host_calls["duration_ns"].to_numpy()[rows]
+    most = rows[np.argsort(-took, kind="stable")[:MOST_ROWS]]
+    return tuple(references.host_call(trace, row, detail=detail) for row in most.tolist())
+
+
+def lines(trace: Trace, rows: NDArray[np.int64]) -> tuple[SourceLine, ...]:
+    """Return the user's lines that led to the longest of some host calls; none without stacks."""
+    took = trace.host_calls["duration_ns"].to_numpy()[rows]
+    most = rows[np.argsort(-took, kind="stable")[:MOST_LINES]]
+    return references.source_lines(
+        references.line_of_host_call(trace, row) for row in most.tolist()
+    )

@@ -1,0 +1,119 @@
+"""The optimizer takes lists of tensors, but no fused kernel, and that takes time."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stepscope.calibration import FUSED_UPDATE
+from stepscope.quantities import share
+from stepscope.report import Fix
+from stepscope.rules import Finding, Rule, _calls, _optimizer, option
+from stepscope.rules._optimizer import FUSED, Updates
+from stepscope.trace import Trace
+
+VERIFY = "aten::_fused_* stands inside Optimizer.step, and the step's share of the time falls."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When updates take long."""
+
+    least_share: float = option(
+        0.05,
+        "Idle time during the updates and device time of their kernels, of the window.",
+        origin="torch-tb-profiler's 5 %, from which it mentions a part of the step",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Finding]:
+    """Report each optimizer that uses `foreach`, where its updates are a large part of the time."""
+    for found in _optimizer.updates(trace):
+        exposed_ns = found.cost.idle_ns + found.cost.work_ns
+        exposed = _calls.share_of_window(trace, exposed_ns)
+        if found.is_listwise and not found.is_fused and exposed >= options.least_share:
+            yield _finding(trace, found, exposed_ns)
+
+
+def _finding(trace: Trace, found: Updates, exposed_ns: int) -> Finding:
+    has_fused = found.optimizer in FUSED
+    exposed = share(_calls.share_of_window(trace, exposed_ns))
+    text = (
+        f"{found.optimizer}'s updates cost {_calls.lasting(trace, exposed_ns)} ({exposed}), with "
+        f"{found.launches_each:.3g} launches each: they take lists of tensors, but no fused kernel."
+    )
+    if not has_fused:
+        text += f" torch has no fused {found.optimizer}."
+    method = "At most half of the idle time during the updates and of their kernels' time."
+    return Finding(
+        severity="info",
+        confidence="medium",
+        message=text,
+        evidence=_optimizer.evidence(trace, found),
+        tables=(_optimizer.operators(trace, found),),
+        events=_calls.longest(trace, found.rows),
+        locations=_calls.lines(trace, found.rows),
+        claims=_calls.claims(found.cost, FUSED_UPDATE, FUSED_UPDATE, method) if has_fused else (),
+        fix=_fix(found.optimizer),
+        effort="flag" if has_fused else "day",
+        place=found.optimizer,
+    )
+
+
+def _fix(optimizer: str) -> Fix:
+    if optimizer in FUSED:
+        return Fix(
+            summary="Use the fused update: one kernel, which reads and writes everything once.",
+            code=f"optimizer = torch.optim.{optimizer}(params, fused=True)",
+            verify=VERIFY,
+            caveats=(
+                "Results differ in the last digits.",
+                "fused=True wants float parameters on the device, and no sparse gradients.",
+            ),
+        )
+    return Fix(
+        summary="Compile the update, or do its costly part in fewer steps.",
+        code=(
+            "update = torch.compile(optimizer.step)\n"
+            f"update()    # instead of optimizer.step() of {optimizer}"
+        ),
+        verify="Optimizer.step takes a smaller share of the step, with fewer launches.",
+        caveats=("What an optimizer does on the host, or reads back, does not compile.",),
+    )
+
+
+RULE = Rule(
+    id="optimizer-not-fused",
+    title="The optimizer does not use its fused kernel",
+    category="optimizer",
+    why=(
+        "With foreach each arithmetic step of the update is a kernel over all parameters, which "
+        "reads and writes them again, and the host prepares each anew. A fused update is one."
+    ),
+    detects=(
+        "Looks at updates that call aten::_foreach_* and no aten::_fused_* operator. It speaks "
+        "where the device's idle time during the updates and the time of their kernels are "
+        "least_share of the window or more."
+    ),
+    silent=(
+        "On a CPU.",
+        "Where the update is short: there is little to win.",
+        "Forward and backward of a closure within Optimizer.step are not counted.",
+    ),
+    saving=(
+        "At most half of the idle time and of the kernels' time of the updates, an estimate; "
+        "nothing for an optimizer of which torch has no fused version."
+    ),
+    fix=Fix(
+        summary="Use the fused update.",
+        code="optimizer = torch.optim.AdamW(params, fused=True)",
+        verify=VERIFY,
+    ),
+    effort="flag",
+    risk="numerics",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "nesting", "device times", "launches", "clocks", "steps"}),
+    priority=270,
+    culprit="the optimizer's update",
+    links=("https://docs.pytorch.org/docs/stable/optim.html#algorithms",),
+    origin="torch.optim's documentation: fused is faster than foreach, foreach than the loop",
+)

@@ -1,0 +1,143 @@
+"""The optimizer goes through the parameters one by one."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stepscope.calibration import HALF_TO_ALL, UPDATE_KERNELS
+from stepscope.quantities import share
+from stepscope.report import Fix
+from stepscope.rules import Finding, Rule, _calls, _optimizer, option
+from stepscope.rules._optimizer import FUSED, LISTWISE, NO_LISTS, Updates
+from stepscope.trace import Trace
+
+SUMMARY = "Let the optimizer take all parameters at once."
+VERIFY = (
+    "aten::_fused_* or aten::_foreach_* stand inside Optimizer.step, and an update makes a few "
+    "launches instead of several for each parameter."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When an update makes many launches."""
+
+    least_launch_count: int = option(
+        100,
+        "Launches of one update, from which on it goes through the parameters one by one.",
+        origin="ours: `foreach` and `fused` make 1 to 31 in the traces seen, a loop 404 to 2,301",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Finding]:
+    """Report each optimizer whose updates launch several kernels for each parameter."""
+    for found in _optimizer.updates(trace):
+        is_loop = not (found.is_listwise or found.is_fused or found.optimizer in NO_LISTS)
+        if is_loop and found.launches_each >= options.least_launch_count:
+            yield _finding(trace, found)
+
+
+def _finding(trace: Trace, found: Updates) -> Finding:
+    cost = found.cost
+    claims = _calls.claims(
+        cost,
+        HALF_TO_ALL,
+        UPDATE_KERNELS,
+        "At most the idle time during the updates, and what a fused update saves of reading and "
+        "writing; at least half of the idle time.",
+    )
+    saves = _calls.is_worth_a_word(trace, claims)
+    return Finding(
+        severity=None if saves else "info",
+        message=_message(trace, found, saves=saves),
+        evidence=_optimizer.evidence(trace, found),
+        tables=(_optimizer.operators(trace, found),),
+        events=_calls.longest(trace, found.rows),
+        locations=_calls.lines(trace, found.rows),
+        claims=claims if saves else (),
+        fix=_fix(found.optimizer),
+        effort="flag" if found.optimizer in LISTWISE else "hour",
+        place=found.optimizer,
+    )
+
+
+def _message(trace: Trace, found: Updates, *, saves: bool) -> str:
+    cost, device = found.cost, trace.dialect.device
+    host = share(_calls.share_of_window(trace, cost.host_ns))
+    text = (
+        f"{found.optimizer} makes {round(found.launches_each):,} launches an update, parameter by "
+        f"parameter, which take the host {_calls.lasting(trace, cost.host_ns)} ({host})."
+    )
+    if saves:
+        idle = f"stands still for {_calls.lasting(trace, cost.idle_ns)}"
+        work = f"works on the updates for {_calls.lasting(trace, cost.work_ns)}"
+        return f"{text} The {device} {idle} meanwhile, and {work}."
+    return (
+        f"{text} The {device} still has work queued meanwhile: by itself that costs little now, "
+        "and more once the host is the limit."
+    )
+
+
+def _fix(optimizer: str) -> Fix:
+    if optimizer in FUSED:
+        code = (
+            f"optimizer = torch.optim.{optimizer}(params, fused=True)    # one kernel for all\n"
+            f"# or torch.optim.{optimizer}(params, foreach=True): a few kernels, more memory"
+        )
+    elif optimizer in LISTWISE:
+        code = f"optimizer = torch.optim.{optimizer}(params, foreach=True)   # a few kernels"
+    else:
+        code = (
+            f"# {optimizer} is not one of torch.optim with foreach=: compile its update\n"
+            "update = torch.compile(optimizer.step)\n"
+            "update()    # instead of optimizer.step()"
+        )
+    return Fix(summary=SUMMARY, code=code, verify=VERIFY, caveats=CAVEATS)
+
+
+CAVEATS = (
+    "Since torch 2.0 foreach is the default on devices: look for foreach=False, for parameters "
+    "that are tensor subclasses or lie on several devices, or for another library's class of the "
+    "same name.",
+    "foreach keeps temporary copies: its peak of memory is higher by about the parameters' size.",
+    "Results differ in the last digits.",
+)
+
+RULE = Rule(
+    id="optimizer-single-tensor",
+    title="The optimizer updates parameters one by one",
+    category="optimizer",
+    why=(
+        "Each parameter takes several small kernels, and each of these a launch of some 5 to 10 µs "
+        "on the host. The same update of all parameters at once takes a few launches."
+    ),
+    detects=(
+        "Counts launches within Optimizer.step, not operators: a fused optimizer may call many "
+        "operators and launch little. It speaks where an update makes least_launch_count or more "
+        "and calls no aten::_foreach_* or aten::_fused_* operator."
+    ),
+    silent=(
+        "On a CPU, where going through the parameters one by one is torch's default.",
+        "For LBFGS and SparseAdam, which have no other form.",
+        "Forward and backward of a closure within Optimizer.step are not counted.",
+    ),
+    saving=(
+        "The idle time of the device while the host is in the updates: half of it at least. Of the "
+        "kernels that run alone, what a fused update saves of reading and writing memory, where "
+        "the device is the limit. Where both are below 1 %, nothing is claimed."
+    ),
+    fix=Fix(
+        summary=SUMMARY,
+        code="optimizer = torch.optim.AdamW(params, fused=True)    # or foreach=True",
+        verify=VERIFY,
+        caveats=CAVEATS,
+    ),
+    effort="flag",
+    risk="numerics",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "nesting", "device times", "launches", "clocks", "steps"}),
+    priority=240,
+    culprit="the optimizer's loop over parameters",
+    links=("https://docs.pytorch.org/docs/stable/optim.html#algorithms",),
+    origin="torch.profiler's OptimizerSingleTensorPattern; MindStudio's optimizer advice",
+)
