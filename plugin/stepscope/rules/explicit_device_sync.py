@@ -1,0 +1,114 @@
+"""The program itself waits for the device in the loop."""
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import call_tree
+from stepscope.analyses.idle.synchronizations import synchronizations
+from stepscope.analyses.steps.window import window
+from stepscope.dialects import SYNCHRONIZE_NAME
+from stepscope.frames.naming import named
+from stepscope.frames.spans import spans
+from stepscope.report import Fix, Link
+from stepscope.rules import Answer, Rule, _waits
+from stepscope.rules._waits import Options, Waits, Words, waits
+from stepscope.trace import Trace
+
+CALL = re.compile(SYNCHRONIZE_NAME)
+OF_PROFILERS = re.compile(r"^torch[/\\]profiler|profil|timer|benchmark", re.IGNORECASE)
+"""Python functions that wait in order to measure."""
+WORDS = Words(
+    counted="Explicit waits",
+    happens=lambda number: f"The program itself waits for the device {_waits.times(number)}",
+    less="waiting less",
+    link=Link(view="overview"),
+)
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report `torch.cuda.synchronize()` and the like by the idle time that they cause."""
+    found = waits(trace, "explicit", options, _of_program(trace))
+    if found is None:
+        return
+    if found.is_costly:
+        yield _waits.finding(trace, found, WORDS, _fix(trace, found))
+    else:
+        yield _waits.rejected(trace, found, WORDS)
+
+
+def _of_program(trace: Trace) -> NDArray[np.bool_]:
+    """Tell which of `synchronizations` the program asked for, not a profiler or a benchmark.
+
+    Where there are no steps, what waits until the device's last work has ended is the recording's
+    end.
+    """
+    syncs, calls = synchronizations(trace), trace.runtime_calls
+    python = trace.python_calls
+    measuring = python[named(python["name"], OF_PROFILERS.search)]
+    around = call_tree.enclosing(spans(measuring), spans(calls.iloc[syncs.calls]))
+    is_call = named(calls["name"], CALL.search)[syncs.calls]
+    return is_call & (around < 0) & (syncs.end_ns <= window(trace).device_end_ns)
+
+
+def _fix(trace: Trace, found: Waits) -> Fix:
+    calls, syncs = trace.runtime_calls["name"], synchronizations(trace)
+    names = calls.iloc[syncs.calls[found.cost.rows]].astype(str).value_counts()
+    seen = ", ".join(f"{name} ({number})" for name, number in list(names.items())[:3])
+    module = trace.dialect.terms.get("module", "accelerator")
+    return Fix(
+        summary=f"Take the waits out of the loop: {seen}.",
+        code=(
+            f"# without torch.{module}.synchronize() in the loop; to measure, record events:\n"
+            "begin, end = (torch.Event(enable_timing=True) for _ in range(2))\n"
+            "begin.record(); loss = step(batch); end.record()\n"
+            "...                             # read begin.elapsed_time(end) a hundred steps later\n"
+            "stream.wait_event(event)        # one stream waits for another: the host need not"
+        ),
+        verify=f"{names.index[0]} is gone from the loop, and `After a sync` in Overview is near 0.",
+        caveats=(
+            "A wait that protects memory which the host reads or frees must stay, or become an "
+            "event's.",
+        ),
+    )
+
+
+RULE = Rule(
+    id="explicit-device-sync",
+    title="The program waits for the device in the loop (torch.cuda.synchronize())",
+    category="synchronization",
+    why=(
+        "The host stands still until the device has finished everything. By then nothing is "
+        "queued, so the device stands still until the host has launched again."
+    ),
+    detects=(
+        "Calls that wait for a device, a stream or an event and that no operator made. "
+        + _waits.DETECTS
+    ),
+    silent=(
+        *_waits.SILENT,
+        "Waits in functions that measure (`profil`, `timer` and `benchmark` in their names) are "
+        "left out, where stacks were recorded.",
+        "Without steps, a wait for the device's last work is the recording's own end.",
+    ),
+    saving=_waits.SAVING,
+    fix=Fix(
+        summary="Take the waits out of the loop.",
+        verify="In the next trace `After a sync` in Overview is near 0.",
+    ),
+    effort="flag",
+    risk="behaviour",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "nesting", "device times", "clocks", "steps"}),
+    priority=140,
+    links=(
+        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+        "#avoid-unnecessary-cpu-gpu-synchronization",
+        "https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution",
+    ),
+    origin="Nsight Systems cuda_api_sync and MindStudio's synchronize rule, charged by idle time",
+    culprit="waiting for the device on purpose",
+)
