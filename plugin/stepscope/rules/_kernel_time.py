@@ -151,9 +151,16 @@ def taking(trace: Trace, found: Work, whole: str = "the kernels' time") -> str:
     return f"{lasting} {each(trace)}, {share(found.share)} of {whole}"
 
 
-def by_operator(trace: Trace, found: Work, label: str = "Kernels") -> EvidenceTable:
-    """Return who launched what, the longest in all first."""
-    operator, name, group, took = _grouped(trace, found)
+def by_operator(
+    trace: Trace, found: Work, label: str, who: NDArray[np.int64] | None = None
+) -> EvidenceTable:
+    """Return who launched what, the longest in all first.
+
+    `who` are the rows of `host_calls` that are named, parallel to the work's rows, in place of the
+    calls that launched it.
+    """
+    who = owners_of_device_events(trace)[found.rows] if who is None else who
+    operator, name, group, took = _grouped(trace, found, who)
     count = np.bincount(group)
     order = np.argsort(-took, kind="stable")[:MOST_ROWS]
     columns = (("Operator", "text"), ("Kernel", "text"), ("Calls", "count"), ("Time", "ns"))
@@ -180,12 +187,12 @@ def by_operator(trace: Trace, found: Work, label: str = "Kernels") -> EvidenceTa
 
 
 def _grouped(
-    trace: Trace, found: Work
+    trace: Trace, found: Work, who: NDArray[np.int64]
 ) -> tuple[list[str | None], list[str], NDArray[np.int64], NDArray[np.int64]]:
     """Return of each operator and kernel their names, of each row the group, and their times."""
     names = trace.host_calls["name"].cat
     texts = [*map(str, names.categories), None]
-    owner = np.append(names.codes.to_numpy(), NONE)[owners_of_device_events(trace)[found.rows]]
+    owner = np.append(names.codes.to_numpy(), NONE)[who]
     events = trace.device_events.iloc[found.rows]
     keys = pd.DataFrame({"owner": owner, "name": events["name"].cat.codes.to_numpy()})
     group, first = numbered(keys, keys.columns)
@@ -211,4 +218,5 @@ def lines(trace: Trace, found: Work) -> tuple[SourceLine, ...]:
     known = told.codes >= 0
     total = np.bincount(told.codes[known], weights=took[known], minlength=len(told.categories))
     most = np.argsort(-total, kind="stable")[:MOST_LINES]
+    most = most[total[most] > 0]
     return references.source_lines(str(told.categories[row]) for row in most.tolist())

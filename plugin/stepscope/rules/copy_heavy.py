@@ -1,0 +1,181 @@
+"""The device spends its time on copies from its memory to its memory."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.ancestry import nearest_of
+from stepscope.analyses.compiled.compile_events import compile_events
+from stepscope.analyses.links import links
+from stepscope.calibration import AVOIDABLE_COPIES
+from stepscope.dialects import Kind
+from stepscope.frames.naming import named
+from stepscope.report import Evidence, Link
+from stepscope.rules import Answer, Finding, Rule, _copy_fixes, _kernel_time, option
+from stepscope.rules._kernel_time import Work
+from stepscope.trace import Trace
+
+NONE = -1
+COPYING = re.compile(
+    r"^aten::(?:copy_|_foreach_copy_|clone|contiguous|reshape|flatten|_reshape_copy|_copy_from"
+    r"|view_as_\w+_copy|lift_fresh_copy)$"
+)
+"""Operators that do nothing but copy, and those that they are asked by."""
+CONVERSION = re.compile(r"^aten::(?:_to_copy|to|_autocast_to_\w+)$")
+OTHERS = re.compile(r"^torch\.distributed\.|^c10d::|^FSDP|^fsdp::|^Optimizer\.")
+"""Who copies for a reason of its own, which other rules speak of."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How much of the device's work copies may be."""
+
+    least_share: float = option(
+        0.05,
+        "Share of the device's work in such copies from which it speaks.",
+        origin="ours: models that were tuned have 0.1 to 4.7 % in real traces; TraceLens lists all",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report copies that only change where, or in which order, a tensor lies."""
+    rows = _kernel_time.rows_in_window(trace)
+    asked_by = _askers(trace)
+    found = _kernel_time.work(
+        trace, rows, (asked_by != NONE) & _within_device(trace), of_kernels=False
+    )
+    if found.share < options.least_share:
+        return
+    who = _named_callers(trace, asked_by[found.rows])
+    most = _most(trace, found, who)
+    finding = Finding(
+        message=(
+            "Copies within the device take "
+            f"{_kernel_time.taking(trace, found, 'its work')}, most of them for {most}."
+        ),
+        evidence=(
+            Evidence(
+                label="Of the device's work",
+                value=found.share,
+                unit="share",
+                link=Link(view="kernels"),
+            ),
+            Evidence(label="Copies", value=len(found.rows), unit="count"),
+        ),
+        tables=(_kernel_time.by_operator(trace, found, "Copies", who),),
+        events=_kernel_time.longest(trace, found),
+        locations=_kernel_time.lines(trace, found),
+        claims=(
+            _kernel_time.claim(
+                trace, found, AVOIDABLE_COPIES, "The copies' own time, all of it at most."
+            ),
+        ),
+        fix=_copy_fixes.fix(most, is_compiled=_is_compiled(trace, found)),
+        place=most,
+    )
+    yield _kernel_time.answer(trace, finding)
+
+
+def _within_device(trace: Trace) -> NDArray[np.bool_]:
+    """Tell which of `device_events` are kernels, or copies that neither leave nor enter."""
+    found = (trace.device_events["kind"] == int(Kind.KERNEL)).to_numpy(copy=True)
+    found[trace.device_events["kind"].to_numpy() == int(Kind.COPY)] = (
+        trace.copies["direction"] == "DtoD"
+    ).to_numpy()
+    return found
+
+
+def _askers(trace: Trace) -> NDArray[np.int64]:
+    """Return the outermost copying operator around each of `device_events`, or -1.
+
+    Not of copies that change the type, and not of those that others ask for (`OTHERS`).
+    """
+    calls = trace.host_calls
+    parent = calls["parent"].to_numpy()
+    is_copying = named(calls["name"], COPYING.search)
+    owner = links(trace).owner_of_device_event
+    found = np.where(np.append(is_copying, False)[owner], owner, NONE)
+    rows = np.unique(found[found != NONE])
+    around = nearest_of(parent, rows, ~is_copying)
+    is_other = np.append(
+        named(calls["name"], CONVERSION.search) | named(calls["name"], OTHERS.search), False
+    )
+    excluded = is_other[around] | is_other[nearest_of(parent, rows, is_other[:-1])]
+    top = _below(parent, rows, around)
+    place = np.full(len(calls) + 1, NONE, dtype=np.int64)
+    place[rows] = np.where(excluded, NONE, top)
+    return np.asarray(place[found])
+
+
+def _below(
+    parent: NDArray[np.int64], rows: NDArray[np.int64], around: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return, for each row, the call on the way up to `around` that is directly below it."""
+    top = rows.copy()
+    while (climbing := parent[top] != around).any():
+        top[climbing] = parent[top[climbing]]
+    return top
+
+
+def _named_callers(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return who is to be named: the operator that wanted a plain copy, else the copy itself."""
+    calls = trace.host_calls
+    is_plain = named(calls["name"], "aten::copy_".__eq__)
+    above = calls["parent"].to_numpy()[rows]
+    is_operator = np.append(calls["is_operator"].to_numpy(), False)[above]
+    return np.where(is_plain[rows] & is_operator, above, rows)
+
+
+def _most(trace: Trace, found: Work, who: NDArray[np.int64]) -> str:
+    """Return the name of the caller whose copies take longest."""
+    names = trace.host_calls["name"].cat
+    codes = names.codes.to_numpy()[who]
+    took = trace.device_events["duration_ns"].to_numpy()[found.rows]
+    return str(names.categories[int(np.bincount(codes, weights=took).argmax())])
+
+
+def _is_compiled(trace: Trace, found: Work) -> bool:
+    """Tell whether all of them are made in calls of compiled code."""
+    owner = links(trace).owner_of_device_event[found.rows]
+    return bool((compile_events(trace).region[owner] != NONE).all())
+
+
+RULE = Rule(
+    id="copy-heavy",
+    title="Copies within the device take its time",
+    category="operators",
+    why=(
+        "A copy within the device's memory computes nothing: it reads and writes every byte once, "
+        "as long as a whole pointwise operator takes."
+    ),
+    detects=(
+        "Kernels and copies launched by `copy_`, `clone`, `contiguous`, `reshape` and the like, as "
+        "a share of all the device's work. It speaks from `least_share` on."
+    ),
+    silent=(
+        "Copies that change the type count as casts, not here.",
+        "Copies of gradients into buckets, of collectives and of the optimizer have their own "
+        "rules.",
+        "Where the host is the limit it is rejected.",
+    ),
+    saving=(
+        "The times in which the device does nothing but copy, where the device is the limit: 30 % "
+        "at least, since some copies are needed; all at most."
+    ),
+    fix=_copy_fixes.REORDERED,
+    effort="hour",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "nesting", "device times", "launches", "steps"}),
+    priority=380,
+    links=(
+        "https://docs.pytorch.org/docs/stable/tensor_view.html",
+        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+    ),
+    origin="TraceLens, copies within the device; xprof, data formatting",
+    culprit="copying within the device",
+)
