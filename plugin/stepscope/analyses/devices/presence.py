@@ -1,0 +1,91 @@
+"""Whether a device was at hand, whether or not anything was recorded of it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.analyses.memory.peak import device_properties
+from stepscope.dialects import (
+    DEVICE_OPERATOR_NAME,
+    HOST_OPERATOR_NAME,
+    LAUNCH_NAME,
+    Dialect,
+    all_dialects,
+    of_device,
+)
+from stepscope.frames.naming import named
+from stepscope.trace import Trace, computed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Presence:
+    """What tells of a device."""
+
+    device_names: tuple[str, ...]
+    """As the file's header has them."""
+    dialect: Dialect
+    """Of the device's vendor, generic where nothing names it: a trace without device events is
+    itself read as the CPU's."""
+    event_count: int
+    """Events that ran on devices."""
+    launch_count: int
+    """Recorded launches of kernels."""
+    call_count: int
+    """Calls into a device's runtime: they are recorded where its activity is."""
+    device_operators: tuple[str, ...]
+    """Operators seen that only run where a device is."""
+    host_operators: tuple[str, ...]
+    """Operators seen that only run on the CPU."""
+    device_allocation_count: int
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the profiler recorded the device's activity, be there any or not."""
+        return self.event_count > 0 or self.call_count > 0
+
+
+@computed
+def presence(trace: Trace) -> Presence | None:
+    """Return what tells that a device was at hand; None: nothing does."""
+    headers = device_properties(trace)
+    device_names = tuple(str(each.get("name", "")) for each in headers.values())
+    calls = trace.runtime_calls
+    operators = tuple(str(name) for name in trace.host_calls["name"].cat.categories)
+    found = Presence(
+        device_names=device_names,
+        dialect=_dialect(trace, device_names),
+        event_count=len(trace.device_events),
+        launch_count=int(named(calls["name"], LAUNCH_NAME.search).sum()),
+        call_count=len(calls),
+        device_operators=tuple(n for n in operators if DEVICE_OPERATOR_NAME.search(n)),
+        host_operators=tuple(n for n in operators if HOST_OPERATOR_NAME.search(n)),
+        device_allocation_count=int(
+            np.count_nonzero(trace.memory["device_type_code"].to_numpy() > 0)
+        ),
+    )
+    tells = found.device_names or found.device_operators or found.device_allocation_count
+    return found if found.is_recorded or tells else None
+
+
+def _dialect(trace: Trace, device_names: tuple[str, ...]) -> Dialect:
+    if len(trace.device_events):
+        return trace.dialect
+    if device_names:
+        return of_device(device_names[0])
+    return all_dialects()["generic"]
+
+
+def device_code(dialect: Dialect) -> str:
+    """Return the Python expression for a vendor's device."""
+    module = dialect.terms.get("module", "accelerator")
+    if module == "accelerator":
+        return "torch.accelerator.current_accelerator()"
+    return f'torch.device("{module}")'
+
+
+def record_device(dialect: Dialect) -> str:
+    """Return the line of code that records a vendor's device."""
+    activity = dialect.terms.get("activity", "")
+    if not activity:
+        return "profile()  # without `activities`, all that are supported are recorded"
+    return f"profile(activities=[ProfilerActivity.CPU, {activity}], ...)"
