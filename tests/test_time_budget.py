@@ -1,0 +1,97 @@
+"""The time budget: its lines sum to the step, and none could lose more than it holds."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from loading import SAMPLE_LOGS, trace_at, trace_of
+from stepscope.advice import RecordingAdvice, advice_of, advise
+from stepscope.report import Outcome
+from stepscope.rules import Rule
+from stepscope.trace import Run
+from test_advice import TRACE, claiming, fakes, rule
+
+LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+ROWS: list[list[Any]] = [
+    row
+    for n in range(3)
+    for row in (
+        ["user_annotation", f"ProfilerStep#{n}", 1000 * n, 1000],
+        ["user_annotation", LOADER, 1000 * n, 400],
+        ["kernel", "gemm", 1000 * n + 400, 600],
+    )
+]
+
+
+def of(
+    rows: list[list[Any]], *rules: Rule[Any]
+) -> dict[str, tuple[int, int, int, tuple[str, ...]]]:
+    [worker] = advise(Run(name="run", workers=(trace_of(rows),)), rules).workers
+    return {
+        each.category: (
+            each.time_ns,
+            each.recoverable_low_ns,
+            each.recoverable_high_ns,
+            each.rules,
+        )
+        for each in worker.budget
+    }
+
+
+def test_each_part_says_how_much_of_it_can_be_won_and_by_which_rules() -> None:
+    claims = [(n * 1_000_000 + 100_000, n * 1_000_000 + 500_000) for n in range(3)]
+    assert of(ROWS, rule("a", claiming(*claims))) == {
+        "kernel": (600_000, 75_000, 100_000, ("a",)),
+        "dataloader": (400_000, 225_000, 300_000, ("a",)),
+    }
+
+
+def test_without_findings_nothing_can_be_won() -> None:
+    assert of(ROWS) == {"kernel": (600_000, 0, 0, ()), "dataloader": (400_000, 0, 0, ())}
+
+
+@given(fakes())
+def test_what_can_be_won_is_never_more_than_there_is(chosen: list[Rule[Any]]) -> None:
+    report = advise(Run(name="run", workers=(TRACE,)), chosen)
+    [worker] = report.workers
+    assert sum(each.time_ns for each in worker.budget) == worker.step.mean_ns
+    assert sum(each.share for each in worker.budget) == pytest.approx(1)
+    for each in worker.budget:
+        assert 0 <= each.recoverable_low_ns <= each.recoverable_high_ns <= each.time_ns
+    won = sum(each.recoverable_high_ns for each in worker.budget)
+    assert won <= sum(o.claim.net_high_ns for o in report.outcomes if o.claim) + len(chosen)
+
+
+def advice(sample: str) -> RecordingAdvice:
+    [path] = sorted((SAMPLE_LOGS / sample).glob("*.json.gz"))
+    return advice_of(trace_at(path))
+
+
+def names(outcomes: tuple[Outcome, ...], *severities: str) -> set[str]:
+    return {each.rule for each in outcomes if each.severity in severities}
+
+
+def test_a_healthy_recording_is_told_so_with_its_numbers() -> None:
+    healthy = advice("synthetic_healthy")
+    assert names(healthy.outcomes, "critical", "warning") == set()
+    assert healthy.worker.standing is not None
+    assert healthy.worker.standing.state == "healthy"
+    assert (
+        "rules looked and found nothing that costs 5 % or more" in healthy.worker.standing.message
+    )
+    assert "busy" in healthy.worker.standing.message
+
+
+def test_the_verdict_names_what_costs_most() -> None:
+    faulty = advice("synthetic_dataloader/fault").worker
+    assert faulty.standing is not None
+    assert faulty.standing.state == "found"
+    assert "; the DataLoader alone costs " in faulty.verdict
+
+
+def test_a_recording_of_nothing_is_neither_healthy_nor_at_fault() -> None:
+    [worker] = advise(Run(name="run", workers=(trace_of([["overhead", "Buffer Flush", 5, 1]]),))).workers
+    assert worker.standing is not None
+    assert worker.standing.state in ("cannot-tell", "not-applicable")
+    assert worker.budget == ()
