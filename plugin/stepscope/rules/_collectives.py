@@ -10,13 +10,23 @@ from stepscope import intervals
 from stepscope.analyses import group_statistics, references
 from stepscope.analyses.communication.collective_events import collective_events
 from stepscope.analyses.communication.exposed_times import exposed_times
+from stepscope.analyses.devices.gpu_bound import gpu_bound_times
 from stepscope.analyses.links import matched
 from stepscope.analyses.requirements import RECORD_DEVICE
 from stepscope.analyses.steps.window import window
+from stepscope.calibration import Factor
 from stepscope.errors import MissingDataError, NotApplicableError
 from stepscope.intervals import Intervals
 from stepscope.quantities import size
-from stepscope.report import EventReference, EvidenceColumn, EvidenceRow, EvidenceTable, Link
+from stepscope.report import (
+    EventReference,
+    EvidenceColumn,
+    EvidenceRow,
+    EvidenceTable,
+    Link,
+    Severity,
+)
+from stepscope.rules import Claim, severity_of
 from stepscope.trace import Trace
 
 Chosen = NDArray[np.bool_]
@@ -44,6 +54,9 @@ class Exposed:
     """Of the window."""
     a_step_ns: int
     """Of a step, or in all where there are no steps."""
+    is_device_work: bool
+    won_share: float
+    """Of the window: that part in which the device, not the host, is the limit; on the host all."""
 
 
 def timed(trace: Trace) -> pd.DataFrame:
@@ -71,15 +84,44 @@ def within(trace: Trace) -> Chosen:
 
 def exposed(trace: Trace, chosen: Chosen) -> Exposed:
     """Return when the chosen collectives were exposed."""
-    return of_window(trace, exposed_times(trace, chosen))
+    return of_window(trace, exposed_times(trace, chosen), chosen)
 
 
-def of_window(trace: Trace, times: Intervals) -> Exposed:
-    """Return times of the window with what they are of it."""
+def of_window(trace: Trace, times: Intervals, chosen: Chosen) -> Exposed:
+    """Return times in which the chosen collectives were exposed, with what they are of the window."""
     span, total_ns = window(trace), intervals.duration_ns(times)
+    is_device_work = bool((chosen & (trace.collectives["kernel_count"].to_numpy() > 0)).any())
+    won = times
+    if is_device_work:
+        bound = gpu_bound_times(trace)
+        won = intervals.intersection(times, intervals.merged(bound.sure, bound.unknown))
     return Exposed(
-        times=times, share=total_ns / span.reference_ns, a_step_ns=span.per_step(total_ns)
+        times=times,
+        share=total_ns / span.reference_ns,
+        a_step_ns=span.per_step(total_ns),
+        is_device_work=is_device_work,
+        won_share=intervals.duration_ns(won) / span.reference_ns,
     )
+
+
+def claim(lost: Exposed, factor: Factor, method: str) -> Claim:
+    """Claim exposed time: of a device's, that part in which the device is the limit."""
+    return Claim(
+        intervals=lost.times, factor=factor, method=method, is_device_work=lost.is_device_work
+    )
+
+
+def severity(lost: Exposed) -> Severity:
+    """Return how serious exposed time is, all of which could be won; at least `info`."""
+    return severity_of(lost.won_share) or "info"
+
+
+def host_is_late(trace: Trace, lost: Exposed) -> str:
+    """Say that without these collectives the host would be as late; "" where it would not."""
+    if lost.won_share >= lost.share / 2:
+        return ""
+    device = trace.dialect.device
+    return f" Meanwhile the host had not launched what the {device} does next."
 
 
 def each(trace: Trace) -> str:

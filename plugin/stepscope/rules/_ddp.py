@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope import intervals
-from stepscope.analyses import frame_times, references
+from stepscope.analyses import ancestry, frame_times, references
 from stepscope.analyses.devices.activity import all_busy
+from stepscope.analyses.links import calls_around_runtime_calls, links
 from stepscope.analyses.steps.window import window
 from stepscope.errors import NotApplicableError
 from stepscope.frames.naming import named
@@ -54,3 +55,15 @@ def longest(trace: Trace, rows: NDArray[np.int64]) -> tuple[EventReference, ...]
     """Name the longest of these calls."""
     order = np.argsort(-trace.host_calls["duration_ns"].to_numpy()[rows], kind="stable")
     return tuple(references.host_call(trace, int(row)) for row in rows[order[:SHOWN_COUNT]])
+
+
+def launched_under(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rows of `device_events` within the window that these calls launched."""
+    span, events = window(trace), trace.device_events
+    call = links(trace).call_of_device_event
+    around = np.append(calls_around_runtime_calls(trace), ancestry.NONE)[call]
+    is_wanted = np.zeros(len(trace.host_calls), dtype=bool)
+    is_wanted[rows] = True
+    parent = trace.host_calls["parent"].to_numpy()
+    is_under = ancestry.nearest_of(parent, around, is_wanted) != ancestry.NONE
+    return np.flatnonzero(is_under & (events["start_ns"].to_numpy() < span.device_end_ns))

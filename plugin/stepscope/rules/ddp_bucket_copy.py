@@ -1,0 +1,167 @@
+"""DDP copies reduced gradients back from its buckets."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses.devices.claimable import alone
+from stepscope.analyses.steps.window import window
+from stepscope.calibration import ALL_OF_IT, HALF_TO_ALL
+from stepscope.intervals import Intervals
+from stepscope.quantities import count, duration, share
+from stepscope.report import Evidence, Fix, Link
+from stepscope.rules import (
+    Answer,
+    Claim,
+    Finding,
+    Rejected,
+    Rule,
+    _collectives,
+    _ddp,
+    option,
+    severity_of,
+)
+from stepscope.trace import Trace
+
+COPY = f"{_ddp.REDUCER}copy_bucket_to_grad"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When the copies are worth a word."""
+
+    least_share: float = option(
+        0.001,
+        "Share of the window lost to them below which they are only listed as harmless.",
+        origin="ours: below a thousandth no measurement of a step would show the change",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Copies:
+    calls: NDArray[np.int64]
+    """Rows of `host_calls`."""
+    copied_bytes: int
+    """What the device copied for them; 0 where there is no device."""
+    host: Intervals
+    """When the host was in them and no device worked."""
+    device: Intervals
+    """When the main device did nothing but these copies."""
+
+    @property
+    def lost_ns(self) -> int:
+        return intervals.duration_ns(intervals.merged(self.host, self.device))
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report copies from DDP's buckets to the gradients."""
+    _ddp.insist(trace)
+    calls = _ddp.calls(trace, COPY)
+    if not len(calls):
+        return
+    found = _copies(trace, calls)
+    lost = found.lost_ns / window(trace).reference_ns
+    a_step = window(trace).per_step(len(calls))
+    words = f"{count(a_step, 'gradient')}{_collectives.each(trace)}"
+    words += " is copied" if a_step == 1 else " are copied"
+    words += " out of DDP's buckets"
+    if lost < options.least_share:
+        text = f"{words} in {share(lost)} of the time."
+        yield Rejected(message=text, evidence=tuple(_evidence(trace, found)))
+        return
+    cost = duration(window(trace).per_step(found.lost_ns))
+    yield Finding(
+        severity=severity_of(lost) or "info",
+        message=f"{words}, which costs {cost}{_collectives.each(trace)} ({share(lost)}).",
+        evidence=tuple(_evidence(trace, found)),
+        events=_ddp.longest(trace, calls),
+        claims=(
+            Claim(
+                intervals=found.host,
+                factor=HALF_TO_ALL,
+                method="The host's time in the copies while no device worked, at least half.",
+            ),
+            Claim(
+                intervals=found.device,
+                factor=ALL_OF_IT,
+                method="All of the device's time in nothing but these copies.",
+                is_device_work=True,
+            ),
+        ),
+    )
+
+
+def _copies(trace: Trace, calls: NDArray[np.int64]) -> _Copies:
+    rows = _ddp.launched_under(trace, calls)
+    is_theirs = trace.copies["event"].isin(trace.device_events["event"].to_numpy()[rows])
+    return _Copies(
+        calls=calls,
+        copied_bytes=int(trace.copies["bytes"][is_theirs].clip(lower=0).sum()),
+        host=_ddp.host_loss(trace, calls),
+        device=alone(trace, rows),
+    )
+
+
+def _evidence(trace: Trace, found: _Copies) -> Iterator[Evidence]:
+    link = Link(view="operators", search="copy_bucket_to_grad")
+    yield Evidence(label="Copies", value=len(found.calls), unit="count", link=link)
+    if found.copied_bytes:
+        a_step = window(trace).per_step(found.copied_bytes)
+        yield Evidence(label=f"Copied{_collectives.each(trace)}", value=a_step, unit="bytes")
+    host_ns = int(trace.host_calls["duration_ns"].to_numpy()[found.calls].sum())
+    yield Evidence(label="Host time in them", value=host_ns, unit="ns")
+    yield Evidence(
+        label="With no device at work", value=intervals.duration_ns(found.host), unit="ns"
+    )
+    if found.copied_bytes:
+        yield Evidence(
+            label="Device in nothing but these copies",
+            value=intervals.duration_ns(found.device),
+            unit="ns",
+        )
+
+
+RULE = Rule(
+    id="ddp-bucket-copy",
+    title="DDP copies every reduced gradient out of its bucket",
+    category="communication",
+    why=(
+        "DistributedDataParallel reduces gradients in flat buckets. By default it then copies each "
+        "parameter's part back into its own gradient, one small copy a parameter, behind which the "
+        "optimizer waits; and the gradients lie in memory twice."
+    ),
+    detects=(
+        "The reducer's copies (copy_bucket_to_grad): the host's time in them while no device "
+        "worked, and the device's time in nothing but their copies. It speaks where both together "
+        "take least_share of the window or more."
+    ),
+    silent=(
+        "With no DistributedDataParallel it does not apply.",
+        "Copies that take next to no time are listed as harmless.",
+    ),
+    saving=(
+        "All of the device's time in them, where the device is the limit, and half to all of the "
+        "host's: it still has to look at each bucket."
+    ),
+    fix=Fix(
+        summary="Let the gradients be views of the buckets.",
+        code="model = DDP(model, gradient_as_bucket_view=True)",
+        verify=(
+            "The next recording has no copy_bucket_to_grad in Operators, and its memory's peak is "
+            "lower by up to the size of all gradients."
+        ),
+        caveats=("detach_() cannot be called on such gradients.",),
+    ),
+    effort="flag",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "device times", "launches", "steps"}),
+    priority=200,
+    links=(_ddp.DOCUMENTATION,),
+    origin="torch's DDP documentation; the copy is an event of the reducer",
+    culprit="copying gradients out of buckets",
+)

@@ -1,0 +1,122 @@
+"""DDP sends the model's buffers before every forward."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.analyses.communication.asked import asked_within
+from stepscope.calibration import HALF_TO_ALL
+from stepscope.quantities import count, duration, share
+from stepscope.report import Evidence, Fix
+from stepscope.rules import (
+    Answer,
+    Finding,
+    Rejected,
+    Rule,
+    _collectives,
+    _ddp,
+    option,
+)
+from stepscope.trace import Trace
+
+BUCKET_SIZES_TYPE = "int32"
+"""Of DDP's own broadcast, once, when it has ordered its buckets anew (reducer.cpp)."""
+METHOD = (
+    "Broadcasts of buffers while nothing computed, at least half: where a rank comes late, the "
+    "others wait for it later instead."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When broadcasts are worth a word."""
+
+    least_share: float = option(
+        0.005,
+        "Share of the window in which broadcasts of buffers run and nothing computes.",
+        origin="ours: three public DDP recordings show 0.02 to 0.07 %",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report broadcasts that DDP's forward asks for."""
+    _ddp.insist(trace)
+    events = _collectives.timed(trace)
+    is_broadcast = np.asarray(
+        (events["kind"] == "broadcast") & (events["dtype"] != BUCKET_SIZES_TYPE)
+    )
+    chosen = is_broadcast & asked_within(trace, _ddp.FORWARD) & _collectives.within(trace)
+    if not chosen.any():
+        return
+    lost = _collectives.exposed(trace, chosen)
+    number = int(chosen.sum())
+    sent = _collectives.message_words(events[chosen]) or "of unknown size"
+    words = f"{count(number, 'broadcast')} of buffers ({sent})"
+    evidence = (
+        Evidence(label="Broadcasts", value=number, unit="count"),
+        Evidence(label="Exposed, of the window", value=lost.share, unit="share"),
+    )
+    tables = (_collectives.table(events, chosen),)
+    if lost.won_share < options.least_share:
+        text = f"{words} in DDP's forward take {share(lost.share)} of the time."
+        text += _collectives.host_is_late(trace, lost)
+        yield Rejected(message=text, evidence=evidence, tables=tables)
+        return
+    yield Finding(
+        severity=_collectives.severity(lost),
+        confidence="medium",
+        message=(
+            f"{words} in DDP's forward cost {duration(lost.a_step_ns)}"
+            f"{_collectives.each(trace)} ({share(lost.share)})."
+        ),
+        evidence=evidence,
+        tables=tables,
+        events=_collectives.longest(trace, events, chosen),
+        claims=(_collectives.claim(lost, HALF_TO_ALL, METHOD),),
+    )
+
+
+RULE = Rule(
+    id="ddp-buffer-broadcast",
+    title="DDP sends all buffers before every forward",
+    category="communication",
+    why=(
+        "By default DistributedDataParallel sends rank 0's buffers (mostly the running statistics "
+        "of batch norms) to all ranks at the start of every forward. Nothing can compute until "
+        "they have come, and every rank waits there for the latest."
+    ),
+    detects=(
+        "Broadcasts that were asked for in DistributedDataParallel.forward, while nothing "
+        "computed. It speaks where they take least_share of the window or more."
+    ),
+    silent=(
+        "With no DistributedDataParallel, or no collective at all, it does not apply.",
+        "The one broadcast with which DDP orders its buckets is none of a buffer.",
+        "Broadcasts that take next to no time, or during which the host has not launched yet what "
+        "comes next, are listed as harmless.",
+    ),
+    saving=(
+        "Half to all of the exposed time: where a rank comes late, the others wait for it in the "
+        "gradients' all-reduces instead."
+    ),
+    fix=Fix(
+        summary="Do not send buffers, or hold none that must be equal on all ranks.",
+        code="model = DDP(model, broadcast_buffers=False)",
+        verify="The next recording has no broadcast in DistributedDataParallel.forward.",
+        caveats=(
+            "Each rank then keeps running statistics of its own data; what rank 0 saves are its "
+            "own. Convert to SyncBatchNorm, or average them before saving, where that matters.",
+        ),
+    ),
+    effort="flag",
+    risk="behaviour",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "device times", "steps"}),
+    priority=205,
+    links=(_ddp.DOCUMENTATION,),
+    life_cycle="preview",
+    origin="torch's DDP documentation (broadcast_buffers)",
+    culprit="sending buffers",
+)
