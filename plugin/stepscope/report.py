@@ -311,6 +311,8 @@ class WorkerReport(msgspec.Struct, frozen=True):
     """Where the time goes, and how much of each part could be won back."""
     standing: Standing | None = None
     """None where no rules were asked."""
+    file: str = ""
+    """The name of its file, without the folder."""
 
 
 class MergedOutcome(msgspec.Struct, frozen=True):

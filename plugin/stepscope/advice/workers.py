@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from stepscope import addresses
 from stepscope.analyses.devices.activity import main_device
 from stepscope.analyses.devices.metrics import device_metrics
 from stepscope.analyses.duplicates import fingerprint
@@ -52,6 +53,7 @@ def worker_report(trace: Trace, rules: Sequence[Rule[Any]] | None = None) -> Wor
         fingerprint=fingerprint(trace),
         record_next=record_next(trace),
         profile_call=_profile_call(trace),
+        file=addresses.name(addresses.shown(trace.path)) if trace.path else "",
     )
 
 
