@@ -83,7 +83,7 @@ def work(
     """Return the wanted ones (parallel to `device_events`) among rows, as a part of all of them."""
     events = trace.device_events
     took = events["duration_ns"].to_numpy()[rows]
-    is_kernel = events["kind"].to_numpy()[rows] == int(Kind.KERNEL)
+    is_kernel = are_kernels(trace)[rows]
     wanted = is_wanted[rows]
     return Work(
         rows=rows[wanted],
@@ -94,9 +94,12 @@ def work(
 
 def kernels_named(trace: Trace, is_wanted: Callable[[str], object]) -> NDArray[np.bool_]:
     """Tell which of `device_events` are kernels of such a name."""
-    events = trace.device_events
-    is_kernel = events["kind"].to_numpy() == int(Kind.KERNEL)
-    return np.asarray(named(events["name"], is_wanted) & is_kernel)
+    return np.asarray(named(trace.device_events["name"], is_wanted) & are_kernels(trace))
+
+
+def are_kernels(trace: Trace) -> NDArray[np.bool_]:
+    """Tell which of `device_events` are kernels, not copies or memory sets."""
+    return np.asarray(trace.device_events["kind"].to_numpy() == int(Kind.KERNEL))
 
 
 def owned_by(trace: Trace, is_wanted: Callable[[str], object]) -> NDArray[np.bool_]:

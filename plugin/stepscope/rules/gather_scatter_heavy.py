@@ -1,0 +1,171 @@
+"""The device spends its time on reading and writing rows here and there."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.analyses.links import links
+from stepscope.calibration import GATHERS
+from stepscope.report import Evidence, Fix, Link
+from stepscope.rules import Answer, Finding, Rule, _kernel_time, option
+from stepscope.rules._kernel_time import Work
+from stepscope.trace import Trace
+
+TABLES = re.compile(r"^fbgemm::\w*lookup\w*$|CppNode<\w*(?:Split|Dense)\w*Lookup")
+"""Lookups in tables of embeddings that are fused already, and their backward."""
+GATHERING = re.compile(
+    r"^aten::(?:gather|scatter\w*|_scatter\w*|index|index_\w+|_index_put_impl_|_unsafe_index\w*"
+    r"|take|take_along_dim|put_|masked_select|masked_scatter\w*|embedding\w*|_embedding_bag\w*)$"
+    rf"|{TABLES.pattern}"
+)
+"""By the operator that launched a kernel: names of kernels say `indexed` of products, too."""
+VERIFY = "The operators of this table take less of the kernels' time in the next trace."
+READ_IN_ORDER = Fix(
+    summary="Gather fewer and longer rows: once, and in the order in which they lie.",
+    code=(
+        "rows = rows.sort().values              # neighbours are read together\n"
+        "chosen = table.index_select(0, rows)   # one gather, used by all that need it"
+    ),
+    verify=VERIFY,
+    caveats=("Sorting pays where the same rows are read several times, or rows are short.",),
+)
+WRITES = Fix(
+    summary="Choose rows by an operator whose backward adds, instead of sorting what it writes.",
+    code=(
+        "chosen = table.index_select(0, rows)    # instead of table[rows]: backward is index_add_\n"
+        "values = torch.gather(scores, 1, best)  # instead of scores[arange, best]"
+    ),
+    verify=VERIFY,
+    caveats=(
+        "index_add_ adds in any order: results may differ in the last digits from run to run.",
+    ),
+)
+DENSE_GRADIENTS = Fix(
+    summary="Make the embedding's gradient as small as the rows that were read.",
+    code=(
+        "embedding = nn.Embedding(rows, width, sparse=True)\n"
+        "optimizer = torch.optim.SparseAdam(embedding.parameters())"
+    ),
+    verify=VERIFY,
+    caveats=("Few optimizers take sparse gradients: SGD, SparseAdam and Adagrad do.",),
+)
+FUSED_TABLES = Fix(
+    summary="Store the tables' rows in half precision: a lookup takes as long as its bytes.",
+    code=(
+        "SplitTableBatchedEmbeddingBagsCodegen(..., weights_precision=SparseType.FP16)\n"
+        "# torchrec: EmbeddingBagConfig(..., data_type=DataType.FP16)"
+    ),
+    verify=VERIFY,
+    caveats=(
+        "Small updates are rounded away unless rounding is stochastic, which is the default.",
+    ),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How much of the kernels' time gathers may take."""
+
+    least_share: float = option(
+        0.15,
+        "Share of all kernels' time in gathers and scatters from which it speaks.",
+        origin="ours: of real traces, recommendation models alone have more",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report gathers, scatters, indexing and embeddings, by the operators that launched them."""
+    rows = _kernel_time.rows_in_window(trace)
+    is_gather = _kernel_time.owned_by(trace, GATHERING.search)
+    found = _kernel_time.work(trace, rows, is_gather & _kernel_time.are_kernels(trace))
+    if found.share < options.least_share:
+        return
+    most = _most(trace, found)
+    finding = Finding(
+        severity="info",
+        confidence="medium",
+        message=(
+            f"Gathers and scatters take {_kernel_time.taking(trace, found)}, most of them by "
+            f"{most}."
+        ),
+        evidence=(
+            Evidence(
+                label="Of the kernels' time",
+                value=found.share,
+                unit="share",
+                link=Link(view="operators"),
+            ),
+            Evidence(label="Kernels", value=len(found.rows), unit="count"),
+        ),
+        tables=(_kernel_time.by_operator(trace, found, "Gathers and scatters"),),
+        events=_kernel_time.longest(trace, found),
+        locations=_kernel_time.lines(trace, found),
+        claims=(
+            _kernel_time.claim(
+                trace,
+                found,
+                GATHERS,
+                "Half of their time at most, were half the bytes moved; maybe nothing.",
+            ),
+        ),
+        fix=_fix(most),
+        place=most,
+    )
+    yield _kernel_time.answer(trace, finding)
+
+
+def _most(trace: Trace, found: Work) -> str:
+    """Return the operator whose kernels take longest."""
+    names = trace.host_calls["name"].cat
+    codes = names.codes.to_numpy()[links(trace).owner_of_device_event[found.rows]]
+    took = trace.device_events["duration_ns"].to_numpy()[found.rows]
+    return str(names.categories[int(np.bincount(codes, weights=took).argmax())])
+
+
+def _fix(operator: str) -> Fix:
+    if TABLES.search(operator):
+        return FUSED_TABLES
+    if "embedding_dense_backward" in operator:
+        return DENSE_GRADIENTS
+    return WRITES if "index_put" in operator else READ_IN_ORDER
+
+
+RULE = Rule(
+    id="gather-scatter-heavy",
+    title="Gathers and scatters take much of the device's time",
+    category="operators",
+    why=(
+        "A gather reads rows that lie here and there, a scatter writes them: memory delivers a "
+        "fraction of its bandwidth, and rows that are written twice wait for each other or are "
+        "sorted first."
+    ),
+    detects=(
+        "Kernels launched by gathers, scatters, indexing and embeddings, by the operator and not "
+        "by the kernel's name, as a share of all kernels' time. It speaks from `least_share` on."
+    ),
+    silent=(
+        "Convolutions and products whose kernels are called `indexed` are none.",
+        "What compiled code gathers within a fused kernel is not seen.",
+        "Where the host is the limit it is rejected.",
+    ),
+    saving=(
+        "Half of their time at most, where the device is the limit; nothing at least: it depends "
+        "on which rows are read, which a trace does not tell."
+    ),
+    fix=READ_IN_ORDER,
+    effort="hour",
+    risk="numerics",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "nesting", "device times", "launches", "steps"}),
+    priority=390,
+    links=(
+        "https://docs.pytorch.org/docs/stable/generated/torch.index_select.html",
+        "https://docs.pytorch.org/docs/stable/generated/torch.nn.Embedding.html",
+    ),
+    life_cycle="preview",
+    origin="ours; xprof, gathers and scatters",
+    culprit="gathering and scattering",
+)
