@@ -117,13 +117,13 @@ def pinned_argument(stalls: DataStalls) -> str:
     return ", pin_memory=True" if stalls.has_device or stalls.is_device_missing else ""
 
 
-def hidden(trace: Trace, stalls: DataStalls, batches: str) -> str:
-    """Say that the device works while batches are fetched."""
+def too_little(trace: Trace, stalls: DataStalls, batches: str) -> str:
+    """Say that little could be won: the device works meanwhile, or it is little time at all."""
     within = window(trace)
-    device = trace.dialect.device
     covered = 1 - stalls.exposed_ns / max(1, stalls.total_ns)
+    working = f", but the {trace.dialect.device} works during {share(covered)} of that"
     return (
         f"{batches} take {duration(within.per_step(stalls.total_ns))}"
-        f"{' a step' if within.has_steps else ''}, but the {device} works during "
-        f"{share(covered)} of that; {share(exposed_share(trace, stalls))} of the time could be won."
+        f"{' a step' if within.has_steps else ''}{working if covered >= 0.5 else ''}; "
+        f"{share(exposed_share(trace, stalls))} of the time could be won at most."
     )

@@ -42,7 +42,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         if stalls.total_ns >= options.least_share * within.reference_ns:
             batches = count(len(stalls.rows), "fetched batch", "fetched batches")
             yield Rejected(
-                message=_loading.hidden(trace, stalls, batches),
+                message=_loading.too_little(trace, stalls, batches),
                 evidence=_loading.evidence(trace, stalls, "Batches fetched", search),
             )
         return

@@ -73,7 +73,7 @@ def _rejected(trace: Trace, stalls: DataStalls, *, is_cheap: bool) -> Rejected:
         )
     else:
         made = f"{batches} made in the training process (num_workers=0)"
-        message = _loading.hidden(trace, stalls, made)
+        message = _loading.too_little(trace, stalls, made)
     label = "Batches loaded in the process"
     return Rejected(message=message, evidence=_loading.evidence(trace, stalls, label, ITERATOR))
 
