@@ -1,0 +1,209 @@
+"""Operators that work in double precision, and what the same ones cost in single precision.
+
+A call works in the type of its first operand (`flops.operator_work`). Counted is the outermost of
+calls within each other, autograd's nodes around them left out. Its twins are the calls of the same
+operator with the same shapes in float32: what they cost on average is what it would cost.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses import ancestry
+from stepscope.analyses.devices.kernel_types import operand_type
+from stepscope.analyses.group_statistics import ratio, sums
+from stepscope.analyses.links import links
+from stepscope.analyses.operators.flops import operator_work
+from stepscope.analyses.operators.product_kernels import TYPES, is_product, kernels_in_window
+from stepscope.analyses.steps.window import window
+from stepscope.frames.naming import named
+from stepscope.trace import Trace
+
+NONE = -1
+Rows = NDArray[np.int64]
+DOUBLE, SINGLE = "float64", "float32"
+OPERATOR = re.compile(r"(?!autograd::|torch::autograd::)\w+::")
+"""`aten::mm`, `torchvision::nms`; not `MmBackward0`, `Optimizer.step#SGD.step`."""
+SLOW_CONVOLUTION = re.compile(r"^aten::(?:thnn_conv|_?slow_conv)")
+"""What torch takes where oneDNN does not know the type (`aten/src/ATen/native/Convolution.cpp`)."""
+FLOATING = frozenset({DOUBLE, SINGLE, "float16", "bfloat16"})
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DoublePrecision:
+    """Work in float64; all arrays but `device_rows` and `owners` are parallel."""
+
+    calls: Rows
+    """Rows of `host_calls`; on devices also -1, for all kernels whose operator is not known."""
+    cost_ns: NDArray[np.int64]
+    """How long each call, or on devices its kernels, took."""
+    twin_ns: NDArray[np.float64]
+    """Mean cost of its twins in float32; NaN where there are none."""
+    is_product: NDArray[np.bool_]
+    total_ns: int
+    floating_share: float
+    """Of all work in floating-point types; NaN where there is none."""
+    whole_ns: int
+    """What shares are of: the window's operators, or all kernels of the device."""
+    device_rows: Rows
+    """On devices, the kernels; empty on hosts."""
+    owners: Rows
+    """The call of each of them."""
+
+
+def on_host(trace: Trace) -> DoublePrecision:
+    """Return what operators on the host do in float64, within the window."""
+    span = window(trace)
+    start = trace.host_calls["start_ns"].to_numpy()
+    inside = (start >= span.start_ns) & (start < span.end_ns)
+    inside &= named(trace.host_calls["name"], OPERATOR.match) & _have_dimensions(trace)
+    types = operator_work(trace).data_type
+    outermost = _outermost(trace, inside & named(types, FLOATING.__contains__))
+    duration = trace.host_calls["duration_ns"].to_numpy()
+    calls = _outermost(trace, inside & named(types, DOUBLE.__eq__))
+    singles = np.flatnonzero(inside & named(types, SINGLE.__eq__))
+    return _double(
+        trace,
+        calls=calls,
+        cost_ns=duration[calls],
+        singles=(singles, duration[singles]),
+        floating_ns=int(duration[outermost].sum()),
+        whole_ns=max(1, span.duration_ns),
+    )
+
+
+def on_device(trace: Trace) -> DoublePrecision:
+    """Return what the busiest device does in float64, by its kernels' names or their operators.
+
+    Raises:
+        MissingDataError: no device event was recorded.
+        NotApplicableError: the machine has no device.
+    """
+    rows = kernels_in_window(trace)
+    duration = trace.device_events["duration_ns"].to_numpy()[rows]
+    owner = links(trace).owner_of_device_event[rows]
+    types = _kernel_types(trace, rows, owner)
+    is_double, is_single = named(types, DOUBLE.__eq__), named(types, SINGLE.__eq__)
+    is_floating = named(types, FLOATING.__contains__)
+    calls, cost = _by_call(owner[is_double], duration[is_double])
+    return _double(
+        trace,
+        calls=calls,
+        cost_ns=cost,
+        singles=_by_call(owner[is_single], duration[is_single]),
+        floating_ns=int(duration[is_floating].sum()),
+        whole_ns=max(1, int(duration.sum())),
+        kernels=(rows[is_double], owner[is_double]),
+    )
+
+
+NO_KERNELS = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+
+def _double(  # noqa: PLR0913 (each a figure of the result)
+    trace: Trace,
+    *,
+    calls: Rows,
+    cost_ns: NDArray[np.int64],
+    singles: tuple[Rows, NDArray[np.int64]],
+    floating_ns: int,
+    whole_ns: int,
+    kernels: tuple[Rows, Rows] = NO_KERNELS,
+) -> DoublePrecision:
+    total_ns = int(cost_ns.sum())
+    products = np.append(named(trace.host_calls["name"], is_product), False)
+    return DoublePrecision(
+        calls=calls,
+        cost_ns=cost_ns,
+        twin_ns=_twins(trace, calls, *singles),
+        is_product=products[calls],
+        total_ns=total_ns,
+        floating_share=min(1.0, total_ns / floating_ns) if floating_ns else float("nan"),
+        whole_ns=whole_ns,
+        device_rows=kernels[0],
+        owners=kernels[1],
+    )
+
+
+def _have_dimensions(trace: Trace) -> NDArray[np.bool_]:
+    """Tell which calls have an input of at least one dimension, or one that is not known.
+
+    A number that Python computes with, such as a learning rate, is a float64 tensor of none.
+    """
+    dims = trace.host_calls["input_dims"]
+    is_known = dims.cat.codes.to_numpy() != NONE
+    return np.asarray(named(dims, re.compile(r"\d").search) | ~is_known)
+
+
+def _outermost(trace: Trace, wanted: NDArray[np.bool_]) -> Rows:
+    parent = trace.host_calls["parent"].to_numpy()
+    rows = np.flatnonzero(wanted)
+    return np.asarray(rows[ancestry.nearest_of(parent, parent[rows], wanted) == NONE])
+
+
+def _by_call(owner: Rows, duration_ns: NDArray[np.int64]) -> tuple[Rows, NDArray[np.int64]]:
+    calls, place = np.unique(owner, return_inverse=True)
+    return calls, sums(duration_ns, place, len(calls))
+
+
+def _kernel_types(trace: Trace, rows: Rows, owner: Rows) -> pd.Categorical:
+    """Return the type of each kernel: by its name, else by its operator's operand."""
+    names = trace.device_events["name"].cat
+    told = [operand_type(trace.dialect, str(name)) for name in names.categories]
+    of_name = np.array([*(TYPES.index(name) if name in TYPES else NONE for name in told), NONE])
+    by_name = of_name[names.codes.to_numpy()[rows]]
+    written = operator_work(trace).data_type
+    of_call = np.array([*(TYPES.index(str(name)) for name in written.categories), NONE])
+    by_call = of_call[np.append(np.asarray(written.codes), NONE)[owner]]
+    found = np.where(by_name == NONE, by_call, by_name)
+    found[trace.device_events["is_collective"].to_numpy()[rows]] = NONE
+    return pd.Categorical.from_codes(found, categories=pd.Index(list(TYPES), dtype=object))
+
+
+def _twins(
+    trace: Trace, calls: Rows, singles: Rows, single_ns: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the mean cost of each call's twins; NaN where it has none."""
+    keys = _keys(trace)
+    distinct, place = np.unique(keys[singles], return_inverse=True)
+    mean = ratio(sums(single_ns, place, len(distinct)), np.bincount(place, minlength=len(distinct)))
+    found = pd.Series(mean, index=distinct).reindex(keys[calls]).to_numpy(dtype=np.float64)
+    return np.where((calls == NONE) | (keys[calls] == NONE), np.nan, found)
+
+
+def _keys(trace: Trace) -> Rows:
+    """Return a number for each call's name and shapes, -1 where these are not known; and for -1."""
+    name, dims = (trace.host_calls[column].cat for column in ("name", "input_dims"))
+    codes = dims.codes.to_numpy().astype(np.int64)
+    whole = name.codes.to_numpy().astype(np.int64) * (len(dims.categories) + 1) + codes
+    return np.append(np.where(codes == NONE, NONE, whole), NONE)
+
+
+def by_operator(trace: Trace, found: DoublePrecision) -> pd.DataFrame:
+    """Return one row an operator with shapes, the costliest first.
+
+    Columns: `name`, `dims` (JSON or None), `calls`, `ns` (in all) and `twin_ns`, the mean of a call
+    in float32 or NaN.
+    """
+    known = found.calls != NONE
+    calls = trace.host_calls.iloc[found.calls[known]]
+    frame = pd.DataFrame(
+        {
+            "name": calls["name"].astype(object).to_numpy(),
+            "dims": calls["input_dims"].astype(object).to_numpy(),
+            "ns": found.cost_ns[known],
+            "twin_ns": found.twin_ns[known],
+        }
+    )
+    grouped = frame.groupby(["name", "dims"], dropna=False, sort=False)
+    table = grouped.agg(calls=("ns", "size"), ns=("ns", "sum"), twin_ns=("twin_ns", "mean"))
+    return table.reset_index().sort_values("ns", ascending=False, kind="stable")
+
+
+def slow_convolutions(trace: Trace) -> list[str]:
+    """Return the names of the convolutions that ran because the library knows no float64."""
+    names = trace.host_calls["name"].cat.categories
+    return [str(name) for name in names if SLOW_CONVOLUTION.match(str(name))]
