@@ -1,0 +1,79 @@
+"""Where a model's heavy operators ran: on a device, or on the CPU.
+
+Heavy are convolutions, matrix products, attention and recurrent layers, forward and backward. Not
+the model's is what a DataLoader asks for in its own process, and what torch.compile runs to trace.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses import ancestry, frame_times
+from stepscope.analyses.compiled.compile_events import compile_events
+from stepscope.analyses.idle.data_loading import data_loading
+from stepscope.analyses.links import links
+from stepscope.analyses.steps.window import window
+from stepscope.frames.naming import named
+from stepscope.intervals import Intervals
+from stepscope.trace import Trace, computed
+
+MODEL_OPERATOR = re.compile(
+    r"^aten::(?:_?conv(?:olution(?:_overrideable)?|[123]d|_transpose[123]d)?|convolution_backward"
+    r"|linear|addmm|mm|bmm|baddbmm|scaled_dot_product_attention|lstm|gru|rnn_(?:tanh|relu))$"
+    r"|^\w*Conv\w*Backward\d*$|^(?:Addmm|Mm|Bmm|Baddbmm|Linear|MkldnnLinear)Backward\d*$"
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ModelCalls:
+    """Calls of heavy operators that no other such call encloses; arrays are parallel."""
+
+    rows: NDArray[np.int64]
+    """Rows of `host_calls`, within the window."""
+    on_device: NDArray[np.bool_]
+    """Whether anything was launched from within."""
+    host_times: Intervals
+    """When those ran that launched nothing, outside data loading."""
+
+    @property
+    def on_host_count(self) -> int:
+        """How many launched nothing."""
+        return int(np.count_nonzero(~self.on_device))
+
+
+@computed
+def model_calls(trace: Trace) -> ModelCalls:
+    """Return the calls of heavy operators, and which of them ran on the CPU."""
+    calls = trace.host_calls
+    parent = calls["parent"].to_numpy()
+    is_heavy = named(calls["name"], MODEL_OPERATOR.search)
+    is_heavy &= compile_events(trace).phase < 0
+    within, start = window(trace), calls["start_ns"].to_numpy()
+    is_heavy &= (start >= within.start_ns) & (start < within.end_ns)
+    rows = np.flatnonzero(is_heavy)
+    above = ancestry.nearest_of(parent, parent[rows], is_heavy)
+    rows = rows[above == ancestry.NONE]
+    loading = data_loading(trace).times
+    rows = rows[~_inside(loading, start[rows])]
+    launches = _launches(trace)
+    on_device = launches[rows] > 0
+    return ModelCalls(
+        rows=rows,
+        on_device=on_device,
+        host_times=intervals.difference(frame_times.times(calls, rows[~on_device]), loading),
+    )
+
+
+def _inside(times: Intervals, moment_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
+    return intervals.covered_ns(times, moment_ns, moment_ns + 1) > 0
+
+
+def _launches(trace: Trace) -> NDArray[np.int64]:
+    """Return how many runtime calls and device events each call and those within it asked for."""
+    linked = links(trace)
+    owners = np.concatenate((linked.owner_of_call, linked.owner_of_device_event))
+    own = np.bincount(owners[owners >= 0], minlength=len(trace.host_calls))
+    return ancestry.with_descendants(trace.host_calls["parent"].to_numpy(), own.astype(np.int64))[0]

@@ -1,0 +1,242 @@
+"""A device is at hand, and the model computes on the CPU."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope import intervals
+from stepscope.analyses import references, requirements
+from stepscope.analyses.devices.activity import main_device
+from stepscope.analyses.devices.presence import Presence, device_code, presence, record_device
+from stepscope.analyses.links import links
+from stepscope.analyses.operators.model_calls import ModelCalls, model_calls
+from stepscope.analyses.steps.window import window
+from stepscope.calibration import CPU_TO_DEVICE
+from stepscope.errors import MissingDataError, NotApplicableError
+from stepscope.intervals import Intervals
+from stepscope.quantities import count, duration, share
+from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.rules import Claim, Finding, Rule, option
+from stepscope.trace import Trace
+
+LINKED_SHARE = 0.5
+"""Device work with a known operator, below which it is not known which operators launched none."""
+SHOWN = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When operators on the CPU are the model's and worth a word."""
+
+    least_time_share: float = option(
+        0.20,
+        "Time of the window in convolutions, matrix products, attention and recurrent layers that "
+        "run on the CPU while no device works.",
+        origin="ours: preprocessing on the CPU takes little of a step, models 30 % and more of it",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Finding]:
+    """Report a model whose heavy operators launch nothing on the device."""
+    found = presence(trace)
+    if found is None:
+        msg = "the program ran on a machine without a device"
+        raise NotApplicableError(msg)
+    calls = model_calls(trace)
+    lost = _lost(trace, calls)
+    taken = intervals.duration_ns(lost) / window(trace).reference_ns
+    if taken < options.least_time_share:
+        return
+    _insist_on_links(trace, found)
+    is_whole = not calls.on_device.any()
+    yield Finding(
+        confidence="high" if is_whole else "medium",
+        message=_message(trace, found, calls, taken),
+        evidence=_evidence(found, calls, lost, taken),
+        tables=(_table(trace, calls),),
+        locations=references.source_lines(_lines(trace, calls)),
+        claims=(
+            Claim(
+                intervals=lost,
+                factor=CPU_TO_DEVICE,
+                method=(
+                    "An estimate: the time of these operators; how much a device wins depends on "
+                    "the model's size, and a small one wins nothing."
+                ),
+            ),
+        ),
+        fix=_fix(found),
+        place="" if is_whole else "a part",
+    )
+
+
+def _lost(trace: Trace, calls: ModelCalls) -> Intervals:
+    """Return when operators ran on the CPU and no device worked."""
+    device = main_device(trace)
+    return (
+        calls.host_times if device is None else intervals.difference(calls.host_times, device.busy)
+    )
+
+
+def _insist_on_links(trace: Trace, found: Presence) -> None:
+    """Insist that it is known where operators ran.
+
+    Raises:
+        MissingDataError: it is not.
+    """
+    requirements.reliable_timeline(trace)
+    if found.event_count:
+        owners = links(trace).owner_of_device_event
+        if len(owners) and np.mean(owners >= 0) < LINKED_SHARE:
+            msg = "which operators launched the device's work is not recorded"
+            raise MissingDataError(msg, record_device(found.dialect))
+        return
+    if found.launch_count or found.device_operators or found.device_allocation_count:
+        msg = "the device worked, but nothing of it was recorded"
+        raise MissingDataError(msg, record_device(found.dialect))
+    if not found.call_count and not found.host_operators:
+        msg = "the device's activity was not recorded: these operators may have run on it"
+        raise MissingDataError(msg, record_device(found.dialect))
+
+
+def _message(trace: Trace, found: Presence, calls: ModelCalls, taken: float) -> str:
+    device = found.device_names[0] if found.device_names else f"a {found.dialect.device}"
+    if calls.on_device.any():
+        where = (
+            f"a part of the model computes on the CPU: {count(calls.on_host_count, 'call')} of its "
+            f"{len(calls.rows):,} convolutions, matrix products and the like"
+        )
+    else:
+        where = (
+            f"the model computes on the CPU: {count(calls.on_host_count, 'call')} of "
+            "convolutions, matrix products and the like, and none on the device"
+        )
+    within = window(trace)
+    lasting = duration(within.per_step(intervals.duration_ns(_lost(trace, calls))))
+    each = " a step" if within.has_steps else ""
+    return f"{device} is at hand, and {where}. They take {lasting}{each} ({share(taken)})."
+
+
+def _evidence(
+    found: Presence, calls: ModelCalls, lost: Intervals, taken: float
+) -> tuple[Evidence, ...]:
+    link = Link(view="operators")
+    return (
+        Evidence(label="Device", value=", ".join(found.device_names[:1]) or "seen", unit="text"),
+        Evidence(label="Calls on the CPU", value=calls.on_host_count, unit="count", link=link),
+        Evidence(
+            label="Calls on the device",
+            value=len(calls.rows) - calls.on_host_count,
+            unit="count",
+            link=link,
+        ),
+        Evidence(
+            label="Their time on the CPU", value=intervals.duration_ns(lost), unit="ns", link=link
+        ),
+        Evidence(label="Of the window", value=taken, unit="share"),
+        Evidence(label="Events on the device", value=found.event_count, unit="count"),
+    )
+
+
+def _table(trace: Trace, calls: ModelCalls) -> EvidenceTable:
+    """Return the operators that ran on the CPU by name, those that take longest first."""
+    frame = trace.host_calls
+    rows = calls.rows[~calls.on_device]
+    names = frame["name"].cat
+    codes = names.codes.to_numpy()[rows]
+    took_ns = np.bincount(
+        codes, weights=frame["duration_ns"].to_numpy()[rows], minlength=len(names.categories)
+    )
+    number = np.bincount(codes, minlength=len(names.categories))
+    return EvidenceTable(
+        label="Operators on the CPU, those that take longest first",
+        columns=(
+            EvidenceColumn(label="Operator", unit="code"),
+            EvidenceColumn(label="Calls", unit="count"),
+            EvidenceColumn(label="Takes", unit="ns"),
+        ),
+        rows=tuple(
+            EvidenceRow(
+                cells=(str(names.categories[code]), int(number[code]), int(took_ns[code])),
+                link=Link(view="operators", search=str(names.categories[code])),
+            )
+            for code in np.argsort(-took_ns, kind="stable")[:SHOWN].tolist()
+            if number[code]
+        ),
+    )
+
+
+def _lines(trace: Trace, calls: ModelCalls) -> list[str]:
+    """Return the user's lines of the calls that took longest."""
+    rows = calls.rows[~calls.on_device]
+    took_ns = trace.host_calls["duration_ns"].to_numpy()[rows]
+    worst = rows[np.argsort(-took_ns, kind="stable")[:SHOWN]]
+    return [references.line_of_host_call(trace, int(row)) for row in worst]
+
+
+def _fix(found: Presence) -> Fix:
+    visible = found.dialect.environment.get("devices", "")
+    hidden = (f"Is it hidden from the process? See the variable {visible}.",) if visible else ()
+    return Fix(
+        summary="Move the model and every batch to the device.",
+        code=(
+            f"device = {device_code(found.dialect)}\n"
+            "model = model.to(device)  # before the optimizer is made\n"
+            "for inputs, targets in loader:\n"
+            "    inputs = inputs.to(device, non_blocking=True)\n"
+            "    targets = targets.to(device, non_blocking=True)"
+        ),
+        verify=(
+            "The next recording has kernels, and these operators have device time in Operators."
+        ),
+        caveats=(
+            "The model, its gradients and the optimizer's state must fit the device's memory.",
+            "A very small model may be faster on the CPU.",
+            *hidden,
+        ),
+    )
+
+
+RULE = Rule(
+    id="model-on-cpu",
+    title="The model computes on the CPU though a device is at hand",
+    category="utilization",
+    why=(
+        "Convolutions and matrix products are what devices are made for: they compute them ten "
+        "times as fast and more. A forgotten `.to(device)` leaves them on the CPU, and nothing "
+        "fails."
+    ),
+    detects=(
+        "A device is in the file's header, or its runtime or events were recorded; and "
+        "convolutions, matrix products, attention and recurrent layers, forward and backward, "
+        "launch nothing on it. It speaks where they take least_time_share of the window or more "
+        "while no device works."
+    ),
+    silent=(
+        "What the DataLoader asks for in its own process is preprocessing, not the model.",
+        "What torch.compile runs while it traces is no work.",
+        "Where the device's activity was not recorded and no operator tells that it ran on the "
+        "CPU, it cannot tell: see no-gpu-work.",
+    ),
+    saving=(
+        "From nothing to 73 % of the time of these operators: an estimate, from one public case. "
+        "What a device wins depends on the model's size."
+    ),
+    fix=Fix(
+        summary="Move the model and every batch to the device.",
+        verify="The next recording has kernels.",
+    ),
+    effort="hour",
+    risk="memory",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "nesting", "launches", "steps"}),
+    priority=300,
+    culprit="the model on the CPU",
+    links=(
+        "https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.to",
+        "https://docs.pytorch.org/tutorials/beginner/blitz/cifar10_tutorial.html#training-on-gpu",
+    ),
+    origin="ours: the first of three fixes in a public CIFAR-10 tutorial on the profiler",
+)
