@@ -51,7 +51,8 @@ The device
     {kernel: gemm, us: 300, grid: [512, 1, 1], block: [256, 1, 1], registers: 64, shared: 0,
      stream: 7, launch_us: 5, by: cuLaunchKernelEx}   `by` defaults to cudaLaunchKernel;
                                                       `by: none` leaves no launch record;
-                                                      `blocks_per_sm`, `occupancy`: else computed
+                                                      `blocks_per_sm`, `occupancy`: else computed;
+                                                      `blocking`: the launch waits for the kernel
     {graph: [{kernel: a, us: 3}, {kernel: b, us: 4}]} one cudaGraphLaunch, many kernels
     {copy: HtoD, bytes: 38535168, memory: pageable, us: 4800, stream: 7, blocking: true}
                                                       HtoD, DtoH, DtoD; `memory` pinned by default;

@@ -19,7 +19,7 @@ OPTIONS: Mapping[str, frozenset[str]] = {
     "dataloader": BODY | {"us"},
     "host": frozenset(),
     "kernel": PLACEMENT
-    | {"grid", "block", "registers", "shared", "by", "blocks_per_sm", "occupancy"},
+    | {"grid", "block", "registers", "shared", "by", "blocks_per_sm", "occupancy", "blocking"},
     "graph": frozenset({"us", "stream"}),
     "copy": PLACEMENT | {"bytes", "memory", "blocking"},
     "memset": PLACEMENT,

@@ -161,7 +161,8 @@ class Simulation:
             self._do(work, self._stream(action), self._host.now_ns, None)
         else:
             noted = launch_details(work.name, details, self._machine)
-            self._submit(call, action, [work], noted=noted)
+            is_blocking = action.get("blocking", False)
+            self._submit(call, action, [work], noted=noted, is_blocking=is_blocking)
 
     def graph(self, action: Action) -> None:
         """Launch a captured graph."""
