@@ -134,7 +134,8 @@ def rules_of(changes: Changes, known: Iterable[Rule[Any]]) -> tuple[Rule[Any], .
     Raises:
         UsageError: there is no such rule or option, or a value does not fit it.
     """
-    by_id = _by_id(known)
+    rules = tuple(known)
+    by_id = _by_id(rules)
     by_name = tuple(name for name in changes.select or () if name not in SEVERITIES)
     wanted = _selector(by_id, by_name or (ALL,))
     unwanted = _selector(by_id, changes.ignore)
@@ -145,7 +146,7 @@ def rules_of(changes: Changes, known: Iterable[Rule[Any]]) -> tuple[Rule[Any], .
         _rule(by_id, name)
     return tuple(
         _with_options(rule, options.get(rule.id, {}))
-        for rule in dict.fromkeys(by_id.values())
+        for rule in rules
         if rule.id in wanted
         and rule.id not in unwanted
         and (rule.life_cycle != "preview" or has_preview or rule.id in named)

@@ -32,6 +32,7 @@ import msgspec
 
 from stepscope.advice.settings import (
     INFERENCE,
+    SEVERITIES,
     TRAINING,
     AdviceSettings,
     Changes,
@@ -114,12 +115,12 @@ def settings_in(path: Path) -> AdviceSettings:
             name: Profile(runs=each.runs, changes=_changes(each, str(path)))
             for name, each in said.profiles.items()
         },
-        profile=checked_profile(said.profile, said.profiles),
+        profile=checked_profile(said.profile, said.profiles, str(path)),
         has_packages=said.plugins,
     )
 
 
-def checked_profile(name: str, known: Iterable[str]) -> str:
+def checked_profile(name: str, known: Iterable[str], path: str = "--profile") -> str:
     """Return a profile's name, or insist that it be one.
 
     Raises:
@@ -127,7 +128,7 @@ def checked_profile(name: str, known: Iterable[str]) -> str:
     """
     names = (*known, TRAINING, INFERENCE)
     if name and name not in names:
-        msg = f"there is no profile {name!r}. {near(name, names)}".rstrip()
+        msg = f"{path}: there is no profile {name!r}. {near(name, names)}".rstrip()
         raise UsageError(msg)
     return name
 
@@ -167,7 +168,7 @@ def _in_words(error: str) -> str:
         part = _Profile if "profiles" in place else _Put if "suppress" in place else _File
         hint = near(unknown[1], part.__struct_fields__)
         return f"{where}{unknown[1]!r} is not known. {hint}".rstrip()
-    return f"{where}{error.partition(' - at ')[0]}"
+    return f"{where}{error.partition(' - at ')[0].replace(' | null', '')}"
 
 
 def _value(text: str) -> Value:
@@ -195,8 +196,8 @@ def _changes(said: _Part, path: str) -> Changes:
 
 def _severities(rules: Mapping[str, Mapping[str, Value]], path: str) -> dict[str, Severity]:
     given = {rule: each[SEVERITY] for rule, each in rules.items() if SEVERITY in each}
-    try:
-        return msgspec.convert(given, dict[str, Severity])
-    except msgspec.ValidationError as error:
-        msg = f"{path}: rules: severity: {_in_words(str(error))}"
-        raise UsageError(msg) from error
+    for rule, severity in given.items():
+        if severity not in SEVERITIES:
+            msg = f"{path}: {rule}.severity is {severity!r}: it must be {' or '.join(SEVERITIES)}"
+            raise UsageError(msg)
+    return msgspec.convert(given, dict[str, Severity])
