@@ -1,0 +1,146 @@
+"""Gradients are filled with zeros instead of let go."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses import ancestry, frame_times
+from stepscope.analyses.host.launched_work import launched_work, outermost
+from stepscope.analyses.idle.call_cost import CallCost, call_cost
+from stepscope.analyses.steps.window import window
+from stepscope.calibration import ALL_OF_IT, HALF_TO_ALL, ZEROING_ON_CPU
+from stepscope.errors import NotApplicableError
+from stepscope.frames.naming import named
+from stepscope.quantities import share
+from stepscope.report import Evidence, Fix, Link
+from stepscope.rules import Claim, Finding, Rule, _calls, option
+from stepscope.trace import Trace
+
+ZERO_GRAD = "Optimizer.zero_grad#"
+Rows = NDArray[np.int64]
+LISTWISE_FILL = "aten::_foreach_zero_"
+FILLS = frozenset({"aten::zero_", LISTWISE_FILL})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When filling with zeros is worth a word."""
+
+    least_a_step: int = option(
+        4,
+        "Fills in zero_grad, a step; in all where there are no steps.",
+        origin="ours: a network of two layers has four gradients",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Finding]:
+    """Report gradients that are filled with zeros within the optimizer's `zero_grad`."""
+    calls = trace.host_calls
+    is_zeroing = named(calls["name"], lambda name: name.startswith(ZERO_GRAD))
+    if not is_zeroing.any():
+        reason = "no optimizer's zero_grad was recorded"
+        raise NotApplicableError(reason)
+    rows = outermost(trace, named(calls["name"], FILLS.__contains__))
+    around = ancestry.nearest_of(calls["parent"].to_numpy(), rows, is_zeroing)
+    within = window(trace)
+    begins = calls["start_ns"].to_numpy()[rows]
+    rows = rows[(around >= 0) & (begins >= within.start_ns) & (begins < within.end_ns)]
+    is_many = len(rows) >= options.least_a_step * max(1, within.step_count)
+    if is_many or (calls["name"].iloc[rows] == LISTWISE_FILL).any():
+        yield _finding(trace, rows, np.unique(around[around >= 0]))
+
+
+def _finding(trace: Trace, fills: Rows, zeroing: Rows) -> Finding:
+    """Return the finding; both are rows of `host_calls`."""
+    has_device = len(trace.device_events) > 0
+    times = frame_times.times(trace.host_calls, zeroing if has_device else fills)
+    cost = call_cost(trace, times, launched_work(trace, fills).events)
+    claims = _claims(cost, has_device=has_device)
+    saves = _calls.is_worth_a_word(trace, claims)
+    return Finding(
+        severity=None if saves else "info",
+        message=_message(trace, len(fills), cost),
+        evidence=(
+            Evidence(
+                label="Fills",
+                value=len(fills),
+                unit="count",
+                link=Link(view="operators", search="aten::zero_"),
+            ),
+            *_calls.evidence(trace, cost),
+        ),
+        events=_calls.longest(trace, zeroing),
+        locations=_calls.lines(trace, zeroing),
+        claims=claims if saves else (),
+    )
+
+
+def _claims(cost: CallCost, *, has_device: bool) -> tuple[Claim, ...]:
+    if not has_device:
+        method = "The host's time in the fills; freeing takes some of it, or all."
+        return _calls.claims(cost, ZEROING_ON_CPU, ALL_OF_IT, method)
+    method = "Idle time during zero_grad, half of it at least, and the time of the fills."
+    return _calls.claims(cost, HALF_TO_ALL, ALL_OF_IT, method)
+
+
+def _message(trace: Trace, fill_count: int, cost: CallCost) -> str:
+    number = fill_count / max(1, window(trace).step_count)
+    noun = "operator" if number == 1 else "operators"
+    host = share(_calls.share_of_window(trace, cost.host_ns))
+    text = (
+        f"Gradients are filled with zeros, {number:.3g} {noun} {_calls.each(trace)}: the host "
+        f"is at it for {_calls.lasting(trace, cost.host_ns)} ({host})"
+    )
+    if not len(trace.device_events):
+        return f"{text}."
+    idle = f"stands still for {_calls.lasting(trace, cost.idle_ns)} meanwhile"
+    work = f"fills memory for {_calls.lasting(trace, cost.work_ns)}"
+    return f"{text}, the {trace.dialect.device} {idle} and {work}."
+
+
+RULE = Rule(
+    id="zero-grad-memset",
+    title="Gradients are filled with zeros instead of freed",
+    category="optimizer",
+    why=(
+        "A fill is an operator and a launch for every gradient, and the backward pass then reads "
+        "the zeros and adds to them. A gradient that is None is simply written."
+    ),
+    detects=(
+        "Looks for aten::zero_ and aten::_foreach_zero_ within Optimizer.zero_grad. It speaks "
+        "where there are least_a_step or more of them a step, or one that takes all gradients."
+    ),
+    silent=(
+        "Fills elsewhere are not counted: the backward pass makes some of its own.",
+        "model.zero_grad() is not seen, as torch does not record it.",
+    ),
+    saving=(
+        "The idle time of the device during zero_grad, half of it at least, and the time in which "
+        "it does nothing but the fills. On a CPU the time of the fills, less what freeing takes. "
+        "Where that is below 1 %, nothing is claimed."
+    ),
+    fix=Fix(
+        summary="Let the gradients go; the next backward pass makes new ones.",
+        code=("optimizer.zero_grad(set_to_none=True)    # the default since torch 2.0"),
+        verify="No aten::zero_ and no aten::_foreach_zero_ stands inside Optimizer.zero_grad.",
+        caveats=(
+            "Code that reads p.grad must expect None.",
+            "Whole-step CUDA graphs and flat gradient buffers (gradient_as_bucket_view aside) need "
+            "gradients that stay in place: keep the zeros there.",
+        ),
+    ),
+    effort="flag",
+    risk="behaviour",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "nesting", "device times", "launches", "clocks", "steps"}),
+    priority=250,
+    culprit="filling gradients with zeros",
+    links=(
+        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        "https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html",
+    ),
+    origin="torch.profiler's GradNotSetToNonePattern; PyTorch's tuning guide",
+)
