@@ -83,13 +83,9 @@ def within(trace: Trace) -> Chosen:
 
 
 def exposed(trace: Trace, chosen: Chosen) -> Exposed:
-    """Return when the chosen collectives were exposed."""
-    return of_window(trace, exposed_times(trace, chosen), chosen)
-
-
-def of_window(trace: Trace, times: Intervals, chosen: Chosen) -> Exposed:
-    """Return times in which the chosen collectives were exposed, with what they are of the window."""
-    span, total_ns = window(trace), intervals.duration_ns(times)
+    """Return when the chosen collectives were exposed, and what that is of the window."""
+    span, times = window(trace), exposed_times(trace, chosen)
+    total_ns = intervals.duration_ns(times)
     is_device_work = bool((chosen & (trace.collectives["kernel_count"].to_numpy() > 0)).any())
     won = times
     if is_device_work:

@@ -1,0 +1,98 @@
+"""Gradients that are summed over several forward passes before an optimizer's step, and reduced."""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.communication.asked import asked_within
+from stepscope.analyses.communication.collective_events import asked_ns
+from stepscope.analyses.steps.window import window
+from stepscope.frames.naming import named
+from stepscope.trace import Trace, computed
+
+WRAPPERS: dict[str, re.Pattern[str]] = {
+    # what each writes once a forward of the whole model
+    "DDP": re.compile(r"^DistributedDataParallel\.forward$"),
+    "FSDP": re.compile(r"^FullyShardedDataParallel\._to_kwargs$"),
+    "FSDP2": re.compile(r"^FSDP::root_pre_forward\b"),
+}
+OPTIMIZER_STEP = re.compile(r"^Optimizer\.step#")
+REDUCTIONS = frozenset({"all_reduce", "reduce_scatter"})
+IN_BATCH_NORM = re.compile(r"^SyncBatchNorm")
+"""Its own reductions are of statistics, and needed in every pass."""
+SAME_SHARE = 0.1
+"""Passes that reduce the same gradients differ by less than this in what they send."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Accumulation:
+    """Forward passes of the wrapped model within the window."""
+
+    wrapper: str
+    """Key of `WRAPPERS`."""
+    forward_count: int
+    update_count: int
+    """Forward passes after which the optimizer stepped."""
+    early_count: int
+    """Those after which it did not, before the next."""
+    reduced_count: int
+    """Of the early ones, those after which as much was reduced as before an optimizer's step."""
+    early: NDArray[np.bool_]
+    """Mask over `collectives`: the reductions after those."""
+
+
+@computed
+def accumulation(trace: Trace) -> Accumulation | None:
+    """Return how gradients are accumulated; None where no wrapped model or optimizer was seen."""
+    for wrapper, pattern in WRAPPERS.items():
+        forwards, updates = _starts(trace, pattern), _starts(trace, OPTIMIZER_STEP)
+        if len(forwards) and len(updates):
+            return _accumulation(trace, wrapper, forwards, updates)
+    return None
+
+
+def _starts(trace: Trace, name: re.Pattern[str]) -> NDArray[np.int64]:
+    span, calls = window(trace), trace.host_calls
+    start = calls["start_ns"].to_numpy()[named(calls["name"], name.search)]
+    return np.sort(start[(start >= span.start_ns) & (start < span.end_ns)])
+
+
+def _accumulation(
+    trace: Trace, wrapper: str, forwards: NDArray[np.int64], updates: NDArray[np.int64]
+) -> Accumulation:
+    """Judge each forward pass by what follows it before the next; the last by what is recorded."""
+    count = len(forwards)
+    stepped = np.bincount(_pass_of(forwards, updates) + 1, minlength=count + 1)[1:] > 0
+    is_early = ~stepped
+    is_early[-1] = False  # what would follow is not recorded
+    is_reduction = trace.collectives["kind"].isin(REDUCTIONS).to_numpy()
+    is_reduction = is_reduction & ~asked_within(trace, IN_BATCH_NORM)
+    owner = np.where(is_reduction, _pass_of(forwards, asked_ns(trace)), -1)
+    sent = _sent(trace, owner, count)
+    usual = float(np.median(sent[stepped])) if stepped.any() else 0.0
+    is_reduced = is_early & (usual > 0) & (np.abs(sent - usual) < SAME_SHARE * usual)
+    return Accumulation(
+        wrapper=wrapper,
+        forward_count=count,
+        update_count=int(stepped.sum()),
+        early_count=int(is_early.sum()),
+        reduced_count=int(is_reduced.sum()),
+        early=np.append(is_reduced, False)[owner],
+    )
+
+
+def _pass_of(
+    forwards: NDArray[np.int64], moments: NDArray[np.int64] | NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Return in or after which forward pass each moment lies, -1 before the first."""
+    return np.searchsorted(forwards, moments, side="right") - 1
+
+
+def _sent(trace: Trace, owner: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+    """Return what was reduced after each pass: bytes, or where they are unknown messages."""
+    mine = owner >= 0
+    size = trace.collectives["message_bytes"].to_numpy()
+    weight = size if mine.any() and not np.isnan(size[mine]).any() else np.ones(len(size))
+    return np.bincount(owner[mine], weights=weight[mine], minlength=count).astype(np.float64)
