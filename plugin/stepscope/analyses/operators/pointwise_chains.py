@@ -1,0 +1,123 @@
+"""Pointwise work done one operation at a time: what torch.compile would do in one go.
+
+Pointwise operators and reductions read their inputs from memory and write the result back. Where
+several follow each other, one kernel could do the work of all: it reads once and writes once. On a
+device they are told by the names of torch's own kernels, which all vendors share, on the host by
+the operators' names. What runs between two of them on the same stream or thread ends a chain; views
+do nothing there. What an optimizer does is left out: it has fused versions of its own.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.ancestry import nearest, nearest_of
+from stepscope.analyses.devices.launch_order import stream_numbers
+from stepscope.analyses.operators.costs import owners_of_device_events
+from stepscope.frames.naming import named
+from stepscope.trace import Trace, computed
+
+NONE = -1
+SHORTEST = 2
+KERNEL = re.compile(
+    # aten/src/ATen/native/cuda: TensorIterator's loops and reductions, layer_norm_kernel.cu
+    r"(?<![A-Za-z_])(?:(?:vectorized_|unrolled_|legacy_)?elementwise_kernel|reduce_kernel"
+    r"|(?:vectorized_)?layer_norm_|fused_dropout_kernel|GammaBeta)"
+)
+_BINARY = "add|sub|rsub|mul|div|pow|maximum|minimum|fmod|remainder|atan2|addcmul|addcdiv|lerp|where"
+_UNARY = (
+    "neg|abs|sign|exp|exp2|expm1|log|log2|log1p|sqrt|rsqrt|square|reciprocal|sin|cos|erf|floor|ceil"
+    "|round|tanh|sigmoid|relu|relu6|silu|gelu|elu|selu|celu|mish|leaky_relu|hardtanh|hardswish"
+    "|hardsigmoid|softplus|clamp|clamp_min|clamp_max|clip|threshold|masked_fill|fill|copy|bernoulli"
+    "|native_dropout|nan_to_num"
+)
+_COMPARISONS = "eq|ne|lt|le|gt|ge|logical_(?:and|or|not|xor)|bitwise_(?:and|or|not|xor)"
+_REDUCTIONS = "sum|mean|amax|amin|var|std|var_mean|linalg_vector_norm|native_layer_norm"
+OPERATOR = re.compile(
+    rf"^aten::(?:(?:{_BINARY}|{_UNARY}|{_COMPARISONS}|{_REDUCTIONS})_?"
+    rf"|(?:{_UNARY}|native_layer_norm)_backward)$"
+)
+"""Operators that torch.compile writes as loops of its own (torch/_inductor/lowering.py)."""
+WORK = re.compile(
+    r"^aten::(?!(?:view|_unsafe_view|reshape|_reshape_alias|expand|t|transpose|permute|slice|select"
+    r"|unsqueeze|squeeze|as_strided|detach|alias|chunk|split\w*|narrow|unbind|unfold|flatten|numpy_T"
+    r"|expand_as|view_as|empty\w*|resize_|result_type|to|_to_copy|contiguous|clone|ones_like"
+    r"|zeros_like|zeros|ones|zero_|item|set_|lift_fresh|is_nonzero|\w+_like|detach_)$)"
+)
+"""Operators that do work; the others are views, allocations, or have another do it."""
+OPTIMIZER = re.compile(r"^Optimizer\.")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Chains:
+    """Pointwise work, and what of it follows other such work."""
+
+    rows: NDArray[np.int64]
+    """All of it, as rows of `device_events` or `host_calls`."""
+    chain: NDArray[np.int64]
+    """The number of the chain that each belongs to, from 0; -1 of what stands alone."""
+
+    @property
+    def count(self) -> int:
+        """How many chains there are."""
+        return int(self.chain.max(initial=NONE)) + 1
+
+    @property
+    def chained(self) -> NDArray[np.int64]:
+        """The rows that belong to a chain."""
+        return np.asarray(self.rows[self.chain != NONE])
+
+
+def kernel_chains(trace: Trace, rows: NDArray[np.int64]) -> Chains:
+    """Return the pointwise kernels among rows of `device_events`, chained by stream."""
+    events = trace.device_events
+    in_order = rows[np.argsort(stream_numbers(events.iloc[rows])[0], kind="stable")]
+    streams = events["stream"].to_numpy()[in_order]
+    is_pointwise = named(events["name"], KERNEL.search)[in_order]
+    owner = owners_of_device_events(trace)[in_order]
+    is_pointwise[np.append(_in_optimizer(trace), False)[owner]] = False
+    return _chains(in_order, streams, is_pointwise)
+
+
+@computed
+def operator_chains(trace: Trace) -> Chains:
+    """Return the pointwise operators of the host, chained by thread."""
+    calls = trace.host_calls
+    rows = np.flatnonzero(named(calls["name"], WORK.search) & ~_in_optimizer(trace))
+    threads = calls["thread"].cat.codes.to_numpy().astype(np.int64)[rows]
+    order = np.argsort(threads, kind="stable")
+    is_pointwise = named(calls["name"], OPERATOR.search)[rows]
+    is_pointwise &= ~_is_under_work(trace, rows)
+    return _chains(rows[order], threads[order], is_pointwise[order])
+
+
+def _is_under_work(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell which of the rows another operator that works has called: `sum` of `mean`."""
+    calls = trace.host_calls
+    does_work = named(calls["name"], WORK.search)
+    above = calls["parent"].to_numpy()[rows]
+    return np.asarray(nearest_of(calls["parent"].to_numpy(), above, does_work) != NONE)
+
+
+def _in_optimizer(trace: Trace) -> NDArray[np.bool_]:
+    calls = trace.host_calls
+    if not any(OPTIMIZER.search(str(name)) for name in calls["name"].cat.categories):
+        return np.zeros(len(calls), dtype=bool)
+    is_optimizer = named(calls["name"], OPTIMIZER.search)
+    return np.asarray(nearest(calls["parent"].to_numpy(), is_optimizer) != NONE)
+
+
+def _chains(
+    rows: NDArray[np.int64], lane: NDArray[np.int64], is_wanted: NDArray[np.bool_]
+) -> Chains:
+    """Return runs of wanted rows that follow each other in one lane; rows are by lane, in order."""
+    begins = np.ones(len(rows), dtype=bool)
+    begins[1:] = (lane[1:] != lane[:-1]) | ~is_wanted[1:] | ~is_wanted[:-1]
+    run = np.cumsum(begins)[is_wanted]
+    length = np.bincount(run, minlength=1)[run] if len(run) else run
+    is_chain = length >= SHORTEST
+    chain = np.full(len(run), NONE, dtype=np.int64)
+    chain[is_chain] = np.unique(run[is_chain], return_inverse=True)[1]
+    return Chains(rows=rows[is_wanted], chain=chain)
