@@ -1,0 +1,211 @@
+"""What was found before is put aside; what is new, or has become worse, counts."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from loading import SAMPLE_LOGS, trace_of
+from stepscope.advice import advise
+from stepscope.advice.baseline import baseline_in, baseline_of, compared, fixed, written
+from stepscope.cli import cli
+from stepscope.errors import UsageError
+from stepscope.report import Outcome, Report, SourceLine
+from stepscope.rules import Finding, Rule
+from stepscope.trace import Run
+from test_advice import TRACE, claiming, rule
+
+FAULT = SAMPLE_LOGS / "synthetic_item_sync" / "fault"
+FIX = SAMPLE_LOGS / "synthetic_item_sync" / "fix"
+
+
+def report(*rules: Rule[Any]) -> Report:
+    return Report(runs=(advise(Run(name="run", workers=(TRACE,)), rules),), version="1")
+
+
+def reading(*, share: float, place: str = "aten::item", line: int = 7) -> Rule[Any]:
+    end = round(share * 3_000_000)
+    return rule(
+        "reads",
+        Finding(
+            message=f"Reads cost {share}.",
+            claims=claiming((0, end)).claims,
+            severity="warning",
+            place=place,
+            locations=(SourceLine(path=f"/home/{line}/train.py", line=line, function="step"),),
+        ),
+    )
+
+
+def judged(before: Report, after: Report) -> list[tuple[str, str]]:
+    outcomes = compared(after, baseline_of(before), "known.json").runs[0].outcomes
+    return [(each.status, each.baseline) for each in outcomes]
+
+
+def test_what_the_baseline_knows_is_put_aside_and_says_so() -> None:
+    before = report(reading(share=0.1))
+    after = compared(report(reading(share=0.105)), baseline_of(before), "known.json")
+    [outcome] = after.runs[0].outcomes
+    assert (outcome.status, outcome.baseline, outcome.suppressed_by) == (
+        "suppressed",
+        "unchanged",
+        "baseline",
+    )
+    assert outcome.reason == "Known since known.json was written."
+    assert after.runs[0].merged == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "state"),
+    [
+        (0.10, 0.05, "unchanged"),
+        (0.10, 0.109, "unchanged"),
+        (0.10, 0.115, "worse"),
+        (0.02, 0.029, "unchanged"),
+        (0.02, 0.031, "worse"),
+    ],
+)
+def test_what_costs_more_by_a_tenth_and_a_hundredth_of_the_step_is_worse(
+    before: float, after: float, state: str
+) -> None:
+    [(_, told)] = judged(report(reading(share=before)), report(reading(share=after)))
+    assert told == state
+
+
+def test_a_fingerprint_is_of_the_code_not_of_numbers_lines_or_folders() -> None:
+    def fingerprint(**options: Any) -> str:
+        return report(reading(**options)).runs[0].outcomes[0].fingerprint
+
+    one = fingerprint(share=0.1)
+    assert fingerprint(share=0.3) == one
+    assert fingerprint(share=0.1, line=99) == one
+    assert fingerprint(share=0.1, place="aten::nonzero") != one
+    assert one
+    assert len(one) == 16
+
+
+def test_what_is_gone_is_told_as_fixed() -> None:
+    known = baseline_of(report(reading(share=0.1)))
+    assert [each.rule for each in fixed(report(), known)] == ["reads"]
+    assert fixed(report(reading(share=0.01)), known) == ()
+    assert judged(report(), report(reading(share=0.1))) == [("found", "new")]
+
+
+def test_a_baseline_is_written_and_read_the_same(tmp_path: Path) -> None:
+    known = baseline_of(report(reading(share=0.1)))
+    path = tmp_path / "known.json"
+    path.write_text(written(known))
+    assert baseline_in(path) == known
+    assert json.loads(path.read_text())["findings"][0]["share"] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "cannot be read"),
+        ("{", "is no baseline"),
+        ('{"schema": 1}', "is no baseline"),
+        ('{"schema": 99, "findings": []}', "its schema is 99, and this reads 1"),
+    ],
+)
+def test_a_file_that_is_no_baseline_is_refused(
+    tmp_path: Path, text: str | None, message: str
+) -> None:
+    path = tmp_path / "known.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(UsageError, match=message):
+        baseline_in(path)
+
+
+# On the command line
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, ["advise", "--isolated", *map(str, arguments)])
+
+
+def found(result: Result) -> list[Outcome | dict[str, Any]]:
+    outcomes = json.loads(result.stdout)["runs"][0]["outcomes"]
+    return [each for each in outcomes if each["status"] == "found"]
+
+
+def test_the_gate_fails_on_what_is_new_only_and_after_all_is_written(tmp_path: Path) -> None:
+    known, advice = tmp_path / "known.json", tmp_path / "advice.json"
+    gate = ("--fail-on", "warning")
+    assert run(FAULT, *gate, "--quiet", "--write-baseline", known).exit_code == 1
+    assert known.exists(), "what was found is written before the exit"
+    assert run(FAULT, *gate, "--quiet", "--baseline", known).exit_code == 0
+    assert run(FIX, *gate, "--quiet").exit_code == 0
+    done = run(FAULT, *gate, "--format", "json", "--output", advice)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert json.loads(advice.read_text())["runs"]
+
+
+def test_what_was_fixed_is_told_on_standard_error(tmp_path: Path) -> None:
+    known = tmp_path / "known.json"
+    run(FAULT, "--quiet", "--write-baseline", known)
+    done = run(FIX, "--quiet", "--baseline", known)
+    assert "stepscope: Fixed since the baseline was written: item-sync. " in done.stderr
+    assert done.stdout == ""
+
+
+def test_no_more_findings_are_shown_than_asked_for() -> None:
+    whole = run(FAULT, "--format", "json")
+    one = run(FAULT, "--format", "json", "--max-findings", "1")
+    assert len(found(one)) == 1
+    assert found(one)[0] == found(whole)[0]
+    assert len(found(whole)) > 1
+
+
+def test_a_rule_can_be_chosen_set_and_ignored() -> None:
+    only = run(FAULT, "--format", "json", "--select", "item-sync,launch-bound")
+    outcomes = json.loads(only.stdout)["runs"][0]["outcomes"]
+    assert {each["rule"] for each in outcomes} == {"item-sync", "launch-bound"}
+    assert [each["rule"] for each in found(only)] == ["item-sync"]
+    high = ("--set", "item-sync.least_idle_share=0.9")
+    assert found(run(FAULT, "--format", "json", "--select", "item-sync", *high)) == []
+    lower = ("--set", "item-sync.severity=info")
+    assert run(FAULT, "--select", "item-sync", *lower, "--fail-on", "warning").exit_code == 0
+    assert found(run(FAULT, "--format", "json", "--ignore", "all", "--preview")) == []
+
+
+def test_the_nearest_configuration_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "stepscope.toml").write_text(
+        'select = ["item-sync"]\n[[suppress]]\nrule = "item-sync"\nreason = "We know."\n'
+        '[[suppress]]\nrule = "launch-bound"\nreason = "Never so."\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(cli, ["advise", str(FAULT), "--format", "json"])
+    [outcome] = json.loads(done.stdout)["runs"][0]["outcomes"]
+    assert (outcome["status"], outcome["reason"]) == ("suppressed", "We know.")
+    assert "The suppression of launch-bound (Never so.) puts nothing aside." in done.stderr
+    other = tmp_path / "other.toml"
+    other.write_text('ignore = ["item-sink"]')
+    refused = CliRunner().invoke(cli, ["advise", str(FAULT), "--config", str(other)])
+    assert refused.exit_code == 2
+    assert "'item-sink' is no rule, category or severity. Did you mean item-sync" in refused.stderr
+
+
+def test_a_suppression_of_a_rule_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "stepscope.toml"
+    path.write_text('[[suppress]]\nrule = "item-sink"\nreason = "r"\n')
+    done = CliRunner().invoke(cli, ["advise", str(FAULT), "--config", str(path)])
+    assert (done.exit_code, "Did you mean item-sync" in done.stderr) == (2, True)
+
+
+def test_hints_of_the_program_tell_the_batch() -> None:
+    from stepscope.analyses.batch_size import batch_size
+    from stepscope.analyses.hints import hints
+
+    rows: list[list[Any]] = [["user_annotation", "ProfilerStep#1", 0, 1000]]
+    trace = trace_of(rows, stepscope={"batch_size": 32, "num_workers": 0, "model": "resnet50"})
+    told = hints(trace)
+    assert (told.batch_size, told.num_workers, told.model) == (32, 0, "resnet50")
+    batch = batch_size(trace)
+    assert batch is not None
+    assert (batch.size, batch.is_certain, batch.operator) == (32, True, "")
+    for odd in ({"batch_size": 0}, {"batch_size": "many"}, {"batch_size": True}, [], "x", None):
+        assert hints(trace_of(rows, stepscope=odd)).batch_size is None
