@@ -41,6 +41,11 @@ def each(trace: Trace) -> str:
     return " a step" if window(trace).has_steps else ""
 
 
+def times(factor: Factor) -> str:
+    """Return how many times as fast a factor makes work: `2 to 6`."""
+    return f"{1 / (1 - factor.low):.2g} to {1 / (1 - factor.high):.2g}"
+
+
 def claim(
     trace: Trace, products: ProductKernels, chosen: Chosen, factor: Factor, method: str
 ) -> Claim:
@@ -59,12 +64,13 @@ def judged(trace: Trace, finding: Finding) -> Finding | Rejected:
     What would save little in any case stays a note: it passed the rule's own threshold.
     """
     bound = gpu_bound_times(trace)
-    limit = intervals.merged(bound.sure, bound.unknown)
+    in_time = intervals.merged(bound.sure, bound.unknown)
     won = gross = 0.0
     for each_claim in finding.claims:
-        times = each_claim.intervals
-        mine = intervals.intersection(times, limit) if each_claim.is_device_work else times
-        gross += each_claim.factor.high * intervals.duration_ns(times)
+        mine = whole = each_claim.intervals
+        if each_claim.is_device_work:
+            mine = intervals.intersection(whole, in_time)
+        gross += each_claim.factor.high * intervals.duration_ns(whole)
         won += each_claim.factor.high * intervals.duration_ns(mine)
     least = INFO_SHARE * window(trace).reference_ns
     if won >= least:

@@ -90,12 +90,10 @@ def _claims(trace: Trace, found: DoublePrecision) -> Iterator[Claim]:
     for what, chosen, factor in _without_twin(trace, found, ~has_twin):
         if chosen.any():
             part = share(int(found.cost_ns[chosen].sum()) / found.total_ns)
-            method = f"In float32 {what} ({part} of it) are {_times(factor)} times as fast."
+            method = (
+                f"In float32 {what} ({part} of it) are {_products.times(factor)} times as fast."
+            )
             yield _claim(trace, found, chosen, factor, method)
-
-
-def _times(factor: Factor) -> str:
-    return f"{1 / (1 - factor.low):.2g} to {1 / (1 - factor.high):.2g}"
 
 
 def _without_twin(

@@ -1,0 +1,190 @@
+"""Float32 products run one multiplication at a time, where matrix units would take them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.devices.capability import compute_major, peak_ratio
+from stepscope.analyses.operators.product_kernels import TF32, ProductKernels, product_kernels
+from stepscope.analyses.steps.window import window
+from stepscope.calibration import TF32_PRODUCTS, at_most
+from stepscope.errors import MissingDataError, NotApplicableError
+from stepscope.frames.naming import named
+from stepscope.quantities import duration, share
+from stepscope.report import Evidence, Fix, Link
+from stepscope.rules import Answer, Finding, Rejected, Rule, _products, option
+from stepscope.trace import Trace
+
+FIRST_MAJOR = 8
+"""Compute capability from which matrix units round float32 to TF32 (Ampere)."""
+LEAST_RATIO = 1.5
+"""How many times as fast TF32 has to be by the data sheet: 8 on an A100, 7.4 on an H100, 2 on an
+A10, but 1 on a GeForce RTX 3090 or 4090."""
+CONVOLUTION = "conv"
+NONE = -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When it is worth a word."""
+
+    least_share: float = option(
+        0.05,
+        "Float32 products off the matrix units, of all kernels' time.",
+        origin="ours: real traces with TF32 on have up to 2.5 %, those without 24 % and more",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report float32 products whose kernels' names tell that they use no matrix unit."""
+    products = product_kernels(trace)
+    _insist_on_telling_names(trace)
+    is_matrix = _no_convolution(trace, products)
+    plain = products.of_type("float32") & products.multiplies & ~products.on_matrix_unit & is_matrix
+    part = products.share(plain)
+    if part < options.least_share or not part:
+        return
+    _insist_on_rounding_units(trace)
+    ratio = peak_ratio(trace, TF32, "float32")
+    finding = _finding(trace, products, plain, ratio)
+    if products.total_ns(products.of_type(TF32) & is_matrix) >= products.total_ns(plain):
+        yield _acquitted(finding, "TF32 is allowed: the libraries chose these kernels by shape.")
+    elif ratio is not None and ratio < LEAST_RATIO:
+        yield _acquitted(finding, f"This device has TF32 only {ratio:.2g} times as fast.")
+    else:
+        yield _products.judged(trace, finding)
+
+
+def _insist_on_telling_names(trace: Trace) -> None:
+    dialect = trace.dialect
+    if dialect.matrix_unit_kernel is None or dialect.float32_on_matrix_unit != "float32":
+        if dialect.plain_product is None:
+            msg = "kernels' names do not tell here how float32 is multiplied"
+            raise NotApplicableError(msg)
+        return
+    msg = f"{dialect.matrix_unit}s multiply float32 as it is"
+    raise NotApplicableError(msg)
+
+
+def _insist_on_rounding_units(trace: Trace) -> None:
+    major = compute_major(trace)
+    if major is None:
+        msg = "the device's compute capability is not in the file"
+        raise MissingDataError(msg, "prof.export_chrome_trace(path)  # and keep `deviceProperties`")
+    if major < FIRST_MAJOR:
+        msg = f"{trace.dialect.matrix_unit}s of compute capability {major} do not take float32"
+        raise NotApplicableError(msg)
+
+
+def _no_convolution(trace: Trace, products: ProductKernels) -> NDArray[np.bool_]:
+    """Tell which products are none of convolutions: those round unless they are told not to."""
+    is_convolution = named(trace.host_calls["name"], lambda name: CONVOLUTION in name.lower())
+    return np.asarray(~np.append(is_convolution, False)[products.calls])
+
+
+def _finding(
+    trace: Trace, products: ProductKernels, plain: NDArray[np.bool_], ratio: float | None
+) -> Finding:
+    lasting = duration(window(trace).per_step(products.total_ns(plain)))
+    part = products.share(plain)
+    unit = trace.dialect.matrix_unit
+    factor = TF32_PRODUCTS if ratio is None else at_most(TF32_PRODUCTS, ratio)
+    return Finding(
+        message=(
+            f"Float32 matrix products run without {unit}s for {lasting}{_products.each(trace)} "
+            f"({share(part)} of the kernels' time): TF32 is not allowed for them."
+        ),
+        evidence=(
+            Evidence(
+                label=f"Float32 products without {unit}s",
+                value=part,
+                unit="share",
+                link=Link(view="kernels", search="gemm"),
+            ),
+            Evidence(
+                label="Products in TF32",
+                value=products.share(products.of_type(TF32)),
+                unit="share",
+                link=Link(view="kernels"),
+            ),
+            *_ratio(ratio),
+            *_products.limit(trace),
+        ),
+        tables=_products.tables(trace, products, plain),
+        events=_products.longest(trace, products.rows[plain]),
+        locations=_products.locations(trace, products.calls[plain], products.duration_ns[plain]),
+        claims=(
+            _products.claim(
+                trace,
+                products,
+                plain,
+                factor,
+                f"{_products.times(factor)} times as fast in TF32.",
+            ),
+        ),
+    )
+
+
+def _ratio(ratio: float | None) -> Iterator[Evidence]:
+    if ratio is not None:
+        yield Evidence(label="TF32 over float32, by the data sheet", value=ratio, unit="count")
+
+
+def _acquitted(finding: Finding, reason: str) -> Rejected:
+    return Rejected(
+        message=f"{finding.message.partition(':')[0]}. {reason}",
+        evidence=finding.evidence,
+        tables=finding.tables,
+        events=finding.events,
+    )
+
+
+RULE = Rule(
+    id="fp32-matmul-no-tf32",
+    title="Float32 matrix products do not use the matrix units (TF32)",
+    category="precision",
+    why=(
+        "From compute capability 8 on, matrix units multiply float32 that is rounded to 10 bits of "
+        "mantissa (TF32), and add in float32. torch allows that for convolutions; for matrix "
+        "products it has to be told."
+    ),
+    detects=(
+        "Kernels of mm, addmm, bmm and the like, whose names say float32 and no matrix unit "
+        "(`sgemm`, `simt`). It speaks from `least_share` of all kernels' time on, where the "
+        "device's data sheet has TF32 1.5 times as fast or more, or is not known."
+    ),
+    silent=(
+        "Devices before compute capability 8 have no TF32, and others take float32 as it is.",
+        "Where more products run in TF32 than without, it is allowed already.",
+        "Products with a vector (`gemv`) are limited by memory: TF32 has the same bytes.",
+        "Convolutions are not counted: torch rounds for them unless it is told not to.",
+    ),
+    saving=(
+        "The products' time on the device, 2 to 6 times as fast, at most as many times as the "
+        "device's data sheet says; only where the host is early enough."
+    ),
+    fix=Fix(
+        summary="Allow TF32 for matrix products: one line, at the program's beginning.",
+        code='torch.set_float32_matmul_precision("high")',
+        verify="In Kernels, `sgemm` has become `tf32` or `s1688gemm`.",
+        caveats=(
+            "Products then have 10 bits of mantissa instead of 23. Training rarely minds; solvers "
+            "and some physics do.",
+            "With autocast in bfloat16 more is won, and this is of no use there.",
+        ),
+    ),
+    effort="flag",
+    risk="numerics",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"device times", "launches", "nesting", "host calls", "steps"}),
+    priority=350,
+    links=(
+        "https://docs.pytorch.org/docs/stable/generated/torch.set_float32_matmul_precision.html",
+        "https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices",
+    ),
+    origin="torch.profiler's FP32MatMulPattern; PyTorch tuning guide; by kernels' names instead",
+    culprit="float32 without TF32",
+)
