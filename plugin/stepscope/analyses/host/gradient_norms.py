@@ -1,0 +1,94 @@
+"""Norms of single tensors between the backward pass and the optimizer's step: clipping.
+
+`torch.nn.utils.clip_grad_norm_` with `foreach=False`, and loops that people write, ask for the norm
+of one gradient after the other, and multiply one after the other. Norms of the model lie before the
+end of the backward pass, those of an optimizer within its step.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses import ancestry
+from stepscope.analyses.host.optimizer_updates import optimizer_updates
+from stepscope.analyses.steps.window import window
+from stepscope.analyses.training import BACKWARD
+from stepscope.frames.naming import named
+from stepscope.intervals import Intervals
+from stepscope.trace import Trace, computed
+
+NORM = re.compile(r"^aten::(?:linalg_vector_)?norm$")
+SCALING = re.compile(r"^aten::mul_$")
+LISTWISE = re.compile(r"^aten::_foreach_")
+NONE = -1
+END_OF_TIME = np.iinfo(np.int64).max
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GradientNorms:
+    """What clipped gradients one by one, within the window."""
+
+    rows: Rows
+    """The norms' rows of `host_calls`, those of a list of tensors left out."""
+    times: Intervals
+    """From the first norm behind each backward pass to the last norm or scaling before the step."""
+
+
+@computed
+def gradient_norms(trace: Trace) -> GradientNorms:
+    """Return the norms of single tensors between each backward pass and the step behind it.
+
+    Raises:
+        NotApplicableError: no optimizer's step was recorded.
+    """
+    start, end = (trace.host_calls[name].to_numpy() for name in ("start_ns", "end_ns"))
+    steps_ns = start[optimizer_updates(trace).rows]
+    behind_ns = np.maximum(_behind_ns(trace, steps_ns), window(trace).start_ns)
+    norms, step = _between(trace, NORM, behind_ns, steps_ns)
+    first = np.full(len(steps_ns), END_OF_TIME)
+    np.minimum.at(first, step, start[norms])
+    scalings, of_scaling = _between(trace, SCALING, first, steps_ns)
+    last = np.zeros(len(steps_ns), dtype=np.int64)
+    np.maximum.at(last, step, end[norms])
+    np.maximum.at(last, of_scaling, end[scalings])
+    clips = last > 0
+    return GradientNorms(rows=norms, times=intervals.union(first[clips], last[clips]))
+
+
+def _between(
+    trace: Trace, pattern: re.Pattern[str], from_ns: Rows, steps_ns: Rows
+) -> tuple[Rows, Rows]:
+    """Return calls on one tensor that began in `[from_ns, steps_ns)` of a step, and which step."""
+    rows = _single(trace, pattern)
+    start = trace.host_calls["start_ns"].to_numpy()[rows]
+    step = np.searchsorted(steps_ns, start, side="right")
+    inside = start >= np.append(from_ns, END_OF_TIME)[step]
+    return rows[inside], step[inside]
+
+
+def _behind_ns(trace: Trace, steps_ns: Rows) -> Rows:
+    """Return, for each step, when the backward pass before it ended, or the step before it began.
+
+    Where no backward pass was recorded before it, it is the end of time: nothing lies behind.
+    """
+    calls = trace.host_calls
+    backward = np.flatnonzero(named(calls["name"], BACKWARD.search))  # in the order they began
+    ended = np.maximum.accumulate(calls["end_ns"].to_numpy()[backward])
+    place = np.searchsorted(calls["start_ns"].to_numpy()[backward], steps_ns, side="left") - 1
+    found = np.append(ended, END_OF_TIME)[place]
+    return np.asarray(np.maximum(found, np.append(0, steps_ns[:-1])))
+
+
+def _single(trace: Trace, pattern: re.Pattern[str]) -> Rows:
+    """Return the calls of such a name that take one tensor, and lie in no step, as rows."""
+    calls = trace.host_calls
+    rows = np.flatnonzero(named(calls["name"], pattern.match))
+    is_step = np.zeros(len(calls), dtype=bool)
+    is_step[optimizer_updates(trace).rows] = True
+    is_other = named(calls["name"], LISTWISE.match) | named(calls["name"], NORM.match) | is_step
+    above = calls["parent"].to_numpy()
+    return np.asarray(rows[ancestry.nearest_of(above, above[rows], is_other) == NONE])

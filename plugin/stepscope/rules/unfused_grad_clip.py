@@ -1,0 +1,165 @@
+"""Gradients are clipped one by one."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope import intervals
+from stepscope.analyses.host.gradient_norms import GradientNorms, gradient_norms
+from stepscope.analyses.host.launched_work import launched_work
+from stepscope.analyses.host.optimizer_updates import optimizer_updates
+from stepscope.analyses.idle.call_cost import CallCost, call_cost
+from stepscope.calibration import CLIPPING_ON_CPU, HALF_TO_ALL
+from stepscope.frames.naming import named
+from stepscope.quantities import share
+from stepscope.report import Evidence, Fix, Link
+from stepscope.rules import Claim, Finding, Rule, _calls, option
+from stepscope.trace import Trace
+
+READ = frozenset({"aten::item"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When gradients are clipped one by one."""
+
+    least_an_update: int = option(
+        20,
+        "Norms of single tensors between the backward pass and the optimizer's step.",
+        origin="ours: ten layers with bias; loops in the recordings seen have 24 to 272",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Finding]:
+    """Report norms of single gradients between the backward pass and the optimizer's step."""
+    found = gradient_norms(trace)
+    update_count = len(optimizer_updates(trace).rows)
+    if len(found.rows) < options.least_an_update * update_count:
+        return
+    cost = call_cost(trace, found.times, launched_work(trace, found.rows).events)
+    claims = (_claim(trace, cost),)
+    saves = _calls.is_worth_a_word(trace, claims)
+    yield Finding(
+        severity=None if saves else "info",
+        message=_message(trace, cost, len(found.rows) / update_count),
+        evidence=_evidence(trace, found, cost),
+        events=_calls.longest(trace, found.rows),
+        locations=_calls.lines(trace, found.rows),
+        claims=claims if saves else (),
+        fix=_fix(trace, found),
+    )
+
+
+def _claim(trace: Trace, cost: CallCost) -> Claim:
+    if len(trace.device_events):
+        return Claim(
+            intervals=cost.idle,
+            factor=HALF_TO_ALL,
+            method="Idle time while gradients are clipped; half of it at least.",
+        )
+    return Claim(
+        intervals=cost.host,
+        factor=CLIPPING_ON_CPU,
+        method="The host's time for clipping; on a CPU each gradient is still computed by itself.",
+    )
+
+
+def _message(trace: Trace, cost: CallCost, norms: float) -> str:
+    host = share(_calls.share_of_window(trace, cost.host_ns))
+    text = (
+        f"Gradients are clipped one by one, {norms:.3g} norms an update: that takes the host "
+        f"{_calls.lasting(trace, cost.host_ns)} ({host})"
+    )
+    if not len(trace.device_events):
+        return f"{text}."
+    if not cost.idle_ns:
+        return f"{text}; the {trace.dialect.device} is not kept waiting by their launches."
+    idle = _calls.lasting(trace, cost.idle_ns)
+    return f"{text}, and the {trace.dialect.device} stands still for {idle} meanwhile."
+
+
+def _evidence(trace: Trace, found: GradientNorms, cost: CallCost) -> tuple[Evidence, ...]:
+    return (
+        Evidence(
+            label="Norms of single gradients",
+            value=len(found.rows),
+            unit="count",
+            link=Link(view="operators", search="norm"),
+        ),
+        Evidence(label="Values read meanwhile", value=_reads(trace, found), unit="count"),
+        *_calls.evidence(trace, cost),
+    )
+
+
+def _reads(trace: Trace, found: GradientNorms) -> int:
+    """Return how many values were read while gradients were clipped."""
+    start = trace.host_calls["start_ns"].to_numpy()
+    rows = np.flatnonzero(named(trace.host_calls["name"], READ.__contains__))
+    inside = intervals.covered_ns(found.times, start[rows], start[rows] + 1)
+    return int(inside.sum())
+
+
+def _fix(trace: Trace, found: GradientNorms) -> Fix:
+    if _reads(trace, found) < len(found.rows) / 2:
+        return FIX
+    own = (
+        "Each norm is read back (.item()), which waits for the device each time: "
+        "clip_grad_norm_ reads nothing."
+    )
+    return Fix(
+        summary=FIX.summary,
+        code=FIX.code,
+        verify=FIX.verify,
+        caveats=(own, *FIX.caveats),
+    )
+
+
+FIX = Fix(
+    summary="Clip all gradients at once.",
+    code=(
+        "torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm, foreach=True)\n"
+        "# in place of a loop over p.grad, and of foreach=False"
+    ),
+    verify=(
+        "aten::_foreach_norm and aten::_foreach_mul_ stand between the backward pass and the "
+        "optimizer's step, and no norms of single tensors."
+    ),
+    caveats=(
+        "error_if_nonfinite=True and reading the norm that it returns wait for the device.",
+        "Sharded gradients (FSDP) are clipped by the wrapper's own clip_grad_norm_.",
+    ),
+)
+
+RULE = Rule(
+    id="unfused-grad-clip",
+    title="Gradients are clipped one by one",
+    category="optimizer",
+    why=(
+        "A norm and a multiplication for each parameter are two small kernels and two launches. "
+        "For all gradients at once they are a few."
+    ),
+    detects=(
+        "Counts aten::linalg_vector_norm and aten::norm between the end of the backward pass and "
+        "Optimizer.step, those within an aten::_foreach_* operator apart. It speaks where there "
+        "are least_an_update or more for each update."
+    ),
+    silent=(
+        "Norms of the model itself lie before the end of the backward pass.",
+        "An optimizer's own norms (LARS, LAMB) lie within its step.",
+    ),
+    saving=(
+        "The idle time of the device while the host clips: half of it at least. On a CPU a part of "
+        "the host's time, as measured. Where that is below 1 %, nothing is claimed."
+    ),
+    fix=FIX,
+    effort="flag",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "nesting", "device times", "launches", "clocks", "steps"}),
+    priority=260,
+    culprit="clipping gradients one by one",
+    links=("https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html",),
+    origin="torch.nn.utils.clip_grad_norm_: foreach is its default on devices since torch 2.0",
+)
