@@ -75,7 +75,7 @@ def judged(trace: Trace, finding: Finding) -> Finding | Rejected:
     least = INFO_SHARE * window(trace).reference_ns
     if won >= least:
         return finding
-    if gross < least:
+    if won and gross < least:
         return replace(finding, severity="info")
     return Rejected(
         message=f"{finding.message} {HOST_IS_THE_LIMIT}",

@@ -1,0 +1,232 @@
+"""Products run in float32 or TF32, where 16-bit types would do."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.devices.capability import compute_major, peak_ratio
+from stepscope.analyses.operators.product_kernels import TF32, ProductKernels, product_kernels
+from stepscope.analyses.steps.window import window
+from stepscope.analyses.training import is_training
+from stepscope.calibration import (
+    SIXTEEN_BIT_FROM_FLOAT32,
+    SIXTEEN_BIT_FROM_TF32,
+    Factor,
+    at_most,
+)
+from stepscope.errors import NotApplicableError
+from stepscope.quantities import duration, share
+from stepscope.report import Evidence, Fix, Link
+from stepscope.rules import Answer, Claim, Finding, Rule, _products, option
+from stepscope.trace import Trace
+
+FLOAT16_MAJOR, BFLOAT16_MAJOR = 7, 8
+"""Compute capability from which matrix units take these types (Volta, Ampere)."""
+LEAST_GAIN = 2
+"""By memory: 16 bits are half the bytes on any device."""
+SMALL_TYPES = (
+    "float16",
+    "bfloat16",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float4_e2m1fn_x2",
+    "int8",
+    "uint8",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When it is worth a word."""
+
+    least_share: float = option(
+        0.20,
+        "Products in float32 and TF32, of all kernels' time.",
+        origin="ours: xprof speaks below 10 % of 16-bit work; recommenders that need float32 for "
+        "their tables have 11 and 19 % in real traces, models without autocast 34 % and more",
+    )
+    least_ratio: float = option(
+        3.0,
+        "How many times as much time as products in 16 bits and less take.",
+        origin="ours: with autocast some products stay in float32, next to none in real traces",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report products in float32 by their operands' types and their kernels' names."""
+    products = product_kernels(trace)
+    _insist_on_small_types(trace)
+    wide = products.of_type("float32", TF32)
+    wide_ns = products.total_ns(wide)
+    small_ns = products.total_ns(products.of_type(*SMALL_TYPES))
+    if wide_ns <= options.least_ratio * small_ns:
+        return
+    if products.share(wide) < options.least_share:
+        return
+    yield _products.judged(trace, _finding(trace, products, wide, small_ns))
+
+
+def _insist_on_small_types(trace: Trace) -> None:
+    dialect = trace.dialect
+    if dialect.matrix_unit_kernel is None:
+        msg = "it is not known whether this device multiplies 16-bit types faster"
+        raise NotApplicableError(msg)
+    major = compute_major(trace)
+    rounds = dialect.plain_product is not None
+    if rounds and major is not None and major < FLOAT16_MAJOR:
+        msg = f"devices of compute capability {major} have no {dialect.matrix_unit}s"
+        raise NotApplicableError(msg)
+
+
+def _finding(
+    trace: Trace, products: ProductKernels, wide: NDArray[np.bool_], small_ns: int
+) -> Finding:
+    link = Link(view="operators", group="shapes")
+    types = " and ".join(_types(products, wide))
+    return Finding(
+        message=(
+            f"Matrix products and convolutions in {types} take "
+            f"{duration(window(trace).per_step(products.total_ns(wide)))}{_products.each(trace)} "
+            f"({share(products.share(wide))} of the kernels' time), those in 16 bits and less "
+            f"{_none_or(trace, small_ns)}."
+        ),
+        evidence=(
+            Evidence(
+                label="Products in float32 and TF32",
+                value=products.share(wide),
+                unit="share",
+                link=link,
+            ),
+            Evidence(
+                label="Products in 16 bits and less",
+                value=small_ns / products.kernel_ns,
+                unit="share",
+                link=link,
+            ),
+            *_products.limit(trace),
+        ),
+        tables=_products.tables(trace, products, wide),
+        events=_products.longest(trace, products.rows[wide]),
+        locations=_products.locations(trace, products.calls[wide], products.duration_ns[wide]),
+        claims=tuple(_claims(trace, products, wide)),
+        fix=_fix(trace),
+    )
+
+
+def _types(products: ProductKernels, wide: NDArray[np.bool_]) -> list[str]:
+    found = (TF32, "float32")
+    return [name.replace(TF32, "TF32") for name in found if (wide & products.of_type(name)).any()]
+
+
+def _none_or(trace: Trace, total_ns: int) -> str:
+    return duration(window(trace).per_step(total_ns)) if total_ns else "none"
+
+
+def _claims(trace: Trace, products: ProductKernels, wide: NDArray[np.bool_]) -> Iterator[Claim]:
+    """Claim float32 and TF32 apart: what prepares for TF32's kernels gains by memory only."""
+    rounded = wide & products.of_type(TF32)
+    full = wide & ~rounded
+    if rounded.any():
+        rounded |= full & ~products.multiplies
+        full = wide & ~rounded
+    parts = (
+        (full, "float32", SIXTEEN_BIT_FROM_FLOAT32),
+        (rounded, TF32, SIXTEEN_BIT_FROM_TF32),
+    )
+    for chosen, name, factor in parts:
+        if chosen.any():
+            known = _limited(trace, factor, name)
+            method = (
+                f"In 16 bits {_products.times(known)} times as fast as in "
+                f"{name.replace(TF32, 'TF32')}."
+            )
+            yield _products.claim(trace, products, chosen, known, method)
+
+
+def _limited(trace: Trace, factor: Factor, name: str) -> Factor:
+    ratio = peak_ratio(trace, _small_type(trace), name)
+    return factor if ratio is None else at_most(factor, max(LEAST_GAIN, ratio))
+
+
+def _small_type(trace: Trace) -> str:
+    major = compute_major(trace)
+    has_bfloat16 = trace.dialect.plain_product is None or major is None or major >= BFLOAT16_MAJOR
+    return "bfloat16" if has_bfloat16 else "float16"
+
+
+def _fix(trace: Trace) -> Fix:
+    small, module = _small_type(trace), trace.dialect.terms.get("module", "cuda")
+    context = f'with torch.autocast("{module}", dtype=torch.{small}):'
+    caveats = ["Results have fewer digits: compare the loss of a few hundred steps."]
+    if not is_training(trace):
+        code = f"with torch.inference_mode(), {context.removeprefix('with ')}\n    out = model(x)"
+    elif small == "bfloat16":
+        code = (
+            f"{context}\n"
+            "    loss = criterion(model(x), y)   # the forward pass and the loss only\n"
+            "loss.backward()"
+        )
+    else:
+        caveats.append(f"This device has no bfloat16 in its {trace.dialect.matrix_unit}s.")
+        code = (
+            f'scaler = torch.amp.GradScaler("{module}")\n'
+            f"{context}\n"
+            "    loss = criterion(model(x), y)   # the forward pass and the loss only\n"
+            "scaler.scale(loss).backward()\n"
+            "scaler.step(optimizer)\n"
+            "scaler.update()"
+        )
+    return Fix(
+        summary=f"Let autocast multiply in {small}.",
+        code=code,
+        verify=f"In Operators by shapes, products have the type {small}.",
+        caveats=tuple(caveats),
+    )
+
+
+RULE = Rule(
+    id="no-mixed-precision",
+    title="Matrix products run in float32 where 16 bits would do",
+    category="precision",
+    why=(
+        "Matrix units multiply 16-bit types several times as fast as float32, which they take "
+        "rounded at half the speed or not at all, and 16-bit tensors are half the bytes. Autocast "
+        "keeps in float32 what needs it: the weights, the loss, reductions."
+    ),
+    detects=(
+        "Kernels of matrix products, convolutions and attention, forward and backward, by their "
+        "names and by the recorded types of the operands. It speaks where float32 and TF32 are "
+        "`least_share` of all kernels' time and `least_ratio` times that of 16-bit types."
+    ),
+    silent=(
+        "Normalisations, losses and optimizers stay in float32 under autocast and do not count.",
+        "Devices before compute capability 7 have no matrix units.",
+        "A kernel whose name and operands tell no type counts on neither side.",
+    ),
+    saving=(
+        "The products' time on the device: 1.5 to 4 times as fast from float32, 1.2 to 2 times "
+        "from TF32, at most as many times as the data sheet's peaks differ, and twice for memory; "
+        "only where the host is early enough."
+    ),
+    fix=Fix(
+        summary="Let autocast multiply in bfloat16.",
+        code='with torch.autocast("cuda", dtype=torch.bfloat16):\n    out = model(x)',
+    ),
+    effort="hour",
+    risk="numerics",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"device times", "launches", "nesting", "host calls", "steps"}),
+    priority=360,
+    links=(
+        "https://docs.pytorch.org/docs/stable/amp.html",
+        "https://docs.pytorch.org/tutorials/recipes/recipes/amp_recipe.html",
+    ),
+    origin="torch-tb-profiler's tensor core rule, by types instead of a list of kernels; xprof",
+    aliases=("tensor-cores-unused",),
+    culprit="multiplying in float32",
+)
