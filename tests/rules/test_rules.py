@@ -2,8 +2,8 @@
 
 A case is a sentence with a trace (`trace:` rows, `schedule:`, or both; see `tracebuild`; of a rule
 over a run `ranks:`, a list of such traces) and the whole answer: `finds:` every finding, `rejects:`
-what is acquitted, `not_applicable:` a part of the reason, or `cannot_tell:` the same with `remedy:`,
-a part of the code that would record it. A finding says
+what is acquitted, `not_applicable:` a part of the reason, or `cannot_tell:` the same with
+`remedy:`, a part of the code that would record it. A finding says
 
     severity, confidence   as they are shown
     saves_ns               [gross, least net, most net] a step; left out where nothing is claimed
@@ -20,6 +20,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ ABOUT_THE_RULE = ("rule", "real", "never_not_applicable", "never_in_2021", "neve
 SMALL = 20
 
 
+@cache
 def documents() -> dict[str, dict[str, Any]]:
     return {path.stem: yaml.safe_load(path.read_text()) for path in sorted(HERE.glob("*.yml"))}
 
@@ -56,7 +58,17 @@ def cases() -> Iterator[Any]:
             yield pytest.param(stem, case, id=f"{stem}: {name}")
 
 
+TRACES: dict[int, Trace] = {}
+
+
 def trace_of(case: dict[str, Any]) -> Trace:
+    """Return a case's trace, which is made once: analyses keep their results with it."""
+    if id(case) not in TRACES:
+        TRACES[id(case)] = _trace_of(case)
+    return TRACES[id(case)]
+
+
+def _trace_of(case: dict[str, Any]) -> Trace:
     document = tracebuild.document(
         rows=case.get("trace", ()),
         schedule=case.get("schedule"),
@@ -83,7 +95,11 @@ def answers(rule: Rule[Any], case: dict[str, Any]) -> list[Outcome]:
 
 @pytest.mark.parametrize(("stem", "case"), list(cases()))
 def test_a_case_has_the_answer_that_it_states(stem: str, case: dict[str, Any]) -> None:
-    said = answers(RULES[stem], case)
+    check_case(RULES[stem], case)
+
+
+def check_case(rule: Rule[Any], case: dict[str, Any]) -> None:
+    said = answers(rule, case)
     for key, status in (("not_applicable", "not-applicable"), ("cannot_tell", "cannot-tell")):
         if key in case:
             [outcome] = said
