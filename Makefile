@@ -34,7 +34,7 @@ WITHOUT_FRAMES := budget cache discover docs docs_site formats fuzz hatch_build 
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: $(MADE)/run $(PAGE) ## open the tab on sample_logs/ (PORT=6006, LOGDIR=sample_logs)
@@ -74,6 +74,14 @@ FUZZ    ?= 2000000
 .PHONY: fuzz
 fuzz: $(MADE)/dev ## feed the scanner mutated traces under sanitizers (FUZZ=2000000 inputs, INPUT=a file that failed)
 	PYTHONPATH=tests $(BIN)/python -m fuzz --count $(FUZZ) $(if $(INPUT),--input $(INPUT))
+
+.PHONY: rules-matrix
+rules-matrix: $(MADE)/dev ## ask every rule of every recording at hand, and write tests/rules/matrix.txt
+	$(BIN)/python scripts/rules_matrix.py
+
+.PHONY: mutants
+mutants: $(MADE)/dev ## break each rule by hand, and print what its cases do not notice (RULE=name)
+	PYTHONPATH=tests:sample_logs/record $(BIN)/python -m rules.mutants $(RULE)
 
 .PHONY: docs
 docs: $(MADE)/docs ## build the site of docs/ and of what the code says of itself, into build/docs
