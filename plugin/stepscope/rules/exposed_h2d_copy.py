@@ -3,110 +3,174 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from stepscope import intervals
-from stepscope.analyses import references, requirements
-from stepscope.analyses.devices.host_copies import HostCopies, copies_to_device
+from stepscope.analyses import requirements
+from stepscope.analyses.devices.activity import DeviceActivity
+from stepscope.analyses.devices.gpu_bound import gpu_bound_times
+from stepscope.analyses.devices.host_copies import HostCopies
 from stepscope.analyses.idle.data_loading import data_loading
+from stepscope.analyses.idle.synchronizations import synchronizations
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import HALF_TO_ALL
+from stepscope.intervals import Intervals
 from stepscope.quantities import count, duration, share, size
-from stepscope.report import EventReference, Evidence, Fix
-from stepscope.rules import Claim, Finding, Rule, option
+from stepscope.report import Evidence, Fix
+from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, _copies, option
 from stepscope.trace import Trace
+
+VERIFY = "Memcpy's share of the step in Overview falls: copies then run beside kernels."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Share of the window, 0 to 1, from which to speak."""
+    """From how much time on it speaks."""
 
     least_share: float = option(
         0.03,
-        "TraceLens speaks at 5 % for both directions; xprof at 30 %, which is too late.",
-        origin="",
+        "Of the device's time, 0 to 1: copies that no kernel hides and that the step waits for.",
+        origin="TraceLens speaks at 5 % for both directions; xprof at 30 %, which is too late",
     )
-    shown_count: int = option(10, "How many events are named.", origin="", is_threshold=False)
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
-    """Report copies to the device that no computation hides and that no data loading owns."""
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report copies to the device that no kernel hides and that no data loading owns."""
     device = requirements.main(trace)
     within = window(trace)
-    copies = copies_to_device(trace, device)
-    exposed = intervals.difference(copies.on_device, device.computation)
-    exposed = intervals.difference(exposed, data_loading(trace).times)
-    exposed = intervals.clip(exposed, within.start_ns, within.device_end_ns)
-    exposed_ns = intervals.duration_ns(exposed)
-    lost = exposed_ns / max(1, within.device_duration_ns)
+    copies = _copies.to_device(trace, device)
+    copies = copies.chosen(~copies.is_pageable)
+    exposed = _exposed(trace, device, copies)
+    waited = intervals.intersection(exposed, _waited_for(trace))
+    whole_ns = max(1, within.device_duration_ns)
+    lost = intervals.duration_ns(waited) / whole_ns
+    evidence = tuple(_evidence(copies, exposed, lost))
     if lost < options.least_share:
+        if intervals.duration_ns(copies.on_device) >= options.least_share * whole_ns:
+            yield Rejected(message=_acquitted(trace, copies, exposed, lost), evidence=evidence)
         return
+    tables, events, lines = _copies.shown(trace, copies, _copies.longest(copies))
+    lasting = duration(within.per_step(intervals.duration_ns(waited)))
     yield Finding(
         message=(
-            f"{count(len(copies.rows), 'copy', 'copies')} to the device "
-            f"({size(copies.total_bytes)}) "
-            f"take {duration(within.per_step(exposed_ns))}"
-            f"{' a step' if within.has_steps else ''} ({share(lost)}) in which nothing computes."
+            f"{_copied(copies)} take {lasting}{' a step' if within.has_steps else ''} "
+            f"({share(lost)}) in which nothing computes."
         ),
-        evidence=(
-            Evidence(label="Exposed copying", value=lost, unit="share"),
-            Evidence(
-                label="Copying in all", value=intervals.duration_ns(copies.on_device), unit="ns"
-            ),
-            Evidence(label="Bytes copied", value=copies.total_bytes, unit="bytes"),
-            Evidence(label="Copies", value=len(copies.rows), unit="count"),
-        ),
-        events=tuple(_references(trace, copies, options.shown_count)),
+        evidence=evidence,
+        tables=tables,
+        events=events,
+        locations=lines,
         claims=(
             Claim(
-                intervals=exposed,
+                intervals=waited,
                 factor=HALF_TO_ALL,
-                method="Copy time in which nothing computes; a prefetcher hides half of it at least.",
+                method=(
+                    "Copying that no kernel hides and that the step waits for; a prefetcher hides "
+                    "half of it at least."
+                ),
             ),
         ),
+        fix=_fix(trace),
     )
 
 
-def _references(trace: Trace, copies: HostCopies, shown: int) -> Iterator[EventReference]:
-    order = np.argsort(copies.start_ns - copies.end_ns, kind="stable")[:shown]
-    for place in order:
-        yield references.device_event(
-            trace, int(copies.rows[place]), detail=size(float(copies.bytes[place]))
-        )
+def _exposed(trace: Trace, device: DeviceActivity, copies: HostCopies) -> Intervals:
+    """Return when copies run, no kernel does, and the host does not wait for data anyway."""
+    within = window(trace)
+    exposed = intervals.difference(copies.on_device, device.kernels)
+    exposed = intervals.difference(exposed, data_loading(trace).times)
+    return intervals.clip(exposed, within.start_ns, within.device_end_ns)
+
+
+def _waited_for(trace: Trace) -> Intervals:
+    """Return when the step waits for what the device does: its successor is there, or the host.
+
+    Elsewhere the host is late, and would be so without the copy.
+    """
+    bound, syncs = gpu_bound_times(trace), synchronizations(trace)
+    waits = syncs.of("h2d")
+    blocked = intervals.union(syncs.start_ns[waits], syncs.end_ns[waits])
+    return intervals.merged(bound.sure, bound.unknown, blocked)
+
+
+def _copied(copies: HostCopies) -> str:
+    number = count(len(copies.rows), "copy", "copies")
+    return f"{number} to the device ({size(copies.total_bytes)})"
+
+
+def _acquitted(trace: Trace, copies: HostCopies, exposed: Intervals, lost: float) -> str:
+    within = window(trace)
+    copying_ns = intervals.duration_ns(copies.on_device)
+    hidden = 1 - intervals.duration_ns(exposed) / max(1, copying_ns)
+    took = f"{duration(within.per_step(copying_ns))}{' a step' if within.has_steps else ''}"
+    return (
+        f"{_copied(copies)} take {took}, of which kernels or waiting for data hide "
+        f"{share(hidden)}; the step waits for {share(lost)} of the time."
+    )
+
+
+def _evidence(copies: HostCopies, exposed: Intervals, lost: float) -> Iterator[Evidence]:
+    copying_ns = intervals.duration_ns(copies.on_device)
+    yield Evidence(label="Exposed copying that the step waits for", value=lost, unit="share")
+    exposed_ns = intervals.duration_ns(exposed)
+    yield Evidence(label="Copying while no kernel runs", value=exposed_ns, unit="ns")
+    yield Evidence(label="Copying in all", value=copying_ns, unit="ns")
+    yield Evidence(label="Bytes copied", value=copies.total_bytes, unit="bytes")
+    yield Evidence(label="Copies", value=len(copies.rows), unit="count")
+
+
+def _fix(trace: Trace) -> Fix:
+    module = _copies.module(trace)
+    return Fix(
+        summary="Copy the next batch on a stream of its own while this one is computed.",
+        code=(
+            f"copier = {module}.Stream()\n"
+            "def prefetch(batch):\n"
+            f"    with {module}.stream(copier):\n"
+            f"        return batch.to({_copies.target(trace)}, non_blocking=True)  # pinned\n"
+            "upcoming = prefetch(next(batches))\n"
+            "for batch in batches:\n"
+            f"    {module}.current_stream().wait_stream(copier)\n"
+            "    ready, upcoming = upcoming, prefetch(batch)\n"
+            f"    ready.record_stream({module}.current_stream())\n"
+            "    train_step(ready)\n"
+            "train_step(upcoming)  # the last one"
+        ),
+        verify=VERIFY,
+        caveats=(
+            "Needs pinned memory; sending uint8 and converting on the device halves it again.",
+            "One more batch lies in the device's memory.",
+        ),
+    )
 
 
 RULE = Rule(
     id="exposed-h2d-copy",
-    title="Copies to the GPU are not overlapped with computing",
+    title="Copies to the device are not overlapped with computing",
     category="transfer",
     why="A copy and kernels can run at once, on different streams; here the kernels wait for it.",
+    detects=(
+        "Copies to the device during which no kernel runs and the host does not wait for data. It "
+        "speaks where the step waits for at least least_share of the device's time of that: what "
+        "follows is launched already, or the host waits for the copy."
+    ),
+    silent=(
+        "Copies from pageable memory cannot overlap: pageable-h2d-copy answers for those.",
+        "A copy while the host waits for the next batch is that wait's.",
+        "The host is late with what follows the copy: it would be so without the copy.",
+    ),
+    saving=(
+        "At most all copying that no kernel hides and that the step waits for; at least half of it."
+    ),
     fix=Fix(
         summary="Copy the next batch on a stream of its own while this one is computed.",
-        code=(
-            "copier = torch.cuda.Stream()\n"
-            "def prefetch(batch):\n"
-            "    with torch.cuda.stream(copier):\n"
-            '        return batch.to("cuda", non_blocking=True)  # from pinned memory\n'
-            "upcoming = prefetch(next(batches))\n"
-            "for batch in batches:\n"
-            "    torch.cuda.current_stream().wait_stream(copier)\n"
-            "    ready, upcoming = upcoming, prefetch(batch)\n"
-            "    ready.record_stream(torch.cuda.current_stream())\n"
-            "    train_step(ready)"
-        ),
-        verify="Memcpy's share of the step in Overview falls: copies then run beside kernels.",
-        caveats=(
-            "Needs pinned memory; sending uint8 and converting on the device halves it again.",
-        ),
+        verify=VERIFY,
     ),
-    detects="",
-    saving="",
     effort="hour",
     risk="memory",
     options=Options(),
     check=check,
-    rests_on=frozenset({"device times", "steps"}),
+    rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
     priority=170,
-    links=("https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",),
+    culprit="copying to the device",
+    links=(_copies.TUTORIAL,),
     origin="TraceLens exposed memcpy; xprof DataTransferBound",
 )

@@ -7,18 +7,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope import intervals
-from stepscope.analyses import references, requirements
-from stepscope.analyses.devices.activity import DeviceActivity
-from stepscope.analyses.devices.host_copies import HostCopies, copies_to_device
-from stepscope.analyses.idle.ledger import idle_ledger
+from stepscope.analyses import requirements
+from stepscope.analyses.batch_size import batch_size
+from stepscope.analyses.devices.copy_cost import CopyCost, copy_cost
+from stepscope.analyses.devices.host_copies import HostCopies
+from stepscope.analyses.idle.data_loading import DataLoading, data_loading
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import HALF_TO_ALL
 from stepscope.errors import MissingDataError
-from stepscope.intervals import Intervals
 from stepscope.quantities import count, duration, share, size
-from stepscope.report import EventReference, Evidence, Fix, Link
-from stepscope.rules import Claim, Finding, Rule, option, severity_of
+from stepscope.report import Evidence, Fix, Link
+from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, _copies, option, severity_of
 from stepscope.trace import Trace
+
+VERIFY = "Recorded again, the copies say `Pinned`, no longer `Pageable`, and their rate is higher."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,75 +28,102 @@ class Options:
     """Which copies count, and from how many bytes or how much host time on to speak."""
 
     least_copy_bytes: int = option(
-        64_000, "Smaller copies are bound by latency, which pinning does not change.", origin=""
+        64_000,
+        "Of one copy; smaller ones are left out.",
+        origin="ours: smaller copies are bound by latency, which pinning does not change",
     )
     least_step_bytes: int = option(
-        1_000_000, "A step: Nsight Systems lists every pageable copy, which is noise.", origin=""
+        1_000_000,
+        "Of all these copies, a step (without steps: in all), from which it speaks.",
+        origin="ours: Nsight Systems lists every pageable copy, which is noise",
     )
     least_host_share: float = option(
-        0.01, "Of the window, in the calls: then even fewer bytes are worth pinning.", origin=""
+        0.01,
+        "Of the window, 0 to 1, in the calls: from here on it speaks of fewer bytes too.",
+        origin="ours: what all advice needs to be worth a word",
     )
-    shown_count: int = option(10, "How many events are named.", origin="", is_threshold=False)
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report copies from pageable memory that are large, or keep the host busy."""
     device = requirements.main(trace)
+    copies = _copies.to_device(trace, device)
     if not trace.dialect.tells_pageable:
         vendor = trace.dialect.vendor or "this vendor"
         msg = f"{vendor}'s traces do not tell pageable memory from pinned"
         raise MissingDataError(msg)
-    copies = copies_to_device(trace, device, least_bytes=options.least_copy_bytes)
-    copies = copies.chosen(copies.is_pageable & ~_only_at_first(trace, copies))
+    copies = copies.chosen(copies.is_pageable & (copies.bytes >= options.least_copy_bytes))
+    copies = copies.chosen(~_only_at_first(trace, copies))
     within = window(trace)
     host_share = copies.host_ns / within.reference_ns
     is_large = within.per_step(copies.total_bytes) >= options.least_step_bytes
     if not len(copies.rows) or not (is_large or host_share >= options.least_host_share):
         return
-    exposed, stalled = _cost(trace, device, copies)
-    claimed = intervals.merged(exposed, stalled)
+    cost = copy_cost(trace, device, copies)
+    claimed = intervals.merged(cost.exposed, cost.idle)
     claimed_ns = intervals.duration_ns(claimed)
+    facts = tuple(_evidence(trace, copies, cost, host_share))
+    if not claimed_ns:
+        yield Rejected(
+            message=(
+                f"{_copied(copies)}, but kernels run meanwhile and behind them: nothing could be "
+                "won."
+            ),
+            evidence=facts,
+        )
+        return
+    tables, events, lines = _copies.shown(trace, copies, _copies.largest(copies))
     yield Finding(
         severity=severity_of(claimed_ns / within.reference_ns) or "info",
         message=(
-            f"{count(len(copies.rows), 'copy comes', 'copies come')} from pageable memory: "
-            f"{size(copies.total_bytes)} at {size(copies.bytes_per_second)}/s; the host spends "
-            f"{duration(within.per_step(copies.host_ns))}"
+            f"{_copied(copies)}; the host spends {duration(within.per_step(copies.host_ns))}"
             f"{' a step' if within.has_steps else ''} ({share(host_share)}) staging them."
         ),
-        evidence=(
-            Evidence(
-                label="Bytes a step" if within.has_steps else "Bytes",
-                value=within.per_step(copies.total_bytes),
-                unit="bytes",
-            ),
-            Evidence(label="Rate", value=copies.bytes_per_second, unit="bytes/s"),
-            Evidence(label="Host time in the copy calls", value=host_share, unit="share"),
-            Evidence(
-                label="Copying while nothing computes",
-                value=intervals.duration_ns(exposed),
-                unit="ns",
-            ),
-            Evidence(
-                label="Device idle while the host stages",
-                value=intervals.duration_ns(stalled),
-                unit="ns",
-                link=Link(view="overview"),
-            ),
-        ),
-        events=tuple(_references(trace, copies, options.shown_count)),
+        evidence=facts,
+        tables=tables,
+        events=events,
+        locations=lines,
         claims=(
             Claim(
                 intervals=claimed,
                 factor=HALF_TO_ALL,
-                low_intervals=exposed,
+                low_intervals=cost.exposed,
                 method=(
-                    "Copy time that nothing hides, idle time while the host stages; pinned copies have "
-                    "still to be made, so half of the exposed copy at least."
+                    "Copying that no kernel hides, and idle time while the host stages the copies "
+                    "or right behind its waits for them. Pinned copies have still to be made: at "
+                    "least half of the copying is won."
                 ),
             ),
         ),
+        fix=_fix(trace, data_loading(trace)),
     )
+
+
+def _copied(copies: HostCopies) -> str:
+    rate = copies.bytes_per_second
+    return (
+        f"{count(len(copies.rows), 'copy comes', 'copies come')} from pageable memory: "
+        f"{size(copies.total_bytes)} at {size(rate)}/s"
+    )
+
+
+def _evidence(
+    trace: Trace, copies: HostCopies, cost: CopyCost, host_share: float
+) -> Iterator[Evidence]:
+    within = window(trace)
+    a_step = within.per_step(copies.total_bytes)
+    label = "Bytes a step" if within.has_steps else "Bytes"
+    yield Evidence(label=label, value=a_step, unit="bytes")
+    yield Evidence(label="Rate", value=copies.bytes_per_second, unit="bytes/s")
+    yield Evidence(label="Host time in the copy calls", value=host_share, unit="share")
+    exposed_ns = intervals.duration_ns(cost.exposed)
+    yield Evidence(label="Copying while no kernel runs", value=exposed_ns, unit="ns")
+    overview = Link(view="overview")
+    late_ns, behind_ns = intervals.duration_ns(cost.late), intervals.duration_ns(cost.behind)
+    staging = "Device idle while the host stages"
+    yield Evidence(label=staging, value=late_ns, unit="ns", link=overview)
+    waiting = "Device idle behind waits for them"
+    yield Evidence(label=waiting, value=behind_ns, unit="ns", link=overview)
 
 
 def _only_at_first(trace: Trace, copies: HostCopies) -> NDArray[np.bool_]:
@@ -106,51 +135,77 @@ def _only_at_first(trace: Trace, copies: HostCopies) -> NDArray[np.bool_]:
     return in_first if in_first.all() else np.zeros(len(copies.rows), dtype=bool)
 
 
-def _cost(trace: Trace, device: DeviceActivity, copies: HostCopies) -> tuple[Intervals, Intervals]:
-    """Return the copies that nothing hides, and the idle time in which the host stages them."""
-    idle = idle_ledger(trace)[device.device].times
-    late = intervals.merged(idle["dispatch"], idle["host-stall"])
-    exposed = intervals.difference(copies.on_device, device.computation)
-    return exposed, intervals.intersection(copies.on_host, late)
-
-
-def _references(trace: Trace, copies: HostCopies, shown: int) -> Iterator[EventReference]:
-    order = np.argsort(-copies.bytes, kind="stable")[:shown]
-    for place in order:
-        owner = int(copies.owner[place])
-        line = references.line_of_host_call(trace, owner)
-        amount = size(float(copies.bytes[place]))
-        yield references.device_event(
-            trace, int(copies.rows[place]), detail=f"{amount}{f' from {line}' if line else ''}"
+def _fix(trace: Trace, loading: DataLoading) -> Fix:
+    """Return what to do: let the loader pin, or where there is none, keep a pinned buffer."""
+    caveats = (
+        "Do not pin in the loop (t.pin_memory().to(...)): that may be twice as slow.",
+        "What is copied without blocking must not be overwritten before the copy has run.",
+    )
+    if not loading.call_count:
+        return Fix(
+            summary="Keep one pinned buffer, fill it, and copy from it without blocking.",
+            code=(
+                "staging = torch.empty(shape, pin_memory=True)  # once\n"
+                "staging.copy_(batch)\n"
+                f"batch = staging.to({_copies.target(trace)}, non_blocking=True)"
+            ),
+            verify=VERIFY,
+            caveats=caveats,
         )
+    batch = batch_size(trace)
+    known = f"batch_size={batch.size}" if batch and batch.is_certain else "batch_size=..."
+    workers = "..." if loading.multi_process_count else "4"
+    return Fix(
+        summary="Let the DataLoader pin its batches, and copy without blocking.",
+        code=(
+            f"loader = DataLoader(dataset, {known}, num_workers={workers}, pin_memory=True)\n"
+            "for batch in loader:\n"
+            f"    batch = batch.to({_copies.target(trace)}, non_blocking=True)"
+        ),
+        verify=VERIFY,
+        caveats=caveats,
+    )
 
 
 RULE = Rule(
     id="pageable-h2d-copy",
-    title="Copies to the GPU come from pageable memory",
+    title="Copies to the device come from pageable memory",
     category="transfer",
     why=(
         "The driver first copies pageable memory into a pinned buffer of its own, in the calling "
         "thread: the copy is slower, cannot overlap, and blocks the host."
     ),
+    detects=(
+        "Copies to the device of at least least_copy_bytes each that the profiler labels as "
+        "pageable. It speaks where they are at least least_step_bytes a step, or keep the host in "
+        "their calls for least_host_share of the window."
+    ),
+    silent=(
+        "All of them lie in the first of several steps: the model is being loaded.",
+        "They are smaller than least_copy_bytes: many-small-h2d-copies answers for those.",
+        "No time is lost: kernels run meanwhile, and the device is never idle for them.",
+    ),
+    saving=(
+        "At most all copying that no kernel hides, and the idle time while the host is in their "
+        "calls or right behind its waits for them; at least half of that copying, since pinned "
+        "copies have to be made too."
+    ),
     fix=Fix(
         summary="Let the DataLoader pin its batches, and copy without blocking.",
         code=(
-            "loader = DataLoader(dataset, batch_size=..., num_workers=4, pin_memory=True)\n"
+            "loader = DataLoader(dataset, num_workers=4, pin_memory=True)\n"
             "for batch in loader:\n"
-            '    batch = batch.to("cuda", non_blocking=True)'
+            "    batch = batch.to(device, non_blocking=True)"
         ),
-        verify="Recorded again, the copies are named `Memcpy HtoD (Pinned -> Device)`.",
-        caveats=("Do not pin in the loop (t.pin_memory().to(...)): that may be twice as slow.",),
+        verify=VERIFY,
     ),
-    detects="",
-    saving="",
     effort="flag",
     risk="memory",
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
     priority=150,
-    links=("https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",),
+    culprit="copying from pageable memory",
+    links=(_copies.TUTORIAL,),
     origin="Nsight Systems cuda_memcpy_async; PyTorch tuning guide",
 )

@@ -1,0 +1,113 @@
+"""What the rules on copies to the device have in common: what asked for them, and the code."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses import references
+from stepscope.analyses.devices.activity import DeviceActivity
+from stepscope.analyses.devices.copy_sites import CopySite, copy_sites
+from stepscope.analyses.devices.host_copies import HostCopies, copies_to_device
+from stepscope.analyses.steps.window import window
+from stepscope.errors import NotApplicableError
+from stepscope.quantities import duration, size
+from stepscope.report import (
+    EventReference,
+    EvidenceColumn,
+    EvidenceRow,
+    EvidenceTable,
+    Link,
+    SourceLine,
+)
+from stepscope.trace import Trace
+
+TUTORIAL = "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html"
+COLUMNS = (
+    EvidenceColumn("Asked for by", "text"),
+    EvidenceColumn("Line", "text"),
+    EvidenceColumn("Bytes each", "bytes"),
+    EvidenceColumn("Copies", "count"),
+    EvidenceColumn("On the device", "ns"),
+    EvidenceColumn("In the calls", "ns"),
+)
+
+
+def to_device(trace: Trace, device: DeviceActivity) -> HostCopies:
+    """Return all copies to a device within the window.
+
+    Raises:
+        NotApplicableError: there is none.
+    """
+    copies = copies_to_device(trace, device)
+    if not len(copies.rows):
+        msg = "nothing was copied to the device while it was recorded"
+        raise NotApplicableError(msg)
+    return copies
+
+
+def table(sites: Iterable[CopySite]) -> EvidenceTable:
+    """Return what asked for copies, the costliest first."""
+    rows = tuple(
+        EvidenceRow(
+            cells=(
+                site.operator,
+                site.line or None,
+                site.bytes,
+                site.count,
+                site.device_ns,
+                site.host_ns,
+            ),
+            link=Link(view="operators", search=site.operator, source=site.line or None),
+        )
+        for site in sites
+    )
+    return EvidenceTable(label="What asks for the copies", columns=COLUMNS, rows=rows)
+
+
+def shown(
+    trace: Trace, copies: HostCopies, order: NDArray[np.int64], most: int = 10
+) -> tuple[tuple[EvidenceTable, ...], tuple[EventReference, ...], tuple[SourceLine, ...]]:
+    """Return a table of what asked for copies, the first of them in an order, and their lines."""
+    sites = copy_sites(trace, copies)
+    events = tuple(_event(trace, copies, place) for place in order[:most].tolist())
+    lines = references.source_lines(site.line for site in sites)
+    return (table(sites),), events, lines
+
+
+def _event(trace: Trace, copies: HostCopies, place: int) -> EventReference:
+    line = references.line_of_host_call(trace, int(copies.owner[place]))
+    amount = size(float(copies.bytes[place]))
+    detail = f"{amount} from {line}" if line else amount
+    return references.device_event(trace, int(copies.rows[place]), detail=detail)
+
+
+def largest(copies: HostCopies) -> NDArray[np.int64]:
+    """Return the copies' places, the largest first."""
+    return np.argsort(-copies.bytes, kind="stable")
+
+
+def longest(copies: HostCopies) -> NDArray[np.int64]:
+    """Return the copies' places, those that ran longest first."""
+    return np.argsort(copies.start_ns - copies.end_ns, kind="stable")
+
+
+def each(trace: Trace) -> str:
+    """Return what figures are of: `a step` or `in all`."""
+    return "a step" if window(trace).has_steps else "in all"
+
+
+def lasting(trace: Trace, time_ns: float) -> str:
+    """Say how long something took: `3.10 ms a step`."""
+    return f"{duration(window(trace).per_step(time_ns))} {each(trace)}"
+
+
+def target(trace: Trace) -> str:
+    """Return what `.to()` takes on this machine: `"cuda"`."""
+    module = trace.dialect.terms.get("module", "")
+    return f'"{module}"' if module and module != "accelerator" else "device"
+
+
+def module(trace: Trace) -> str:
+    """Return torch's module for the device: `torch.cuda`."""
+    return f"torch.{trace.dialect.terms.get('module', 'accelerator')}"
