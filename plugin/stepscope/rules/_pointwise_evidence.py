@@ -1,0 +1,87 @@
+"""Which chains of pointwise work there are: each sequence of operators once, with its time."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.group_statistics import sums
+from stepscope.analyses.operators.pointwise_chains import Chains
+from stepscope.report import EvidenceColumn, EvidenceRow, EvidenceTable, Link
+from stepscope.trace import Trace
+
+NONE = -1
+MOST_ROWS = 10
+MOST_NAMED = 8
+ARROW = " → "
+UNKNOWN = "?"
+"""An operator whose launch was not recorded."""
+FACTOR = np.uint64(0x9E3779B97F4A7C15)
+"""Of splitmix64: multiplied by it, numbers spread over 64 bits."""
+WRITTEN_OUT = (
+    # operators of a formula that torch has as one function
+    (("aten::pow", "aten::mean", "aten::rsqrt"), "F.rms_norm(x, (width,), weight)"),
+    (("aten::square", "aten::mean", "aten::rsqrt"), "F.rms_norm(x, (width,), weight)"),
+    (("aten::pow", "aten::tanh"), 'F.gelu(x, approximate="tanh")'),
+    (("aten::sigmoid", "aten::mul"), "F.silu(x)"),
+    (("aten::exp", "aten::sum", "aten::div"), "F.softmax(x, dim=-1)"),
+)
+
+
+def chain_table(
+    trace: Trace, chains: Chains, call: NDArray[np.int64], took_ns: NDArray[np.int64]
+) -> EvidenceTable:
+    """Return the sequences that take longest.
+
+    `call` (rows of `host_calls`, or -1) and `took_ns` are parallel to the chains' rows.
+    """
+    inside = chains.chain != NONE
+    order = np.argsort(chains.chain[inside], kind="stable")
+    chain, call = chains.chain[inside][order], call[inside][order]
+    names = trace.host_calls["name"].cat
+    code = np.append(names.codes.to_numpy(), NONE)[call].astype(np.int64)
+    first = np.searchsorted(chain, np.arange(chains.count))
+    length = np.bincount(chain, minlength=chains.count)
+    _, one, which = np.unique(
+        _contents(chain, code, np.arange(len(chain)) - first[chain], chains.count),
+        return_index=True,
+        return_inverse=True,
+    )
+    time_ns = sums(took_ns[inside][order], which[chain], len(one))
+    count = np.bincount(which, minlength=len(one))
+    texts = [*(str(name).removeprefix("aten::") for name in names.categories), UNKNOWN]
+    rows = []
+    for place in np.argsort(-time_ns, kind="stable")[:MOST_ROWS].tolist():
+        start, size = int(first[one[place]]), int(length[one[place]])
+        named = [texts[number] for number in code[start : start + min(size, MOST_NAMED)].tolist()]
+        text = ARROW.join(named) + (f"{ARROW}…" if size > MOST_NAMED else "")
+        cells = (text, size, int(count[place]), int(time_ns[place]))
+        link = None if UNKNOWN in named else Link(view="operators", search=named[0])
+        rows.append(EvidenceRow(cells=cells, link=link))
+    return EvidenceTable(
+        label="Chains",
+        columns=(
+            EvidenceColumn(label="Operators", unit="text"),
+            EvidenceColumn(label="Length", unit="count"),
+            EvidenceColumn(label="Chains", unit="count"),
+            EvidenceColumn(label="Time", unit="ns"),
+        ),
+        rows=tuple(rows),
+    )
+
+
+def _contents(
+    chain: NDArray[np.int64], code: NDArray[np.int64], place: NDArray[np.int64], count: int
+) -> NDArray[np.uint64]:
+    """Return a number for each chain that is equal where the same names follow each other."""
+    mixed = (place + 1).astype(np.uint64) * FACTOR ^ (code + 2).astype(np.uint64)
+    mixed = (mixed ^ (mixed >> np.uint64(31))) * FACTOR
+    found = np.zeros(count, dtype=np.uint64)
+    np.add.at(found, chain, mixed ^ (mixed >> np.uint64(29)))
+    return found
+
+
+def functions(trace: Trace, call: NDArray[np.int64]) -> tuple[str, ...]:
+    """Return torch's functions for formulas whose operators are all among these calls."""
+    codes = np.unique(trace.host_calls["name"].cat.codes.to_numpy()[call[call != NONE]])
+    names = set(trace.host_calls["name"].cat.categories[codes])
+    found = (text for parts, text in WRITTEN_OUT if names.issuperset(parts))
+    return tuple(dict.fromkeys(found))

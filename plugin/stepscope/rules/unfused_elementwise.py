@@ -1,0 +1,205 @@
+"""Pointwise operators run one by one, each through memory."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses.frame_times import times
+from stepscope.analyses.operators.costs import owners_of_device_events
+from stepscope.analyses.operators.pointwise_chains import Chains, kernel_chains, operator_chains
+from stepscope.analyses.steps.window import window
+from stepscope.calibration import POINTWISE_CHAINS, POINTWISE_CHAINS_ON_CPU
+from stepscope.dialects import TRITON_NAME
+from stepscope.errors import NotApplicableError
+from stepscope.quantities import duration, share
+from stepscope.report import Evidence, Fix, Link
+from stepscope.rules import Answer, Claim, Finding, Rule, _kernel_time, option
+from stepscope.rules._kernel_time import Work
+from stepscope.rules._pointwise_evidence import chain_table, functions
+from stepscope.trace import Trace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How much chains of pointwise work may take."""
+
+    least_share: float = option(
+        0.25,
+        "Share of all kernels' time (on a CPU, of the window) in chains of pointwise work from "
+        "which it speaks.",
+        origin="ours: convolutional networks have 3 to 17 % in real traces, a transformer 36 to 48",
+    )
+    least_time_ns: int = option(
+        1_000_000,
+        "Time of all kernels (on a CPU, of the window) from which a share says something.",
+        origin="ours: less is a test's, or what ran around a capture",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report chains of pointwise operators and reductions that one kernel could do."""
+    try:
+        rows = _kernel_time.rows_in_window(trace)
+    except NotApplicableError:
+        yield from _on_host(trace, options)
+        return
+    chains = kernel_chains(trace, rows)
+    found = _kernel_time.work(trace, rows, _mask(trace, chains.chained))
+    if found.share < options.least_share or found.whole_ns < options.least_time_ns:
+        return
+    call = owners_of_device_events(trace)[chains.rows]
+    took = trace.device_events["duration_ns"].to_numpy()[chains.rows]
+    length = len(found.rows) / chains.count
+    finding = Finding(
+        message=(
+            "Chains of pointwise and reduction kernels take "
+            f"{_kernel_time.taking(trace, found)}: {length:.1f} kernels each on average, of which "
+            "one could do the work."
+        ),
+        evidence=(
+            Evidence(
+                label="Of the kernels' time",
+                value=found.share,
+                unit="share",
+                link=Link(view="kernels"),
+            ),
+            *_chain_evidence(chains),
+        ),
+        tables=(
+            chain_table(trace, chains, call, took),
+            _kernel_time.by_operator(trace, found, "Kernels"),
+        ),
+        events=_kernel_time.longest(trace, found),
+        locations=_kernel_time.lines(trace, found),
+        claims=(
+            _kernel_time.claim(
+                trace,
+                found,
+                POINTWISE_CHAINS,
+                "Chains of two and more, done 1.3 to 2.5 times as fast in one kernel each.",
+            ),
+        ),
+        fix=_fix(trace, call, is_compiled=_is_compiled(trace)),
+    )
+    yield _kernel_time.answer(trace, finding)
+
+
+def _on_host(trace: Trace, options: Options) -> Iterator[Finding]:
+    within, calls, chains = window(trace), trace.host_calls, operator_chains(trace)
+    whole = times(calls, chains.chained)
+    ran = intervals.clip(whole, within.start_ns, within.end_ns)
+    time_ns = intervals.duration_ns(ran)
+    is_long = within.duration_ns >= options.least_time_ns
+    if not is_long or time_ns < options.least_share * within.duration_ns:
+        return
+    found = Work(rows=chains.chained, time_ns=time_ns, whole_ns=within.duration_ns)
+    lasting = duration(within.per_step(time_ns))
+    length = len(chains.chained) / chains.count
+    yield Finding(
+        message=(
+            f"Chains of pointwise operators and reductions take {lasting} "
+            f"{_kernel_time.each(trace)} ({share(found.share)}): {length:.1f} operators each on "
+            "average, of which one loop could do the work."
+        ),
+        evidence=(
+            Evidence(
+                label="Of the window",
+                value=found.share,
+                unit="share",
+                link=Link(view="operators"),
+            ),
+            *_chain_evidence(chains),
+        ),
+        tables=(
+            chain_table(trace, chains, chains.rows, calls["duration_ns"].to_numpy()[chains.rows]),
+        ),
+        claims=(
+            Claim(
+                intervals=ran,
+                factor=POINTWISE_CHAINS_ON_CPU,
+                method="The time in chains of two and more, 60 % of it at least.",
+            ),
+        ),
+        fix=_fix(trace, chains.rows, is_compiled=False),
+    )
+
+
+def _mask(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    found = np.zeros(len(trace.device_events), dtype=bool)
+    found[rows] = True
+    return found
+
+
+def _is_compiled(trace: Trace) -> bool:
+    names = trace.device_events["name"].cat.categories
+    return any(TRITON_NAME.match(str(name)) for name in names)
+
+
+def _chain_evidence(chains: Chains) -> tuple[Evidence, ...]:
+    return (
+        Evidence(label="Chains", value=chains.count, unit="count"),
+        Evidence(label="In chains", value=len(chains.chained), unit="count"),
+        Evidence(label="Alone", value=len(chains.rows) - len(chains.chained), unit="count"),
+    )
+
+
+def _fix(trace: Trace, call: NDArray[np.int64], *, is_compiled: bool) -> Fix:
+    code = "model = torch.compile(model)"
+    if is_compiled:
+        code = "step = torch.compile(step)  # what is around the part that is compiled already"
+    ready = [f"\n{text}  # instead of the formula written out" for text in functions(trace, call)]
+    return Fix(
+        summary="Let the compiler write each chain as one kernel, or call the fused function.",
+        code=code + "".join(ready),
+        verify="After warm-up, kernels named triton_… (on a CPU CompiledFxGraph) do the work.",
+        caveats=(
+            "The first steps compile, and every new shape may compile again.",
+            "Fused arithmetic rounds less often: results differ in the last digits.",
+        ),
+    )
+
+
+RULE = Rule(
+    id="unfused-elementwise",
+    title="Pointwise operators run one by one, each through memory",
+    category="kernel launch",
+    why=(
+        "A pointwise operator reads its inputs from memory and writes its result there, for a "
+        "little arithmetic. Of several in a row, each reads again what the one before has just "
+        "written; one fused kernel reads once and writes once."
+    ),
+    detects=(
+        "Torch's own pointwise, reduction and layer-norm kernels that follow each other on a "
+        "stream, two or more with nothing else in between, as a share of all kernels' time; on a "
+        "CPU such operators on a thread, as a share of the window. It speaks from `least_share` "
+        "on, where there is `least_time_ns` of work."
+    ),
+    silent=(
+        "What stands alone between products or convolutions is no chain.",
+        "What an optimizer does has fused versions of its own, and rules of its own.",
+        "Where the host is the limit it is rejected: then it is the launches that count.",
+    ),
+    saving=(
+        "The chains' time where the device is the limit, done 1.3 to 2.5 times as fast; on a CPU "
+        "60 % of it at least, as the recordings in sample_logs/compiled show."
+    ),
+    fix=Fix(
+        summary="Let the compiler write each chain as one kernel, or call the fused function.",
+        code="model = torch.compile(model)",
+    ),
+    effort="hour",
+    risk="numerics",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "nesting", "device times", "launches", "steps"}),
+    priority=410,
+    links=(
+        "https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
+        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#fuse-operations",
+    ),
+    origin="PyTorch tuning guide, fuse operations; TraceLens kernel fusion",
+    culprit="running pointwise operators one by one",
+)
