@@ -1,5 +1,6 @@
 """What the rules on communication have in common: which collectives, how long exposed, in words."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,6 +46,14 @@ COLUMNS = (
 )
 
 
+WRAPPERS: dict[str, re.Pattern[str]] = {
+    "FSDP2": re.compile(r"^FSDP::"),
+    "FSDP": re.compile(r"^FullyShardedDataParallel[.:]"),
+    "DDP": re.compile(r"^DistributedDataParallel\.forward$|^torch\.distributed\.ddp\.reducer::"),
+}
+"""What wrapped models write into a recording: `fully_shard`, the class before it, and DDP."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Exposed:
     """When collectives ran and nothing computed meanwhile, within the window."""
@@ -80,6 +89,13 @@ def within(trace: Trace) -> Chosen:
     """Tell which rows of `collectives` began within the window."""
     span, start = window(trace), trace.collectives["start_ns"].to_numpy()
     return np.asarray((start >= span.start_ns) & (start < span.device_end_ns))
+
+
+def wrapper(trace: Trace) -> str:
+    """Return how the model is wrapped, a key of `WRAPPERS`; "" where nothing tells."""
+    names = [str(name) for name in trace.host_calls["name"].cat.categories]
+    seen = (key for key, mark in WRAPPERS.items() if any(map(mark.search, names)))
+    return next(seen, "")
 
 
 def exposed(trace: Trace, chosen: Chosen) -> Exposed:

@@ -1,0 +1,263 @@
+"""Many small messages where few large ones would do."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from stepscope.analyses.communication.accumulation import IN_BATCH_NORM
+from stepscope.analyses.communication.asked import asked_within
+from stepscope.analyses.communication.transfer_model import transfer_share
+from stepscope.analyses.steps.window import window
+from stepscope.analyses.training import is_training
+from stepscope.calibration import EXPOSED_COMMUNICATION, Factor
+from stepscope.quantities import duration, share, size
+from stepscope.report import Evidence, Fix
+from stepscope.rules import (
+    INFO_SHARE,
+    Answer,
+    Finding,
+    Rejected,
+    Rule,
+    _collectives,
+    _ddp,
+    option,
+)
+from stepscope.trace import Trace
+
+KINDS = frozenset({"all_reduce", "all_gather", "reduce_scatter"})
+"""What gradients and parameters are sent by; an exchange of all with all has sizes of its own."""
+BUCKET_BYTES = 25 * 2**20
+"""DDP's `bucket_cap_mb`, by default."""
+WITHOUT_STEPS_NS = 100_000_000
+"""Where there are no steps, counts are of a tenth of a second."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When messages are many and small."""
+
+    least_a_step: float = option(
+        20.0,
+        "So many messages a step (without steps: in 100 ms) are many.",
+        origin="ours: DDP of a model of 1 GB sends 40 of 25 MB; public recordings with fewer "
+        "layers send 3 to 7, hand-written loops over parameters 400",
+    )
+    small_bytes: int = option(
+        1_000_000,
+        "Median message below which messages are small.",
+        origin="msprof-analyze: packets of less than 1 MB are small on RDMA",
+    )
+    short_ns: int = option(
+        200_000,
+        "Median duration below which messages are small where their size was not recorded.",
+        origin="ours: 1 MB in 200 µs is 5 GB/s, a slow link's rate",
+    )
+    least_bucket_ratio: float = option(
+        2.0,
+        "Times as many messages a backward pass as DDP's default buckets would be.",
+        origin="ours: buckets are filled in the order of gradients, so that a few more are usual",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Many:
+    chosen: _collectives.Chosen
+    a_step: float
+    bucket_ratio: float
+    """Messages a backward pass over those of default buckets; NaN where it is not DDP's."""
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report small messages by what would be won if they were sent together."""
+    events = _collectives.timed(trace)
+    found = _many(trace, events, options)
+    if found is None:
+        return
+    mine = events[found.chosen]
+    lost = _collectives.exposed(trace, found.chosen)
+    factor = _factor(mine, found.a_step)
+    evidence = tuple(_evidence(mine, found, lost))
+    tables = (_collectives.table(events, found.chosen),)
+    words = _words(trace, mine, found)
+    if not is_training(trace):
+        text = f"{words} Inference with tensor parallelism sends two a layer by design."
+        yield Rejected(message=text, evidence=evidence, tables=tables)
+        return
+    if factor.high * lost.share < INFO_SHARE:
+        text = f"{words} Sent together they would win {share(factor.high * lost.share)}."
+        yield Rejected(message=text, evidence=evidence, tables=tables)
+        return
+    claim = replace(
+        _collectives.claim(lost, factor, "All of their exposed time but for the transfer itself."),
+        is_device_work=False,  # the host calls fewer times too
+    )
+    yield Finding(
+        confidence="low" if np.isnan(transfer_share(mine)) else "medium",
+        message=(
+            f"{words} They keep the {trace.dialect.device} waiting for "
+            f"{duration(lost.a_step_ns)}{_collectives.each(trace)} ({share(lost.share)})."
+        ),
+        evidence=evidence,
+        tables=tables,
+        events=_collectives.longest(trace, events, found.chosen),
+        claims=(claim,),
+        fix=_fix(trace, found),
+        place=_collectives.wrapper(trace),
+    )
+
+
+def _many(trace: Trace, events: pd.DataFrame, options: Options) -> _Many | None:
+    """Return the messages that are many and small, or more than DDP's buckets would be."""
+    is_needed = asked_within(trace, IN_BATCH_NORM)
+    chosen = events["kind"].isin(KINDS).to_numpy() & _collectives.within(trace) & ~is_needed
+    chosen &= events["duration_ns"].notna().to_numpy()
+    buckets = _in_buckets(trace, events, chosen)
+    if buckets is not None and buckets.bucket_ratio >= options.least_bucket_ratio:
+        return buckets
+    a_step = int(chosen.sum()) / _units(trace)
+    if a_step < options.least_a_step or not _are_small(events[chosen], options):
+        return None
+    return _Many(chosen=chosen, a_step=a_step, bucket_ratio=np.nan)
+
+
+def _units(trace: Trace) -> float:
+    span = window(trace)
+    return span.step_count or max(1.0, span.reference_ns / WITHOUT_STEPS_NS)
+
+
+def _are_small(mine: pd.DataFrame, options: Options) -> bool:
+    known = mine["message_bytes"].dropna()
+    if len(known):
+        return bool(known.median() < options.small_bytes)
+    return bool(mine["duration_ns"].median() < options.short_ns)
+
+
+def _in_buckets(trace: Trace, events: pd.DataFrame, chosen: _collectives.Chosen) -> _Many | None:
+    """Return DDP's messages of gradients with how many more they are than buckets of 25 MiB."""
+    passes = len(_ddp.calls(trace, "DistributedDataParallel.forward"))
+    kind, dtype = events["kind"].to_numpy(), events["dtype"].to_numpy()
+    reduced = chosen & (kind == "all_reduce") & (dtype != "int32")
+    total_bytes = float(events["message_bytes"].to_numpy()[reduced].sum())
+    if not passes or not reduced.any() or not total_bytes > 0:
+        return None
+    buckets = np.ceil(total_bytes / passes / BUCKET_BYTES) + 1  # the first one holds 1 MiB
+    ratio = float(reduced.sum()) / passes / float(buckets)
+    return _Many(chosen=reduced, a_step=int(reduced.sum()) / _units(trace), bucket_ratio=ratio)
+
+
+def _factor(mine: pd.DataFrame, a_step: float) -> Factor:
+    """Return what of their time is latency, which is paid once where they are sent together."""
+    kept = max(float(np.nan_to_num(transfer_share(mine))), 1 / max(1.0, a_step))
+    high = EXPOSED_COMMUNICATION.high * (1 - kept)
+    return Factor(
+        low=EXPOSED_COMMUNICATION.low * high, high=high, source=EXPOSED_COMMUNICATION.source
+    )
+
+
+def _words(trace: Trace, mine: pd.DataFrame, found: _Many) -> str:
+    kinds = ", ".join(dict.fromkeys(mine["kind"].astype(str)))
+    known = mine["message_bytes"].dropna()
+    if len(known):
+        middle = f"of {size(float(known.median()))}"
+    else:
+        middle = f"of {duration(float(mine['duration_ns'].median()))}"
+    each = " a step" if window(trace).has_steps else " in 100 ms"
+    text = f"{found.a_step:.3g} messages{each} ({kinds}), in the median {middle}"
+    if np.isnan(found.bucket_ratio):
+        return f"{text}."
+    return f"{text}: {found.bucket_ratio:.3g} times as many as DDP's default buckets."
+
+
+def _evidence(mine: pd.DataFrame, found: _Many, lost: _collectives.Exposed) -> Iterator[Evidence]:
+    yield Evidence(label="Messages a step", value=found.a_step, unit="count")
+    known = mine["message_bytes"].dropna()
+    if len(known):
+        yield Evidence(label="Median message", value=int(known.median()), unit="bytes")
+    median_ns = int(mine["duration_ns"].median())
+    yield Evidence(label="Median duration", value=median_ns, unit="ns")
+    transfer = transfer_share(mine)
+    if not np.isnan(transfer):
+        yield Evidence(label="Transfer, of their time", value=transfer, unit="share")
+    if not np.isnan(found.bucket_ratio):
+        label = "Times DDP's default buckets"
+        yield Evidence(label=label, value=found.bucket_ratio, unit="count")
+    yield Evidence(label="Exposed, of the window", value=lost.share, unit="share")
+
+
+def _fix(trace: Trace, found: _Many) -> Fix:
+    verify = "Messages a step fall, and so does the exposed time of communication."
+    if not np.isnan(found.bucket_ratio):
+        return Fix(
+            summary="Let DDP fill larger buckets.",
+            code="model = DDP(model, bucket_cap_mb=25)  # the default; up to 100 on fast links",
+            verify=verify,
+            caveats=("Too large a bucket begins late: nothing of the backward pass is left then.",),
+        )
+    if _collectives.wrapper(trace).startswith("FSDP"):
+        return Fix(
+            summary="Shard larger units: whole blocks, not single layers.",
+            code=(
+                "for block in model.blocks:   # not each nn.Linear\n"
+                "    fully_shard(block)\n"
+                "fully_shard(model)"
+            ),
+            verify=verify,
+            caveats=("A unit's parameters are held whole while it runs: more memory.",),
+        )
+    return Fix(
+        summary="Send all gradients in a few messages.",
+        code=(
+            "model = DDP(model)  # reduces gradients in buckets, during the backward pass\n"
+            "# or by hand, one message for all of them:\n"
+            "flat = torch.cat([grad.flatten() for grad in grads])\n"
+            "dist.all_reduce(flat)\n"
+            "for grad, part in zip(grads, flat.split([grad.numel() for grad in grads])):\n"
+            "    grad.copy_(part.view_as(grad))"
+        ),
+        verify=verify,
+        caveats=("The flat copy needs the memory of all gradients once more.",),
+    )
+
+
+RULE = Rule(
+    id="small-collectives",
+    title="Communication goes in many small messages",
+    category="communication",
+    why=(
+        "A message of a few kilobytes takes as long as one of a hundred: its time is the latency "
+        "of the call, the kernel and the ranks' meeting, not transfer. Sent together they pay it "
+        "once."
+    ),
+    detects=(
+        "All-reduces, all-gathers and reduce-scatters: at least least_a_step a step whose median "
+        "message is below small_bytes (or whose median duration is below short_ns, where messages "
+        "were not recorded); or of DDP at least least_bucket_ratio times as many as its default "
+        "buckets for the same bytes."
+    ),
+    silent=(
+        "With no collective it does not apply.",
+        "Inference with tensor parallelism sends two small messages a layer by design.",
+        "Exchanges of all with all, and the statistics of SyncBatchNorm, cannot be put together.",
+        "Messages that would win less than 1 % of the window are listed as harmless.",
+    ),
+    saving=(
+        "Their exposed time but for the transfer, which is what grows with the size from the "
+        "shortest of the smallest to the shortest of the largest messages; at least 30 % of that, "
+        "since a part may be waiting for other ranks."
+    ),
+    fix=Fix(summary="Send a few large messages instead."),
+    effort="hour",
+    risk="memory",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "device times", "steps"}),
+    priority=210,
+    links=(
+        _ddp.DOCUMENTATION,
+        "https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html",
+    ),
+    origin="msprof-analyze (small packets); DDP's bucket_cap_mb",
+    culprit="sending many small messages",
+)
