@@ -1,0 +1,45 @@
+"""What torch's anomaly detection does behind every function of the backward pass.
+
+With `torch.autograd.set_detect_anomaly(True)` the engine asks of each result whether it is NaN, and
+reads the answer (`torch/csrc/autograd/engine.cpp`, `call_function`): `aten::isnan`, then
+`aten::_is_any_true` (`aten::any` before torch 2.0) and `aten::item`, right in the engine's range.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.steps.window import window
+from stepscope.frames.naming import named
+from stepscope.trace import Trace, computed
+
+ENGINE = "autograd::engine::evaluate_function"
+QUESTION = "aten::isnan"
+CHAIN = frozenset({QUESTION, "aten::_is_any_true", "aten::any", "aten::item"})
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AnomalyChecks:
+    """Rows of `host_calls` within the window, in the order they began."""
+
+    questions: NDArray[np.int64]
+    """Each `aten::isnan`."""
+    chain: NDArray[np.int64]
+    """The questions, and how the answers are read, of the functions that are asked."""
+
+
+@computed
+def anomaly_checks(trace: Trace) -> AnomalyChecks:
+    """Return the checks for NaN that stand right in the engine's range of a backward function."""
+    calls, within = trace.host_calls, window(trace)
+    parent = np.append(calls["parent"].to_numpy(), -1)
+    is_engine = np.append(named(calls["name"], lambda name: name.startswith(ENGINE)), False)
+    begins = calls["start_ns"].to_numpy()
+    rows = np.flatnonzero(named(calls["name"], CHAIN.__contains__))
+    rows = rows[(begins[rows] >= within.start_ns) & (begins[rows] < within.end_ns)]
+    rows = rows[is_engine[parent[rows]]]
+    is_question = (calls["name"].iloc[rows] == QUESTION).to_numpy()
+    questions = rows[is_question]
+    asked = np.isin(parent[rows], parent[questions])
+    return AnomalyChecks(questions=questions, chain=rows[asked])

@@ -1,0 +1,204 @@
+"""Anomaly detection, or a check of gradients, was left on."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses import ancestry, frame_times, references
+from stepscope.analyses.devices.activity import main_device
+from stepscope.analyses.devices.claimable import alone
+from stepscope.analyses.host.anomaly_checks import anomaly_checks
+from stepscope.analyses.host.launched_work import launched_work
+from stepscope.analyses.idle.ledger import idle_ledger
+from stepscope.analyses.idle.synchronizations import synchronizations
+from stepscope.analyses.links import links
+from stepscope.analyses.steps.window import window
+from stepscope.calibration import ALL_OF_IT
+from stepscope.errors import NotApplicableError
+from stepscope.frames.naming import named
+from stepscope.intervals import Intervals
+from stepscope.quantities import share
+from stepscope.report import Evidence, Fix, Link, SourceLine
+from stepscope.rules import Claim, Finding, Rule, _calls, option, severity_of
+from stepscope.trace import Trace
+
+FRAME = re.compile(r"\btorch[/\\]autograd[/\\](?P<what>anomaly_mode|gradcheck)\.py\(")
+TOOLS = {"anomaly_mode": "Anomaly detection", "gradcheck": "gradcheck"}
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When checks are the mode's, and not a person's own."""
+
+    least_checks: int = option(
+        10,
+        "Checks for NaN right in the engine's ranges of the backward pass, in the window.",
+        origin="ours: the mode checks each result of each backward function, 76 in a small model; "
+        "hooks of one's own are few",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Finding]:
+    """Report anomaly detection by the checks that it makes, or by torch's frames on the stack."""
+    if not len(trace.host_calls):
+        reason = "no operator was recorded"
+        raise NotApplicableError(reason)
+    checks = anomaly_checks(trace)
+    tools = _tools(trace)
+    if len(checks.questions) >= options.least_checks:
+        yield _checking(trace, checks.questions, checks.chain)
+    elif tools:
+        yield _running(trace, tools)
+
+
+def _checking(trace: Trace, questions: Rows, chain: Rows) -> Finding:
+    host = frame_times.times(trace.host_calls, chain)
+    lost = _lost(trace, host, chain)
+    within = window(trace)
+    number = len(questions) / max(1, within.step_count)
+    taking = _calls.lasting(trace, intervals.duration_ns(host))
+    costs = _calls.share_of_window(trace, sum(intervals.duration_ns(times) for times in lost))
+    text = (
+        f"Anomaly detection is on: the backward pass checks {number:.3g} results "
+        f"{_calls.each(trace)} for NaN and reads each answer, for which the host takes {taking}"
+    )
+    if len(trace.device_events):
+        text += f"; the {trace.dialect.device} loses {share(costs)} of the time to it"
+    serious = severity_of(costs)
+    return Finding(
+        severity="critical" if serious == "critical" else "warning",
+        message=f"{text}. In the forward pass it also records a stack for every operator.",
+        evidence=(
+            Evidence(
+                label="Checks for NaN in the backward pass",
+                value=len(questions),
+                unit="count",
+                link=Link(view="operators", search="aten::isnan"),
+            ),
+            Evidence(
+                label="Time lost to them", value=costs, unit="share", link=Link(view="overview")
+            ),
+        ),
+        events=_calls.longest(trace, questions),
+        claims=_claims(lost),
+        place="checks for NaN",
+    )
+
+
+def _claims(lost: tuple[Intervals, Intervals]) -> tuple[Claim, ...]:
+    idle, work = lost
+    method = "The time of the checks, and what the device stands still behind them."
+    claims = (Claim(intervals=idle, factor=ALL_OF_IT, method=method),)
+    if not len(work):
+        return claims
+    return (*claims, Claim(intervals=work, factor=ALL_OF_IT, is_device_work=True))
+
+
+def _lost(trace: Trace, host: Intervals, chain: Rows) -> tuple[Intervals, Intervals]:
+    """Return the idle time of the device that the checks cause, and when it works for them alone.
+
+    Without a device it is the host's time.
+    """
+    device = main_device(trace)
+    if device is None:
+        return host, intervals.EMPTY
+    ledger = idle_ledger(trace)[device.device]
+    is_chain = np.zeros(len(trace.host_calls), dtype=bool)
+    is_chain[chain] = True
+    asker = links(trace).owner_of_call[synchronizations(trace).calls]
+    asker = ancestry.nearest_of(trace.host_calls["parent"].to_numpy(), asker, is_chain)
+    behind = ledger.gaps[np.isin(ledger.sync, np.flatnonzero(asker >= 0))]
+    idle = intervals.merged(
+        intervals.intersection(behind, ledger.times["post-sync"]),
+        intervals.intersection(ledger.gaps, host),
+    )
+    work = alone(trace, launched_work(trace, chain).events)
+    return idle, intervals.clip(work, window(trace).start_ns, window(trace).device_end_ns)
+
+
+def _tools(trace: Trace) -> dict[str, Rows]:
+    """Return the frames (rows of `python_calls`) of each tool that ran within the window."""
+    calls, within = trace.python_calls, window(trace)
+    rows = np.flatnonzero(named(calls["name"], FRAME.search))
+    begins = calls["start_ns"].to_numpy()[rows]
+    rows = rows[(begins >= within.start_ns) & (begins < within.end_ns)]
+    names = calls["name"].iloc[rows].astype(str)
+    which = names.str.extract(FRAME.pattern)["what"].to_numpy()
+    return {what: rows[which == what] for what in TOOLS if (which == what).any()}
+
+
+def _running(trace: Trace, tools: dict[str, Rows]) -> Finding:
+    names = " and ".join(TOOLS[what] for what in tools)
+    count = sum(len(rows) for rows in tools.values())
+    return Finding(
+        severity="warning",
+        confidence="medium",
+        message=f"{names} ran within the steps: its frames are on the stack {count:,} times.",
+        evidence=(Evidence(label="Frames of it", value=count, unit="count"),),
+        locations=_lines(trace, next(iter(tools.values()))),
+        place=names,
+    )
+
+
+def _lines(trace: Trace, rows: Rows) -> tuple[SourceLine, ...]:
+    calls = trace.python_calls
+    around = (calls.iloc[row] for row in rows[: _calls.MOST_LINES].tolist())
+    return references.source_lines(
+        references.source_line(
+            trace, str(call["thread"]), int(call["start_ns"]), int(call["end_ns"])
+        )
+        for call in around
+    )
+
+
+RULE = Rule(
+    id="debug-mode-on",
+    title="A debugging mode of autograd is on",
+    category="debugging",
+    why=(
+        "Anomaly detection asks of every result of the backward pass whether it is NaN, waits for "
+        "the answer, and records a stack for every operator of the forward pass. gradcheck runs a "
+        "function once for every input."
+    ),
+    detects=(
+        "Counts aten::isnan right in autograd::engine::evaluate_function, where only the engine "
+        "asks, or a hook on a gradient. It speaks from least_checks on, or where frames of "
+        "anomaly_mode.py or gradcheck.py stand on the stack within the steps."
+    ),
+    silent=(
+        "Checks for NaN elsewhere, such as of the loss or of clipped gradients, are the program's "
+        "own.",
+        "With check_nan=False and without stacks the mode cannot be seen.",
+    ),
+    saving=(
+        "The idle time during the checks and right behind the reads, and the device's work for "
+        "them; on a CPU the checks' own time. What recording stacks in the forward pass takes "
+        "comes on top and is not claimed."
+    ),
+    fix=Fix(
+        summary="Switch it on to hunt a NaN, and off again.",
+        code=(
+            "torch.autograd.set_detect_anomaly(False)    # and no `with detect_anomaly():` around\n"
+            "# Lightning: Trainer(detect_anomaly=False); accelerate, Hydra: look into the config"
+        ),
+        verify="No aten::isnan stands below autograd::engine::evaluate_function.",
+        caveats=("A NaN then shows later, in the loss: check that one every N steps.",),
+    ),
+    effort="flag",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "nesting", "device times", "launches", "clocks"}),
+    priority=55,
+    culprit="anomaly detection",
+    links=(
+        "https://docs.pytorch.org/docs/stable/autograd.html#anomaly-detection",
+        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#disable-debugging-apis",
+    ),
+    origin="PyTorch's tuning guide, Disable debugging APIs",
+)
