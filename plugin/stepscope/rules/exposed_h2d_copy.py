@@ -40,9 +40,10 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     copies = copies.chosen(~copies.is_pageable)
     exposed = _exposed(trace, device, copies)
     waited = intervals.intersection(exposed, _waited_for(trace))
+    waited = intervals.difference(waited, device.communication)
     whole_ns = max(1, within.device_duration_ns)
     lost = intervals.duration_ns(waited) / whole_ns
-    evidence = tuple(_evidence(copies, exposed, lost))
+    evidence = tuple(_evidence(copies, intervals.duration_ns(exposed) / whole_ns, lost))
     if lost < options.least_share:
         if intervals.duration_ns(copies.on_device) >= options.least_share * whole_ns:
             yield Rejected(message=_acquitted(trace, copies, exposed, lost), evidence=evidence)
@@ -52,7 +53,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     yield Finding(
         message=(
             f"{_copied(copies)} take {lasting}{' a step' if within.has_steps else ''} "
-            f"({share(lost)}) in which nothing computes."
+            f"({share(lost)}) for which the step waits and nothing computes."
         ),
         evidence=evidence,
         tables=tables,
@@ -73,9 +74,9 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
 
 
 def _exposed(trace: Trace, device: DeviceActivity, copies: HostCopies) -> Intervals:
-    """Return when copies run, no kernel does, and the host does not wait for data anyway."""
+    """Return when copies run, nothing computes, and the host does not wait for data anyway."""
     within = window(trace)
-    exposed = intervals.difference(copies.on_device, device.kernels)
+    exposed = intervals.difference(copies.on_device, device.computation)
     exposed = intervals.difference(exposed, data_loading(trace).times)
     return intervals.clip(exposed, within.start_ns, within.device_end_ns)
 
@@ -102,16 +103,15 @@ def _acquitted(trace: Trace, copies: HostCopies, exposed: Intervals, lost: float
     hidden = 1 - intervals.duration_ns(exposed) / max(1, copying_ns)
     took = f"{duration(within.per_step(copying_ns))}{' a step' if within.has_steps else ''}"
     return (
-        f"{_copied(copies)} take {took}, of which kernels or waiting for data hide "
+        f"{_copied(copies)} take {took}, of which computing or waiting for data hides "
         f"{share(hidden)}; the step waits for {share(lost)} of the time."
     )
 
 
-def _evidence(copies: HostCopies, exposed: Intervals, lost: float) -> Iterator[Evidence]:
+def _evidence(copies: HostCopies, exposed: float, lost: float) -> Iterator[Evidence]:
+    yield Evidence(label="Exposed copying", value=exposed, unit="share")
+    yield Evidence(label="Of that, waited for by the step", value=lost, unit="share")
     copying_ns = intervals.duration_ns(copies.on_device)
-    yield Evidence(label="Exposed copying that the step waits for", value=lost, unit="share")
-    exposed_ns = intervals.duration_ns(exposed)
-    yield Evidence(label="Copying while no kernel runs", value=exposed_ns, unit="ns")
     yield Evidence(label="Copying in all", value=copying_ns, unit="ns")
     yield Evidence(label="Bytes copied", value=copies.total_bytes, unit="bytes")
     yield Evidence(label="Copies", value=len(copies.rows), unit="count")
@@ -148,14 +148,15 @@ RULE = Rule(
     category="transfer",
     why="A copy and kernels can run at once, on different streams; here the kernels wait for it.",
     detects=(
-        "Copies to the device during which no kernel runs and the host does not wait for data. It "
-        "speaks where the step waits for at least least_share of the device's time of that: what "
-        "follows is launched already, or the host waits for the copy."
+        "Copies to the device during which nothing computes and the host does not wait for data. "
+        "It speaks where the step waits for at least least_share of the device's time of that: "
+        "what follows is launched already, or the host waits for the copy."
     ),
     silent=(
         "Copies from pageable memory cannot overlap: pageable-h2d-copy answers for those.",
         "A copy while the host waits for the next batch is that wait's.",
         "The host is late with what follows the copy: it would be so without the copy.",
+        "A collective runs meanwhile: it would without the copy too.",
     ),
     saving=(
         "At most all copying that no kernel hides and that the step waits for; at least half of it."
