@@ -1,0 +1,107 @@
+"""Convolutions with a bias whose result a batch norm takes: the norm subtracts it again.
+
+A batch norm in training subtracts each channel's mean, and with it whatever the bias added. It is
+the next operator beside the convolution, but for what counts its batches (`num_batches_tracked`).
+"""
+
+import json
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.ancestry import nearest_of
+from stepscope.analyses.links import links
+from stepscope.analyses.training import is_training
+from stepscope.frames.naming import named
+from stepscope.trace import Trace, computed
+
+NONE = -1
+CONVOLUTION = re.compile(r"^aten::(?:conv(?:_transpose)?[123]d|convolution)$")
+NORM = "aten::batch_norm"
+BETWEEN = re.compile(r"^aten::(?:add_?|empty\w*|zeros\w*|zero_|fill_|detach_?|to|_to_copy|copy_)$")
+"""What may stand between the two: the count of batches, and what allocates."""
+BIAS = 2
+TRAINING = 5
+"""The places of arguments (aten/src/ATen/native/native_functions.yaml)."""
+ADDS = re.compile(r"^aten::add_?$")
+SUMS = re.compile(r"^aten::sum$")
+BACKWARD = re.compile(r"^(?:\w*Conv\w*Backward\d*)$")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BiasedConvolutions:
+    """Convolutions before batch norms; rows of `host_calls`."""
+
+    followed: NDArray[np.int64]
+    """Convolutions whose result a batch norm takes."""
+    biased: NDArray[np.int64]
+    """Those of them that have a bias."""
+
+
+@computed
+def biased_convolutions(trace: Trace) -> BiasedConvolutions:
+    """Return the calls of convolutions, in training, that a batch norm follows."""
+    calls = trace.host_calls
+    norms = np.flatnonzero(named(calls["name"], NORM.__eq__))
+    norms = norms[_trains(trace, norms)]
+    before = _before(trace, norms)
+    is_convolution = np.append(named(calls["name"], CONVOLUTION.search), False)
+    convolutions = np.unique(before[is_convolution[before]])
+    codes = calls["input_types"].cat.codes.to_numpy()[convolutions]
+    given = [_is_given(str(text), BIAS) for text in calls["input_types"].cat.categories]
+    return BiasedConvolutions(
+        followed=convolutions, biased=convolutions[np.array([*given, False])[codes]]
+    )
+
+
+def _trains(trace: Trace, norms: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell which norms reckon with the batch's own mean; where not recorded, by the program."""
+    told = trace.host_calls["concrete_inputs"].cat
+    modes = [_argument(str(text), TRAINING) for text in told.categories]
+    default = str(is_training(trace))
+    answers = np.array([*((mode or default) == "True" for mode in modes), default == "True"])
+    return np.asarray(answers[told.codes.to_numpy()[norms]])
+
+
+def _before(trace: Trace, norms: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the operator beside and before each norm, but for those between; -1 where none is."""
+    calls = trace.host_calls
+    parent = calls["parent"].to_numpy()
+    passed_over = named(calls["name"], BETWEEN.search) | ~calls["is_operator"].to_numpy()
+    rows = np.flatnonzero(np.isin(parent, parent[norms]) & ~passed_over)
+    thread = calls["thread"].cat.codes.to_numpy()
+    order = rows[np.lexsort((rows, parent[rows], thread[rows]))]
+    same = (parent[order][1:] == parent[order][:-1]) & (thread[order][1:] == thread[order][:-1])
+    before = np.full(len(calls), NONE, dtype=np.int64)
+    before[order[1:]] = np.where(same, order[:-1], NONE)
+    return np.asarray(before[norms])
+
+
+def bias_work(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the `device_events` that add these calls' biases, and that sum up their gradients."""
+    calls, owner = trace.host_calls, links(trace).owner_of_device_event
+    parent = calls["parent"].to_numpy()
+    is_wanted = np.zeros(len(calls), dtype=bool)
+    is_wanted[rows] = True
+    adds = np.append(named(calls["name"], ADDS.search), False)[owner]
+    adds[adds] = nearest_of(parent, owner[adds], is_wanted) != NONE
+    sequence = calls["sequence_number"].to_numpy()
+    mine = np.isin(sequence, sequence[rows][sequence[rows] >= 0])
+    is_backward = named(calls["name"], BACKWARD.search) & mine
+    sums = np.append(named(calls["name"], SUMS.search), False)[owner]
+    sums[sums] = nearest_of(parent, owner[sums], is_backward) != NONE
+    return np.flatnonzero(adds | sums)
+
+
+def _is_given(input_types: str, place: int) -> bool:
+    return _argument(input_types, place) not in ("", "None")
+
+
+def _argument(arguments: str, place: int) -> str:
+    try:
+        values = json.loads(arguments)
+    except ValueError:
+        return ""
+    return str(values[place]) if isinstance(values, list) and len(values) > place else ""

@@ -1,0 +1,205 @@
+"""Convolutions add a bias that the batch norm behind them takes away."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses import references, requirements
+from stepscope.analyses.devices.activity import main_device
+from stepscope.analyses.operators.biased_convolutions import bias_work, biased_convolutions
+from stepscope.analyses.steps.window import window
+from stepscope.calibration import ALL_OF_IT
+from stepscope.errors import NotApplicableError
+from stepscope.frames.naming import named
+from stepscope.quantities import count
+from stepscope.report import (
+    Evidence,
+    EvidenceColumn,
+    EvidenceRow,
+    EvidenceTable,
+    Fix,
+    Link,
+    SourceLine,
+)
+from stepscope.rules import Claim, Finding, Rule, _kernel_time, option
+from stepscope.trace import Trace
+
+MOST_ROWS = 10
+NORM = "aten::batch_norm"
+Layer = tuple[str, tuple[int, ...], tuple[int, ...]]
+"""An operator, the shape of its input, and that of its weight."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """From how many on it is a pattern."""
+
+    least_a_step: float = option(
+        1.0,
+        "Biased convolutions before a batch norm a step from which it speaks.",
+        origin="torch's Conv2dBiasFollowedByBatchNorm2dPattern: any",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Finding]:
+    """Report convolutions with a bias whose result a batch norm takes, in training.
+
+    Raises:
+        MissingDataError: arguments were not recorded.
+        NotApplicableError: nothing is normalised over batches.
+    """
+    if not named(trace.host_calls["name"], NORM.__eq__).any():
+        msg = "no batch norm was recorded outside compiled code"
+        raise NotApplicableError(msg)
+    requirements.shapes(trace)
+    found, within = biased_convolutions(trace), window(trace)
+    followed, biased = _in_window(trace, found.followed), _in_window(trace, found.biased)
+    if len(biased) < options.least_a_step * max(1, within.step_count):
+        return
+    layers = _layers(trace, biased)
+    many = count(within.per_step(len(followed)), "convolution")
+    yield Finding(
+        severity="info",
+        message=(
+            f"{many} {_kernel_time.each(trace)} right before a batch norm, "
+            f"{within.per_step(len(biased)):,} of them with a bias, which the norm subtracts again."
+        ),
+        evidence=(
+            Evidence(
+                label="With a bias",
+                value=len(biased),
+                unit="count",
+                link=Link(view="operators", search="aten::conv"),
+            ),
+            Evidence(label="Convolutions before a batch norm", value=len(followed), unit="count"),
+        ),
+        tables=(_table(layers),),
+        events=tuple(references.host_call(trace, row) for row in biased[:MOST_ROWS].tolist()),
+        locations=_lines(trace, biased),
+        claims=_claims(trace, biased),
+        fix=_fix(layers),
+    )
+
+
+def _in_window(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    start, within = trace.host_calls["start_ns"].to_numpy()[rows], window(trace)
+    return rows[(start >= within.start_ns) & (start < within.end_ns)]
+
+
+def _layers(trace: Trace, rows: NDArray[np.int64]) -> Counter[Layer]:
+    """Return which convolutions these are, and how often each is called."""
+    calls = trace.host_calls.iloc[rows]
+    shapes = Counter(zip(calls["name"].astype(str), calls["input_dims"].astype(str), strict=True))
+    found: Counter[Layer] = Counter()
+    for (name, dims), times in shapes.items():
+        found[name, _shape(dims, 0), _shape(dims, 1)] += times
+    return found
+
+
+def _shape(dims: str, place: int) -> tuple[int, ...]:
+    """Return the shape of an input; () where it cannot be read."""
+    try:
+        shape = json.loads(dims)[place]
+    except (ValueError, IndexError, TypeError, KeyError):
+        return ()
+    is_shape = isinstance(shape, list) and all(isinstance(size, int) for size in shape)
+    return tuple(shape) if is_shape else ()
+
+
+def _table(layers: Counter[Layer]) -> EvidenceTable:
+    columns = (("Operator", "text"), ("Input", "text"), ("Weight", "text"), ("Calls", "count"))
+    return EvidenceTable(
+        label="Convolutions with a bias before a batch norm",
+        columns=tuple(EvidenceColumn(label=text, unit=unit) for text, unit in columns),  # type: ignore[arg-type]
+        rows=tuple(
+            EvidenceRow(
+                cells=(name, str(list(given)), str(list(weight)), times),
+                link=Link(view="operators", search=name),
+            )
+            for (name, given, weight), times in layers.most_common(MOST_ROWS)
+        ),
+    )
+
+
+def _lines(trace: Trace, rows: NDArray[np.int64]) -> tuple[SourceLine, ...]:
+    texts = (references.line_of_host_call(trace, row) for row in rows[:MOST_ROWS].tolist())
+    return references.source_lines(filter(None, texts))
+
+
+def _claims(trace: Trace, rows: NDArray[np.int64]) -> tuple[Claim, ...]:
+    if main_device(trace) is None:
+        return ()
+    work = _kernel_time.work(
+        trace, bias_work(trace, rows), np.ones(len(trace.device_events), dtype=bool)
+    )
+    method = "The kernels that add the biases and sum up their gradients: all of them vanish."
+    return (_kernel_time.claim(trace, work, ALL_OF_IT, method),)
+
+
+def _fix(layers: Counter[Layer]) -> Fix:
+    (name, given, weight), _ = layers.most_common(1)[0]
+    return Fix(
+        summary="Leave the bias of convolutions before a batch norm out; the norm has its own.",
+        code=_code(name, given, weight),
+        verify="aten::add_ below aten::_convolution is gone, and this rule is silent.",
+        caveats=(
+            "For an old checkpoint subtract each bias from the norm's running_mean, then drop it.",
+        ),
+    )
+
+
+def _code(name: str, given: tuple[int, ...], weight: tuple[int, ...]) -> str:
+    """Return the layer that is called most, without its bias."""
+    if "transpose" in name or len(given) < 2 or len(weight) < 3 or not weight[1]:
+        return "nn.Conv2d(in_channels, out_channels, kernel_size, bias=False)  # then the norm"
+    sizes = weight[2:]
+    kernel = sizes[0] if len(set(sizes)) == 1 else sizes
+    groups = given[1] // weight[1]
+    grouped = f", groups={groups}" if groups > 1 else ""
+    return (
+        f"nn.Conv{len(sizes)}d({given[1]}, {weight[0]}, kernel_size={kernel}{grouped}, bias=False)"
+        "  # then the norm"
+    )
+
+
+RULE = Rule(
+    id="conv-bias-before-bn",
+    title="Convolutions add a bias that the batch norm behind them removes",
+    category="operators",
+    why=(
+        "A batch norm in training subtracts each channel's mean, and the bias with it: the bias is "
+        "added, and its gradient summed up, for nothing."
+    ),
+    detects=(
+        "Convolutions with a bias among their recorded arguments whose next operator beside them "
+        "is `aten::batch_norm` in training mode. It speaks from `least_a_step` on."
+    ),
+    silent=(
+        "In evaluation the norm subtracts what it learned, and the bias counts; there the two can "
+        "be fused into one convolution.",
+        "Compiled code shows no such operators.",
+    ),
+    saving=(
+        "On a device, the kernels that add the biases and sum up their gradients: all of them "
+        "vanish. On a CPU nothing is claimed: there the library adds the bias while it convolves."
+    ),
+    fix=Fix(
+        summary="Leave the bias of convolutions before a batch norm out; the norm has its own."
+    ),
+    effort="flag",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "nesting", "steps"}),
+    priority=290,
+    links=(
+        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+        "#disable-bias-for-convolutions-directly-followed-by-a-batch-norm",
+    ),
+    origin="torch.profiler's Conv2dBiasFollowedByBatchNorm2dPattern",
+    culprit="biases before batch norms",
+)
