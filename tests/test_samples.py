@@ -101,7 +101,7 @@ FAULTS = {
     "pageable_copies": "pageable-h2d-copy",
     "item_sync": "item-sync",
     "host_device_pingpong": "host-device-pingpong",
-    "host_stall": "gpu-idle-gap",
+    "host_stall": "numpy-in-step",
     # With a batch of 2 the host cannot launch fast enough: that is the first cause, and the batch
     # size, which claims no step time, is the advice behind it.
     "tiny_batch": "launch-bound",

@@ -1,0 +1,81 @@
+"""How much of each of the user's labels (`record_function`) is spent in no operator of torch.
+
+A moment is of the innermost label around it. Labels that torch itself writes are left out: those of
+the loop, of DataLoaders, optimizers, collectives and of compiled code.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses import frame_times
+from stepscope.analyses.compiled.compile_events import BACKWARD, GRAPH, LOOKUP, REGION, TIMED
+from stepscope.analyses.host.activity import main_thread
+from stepscope.analyses.host.library_times import without_operators
+from stepscope.analyses.host.main_thread_places import main_thread_places
+from stepscope.analyses.steps.window import window
+from stepscope.dialects import ANNOTATION_NAME
+from stepscope.intervals import Intervals
+from stepscope.trace import Trace
+
+NONE = -1
+BACKEND = re.compile(r"^(?:nccl|rccl|xccl|hccl|gloo|mpi|ucc|c10d|FSDP|torch)(?::|::)|^\[param\|")
+TORCHS = (ANNOTATION_NAME, BACKEND, REGION, GRAPH, TIMED, BACKWARD, re.compile(re.escape(LOOKUP)))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LabelTime:
+    """One label's time on the main thread within the window."""
+
+    label: str
+    total_ns: int
+    without_operators: Intervals
+
+    @property
+    def empty_share(self) -> float:
+        """Share of its time in which no operator runs."""
+        return intervals.duration_ns(self.without_operators) / max(1, self.total_ns)
+
+
+def label_times(trace: Trace, most: int = 10) -> tuple[LabelTime, ...]:
+    """Return the user's labels with the most time without operators, that with most first."""
+    calls, within = trace.host_calls, window(trace)
+    on_main = (calls["thread"] == main_thread(trace)).to_numpy()
+    codes = np.where(on_main & ~calls["is_operator"].to_numpy(), calls["name"].cat.codes, NONE)
+    names = [str(name) for name in calls["name"].cat.categories]
+    is_users = np.array([is_users_label(name) for name in names], dtype=bool)
+    start, end, innermost = _without_operators(trace)
+    empty_ns = np.bincount(innermost, weights=end - start, minlength=len(names)) * is_users
+    found = []
+    for code in np.argsort(-empty_ns, kind="stable")[:most].tolist():
+        mine = intervals.clip(
+            frame_times.times(calls, codes == code), within.start_ns, within.end_ns
+        )
+        empty = intervals.union(start[innermost == code], end[innermost == code])
+        if len(empty):
+            total_ns = intervals.duration_ns(mine)
+            found.append(LabelTime(label=names[code], total_ns=total_ns, without_operators=empty))
+    return tuple(each for each in found if is_users_label(each.label))
+
+
+def is_users_label(name: str) -> bool:
+    """Tell whether a label is the user's own, none of torch's."""
+    return not any(pattern.search(name) for pattern in TORCHS)
+
+
+def _without_operators(
+    trace: Trace,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return starts and ends of the times without operators, cut by the innermost label, and it.
+
+    What no label is around is left out.
+    """
+    free, places = without_operators(trace), main_thread_places(trace)
+    owner, stretch, length_ns = places.cut(free[:, 0], free[:, 1])
+    start = np.maximum(places.start_ns[stretch], free[owner, 0])
+    label = places.annotation[stretch]
+    is_labelled = label != NONE
+    return start[is_labelled], (start + length_ns)[is_labelled], label[is_labelled]

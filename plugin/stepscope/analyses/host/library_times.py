@@ -1,0 +1,78 @@
+"""When the program was in NumPy, pandas or PIL instead of torch, by its Python functions.
+
+NumPy's operators (`a > b`) leave no function. So a stretch of the main thread without any operator
+or call into the runtime, which functions of these libraries fill for the most part, counts whole.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses import frame_times
+from stepscope.analyses.host.activity import main_thread
+from stepscope.analyses.host.libraries import NAMED, library_of
+from stepscope.analyses.idle.data_loading import data_loading
+from stepscope.analyses.steps.window import window
+from stepscope.frames.naming import named
+from stepscope.intervals import Intervals
+from stepscope.trace import Trace, computed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LibraryTimes:
+    """Times of the main thread within the window, data loading left out."""
+
+    calls: NDArray[np.int64]
+    """Rows of `python_calls`: these libraries' functions that none of theirs called."""
+    inside: Intervals
+    """In such a call, and in no operator that it made."""
+    around: Intervals
+    """The same, with the stretches without operators that they fill for the most part."""
+
+
+@computed
+def library_times(trace: Trace) -> LibraryTimes:
+    """Return when the main thread was in NumPy, pandas or PIL; empty without Python functions."""
+    within, loading = window(trace), data_loading(trace).times
+    calls = _outermost(trace)
+    theirs = frame_times.times(trace.python_calls, calls)
+    theirs = intervals.difference(theirs, _called_within(trace, theirs))
+    inside = intervals.difference(intervals.clip(theirs, within.start_ns, within.end_ns), loading)
+    free = without_operators(trace)
+    mostly = free[2 * intervals.covered_ns(inside, *free.T) >= free[:, 1] - free[:, 0]]
+    return LibraryTimes(calls=calls, inside=inside, around=intervals.merged(inside, mostly))
+
+
+@computed
+def without_operators(trace: Trace) -> Intervals:
+    """Return when no thread was in an operator, in a call into the runtime, or loading data."""
+    within, calls = window(trace), trace.host_calls
+    operators = frame_times.times(calls, calls["is_operator"].to_numpy())
+    runtime = frame_times.times(trace.runtime_calls, frame_times.ALL)
+    at_work = intervals.merged(operators, runtime, data_loading(trace).times)
+    return intervals.complement(at_work, within.start_ns, within.end_ns)
+
+
+def _outermost(trace: Trace) -> NDArray[np.int64]:
+    functions = trace.python_calls
+    is_theirs = named(functions["name"], lambda name: library_of(name) in NAMED)
+    is_theirs &= (functions["thread"] == main_thread(trace)).to_numpy()
+    rows = np.flatnonzero(is_theirs)
+    start, end = (functions[name].to_numpy()[rows] for name in ("start_ns", "end_ns"))
+    order = np.lexsort((-end, start))
+    reached = np.maximum.accumulate(end[order])
+    is_first = np.append(True, start[order][1:] >= reached[:-1])[: len(rows)]
+    outermost: NDArray[np.int64] = rows[order[is_first]]
+    return outermost
+
+
+def _called_within(trace: Trace, theirs: Intervals) -> Intervals:
+    """Return when operators ran that were called from within some times."""
+    calls = trace.host_calls
+    chosen = calls["is_operator"].to_numpy() & (calls["thread"] == main_thread(trace)).to_numpy()
+    rows = np.flatnonzero(chosen)
+    start = calls["start_ns"].to_numpy()[rows]
+    rows = rows[intervals.covered_ns(theirs, start, start + 1) > 0]
+    return frame_times.times(calls, rows)

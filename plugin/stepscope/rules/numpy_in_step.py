@@ -1,0 +1,313 @@
+"""NumPy, pandas or PIL in the middle of the step."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stepscope import intervals
+from stepscope.analyses import references
+from stepscope.analyses.devices.activity import main_device
+from stepscope.analyses.devices.presence import presence
+from stepscope.analyses.host.label_times import LabelTime, label_times
+from stepscope.analyses.host.library_places import TWINS, Place, costliest_functions, places
+from stepscope.analyses.host.library_times import library_times, without_operators
+from stepscope.analyses.idle.ledger import idle_ledger
+from stepscope.analyses.steps.window import window
+from stepscope.calibration import NUMPY_TO_TENSORS, UNSEEN_PYTHON
+from stepscope.errors import MissingDataError
+from stepscope.intervals import Intervals
+from stepscope.quantities import duration, share
+from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.rules import INFO_SHARE, Answer, Claim, Finding, Rejected, Rule, option
+from stepscope.trace import Trace
+
+RECORD_STACKS = "torch.profiler.profile(..., with_stack=True)"
+SPELLED = {"numpy": "NumPy", "pandas": "pandas", "PIL": "PIL"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When such a stretch is worth a word; from how much of the step on, the severity tells."""
+
+    mentioned_share: float = option(
+        0.05,
+        "Host time of the window in these libraries from which it is listed as rejected where the "
+        "device works meanwhile.",
+        origin="ours: a warning's share of the step, so that it would look like one",
+    )
+    empty_share: float = option(
+        0.50,
+        "Without stacks: of a label's time in no operator, from which something else fills it.",
+        origin="ours: labels around torch's work have 0.02 to 0.18 in recordings on the CPU, one "
+        "around NumPy 0.99",
+    )
+    least_label_share: float = option(
+        0.05,
+        "Without stacks: such time of the window.",
+        origin="ours: a warning's share of the step; Python between operators takes less",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report time of the step that goes to NumPy, pandas or PIL while nothing else works."""
+    if not len(trace.python_calls):
+        yield from _by_label(trace, options)
+        return
+    around = library_times(trace).around
+    lost = _lost(trace, around)
+    reference_ns = window(trace).reference_ns
+    if intervals.duration_ns(lost) >= INFO_SHARE * reference_ns:
+        yield _finding(trace, lost)
+    elif intervals.duration_ns(around) >= options.mentioned_share * reference_ns:
+        yield _rejected(trace, around)
+
+
+def _lost(trace: Trace, times: Intervals) -> Intervals:
+    """Return the part of some times in which no device works."""
+    device = main_device(trace)
+    return times if device is None else intervals.difference(times, device.busy)
+
+
+def _finding(trace: Trace, lost: Intervals) -> Finding:
+    where = places(trace, lost)
+    functions = costliest_functions(trace, lost)
+    library = _library(functions)
+    text = (
+        f"The {trace.dialect.device} stands still for {_lasting(trace, lost)} while the host is in "
+        f"{library}"
+        if len(trace.device_events)
+        else f"Instead of torch, {library} takes {_lasting(trace, lost)}"
+    )
+    return Finding(
+        message=f"{text}{_at(where[0])}, most of it in {functions[0][1]}.",
+        evidence=_evidence(trace, lost, where, functions),
+        tables=(_table(where),),
+        locations=references.source_lines(each.frame for each in where),
+        claims=(
+            Claim(
+                intervals=lost,
+                low_intervals=_lost(trace, library_times(trace).inside),
+                factor=NUMPY_TO_TENSORS,
+                method=(
+                    f"At least half of the time in {library}'s functions; at most all time around "
+                    "them in which nothing else works."
+                ),
+            ),
+        ),
+        fix=_fix(trace, where[0], functions),
+    )
+
+
+def _library(functions: tuple[tuple[str, str, int], ...]) -> str:
+    return SPELLED.get(functions[0][0], functions[0][0])
+
+
+def _lasting(trace: Trace, times: Intervals) -> str:
+    within, total_ns = window(trace), intervals.duration_ns(times)
+    each = " a step" if within.has_steps else ""
+    part = share(total_ns / within.reference_ns)
+    return f"{duration(within.per_step(total_ns))}{each} ({part})"
+
+
+def _at(place: Place) -> str:
+    label = f" under the label {place.label}" if place.label else ""
+    return f"{label} at {place.frame}" if place.frame else label
+
+
+def _evidence(
+    trace: Trace,
+    lost: Intervals,
+    where: tuple[Place, ...],
+    functions: tuple[tuple[str, str, int], ...],
+) -> tuple[Evidence, ...]:
+    start, end = max(lost.tolist(), key=lambda pair: pair[1] - pair[0])
+    inside = _lost(trace, library_times(trace).inside)
+    return (
+        Evidence(label="In their functions", value=intervals.duration_ns(inside), unit="ns"),
+        Evidence(label="With the Python around them", value=intervals.duration_ns(lost), unit="ns"),
+        Evidence(
+            label="Longest stretch",
+            value=end - start,
+            unit="ns",
+            link=Link(view="overview", start_ns=start, end_ns=end),
+        ),
+        *(
+            Evidence(label=f"In {SPELLED.get(library, library)}'s {name}", value=time, unit="ns")
+            for library, name, time in functions[:3]
+        ),
+        *(Evidence(label="Label", value=each, unit="text") for each in [where[0].label] if each),
+    )
+
+
+def _table(where: tuple[Place, ...]) -> EvidenceTable:
+    return EvidenceTable(
+        label="Where, the costliest first",
+        columns=(
+            EvidenceColumn(label="Function", unit="code"),
+            EvidenceColumn(label="Label", unit="text"),
+            EvidenceColumn(label="Takes", unit="ns"),
+        ),
+        rows=tuple(
+            EvidenceRow(
+                cells=(each.frame or None, each.label or None, each.time_ns),
+                link=Link(view="operators", source=each.frame) if each.frame else None,
+            )
+            for each in where
+        ),
+    )
+
+
+def _fix(trace: Trace, place: Place, functions: tuple[tuple[str, str, int], ...]) -> Fix:
+    """Return the torch functions that stand for those seen."""
+    lines = [
+        f"{TWINS[name]}  # in place of {SPELLED.get(library, library)}'s {name}"
+        for library, name, _ in functions
+        if name in TWINS
+    ]
+    code = "\n".join(lines[:3]) or "result = torch.where(x > limit, x, 0)  # no .cpu().numpy()"
+    at = f"# {place.frame}\n" if place.frame else ""
+    where = f"the label {place.label}" if place.label else "this function"
+    device = trace.dialect.device if len(trace.device_events) else "device of the model"
+    return Fix(
+        summary=f"Do it with torch on the tensors themselves, on the {device}.",
+        code=at + code,
+        verify=f"The next recording has operators of torch in {where}, and no such functions.",
+        caveats=(
+            "NumPy computes in float64 where torch has float32: last digits of results differ.",
+            "What torch has no function for belongs in DataLoader workers, or on a thread beside "
+            "the step.",
+            "Writers of logs and images use NumPy and PIL too: write every N steps.",
+        ),
+    )
+
+
+def _rejected(trace: Trace, around: Intervals) -> Rejected:
+    functions = costliest_functions(trace, around)
+    return Rejected(
+        message=(
+            f"The host is in {_library(functions)} for {_lasting(trace, around)}, but the "
+            f"{trace.dialect.device} works meanwhile: moving it would save little now."
+        ),
+        evidence=(
+            Evidence(label="Host in them", value=intervals.duration_ns(around), unit="ns"),
+            Evidence(
+                label=f"{trace.dialect.device} idle meanwhile",
+                value=intervals.duration_ns(_lost(trace, around)),
+                unit="ns",
+            ),
+        ),
+        tables=(_table(places(trace, around)),),
+    )
+
+
+def _by_label(trace: Trace, options: Options) -> Iterator[Finding]:
+    """Report the user's labels that hold mostly time without operators; stacks are missing.
+
+    Where a device works, its stalls tell more: `gpu-idle-gap` names the label.
+
+    Raises:
+        MissingDataError: time without operators is left, and nothing tells what it is.
+    """
+    least_ns = options.least_label_share * window(trace).reference_ns
+    labels = [] if presence(trace) else label_times(trace)
+    chosen = [
+        each
+        for each in labels
+        if each.empty_share >= options.empty_share
+        and intervals.duration_ns(each.without_operators) >= least_ns
+    ]
+    yield from (_unseen(trace, each) for each in chosen)
+    if not chosen and _untold_ns(trace) >= least_ns:
+        msg = "no Python function was recorded"
+        raise MissingDataError(msg, RECORD_STACKS)
+
+
+def _untold_ns(trace: Trace) -> int:
+    device = main_device(trace)
+    if device is None:
+        return intervals.duration_ns(without_operators(trace))
+    return idle_ledger(trace)[device.device].idle_ns["host-stall"]
+
+
+def _unseen(trace: Trace, label: LabelTime) -> Finding:
+    empty_ns = intervals.duration_ns(label.without_operators)
+    return Finding(
+        confidence="low",
+        message=(
+            f"Under the label {label.label} no operator of torch runs for "
+            f"{_lasting(trace, label.without_operators)}. Stacks were not recorded, so nothing "
+            "tells what does: NumPy, pandas, PIL or other Python."
+        ),
+        evidence=(
+            Evidence(
+                label="Label",
+                value=label.label,
+                unit="text",
+                link=Link(view="operators", search=label.label),
+            ),
+            Evidence(label="Time under it", value=label.total_ns, unit="ns"),
+            Evidence(label="Of it in no operator", value=label.empty_share, unit="share"),
+        ),
+        claims=(
+            Claim(
+                intervals=label.without_operators,
+                factor=UNSEEN_PYTHON,
+                method=(
+                    f"At most all {duration(window(trace).per_step(empty_ns))} without operators, "
+                    "if they can go; nothing, if they are needed."
+                ),
+            ),
+        ),
+        fix=Fix(
+            summary="Record stacks to see what runs there, then do it with torch on the tensors.",
+            code=f"{RECORD_STACKS}\ncells = torch.nonzero(x > limit)  # such as for np.argwhere",
+            verify=f"The next recording names the functions under {label.label}.",
+            caveats=("Stacks make each operator slower to record: keep the steps few.",),
+        ),
+        place=label.label,
+    )
+
+
+RULE = Rule(
+    id="numpy-in-step",
+    title="NumPy, pandas or PIL in the middle of the step",
+    category="host",
+    why=(
+        "They compute on the CPU, mostly on one thread, and torch sees nothing of it: values are "
+        "read from the device, the device waits, and results are copied back."
+    ),
+    detects=(
+        "With stacks: time of the main thread within the window in functions of NumPy, pandas or "
+        "PIL, while no device works, and the stretches without operators that they fill for the "
+        "most part (NumPy's operators leave no function). Without stacks, on the CPU: your labels "
+        "(record_function) of which empty_share or more, and least_label_share of the window, is "
+        "in no operator of torch; then its confidence is low."
+    ),
+    silent=(
+        "What a DataLoader does in its own process is loading: the DataLoader's rules tell of it.",
+        "Where the device works meanwhile, nothing is lost: from mentioned_share of the window on "
+        "it is listed as rejected.",
+        "Labels that torch writes itself (optimizers, collectives, compiled code) are not yours.",
+        "Without stacks, beside a device: gpu-idle-gap tells of its stalls, and names the label.",
+    ),
+    saving=(
+        "At least half of the time in these functions: so much was won on the CPU in a pair of "
+        "recordings. At most all time around them. Without stacks from nothing to all."
+    ),
+    fix=Fix(
+        summary="Do it with torch on the tensors themselves.",
+        code="cells = torch.nonzero(x > limit)  # in place of np.argwhere(x.cpu().numpy() > limit)",
+        verify="The next recording has no such function in its steps.",
+    ),
+    effort="hour",
+    risk="numerics",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "nesting", "clocks", "steps"}),
+    priority=100,
+    culprit="NumPy or other Python in the step",
+    links=(
+        "https://docs.pytorch.org/tutorials/beginner/profiler.html",
+        "https://docs.pytorch.org/docs/stable/generated/torch.nonzero.html",
+    ),
+    origin="the PyTorch profiler tutorial's masking example",
+)
