@@ -1,0 +1,222 @@
+"""Attention that is written out: a product, a softmax over its rows, a product with the result.
+
+On each thread the operators that matter are put in a row: batched products, softmaxes, their
+backward, and what lies between layers (other products, norms). Scaling, masks and dropout in
+between are passed over. `product softmax product` is an attention, and in the backward pass two
+products on each side of the softmax's. Recommenders multiply batches too, but without a softmax.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses import ancestry
+from stepscope.analyses.links import links
+from stepscope.analyses.operators.flops import operator_work
+from stepscope.analyses.operators.product_kernels import kernels_in_window
+from stepscope.frames.data_types import BYTES
+from stepscope.frames.naming import named
+from stepscope.trace import Trace, computed
+
+NONE = -1
+Rows = NDArray[np.int64]
+PRODUCTS = {"aten::bmm": 0, "aten::baddbmm": 1, "aten::baddbmm_": 1}
+"""Batched products, with the place of the left operand."""
+SOFTMAX = re.compile(r"(?<!log_)(?<!Log)[sS]oftmax(?!_backward|\w*Backward)")
+SOFTMAX_BACKWARD = re.compile(r"^aten::_(?:masked_)?softmax_backward")
+BETWEEN_LAYERS = re.compile(
+    r"^aten::(?:mm|addmm|_addmm_activation|_scaled_mm|_grouped_mm|native_layer_norm|embedding"
+    r"|_fused_rms_norm|native_batch_norm|(?:cudnn_|miopen_|mkldnn_)?convolution|_flash_attention_\w+"
+    r"|_efficient_attention_\w+|_scaled_dot_product_(?!attention)\w+)$"
+)
+MATH = "aten::_scaled_dot_product_attention_math"
+"""What torch's own attention is, where no faster kernel takes its operands."""
+_PRODUCT, _SOFTMAX, _BACKWARD, _OTHER = range(4)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AttentionChains:
+    """Attentions that are written out; all arrays but `kernels` and `chains` are parallel."""
+
+    first: Rows
+    """The first product, as a row of `host_calls`."""
+    last: Rows
+    """The last product."""
+    is_backward: NDArray[np.bool_]
+    is_math: NDArray[np.bool_]
+    """Whether it is torch's own fallback, not the program's."""
+    query_length: NDArray[np.float64]
+    """Rows of scores of one head; NaN where shapes were not recorded."""
+    scores_bytes: NDArray[np.float64]
+    """Bytes of all scores of a call; NaN likewise."""
+    kernels: Rows
+    """Rows of `device_events`: the busiest device's kernels that were launched within a chain."""
+    chains: Rows
+    """The chain of each of them, as a place in the arrays above."""
+    kernel_ns: int
+    """Sum of durations of all kernels of the device within the window, at least 1."""
+
+
+@computed
+def attention_chains(trace: Trace) -> AttentionChains:
+    """Return the attentions that are written out on the thread that launches them.
+
+    Raises:
+        MissingDataError: no device event was recorded.
+        NotApplicableError: the machine has no device.
+    """
+    kernels = kernels_in_window(trace)
+    kind, row = _marks(trace)
+    forward = _forward(trace, kind, row)
+    backward = _backward(trace, kind, row)
+    first = np.concatenate((row[forward - 1], row[backward - 2]))
+    last = np.concatenate((row[forward + 1], row[backward + 2]))
+    is_backward = np.arange(len(first)) >= len(forward)
+    launched, chain = _launched(trace, kernels, first, last)
+    length, scores = _scores(trace, first, is_backward)
+    duration = trace.device_events["duration_ns"].to_numpy()
+    return AttentionChains(
+        first=first,
+        last=last,
+        is_backward=is_backward,
+        is_math=_within_math(trace, first),
+        query_length=length,
+        scores_bytes=scores,
+        kernels=launched,
+        chains=chain,
+        kernel_ns=max(1, int(duration[kernels].sum())),
+    )
+
+
+def _marks(trace: Trace) -> tuple[NDArray[np.int64], Rows]:
+    """Return what matters, thread after thread in the order it began: its kind and its row."""
+    calls = trace.host_calls
+    names = [_kind(str(name)) for name in calls["name"].cat.categories]
+    kind = np.array([*names, NONE])[calls["name"].cat.codes.to_numpy()]
+    kind[~calls["is_operator"].to_numpy()] = NONE
+    is_softmax = kind == _SOFTMAX
+    rows, parent = np.flatnonzero(is_softmax), calls["parent"].to_numpy()
+    around = ancestry.nearest_of(parent, parent[rows], is_softmax)
+    kind[around[around != NONE]] = NONE  # `aten::softmax` around `aten::_softmax`
+    row = np.flatnonzero(kind != NONE)
+    thread = calls["thread"].cat.codes.to_numpy()[row]
+    row = row[np.argsort(thread, kind="stable")]
+    return kind[row], row
+
+
+def _kind(name: str) -> int:
+    if name in PRODUCTS:
+        return _PRODUCT
+    if SOFTMAX_BACKWARD.search(name):
+        return _BACKWARD
+    if SOFTMAX.search(name):
+        return _SOFTMAX
+    return _OTHER if BETWEEN_LAYERS.search(name) else NONE
+
+
+def _forward(trace: Trace, kind: NDArray[np.int64], row: Rows) -> Rows:
+    """Return the places of softmaxes between two products that fit each other."""
+    place = np.flatnonzero(kind == _SOFTMAX)
+    place = place[(place >= 1) & (place + 1 < len(kind))]
+    is_between = (kind[place - 1] == _PRODUCT) & (kind[place + 1] == _PRODUCT)
+    place = place[is_between & _same_thread(trace, row[place - 1], row[place + 1])]
+    return np.asarray(place[_fit(trace, row[place - 1], row[place + 1])])
+
+
+def _backward(trace: Trace, kind: NDArray[np.int64], row: Rows) -> Rows:
+    """Return the places of softmaxes' backward with two products on each side."""
+    place = np.flatnonzero(kind == _BACKWARD)
+    place = place[(place >= 2) & (place + 2 < len(kind))]
+    for away in (-2, -1, 1, 2):
+        place = place[kind[place + away] == _PRODUCT]
+    return np.asarray(place[_same_thread(trace, row[place - 2], row[place + 2])])
+
+
+def _same_thread(trace: Trace, left: Rows, right: Rows) -> NDArray[np.bool_]:
+    thread = trace.host_calls["thread"].cat.codes.to_numpy()
+    return np.asarray(thread[left] == thread[right])
+
+
+def _fit(trace: Trace, first: Rows, last: Rows) -> NDArray[np.bool_]:
+    """Tell whether the last product's left operand has the first one's result's shape.
+
+    True where shapes are not known.
+    """
+    results = _shapes(trace, first)
+    operands = _shapes(trace, last)
+    fits = [
+        one is None or other is None or (one[1], one[3]) == (other[1], other[2])
+        for one, other in zip(results, operands, strict=True)
+    ]
+    return np.array(fits, dtype=bool)
+
+
+Product = tuple[int, int, int, int]
+"""Batch, rows, inner dimension and columns."""
+
+
+def _shapes(trace: Trace, rows: Rows) -> list[Product | None]:
+    calls = trace.host_calls
+    name, dims = calls["name"].cat, calls["input_dims"].cat
+    pair = name.codes.to_numpy()[rows].astype(np.int64) * (len(dims.categories) + 1)
+    pair += dims.codes.to_numpy()[rows]
+    _, first, place = np.unique(pair, return_index=True, return_inverse=True)
+    found = [
+        _product(calls["name"].iloc[row], calls["input_dims"].iloc[row]) for row in rows[first]
+    ]
+    return [found[at] for at in place.tolist()]
+
+
+def _product(name: str, dims: object) -> Product | None:
+    """Return the shape of a product of batches; None where it is not known."""
+    at = PRODUCTS[str(name)]
+    try:
+        left, right = json.loads(str(dims))[at : at + 2]
+        batch, rows, inner = map(int, left)
+        columns = int(right[2])
+    except (ValueError, TypeError, IndexError, RecursionError):
+        return None
+    return batch, rows, inner, columns
+
+
+def _scores(
+    trace: Trace, first: Rows, is_backward: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the rows of scores of a head, and the bytes of all; of backward chains NaN."""
+    types = operator_work(trace).data_type[first]
+    sizes = np.array([*(BYTES.get(str(name), 0) for name in types.categories), np.nan])
+    shapes = [
+        None if backward else shape
+        for shape, backward in zip(_shapes(trace, first), is_backward.tolist(), strict=True)
+    ]
+    length = np.array([shape[1] if shape else np.nan for shape in shapes], dtype=np.float64)
+    count = [float(shape[0]) * shape[1] * shape[3] if shape else np.nan for shape in shapes]
+    return length, np.array(count, dtype=np.float64) * sizes[np.asarray(types.codes)]
+
+
+def _within_math(trace: Trace, first: Rows) -> NDArray[np.bool_]:
+    parent = trace.host_calls["parent"].to_numpy()
+    is_math = named(trace.host_calls["name"], MATH.__eq__)
+    return np.asarray(ancestry.nearest_of(parent, first, is_math) != NONE)
+
+
+def _launched(trace: Trace, kernels: Rows, first: Rows, last: Rows) -> tuple[Rows, Rows]:
+    """Return the kernels whose launches lie between the beginning and the end of a chain."""
+    call = links(trace).call_of_device_event[kernels]
+    kernels, call = kernels[call != NONE], call[call != NONE]
+    thread = trace.runtime_calls["thread"].cat.codes.to_numpy()[call]
+    begun = trace.runtime_calls["start_ns"].to_numpy()[call]
+    host, starts = trace.host_calls, trace.host_calls["start_ns"].to_numpy()[first]
+    ends = host["end_ns"].to_numpy()[last]
+    chain = np.full(len(kernels), NONE, dtype=np.int64)
+    of_chain = host["thread"].cat.codes.to_numpy()[first]
+    for code in np.unique(of_chain).tolist():
+        mine, here = np.flatnonzero(of_chain == code), np.flatnonzero(thread == code)
+        mine = mine[np.argsort(starts[mine], kind="stable")]
+        at = np.searchsorted(starts[mine], begun[here], side="right") - 1
+        inside = (at >= 0) & (begun[here] < ends[mine[at]])
+        chain[here[inside]] = mine[at[inside]]
+    return kernels[chain != NONE], chain[chain != NONE]

@@ -1,0 +1,232 @@
+"""Attention writes its scores out: product, softmax, product."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.devices.claimable import alone
+from stepscope.analyses.operators.attention_chains import AttentionChains, attention_chains
+from stepscope.analyses.steps.window import window
+from stepscope.calibration import FUSED_ATTENTION, FUSED_SHORT_ATTENTION
+from stepscope.frames.naming import named
+from stepscope.quantities import count, duration, share, size
+from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.rules import Answer, Claim, Finding, Rule, _products, option
+from stepscope.trace import Trace
+
+LONG = 512
+"""Rows of scores from which they no longer fit caches, and FlashAttention was measured."""
+EAGER = "eager_attention_forward"
+"""The function that Hugging Face's transformers call where no other is asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When it is worth a word."""
+
+    least_share: float = option(
+        0.05,
+        "Kernels of attention that is written out, of all kernels' time.",
+        origin="ours: models that write it out spend 70 to 89 % there, others 0",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report attention that is written out, by the order of operators on a thread."""
+    chains = attention_chains(trace)
+    duration_ns = trace.device_events["duration_ns"].to_numpy()[chains.kernels]
+    total_ns = int(duration_ns.sum())
+    if not total_ns or total_ns < options.least_share * chains.kernel_ns:
+        return
+    is_math = bool(chains.is_math.any() and (chains.is_math | chains.is_backward).all())
+    finding = Finding(
+        message=_message(trace, chains, total_ns, is_math=is_math),
+        evidence=tuple(_evidence(trace, chains, total_ns)),
+        tables=(
+            _shapes(trace, chains, duration_ns),
+            _products.kernel_table(trace, chains.kernels, chains.kernel_ns),
+        ),
+        events=_products.longest(trace, chains.kernels),
+        locations=_products.locations(trace, chains.first[chains.chains], duration_ns),
+        claims=tuple(_claims(trace, chains)),
+        fix=_fix(trace, chains, is_math=is_math),
+        effort="flag" if _is_eager(trace) else None,
+        place="math fallback" if is_math else "",
+    )
+    yield _products.judged(trace, finding)
+
+
+def _message(trace: Trace, chains: AttentionChains, total_ns: int, *, is_math: bool) -> str:
+    forward = ~chains.is_backward
+    number = window(trace).per_step(int(forward.sum())) or int(forward.sum())
+    what = (
+        "run by torch's fallback, which writes its scores out"
+        if is_math
+        else "written as product, softmax, product"
+    )
+    lasting = duration(window(trace).per_step(total_ns)) + _products.each(trace)
+    text = (
+        f"{count(number, 'attention')}{_products.each(trace)} {'is' if number == 1 else 'are'} "
+        f"{what}: {lasting} ({share(total_ns / chains.kernel_ns)} of the kernels' time)."
+    )
+    largest = np.nanmax(chains.scores_bytes, initial=0)
+    if largest:
+        text += f" The scores of one are {size(largest)}."
+    return text
+
+
+def _evidence(trace: Trace, chains: AttentionChains, total_ns: int) -> Iterator[Evidence]:
+    link = Link(view="operators", search="softmax")
+    yield Evidence(
+        label="Kernels of attention written out",
+        value=total_ns / chains.kernel_ns,
+        unit="share",
+        link=link,
+    )
+    yield Evidence(
+        label="Forward attentions", value=int((~chains.is_backward).sum()), unit="count", link=link
+    )
+    yield Evidence(
+        label="Backward attentions", value=int(chains.is_backward.sum()), unit="count", link=link
+    )
+    if chains.is_math.any():
+        value = int(chains.is_math.sum())
+        yield Evidence(label="By torch's fallback", value=value, unit="count", link=link)
+    largest = float(np.nanmax(chains.scores_bytes, initial=0))
+    if largest:
+        yield Evidence(label="Scores of one attention", value=round(largest), unit="bytes")
+    yield from _products.limit(trace)
+
+
+def _shapes(trace: Trace, chains: AttentionChains, duration_ns: NDArray[np.int64]) -> EvidenceTable:
+    calls = trace.host_calls.iloc[chains.first[chains.chains]]
+    dims = calls["input_dims"].astype(object).to_numpy()
+    by_shape: dict[str | None, tuple[set[int], int]] = {}
+    for shape in dict.fromkeys(dims.tolist()):
+        mine = dims == shape if isinstance(shape, str) else calls["input_dims"].isna().to_numpy()
+        which = set(chains.chains[mine].tolist())
+        by_shape[shape if isinstance(shape, str) else None] = which, int(duration_ns[mine].sum())
+    worst = sorted(by_shape.items(), key=lambda item: -item[1][1])[: _products.MOST_ROWS]
+    return EvidenceTable(
+        label="Attentions by the shapes of their first product",
+        columns=(
+            EvidenceColumn(label="Shapes", unit="code"),
+            EvidenceColumn(label="Attentions", unit="count"),
+            EvidenceColumn(label="Kernel time", unit="ns"),
+            EvidenceColumn(label="Of all kernels", unit="share"),
+        ),
+        rows=tuple(
+            EvidenceRow(
+                cells=(
+                    shape,
+                    len(which),
+                    window(trace).per_step(total_ns),
+                    total_ns / chains.kernel_ns,
+                ),
+                link=Link(view="operators", search="aten::bmm", group="shapes"),
+            )
+            for shape, (which, total_ns) in worst
+        ),
+    )
+
+
+def _claims(trace: Trace, chains: AttentionChains) -> Iterator[Claim]:
+    """Claim long sequences and short ones apart; a backward pass goes with the longest forward."""
+    longest = np.nanmax(chains.query_length, initial=0)
+    length = np.where(chains.is_backward, longest, chains.query_length)
+    is_long = length >= LONG  # of NaN it is not
+    for chosen, factor, what in (
+        (is_long, FUSED_ATTENTION, f"{LONG} rows of scores and more"),
+        (~is_long, FUSED_SHORT_ATTENTION, "fewer rows of scores, or an unknown number"),
+    ):
+        rows = chains.kernels[chosen[chains.chains]]
+        if len(rows):
+            yield Claim(
+                intervals=alone(trace, rows),
+                factor=factor,
+                method=f"Fused, attention with {what} is {_products.times(factor)} times as fast.",
+                is_device_work=True,
+            )
+
+
+def _is_eager(trace: Trace) -> bool:
+    return bool(named(trace.python_calls["name"], lambda name: EAGER in name).any())
+
+
+def _fix(trace: Trace, chains: AttentionChains, *, is_math: bool) -> Fix:
+    softmaxes = "aten::_softmax is gone from the operators, aten::_scaled_dot_product_… has come."
+    if is_math:
+        return Fix(
+            summary="Give scaled_dot_product_attention what its fused kernels take.",
+            code=(
+                "# 16-bit types, heads of up to 256, a mask of the queries' type or none\n"
+                "from torch.nn.attention import SDPBackend, sdpa_kernel\n"
+                "fused = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]\n"
+                "with sdpa_kernel(fused):   # warns why a kernel cannot be taken\n"
+                "    out = F.scaled_dot_product_attention(q, k, v, is_causal=True)"
+            ),
+            verify=softmaxes,
+            caveats=("An own bias or mask that no kernel takes: FlexAttention compiles one.",),
+        )
+    code = (
+        "# softmax(q @ k.transpose(-2, -1) / sqrt(d) + mask) @ v becomes\n"
+        "out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask"
+        f"{', dropout_p=p if self.training else 0.0' if chains.is_backward.any() else ''})"
+    )
+    if _is_eager(trace):
+        code = 'model = AutoModel.from_pretrained(name, attn_implementation="sdpa")'
+    return Fix(
+        summary="Let one kernel do it, which never writes the scores to memory.",
+        code=code,
+        verify=softmaxes,
+        caveats=(
+            "Whoever reads the attention's weights (output_attentions=True) needs them written.",
+            "An own bias or mask that no kernel takes: FlexAttention compiles one.",
+        ),
+    )
+
+
+RULE = Rule(
+    id="unfused-attention",
+    title="Attention writes its matrix of scores to memory",
+    category="operators",
+    why=(
+        "Queries times keys give a matrix of scores that grows with the square of the sequence. "
+        "Written out it goes to memory and back for the scaling, the mask, the softmax, the "
+        "dropout and the second product. A fused kernel keeps it in registers, tile by tile."
+    ),
+    detects=(
+        "On one thread, `aten::bmm` or `aten::baddbmm`, then a softmax, then such a product again "
+        "whose left operand has the first one's shape; scaling, masks and dropout may lie between. "
+        "In the backward pass, two products on each side of the softmax's. It speaks where the "
+        "kernels launched there are `least_share` of all kernels' time."
+    ),
+    silent=(
+        "Products of batches without a softmax between them, as recommenders have, are none.",
+        "Attention within a replayed graph is launched by no operator: it cannot be told.",
+        "Fused kernels of torch, FlashAttention and the like have no softmax of their own.",
+    ),
+    saving=(
+        "The kernels' time on the device, 1.5 to 4 times as fast from 512 rows of scores on, below "
+        "that 1.2 to 2 times; only where the host is early enough."
+    ),
+    fix=Fix(
+        summary="Use F.scaled_dot_product_attention.",
+        code="out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)",
+    ),
+    effort="hour",
+    risk="numerics",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"device times", "launches", "nesting", "host calls", "steps"}),
+    priority=320,
+    links=(
+        "https://docs.pytorch.org/docs/stable/generated/"
+        "torch.nn.functional.scaled_dot_product_attention.html",
+        "https://docs.pytorch.org/docs/stable/nn.attention.flex_attention.html",
+    ),
+    origin="Ascend's advisor on fusible operators; TraceLens; by order and shapes of operators",
+    culprit="attention that is written out",
+)
