@@ -1,0 +1,66 @@
+"""Calls of layers that behave as in training: dropout that drops, batches that normalise.
+
+`aten::dropout` and `aten::batch_norm` take an argument `train` or `training`
+(`aten/src/ATen/native/native_functions.yaml`), recorded with shapes. Without it, dropout is told by
+what it calls: it calls nothing where it does nothing. Batch normalisation without running
+statistics (`track_running_stats=False`, instance normalisation) has no other behaviour.
+"""
+
+import json
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.frames.naming import named
+from stepscope.trace import Trace, computed
+
+DROPOUTS = frozenset({"aten::dropout", "aten::feature_dropout", "aten::alpha_dropout"})
+BATCH_NORM, INSTANCE_NORM = "aten::batch_norm", "aten::instance_norm"
+PROBABILITY_AT, DROPS_AT = 1, 2
+RUNNING_MEAN_AT, NORMALISES_AT = 3, 5
+NOTHING = ("0", "0.0", "0.", "")
+NONE = -1
+Rows = NDArray[np.int64]
+
+
+@computed
+def training_layers(trace: Trace) -> Rows:
+    """Return the rows of `host_calls` that are such calls, in the order they began."""
+    return np.sort(np.concatenate((_dropping(trace), _normalising(trace))))
+
+
+def _dropping(trace: Trace) -> Rows:
+    calls = trace.host_calls
+    rows = np.flatnonzero(named(calls["name"], DROPOUTS.__contains__))
+    told = _inputs(calls["concrete_inputs"], rows, DROPS_AT)
+    chance = _inputs(calls["concrete_inputs"], rows, PROBABILITY_AT)
+    calls_something = np.isin(rows, calls["parent"].to_numpy())
+    drops = np.where(told == "", calls_something, told == "True")
+    return np.asarray(rows[drops & ((told == "") | ~np.isin(chance, NOTHING))])
+
+
+def _normalising(trace: Trace) -> Rows:
+    calls = trace.host_calls
+    rows = np.flatnonzero(named(calls["name"], BATCH_NORM.__eq__))
+    above = calls["parent"].to_numpy()[rows]
+    in_instance_norm = np.append(named(calls["name"], INSTANCE_NORM.__eq__), False)[above]
+    normalises = _inputs(calls["concrete_inputs"], rows, NORMALISES_AT) == "True"
+    has_statistics = ~np.isin(_inputs(calls["input_dims"], rows, RUNNING_MEAN_AT), ("", "[]"))
+    return np.asarray(rows[normalises & has_statistics & ~in_instance_norm])
+
+
+def _inputs(column: "pd.Series[str]", rows: Rows, place: int) -> NDArray[np.str_]:
+    """Return the input at a place as text, for rows of a column of JSON lists; "" if unknown."""
+    codes = column.cat.codes.to_numpy()[rows]
+    used, at = np.unique(codes, return_inverse=True)
+    texts = [_input(str(column.cat.categories[c]) if c != NONE else "", place) for c in used]
+    return np.array(texts, dtype=np.str_)[at] if len(rows) else np.zeros(0, dtype=np.str_)
+
+
+def _input(inputs: str, place: int) -> str:
+    try:
+        values = json.loads(inputs)
+    except (ValueError, RecursionError):
+        return ""
+    return str(values[place]) if isinstance(values, list) and place < len(values) else ""

@@ -1,0 +1,161 @@
+"""Inference that records gradients, or runs in training mode."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.operators.training_layers import training_layers
+from stepscope.analyses.training import is_training
+from stepscope.errors import MissingDataError, NotApplicableError
+from stepscope.quantities import count, share
+from stepscope.report import Evidence, Fix, Link
+from stepscope.rules import Finding, Rule, _calls, option
+from stepscope.trace import Trace
+
+RECORD_OPERATORS = "torch.profiler.profile(activities=[ProfilerActivity.CPU, ...])"
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When operators count as recorded for a backward pass."""
+
+    least_share: float = option(
+        0.10,
+        "Operators that have a sequence number, of all operators.",
+        origin="ours: under no_grad none has one; custom operators of vLLM leave 1.3 %, inference "
+        "with gradients 36 %",
+    )
+    least_count: int = option(
+        10,
+        "So many of them at least.",
+        origin="ours: fewer say nothing about a model",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Finding]:
+    """Report inference with gradients on, and layers that train in it."""
+    if not trace.host_calls["is_operator"].any():
+        reason = "no operator was recorded"
+        raise MissingDataError(reason, RECORD_OPERATORS)
+    if is_training(trace):
+        reason = "a backward pass or an optimizer's step was recorded: this is training"
+        raise NotApplicableError(reason)
+    calls = trace.host_calls
+    is_recorded = (calls["sequence_number"].to_numpy() >= 0) & calls["is_operator"].to_numpy()
+    recorded = np.flatnonzero(is_recorded)
+    operator_count = int(calls["is_operator"].sum())
+    is_recording = len(recorded) >= max(options.least_count, options.least_share * operator_count)
+    if is_recording:
+        yield _with_gradients(trace, recorded, len(recorded) / operator_count)
+    rows = training_layers(trace)
+    if len(rows):
+        yield _in_training_mode(trace, rows, is_recording=is_recording)
+
+
+def _with_gradients(trace: Trace, recorded: Rows, recorded_share: float) -> Finding:
+    number = count(len(recorded), "operator")
+    return Finding(
+        severity="info",
+        confidence="high" if len(trace.steps) else "medium",
+        message=(
+            f"{number} ({share(recorded_share)}) were recorded for a backward pass that never "
+            "comes: gradients are on. Results of these operators may be kept in memory for it."
+        ),
+        evidence=(
+            Evidence(
+                label="Operators recorded for a backward pass", value=len(recorded), unit="count"
+            ),
+            Evidence(label="Of all operators", value=recorded_share, unit="share"),
+        ),
+        tables=(_calls.by_name(trace, recorded, "Operators recorded for a backward pass"),),
+        locations=_calls.lines(trace, recorded),
+        fix=GRADIENTS_OFF,
+        place="gradients",
+    )
+
+
+def _in_training_mode(trace: Trace, rows: Rows, *, is_recording: bool) -> Finding:
+    names = trace.host_calls["name"].iloc[rows].astype(str)
+    named = ", ".join(sorted(set(names)))
+    text = (
+        f"{count(len(rows), 'call')} of {named} behave as in training, though nothing trains: "
+        "results are random, or depend on what else is in the batch."
+    )
+    if is_recording:
+        text += " If this is the forward pass of a training, record its backward pass too."
+    return Finding(
+        severity="info" if is_recording else "warning",
+        confidence="medium",
+        message=text,
+        evidence=(
+            Evidence(
+                label="Calls in training mode",
+                value=len(rows),
+                unit="count",
+                link=Link(view="operators", search=names.iloc[0]),
+            ),
+        ),
+        tables=(_calls.by_name(trace, rows, "Layers in training mode"),),
+        events=_calls.longest(trace, rows),
+        locations=_calls.lines(trace, rows),
+        fix=EVALUATING,
+        risk="behaviour",
+        place="training mode",
+    )
+
+
+GRADIENTS_OFF = Fix(
+    summary="Switch gradients off for inference.",
+    code=(
+        "model.eval()\n"
+        "with torch.inference_mode():    # or torch.no_grad(), where results are trained on later\n"
+        "    output = model(batch)"
+    ),
+    verify="Operators carry no sequence number, and the peak of memory is lower.",
+    caveats=("What inference_mode returns cannot take part in a backward pass later.",),
+)
+EVALUATING = Fix(
+    summary="Put the model into evaluation mode before it is asked.",
+    code="model.eval()    # and model.train() again before training goes on",
+    verify="aten::dropout calls nothing, and aten::batch_norm has training=False.",
+    caveats=("Monte Carlo dropout wants this: then suppress the rule with that reason.",),
+)
+
+RULE = Rule(
+    id="inference-mode-off",
+    title="Inference records gradients or runs in training mode",
+    category="inference",
+    why=(
+        "With gradients on, each operator makes a node for the backward pass and keeps what that "
+        "would need. In training mode dropout drops, and normalisation takes the batch's own "
+        "statistics and changes the model's."
+    ),
+    detects=(
+        "Looks at recordings without a backward pass and without an optimizer. It speaks where "
+        "least_share of the operators, and least_count, have a sequence number, which torch gives "
+        "where gradients are on; and where dropout or batch normalisation were called to train."
+    ),
+    silent=(
+        "In training: a backward pass or an optimizer's step was recorded.",
+        "Batch normalisation without running statistics has no other mode.",
+        "Without record_shapes=True batch normalisation does not tell its mode.",
+    ),
+    saving=(
+        "Nothing is claimed: what it costs is mostly memory, and in training mode correctness."
+    ),
+    fix=GRADIENTS_OFF,
+    effort="flag",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "nesting"}),
+    priority=540,
+    links=(
+        "https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation",
+        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+    ),
+    origin="PyTorch's tuning guide: disable gradient calculation for validation or inference",
+)
