@@ -15,19 +15,36 @@ from stepscope.intervals import Intervals
 from stepscope.trace import Trace
 
 
-def exposed_times(trace: Trace, chosen: NDArray[np.bool_]) -> Intervals:
-    """Return when any of the chosen rows of `collectives` ran and nothing computed meanwhile.
+def running_times(trace: Trace, chosen: NDArray[np.bool_]) -> Intervals:
+    """Return when any of the chosen rows of `collectives` ran, within the window.
 
-    It is of the window and the main device, and of the host for gloo and the like.
+    It is of the main device, and of the host for gloo and the like.
     """
-    span, frame = window(trace), trace.collectives
-    kernels = frame["kernel_count"].to_numpy()
-    host = frame_times.times(frame, chosen & (kernels == 0))
+    return _clipped(trace, intervals.merged(*_running(trace, chosen)))
+
+
+def exposed_times(trace: Trace, chosen: NDArray[np.bool_]) -> Intervals:
+    """Return that part of `running_times` in which nothing computed."""
+    host, device = _running(trace, chosen)
     exposed = intervals.difference(host, computing(trace)[HOST])
     main = main_device(trace)
     if main is not None:
-        on_main = chosen & (kernels > 0) & (frame["device"].to_numpy() == main.device)
-        # from the first to the last kernel of a collective there may be gaps
-        own = intervals.intersection(frame_times.times(frame, on_main), main.communication)
-        exposed = intervals.merged(exposed, intervals.difference(own, main.computation))
-    return intervals.clip(exposed, span.start_ns, span.device_end_ns)
+        exposed = intervals.merged(exposed, intervals.difference(device, main.computation))
+    return _clipped(trace, exposed)
+
+
+def _running(trace: Trace, chosen: NDArray[np.bool_]) -> tuple[Intervals, Intervals]:
+    """Return when the chosen collectives ran on the host and on the main device."""
+    frame, main = trace.collectives, main_device(trace)
+    kernels = frame["kernel_count"].to_numpy()
+    host = frame_times.times(frame, chosen & (kernels == 0))
+    if main is None:
+        return host, intervals.EMPTY
+    on_main = chosen & (kernels > 0) & (frame["device"].to_numpy() == main.device)
+    # from the first to the last kernel of a collective there may be gaps
+    return host, intervals.intersection(frame_times.times(frame, on_main), main.communication)
+
+
+def _clipped(trace: Trace, times: Intervals) -> Intervals:
+    span = window(trace)
+    return intervals.clip(times, span.start_ns, span.device_end_ns)
