@@ -40,6 +40,7 @@ EXPOSED_TIME_WITHOUT_DEVICE = Factor(
     ),
 )
 ALL_OF_IT = Factor(low=1.0, high=1.0, source="the work is not done any more")
+UP_TO_ALL = Factor(low=0.0, high=1.0, source="nothing says how much of it can be won")
 HALF_TO_ALL = Factor(low=0.5, high=1.0, source="an estimate: no pair of recordings measures it yet")
 LAYOUT_CONVERSIONS = Factor(
     low=0.7,

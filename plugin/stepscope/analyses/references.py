@@ -56,6 +56,11 @@ def host_call(trace: Trace, row: int, detail: str = "") -> EventReference:
     return _on_thread(trace.host_calls.iloc[row], detail)
 
 
+def python_call(trace: Trace, row: int, detail: str = "") -> EventReference:
+    """Name a row of `python_calls`."""
+    return _on_thread(trace.python_calls.iloc[row], detail)
+
+
 def _on_thread(event: "pd.Series[Any]", detail: str) -> EventReference:
     thread = str(event["thread"]).rpartition("/")[2]
     return EventReference(

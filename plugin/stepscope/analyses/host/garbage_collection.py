@@ -1,0 +1,77 @@
+"""When Python's garbage collector ran: by itself, or because the program called `gc.collect()`.
+
+torch 2.9 and later record its runs with `record_python_gc_info=True`, as functions named
+`Python GC`; calls of `gc.collect()` are seen wherever stacks are.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import call_tree, intervals
+from stepscope.analyses.frame_times import times
+from stepscope.analyses.host.libraries import COLLECTION
+from stepscope.analyses.references import users_calls
+from stepscope.analyses.steps.window import window
+from stepscope.errors import MissingDataError
+from stepscope.frames.naming import named
+from stepscope.frames.spans import spans
+from stepscope.intervals import Intervals
+from stepscope.trace import Trace
+
+RUN = re.compile(r"^Python GC")
+RECORD = (
+    "torch.profiler.profile(..., with_stack=True, experimental_config="
+    "torch.profiler._ExperimentalConfig(record_python_gc_info=True))  # without schedule="
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Collections:
+    """The collector's runs within the window."""
+
+    rows: NDArray[np.int64]
+    """Rows of `python_calls`: each run, or call of `gc.collect()`, that is not within another."""
+    times: Intervals
+    """When any of them ran."""
+    asked_for: Intervals
+    """When the program was in `gc.collect()`."""
+    lines: tuple[str, ...]
+    """For each row, the user's line that it ran in, or ""."""
+
+
+def collections(trace: Trace) -> Collections:
+    """Return when the garbage collector ran.
+
+    Raises:
+        MissingDataError: neither its runs nor calls of it were recorded.
+    """
+    calls = trace.python_calls
+    is_run = named(calls["name"], RUN.search)
+    is_call = named(calls["name"], COLLECTION.search) & ~is_run
+    if not (is_run | is_call).any():
+        msg = "no run of Python's garbage collector was recorded"
+        raise MissingDataError(msg, RECORD)
+    within = window(trace)
+    inside = (calls["end_ns"] > within.start_ns) & (calls["start_ns"] < within.end_ns)
+    rows = _outermost(trace, np.flatnonzero((is_run | is_call) & inside.to_numpy()))
+    functions = users_calls(trace)
+    around = call_tree.enclosing(spans(functions), spans(calls.iloc[rows]))
+    names = functions["name"].astype(str).to_numpy()
+    bounds = within.start_ns, within.end_ns
+    return Collections(
+        rows=rows,
+        times=intervals.clip(times(calls, rows), *bounds),
+        asked_for=intervals.clip(times(calls, is_call), *bounds),
+        lines=tuple(str(names[row]) if row >= 0 else "" for row in around.tolist()),
+    )
+
+
+def _outermost(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Leave out what lies within another: `gc.collect()` is a run, too."""
+    calls = trace.python_calls.iloc[rows]
+    thread = calls["thread"].cat.codes.to_numpy()
+    nesting = call_tree.nest(thread, calls["start_ns"].to_numpy(), calls["duration_ns"].to_numpy())
+    return rows[nesting.parent < 0]

@@ -1,0 +1,259 @@
+"""A loop of Python takes a tensor apart, element by element or row by row."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses import references
+from stepscope.analyses.devices.activity import all_busy
+from stepscope.analyses.host.indexing_loops import WORKS, IndexingLoops, indexing_loops
+from stepscope.analyses.steps.window import window
+from stepscope.calibration import LOOP_OF_SLICES
+from stepscope.errors import NotApplicableError
+from stepscope.intervals import Intervals
+from stepscope.quantities import count, duration, share
+from stepscope.report import (
+    EventReference,
+    Evidence,
+    EvidenceColumn,
+    EvidenceRow,
+    EvidenceTable,
+    Fix,
+    Link,
+)
+from stepscope.rules import INFO_SHARE, Answer, Claim, Finding, Rejected, Rule, option
+from stepscope.trace import Trace
+
+MOST_SHOWN = 10
+ARROW = " → "
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What counts as a loop that could be one operator."""
+
+    least_repeats: int = option(
+        10, "Turns of one loop.", origin="torch's ForLoopIndexingPattern: 10"
+    )
+    most_operator_us: float = option(
+        50.0,
+        "Mean duration of the loop's operators on the host; longer ones do real work.",
+        origin="ours: calling an operator takes 1 to 20 µs, the profiler's part included",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report loops of `x[i]`, by the time in which no device works."""
+    if not trace.host_calls["is_operator"].any():
+        msg = "no operator was recorded"
+        raise NotApplicableError(msg)
+    loops = _worth_looking(trace, indexing_loops(trace, options.least_repeats), options)
+    within = window(trace)
+    times = intervals.union(loops.start_ns, loops.end_ns)
+    times = intervals.clip(times, within.start_ns, within.end_ns)
+    exposed = intervals.difference(times, all_busy(trace))
+    least_ns = INFO_SHARE * within.reference_ns
+    if intervals.duration_ns(times) < least_ns:
+        return
+    if intervals.duration_ns(exposed) < least_ns:
+        yield Rejected(
+            message=(
+                f"{_message(trace, loops, times)}; but the {trace.dialect.device} is at work "
+                f"meanwhile, and stands still for {_time(trace, exposed)}: next to nothing."
+            ),
+            evidence=_evidence(loops, times, exposed),
+            tables=(_table(trace, loops),),
+            events=_events(trace, loops),
+        )
+        return
+    yield Finding(
+        message=f"{_message(trace, loops, times)}.",
+        evidence=_evidence(loops, times, exposed),
+        tables=(_table(trace, loops),),
+        events=_events(trace, loops),
+        locations=references.source_lines(_lines(trace, loops)),
+        claims=(
+            Claim(
+                intervals=exposed,
+                factor=LOOP_OF_SLICES,
+                method="From each loop's first operator to its last, where no device works.",
+            ),
+        ),
+        fix=_fix(_costliest(loops)),
+        place=ARROW.join(_costliest(loops)),
+    )
+
+
+def _worth_looking(trace: Trace, loops: IndexingLoops, options: Options) -> IndexingLoops:
+    """Leave out loops that do a model's work, and those outside the window."""
+    works = np.array([any(map(WORKS.search, each)) for each in loops.patterns] + [False])
+    within = window(trace)
+    chosen = ~works[loops.pattern] & (loops.operator_ns <= options.most_operator_us * 1000)
+    chosen &= (loops.end_ns > within.start_ns) & (loops.start_ns < within.end_ns)
+    names = ("first", "repeats", "start_ns", "end_ns", "operator_ns", "pattern")
+    return replace(loops, **{name: getattr(loops, name)[chosen] for name in names})
+
+
+def _time(trace: Trace, times: Intervals) -> str:
+    within, time_ns = window(trace), intervals.duration_ns(times)
+    a_step = " a step" if within.has_steps else ""
+    return f"{duration(within.per_step(time_ns))}{a_step} ({share(time_ns / within.reference_ns)})"
+
+
+def _message(trace: Trace, loops: IndexingLoops, times: Intervals) -> str:
+    return (
+        f"{count(len(loops.first), 'loop takes', 'loops take')} a tensor apart, in "
+        f"{int(loops.repeats.sum()):,} turns of {ARROW.join(_costliest(loops))}"
+        f"{_and_others(loops)}, for {_time(trace, times)}"
+    )
+
+
+def _and_others(loops: IndexingLoops) -> str:
+    return " and others" if len(np.unique(loops.pattern)) > 1 else ""
+
+
+def _spent_ns(loops: IndexingLoops) -> NDArray[np.int64]:
+    """Return, for each pattern, how long its loops take."""
+    spent = np.zeros(len(loops.patterns), dtype=np.int64)
+    np.add.at(spent, loops.pattern, loops.end_ns - loops.start_ns)
+    return spent
+
+
+def _costliest(loops: IndexingLoops) -> tuple[str, ...]:
+    return loops.patterns[int(_spent_ns(loops).argmax())]
+
+
+def _evidence(loops: IndexingLoops, times: Intervals, exposed: Intervals) -> tuple[Evidence, ...]:
+    link = Link(view="operators", search="aten::select")
+    return (
+        Evidence(label="Loops", value=len(loops.first), unit="count", link=link),
+        Evidence(label="Turns", value=int(loops.repeats.sum()), unit="count"),
+        Evidence(label="Longest loop", value=int(loops.repeats.max()), unit="count"),
+        Evidence(label="Time in loops", value=intervals.duration_ns(times), unit="ns"),
+        Evidence(label="While no device works", value=intervals.duration_ns(exposed), unit="ns"),
+    )
+
+
+def _first_of(loops: IndexingLoops, pattern: int) -> int:
+    return int(loops.first[np.flatnonzero(loops.pattern == pattern)[0]])
+
+
+def _worst_patterns(loops: IndexingLoops) -> list[int]:
+    spent = _spent_ns(loops)
+    return [int(each) for each in np.argsort(-spent, kind="stable")[:MOST_SHOWN] if spent[each]]
+
+
+def _lines(trace: Trace, loops: IndexingLoops) -> Iterator[str]:
+    for pattern in _worst_patterns(loops):
+        yield references.line_of_host_call(trace, _first_of(loops, pattern))
+
+
+def _table(trace: Trace, loops: IndexingLoops) -> EvidenceTable:
+    spent = _spent_ns(loops)
+    columns = (
+        EvidenceColumn(label="Operators of a turn", unit="code"),
+        EvidenceColumn(label="Source line", unit="code"),
+        EvidenceColumn(label="Loops", unit="count"),
+        EvidenceColumn(label="Turns", unit="count"),
+        EvidenceColumn(label="Time", unit="ns"),
+    )
+    rows = tuple(
+        EvidenceRow(
+            cells=(
+                ARROW.join(loops.patterns[each]),
+                references.line_of_host_call(trace, _first_of(loops, each)) or None,
+                int((loops.pattern == each).sum()),
+                int(loops.repeats[loops.pattern == each].sum()),
+                int(spent[each]),
+            ),
+            link=Link(view="operators", search="aten::select"),
+        )
+        for each in _worst_patterns(loops)
+    )
+    return EvidenceTable(label="What the loops repeat", columns=columns, rows=rows)
+
+
+def _events(trace: Trace, loops: IndexingLoops) -> tuple[EventReference, ...]:
+    """Name the longest loops by their first operator, and as long as they are."""
+    lasting = loops.end_ns - loops.start_ns
+    longest = np.argsort(-lasting, kind="stable")[:MOST_SHOWN].tolist()
+    return tuple(
+        references.host_call(
+            trace, int(loops.first[at]), detail=f"first of {loops.repeats[at]:,} turns"
+        )
+        for at in longest
+    )
+
+
+def _fix(pattern: tuple[str, ...]) -> Fix:
+    inner = pattern[1:]
+    if any(name in {"aten::item", "aten::_local_scalar_dense"} for name in inner):
+        code = "for value in x.tolist():        # one copy, instead of x[i].item() in each turn"
+    elif any(name in {"aten::copy_", "aten::fill_"} for name in inner):
+        code = (
+            "x[:n] = torch.tensor(values)     # instead of x[i] = values[i] in each turn\n"
+            "x.index_copy_(0, index, rows)    # where the places are not in order"
+        )
+    else:
+        does = ", ".join(dict.fromkeys(name.removeprefix("aten::") for name in inner)) or "…"
+        code = (
+            f"# instead of {does} of x[i] in each turn, of all of x along its dimension 0:\n"
+            "total = x.sum(0)\n"
+            "rows = x[index]                  # or x.index_select(0, index): many rows at once\n"
+            "out = torch.vmap(of_one_row)(x)  # what is written for one row"
+        )
+    return Fix(
+        summary="Do with one operator what the loop does element by element.",
+        code=code,
+        verify="In the next trace aten::select is called a few times a step.",
+        caveats=(
+            "Where a turn needs the result of the one before, take out of the loop what does not.",
+            "Iterating over the rows (for row in x) saves the indexing alone, hardly any time.",
+        ),
+    )
+
+
+RULE = Rule(
+    id="python-loop-indexing",
+    title="A Python loop takes a tensor apart",
+    category="operators",
+    why=(
+        "Each turn costs some microseconds of Python and dispatch for each operator, however few "
+        "numbers it handles, and on a device a launch each. One operator over the whole tensor "
+        "costs them once."
+    ),
+    detects=(
+        "Operators under one caller that repeat a pattern of at most 8 with `aten::select` in it, "
+        "`least_repeats` times or more, where they take no longer than `most_operator_us` in the "
+        "mean; from 1 % of the window on."
+    ),
+    silent=(
+        "A loop over products, convolutions or recurrent cells is a recurrence: it has its reason.",
+        "Loops in C++ (in `aten::unbind`, a node of autograd, DistributedDataParallel) cost no "
+        "Python.",
+        "Loops during which the device works cost nothing: they are listed as rejected.",
+    ),
+    saving=(
+        "The time from a loop's first operator to its last, in which no device works; at least "
+        "three quarters of it, since the one operator takes time as well."
+    ),
+    fix=Fix(
+        summary="Do with one operator what the loop does element by element.",
+        verify="In the next trace aten::select is called a few times a step.",
+    ),
+    effort="hour",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "nesting", "device times", "steps"}),
+    priority=280,
+    links=(
+        "https://docs.pytorch.org/docs/stable/generated/torch.vmap.html",
+        "https://docs.pytorch.org/docs/stable/generated/torch.index_select.html",
+    ),
+    origin="torch's ForLoopIndexingPattern (torch.profiler._pattern_matcher), charged by time",
+    culprit="a loop over a tensor's elements",
+)

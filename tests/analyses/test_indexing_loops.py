@@ -1,0 +1,66 @@
+"""Loops of Python that take a tensor apart."""
+
+from typing import Any
+
+import tracebuild
+from loading import trace_of
+from stepscope.analyses.host.indexing_loops import IndexingLoops, indexing_loops
+
+
+def loops(*body: dict[str, Any], least: int = 3) -> IndexingLoops:
+    schedule = {"machine": "cpu", "actions": list(body)}
+    return indexing_loops(trace_of(document=tracebuild.document(schedule=schedule)), least)
+
+
+def ops(*names: str) -> list[dict[str, Any]]:
+    return [{"op": f"aten::{name}", "us": 5} for name in names]
+
+
+def test_a_loop_begins_with_its_first_select_and_ends_with_its_last_operator() -> None:
+    """At 5 us the first select of four turns of 10 us."""
+    found = loops(*ops("add"), {"repeat": 4, "body": ops("select", "add")}, *ops("mm"))
+    assert found.patterns == (("aten::select", "aten::add"),)
+    assert (found.repeats.tolist(), found.start_ns.tolist()) == ([4], [5_000])
+    assert (found.end_ns.tolist(), found.operator_ns.tolist()) == ([45_000], [5_000.0])
+
+
+def test_the_shortest_pattern_that_explains_a_stretch_counts() -> None:
+    found = loops({"repeat": 8, "body": ops("select")})
+    assert found.patterns == (("aten::select",),)
+    assert found.repeats.tolist() == [8]
+
+
+def test_several_loops_have_their_own_patterns() -> None:
+    first = {"repeat": 3, "body": ops("select", "add")}
+    second = {"repeat": 5, "body": ops("select", "select", "item")}
+    found = loops(first, *ops("mm"), second, *ops("mm"), first)
+    by_pattern = {
+        found.patterns[pattern]: found.repeats[found.pattern == pattern].tolist()
+        for pattern in range(len(found.patterns))
+    }
+    assert by_pattern == {
+        ("aten::select", "aten::add"): [3, 3],
+        ("aten::select", "aten::select", "aten::item"): [5],
+    }
+
+
+def test_turns_of_two_callers_are_no_loop() -> None:
+    two = ops("select", "add") * 2
+    assert len(loops({"op": "A", "body": two}, {"op": "B", "body": two}).first) == 0
+
+
+def test_a_function_of_the_users_may_loop() -> None:
+    turns = {"repeat": 3, "body": ops("select", "add")}
+    assert loops({"op": "MyFunctionBackward", "body": [turns]}).repeats.tolist() == [3]
+    assert len(loops({"op": "SelectBackward0", "body": [turns]}).first) == 0
+
+
+def test_more_than_eight_operators_are_no_pattern() -> None:
+    turn = ops("select", *"abcdefgh")
+    assert len(loops({"repeat": 5, "body": turn}).first) == 0
+    assert loops({"repeat": 5, "body": turn[:8]}).repeats.tolist() == [5]
+
+
+def test_without_operators_there_are_none() -> None:
+    kernels = trace_of([["kernel", "gemm", 0, 10]])
+    assert len(indexing_loops(kernels, 3).first) == 0
