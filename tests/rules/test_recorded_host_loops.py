@@ -1,0 +1,84 @@
+"""Loops over a tensor and garbage collection, recorded here: the faults, and their fixes."""
+
+import gc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from loading import trace_at
+from stepscope.advice import outcomes_of
+from stepscope.report import Outcome
+from stepscope.rules.python_gc_pauses import RULE as GARBAGE
+from stepscope.rules.python_loop_indexing import RULE as LOOPS
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.recording
+STEPS = 5
+
+
+def recorded(path: Path, step: Callable[[], object], *, with_garbage: bool = False) -> Path:
+    """Record some steps; with garbage there is no schedule, which torch 2.13 does not survive."""
+    extra = {}
+    if with_garbage:
+        from torch.profiler import _ExperimentalConfig
+
+        config = _ExperimentalConfig(record_python_gc_info=True)
+        extra = {"with_stack": True, "experimental_config": config}
+    step()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], **extra) as prof:
+        for number in range(STEPS):
+            with torch.profiler.record_function(f"ProfilerStep#{number}"):
+                step()
+    prof.export_chrome_trace(str(path))
+    return path
+
+
+def said(path: Path, rule: object) -> Outcome:
+    [outcome] = outcomes_of(trace_at(path), [rule])  # type: ignore[list-item]
+    return outcome
+
+
+def total_in_a_loop() -> object:
+    rows = torch.ones(200, 32)
+    total = torch.zeros(())
+    for place in range(len(rows)):
+        total = total + rows[place].sum()
+    return total
+
+
+def test_a_loop_over_rows_is_found_and_one_operator_is_not(tmp_path: Path) -> None:
+    fault = said(recorded(tmp_path / "fault.json", total_in_a_loop), LOOPS)
+    assert fault.severity == "critical"
+    assert "in 1,000 turns of aten::select → aten::sum → aten::add" in fault.message
+    fix = recorded(tmp_path / "fix.json", lambda: torch.ones(200, 32).sum())
+    assert said(fix, LOOPS).status == "passed"
+
+
+def test_iterating_over_rows_indexes_in_cpp(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "rows.json", lambda: [row.sum() for row in torch.ones(200, 32)])
+    assert said(path, LOOPS).status == "passed"
+
+
+def test_collecting_in_each_step_is_found_and_without_it_is_not(tmp_path: Path) -> None:
+    kept = [[number, {}] for number in range(100_000)]
+
+    def multiply() -> object:
+        return torch.ones(256, 256) @ torch.ones(256, 256)
+
+    def collect() -> object:
+        multiply()
+        return gc.collect()
+
+    fault = said(recorded(tmp_path / "fault.json", collect, with_garbage=True), GARBAGE)
+    assert fault.severity == "critical"
+    assert "of it in gc.collect()" in fault.message
+    assert fault.fix is not None
+    assert fault.fix.summary == "Do not call gc.collect() in every step."
+    gc.disable()
+    try:
+        fix = recorded(tmp_path / "fix.json", multiply, with_garbage=True)
+    finally:
+        gc.enable()
+    assert said(fix, GARBAGE).status == "cannot-tell", "no collection was there to be recorded"
+    assert len(kept) == 100_000
