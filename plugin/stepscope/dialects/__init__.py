@@ -103,6 +103,10 @@ LAUNCH_NAME = re.compile(
     r"|^Node@launch|^runFunction\b|^AscendCL@aclmdlRIExecute"
 )
 GRAPH_LAUNCH_NAME = re.compile(r"GraphLaunch|^urCommandBufferEnqueue|aclmdlRIExecute")
+FIRST_USE_NAME = re.compile(
+    r"(?:Module|Library|Kernel)(?:Load|GetFunction)|StreamCreate|FuncGetAttr"
+)
+"""Calls that load code or make what later calls use."""
 GRAPH_CAPTURE_NAME = re.compile(r"StreamBeginCapture|aclmdlRICaptureBegin")
 COLLECTIVE_NAME = (
     r"^nccl|ncclDevKernel|ncclKernel|rccl|oneccl|xccl|hccl|^hcom|cross_device_reduce|multimem_all"
@@ -171,6 +175,7 @@ TERMS: Mapping[str, str] = MappingProxyType(
         "module": "torch's module for the device, and what `.to()` takes: `cuda`",
         "activity": "the profiler's activity that records it: `ProfilerActivity.CUDA`",
         "collectives": "the library of its collectives: `NCCL`",
+        "process_group": "what `init_process_group()` calls that library: `nccl`",
         "graph": "what replays recorded launches: `CUDA graph`",
         "multiprocessor": "the unit that blocks run on: `SM`",
         "sync_warning": "the call that makes torch name every line that waits for the device",

@@ -87,6 +87,7 @@ DIALECT = Dialect(
             "module": "cuda",
             "activity": "ProfilerActivity.CUDA",
             "collectives": "NCCL",
+            "process_group": "nccl",
             "graph": "CUDA graph",
             "sync_warning": 'torch.cuda.set_sync_debug_mode("warn")',
             "multiprocessor": "SM",

@@ -74,6 +74,7 @@ DIALECT = Dialect(
             "module": "npu",
             "activity": "torch_npu.profiler.ProfilerActivity.NPU",
             "collectives": "HCCL",
+            "process_group": "hccl",
             "graph": "NPU graph",
             "multiprocessor": "AI Core",
         }

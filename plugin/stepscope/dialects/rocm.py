@@ -70,6 +70,7 @@ DIALECT = Dialect(
             "module": "cuda",
             "activity": "ProfilerActivity.CUDA",
             "collectives": "RCCL",
+            "process_group": "nccl",
             "graph": "HIP graph",
             "sync_warning": 'torch.cuda.set_sync_debug_mode("warn")',
             "multiprocessor": "CU",

@@ -44,6 +44,7 @@ DIALECT = Dialect(
             "module": "xpu",
             "activity": "ProfilerActivity.XPU",
             "collectives": "oneCCL",
+            "process_group": "xccl",
             "graph": "SYCL graph",
             "multiprocessor": "Xe core",
         }
