@@ -21,7 +21,7 @@ def recorded(path: Path, step: Callable[[], object], *, with_garbage: bool = Fal
     """Record some steps; with garbage there is no schedule, which torch 2.13 does not survive."""
     extra = {}
     if with_garbage:
-        from torch.profiler import _ExperimentalConfig
+        from torch.profiler import _ExperimentalConfig  # type: ignore[attr-defined]
 
         config = _ExperimentalConfig(record_python_gc_info=True)
         extra = {"with_stack": True, "experimental_config": config}
