@@ -7,17 +7,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope import intervals
-from stepscope.analyses import requirements
+from stepscope.analyses import references, requirements
 from stepscope.analyses.devices.activity import DeviceActivity
 from stepscope.analyses.host.activity import NOTHING, activity_during, call_during
+from stepscope.analyses.idle.first_use import first_use_times
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import HALF_TO_ALL
 from stepscope.intervals import Intervals
 from stepscope.quantities import count, duration, share
-from stepscope.report import EventReference, Evidence, Fix, Link
-from stepscope.rules import Claim, Finding, Rule, option
+from stepscope.report import (
+    EventReference,
+    Evidence,
+    EvidenceColumn,
+    EvidenceRow,
+    EvidenceTable,
+    Fix,
+    Link,
+)
+from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option
 from stepscope.trace import Trace
+
+CODE = """\
+# prepare the next batch while the device computes this one
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(1) as pool:
+    upcoming = pool.submit(prepare, next(batches))
+    for batch in batches:
+        ready, upcoming = upcoming.result(), pool.submit(prepare, batch)
+        train_step(ready)
+    train_step(upcoming.result())"""
+WITHOUT_STACKS = (
+    "Where stacks were not recorded, the source line is unknown: profile(with_stack=True)."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,17 +47,23 @@ class Options:
     """Which stalls are long, and when they are worth a word."""
 
     least_ns: int = option(
-        1_000_000, "Below 1 ms it is dispatch, which `launch-bound` answers for.", origin=""
+        1_000_000,
+        "Stalled time in a gap from which it is a stall.",
+        origin="ours: below 1 ms it is dispatch, which launch-bound answers for; dispatching an "
+        "operator takes some 10 µs",
     )
     least_step_share: float = option(
         0.05,
-        "Of the median step: the longest stall, or a step's stalls together. Nsight's fixed 500 ms sees nothing in training.",
-        origin="",
+        "Of the median step: the longest stall, or a step's stalls together.",
+        origin="ours: scaled to the step, since Nsight Systems' fixed 500 ms sees nothing in "
+        "training",
     )
     unknown_share: float = option(
-        0.05, "Idle time without a recorded launch from which the causes are in doubt.", origin=""
+        0.05,
+        "Idle time of the window without a recorded launch from which the causes are in doubt.",
+        origin="ours: as much as a stall needs to be worth a word",
     )
-    shown_count: int = option(10, "How many events are named.", origin="", is_threshold=False)
+    shown_count: int = option(10, "How many stalls are named.", origin="", is_threshold=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,20 +78,28 @@ class _Stalls:
     """How much stalled time each gap holds."""
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report the idle time of long gaps in which the host was late for no device's sake."""
     device = requirements.main(trace)
     requirements.reliable_timeline(trace)
-    stalls = _stalls(trace, device, options)
-    if not _are_enough(trace, stalls, options):
-        return
+    late = _late(trace, device)
+    loading = intervals.intersection(late, first_use_times(trace))
+    stalls = _stalls(trace, device, intervals.difference(late, loading), options)
+    if _are_enough(trace, stalls, options):
+        yield _finding(trace, device, stalls, options)
+    if _are_enough(trace, _stalls(trace, device, loading, options), options):
+        yield _rejected(trace, device, loading)
+
+
+def _finding(trace: Trace, device: DeviceActivity, stalls: _Stalls, options: Options) -> Finding:
     within = window(trace)
     total_ns = intervals.duration_ns(stalls.times)
     events = tuple(_references(trace, stalls.longest[: options.shown_count]))
     start, end = stalls.longest[0].tolist()
     waits = _is_waiting(trace, start, end)
-    doubtful = waits or _unknown(trace, device) > options.unknown_share
-    yield Finding(
+    is_single = events[0].name == NOTHING and within.step_count <= 1
+    doubtful = waits or is_single or _unknown(trace, device) > options.unknown_share
+    return Finding(
         confidence="low" if doubtful else "high",
         message=(
             f"{count(len(stalls.held_ns), 'stall')} of {trace.dialect.device} {device.device} "
@@ -83,14 +119,72 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
                 link=Link(view="overview", start_ns=start, end_ns=end),
             ),
         ),
+        tables=(_table(events),),
         events=events,
+        locations=references.source_lines(
+            each.name.rpartition(", called from ")[2] for each in events
+        ),
         claims=(
             Claim(
                 intervals=stalls.times,
                 factor=HALF_TO_ALL,
-                method="The idle time of these stalls; at least half of it if the work is overlapped.",
+                method=(
+                    "The idle time of these stalls; at least half of it if the work is overlapped."
+                ),
             ),
         ),
+        fix=_fix(trace, events[0]),
+    )
+
+
+def _rejected(trace: Trace, device: DeviceActivity, loading: Intervals) -> Rejected:
+    total_ns = intervals.duration_ns(loading)
+    return Rejected(
+        message=(
+            f"{trace.dialect.device} {device.device} stands still for {duration(total_ns)} in all "
+            "while kernels' code is loaded at their first use. That happens once: record behind "
+            "the warm-up."
+        ),
+        evidence=(
+            Evidence(label="Loading code, device idle", value=total_ns, unit="ns"),
+            Evidence(label="Calls", value=len(loading), unit="count"),
+        ),
+    )
+
+
+def _table(events: tuple[EventReference, ...]) -> EvidenceTable:
+    """Return what the host did in the longest stalls, summed by what it was."""
+    totals: dict[str, list[int]] = {}
+    for each in events:
+        number_and_time = totals.setdefault(each.name, [0, 0])
+        number_and_time[0] += 1
+        number_and_time[1] += each.duration_ns
+    ordered = sorted(totals.items(), key=lambda item: -item[1][1])
+    return EvidenceTable(
+        label="What the host did in the longest stalls",
+        columns=(
+            EvidenceColumn(label="Host", unit="code"),
+            EvidenceColumn(label="Stalls", unit="count"),
+            EvidenceColumn(label="Device idle", unit="ns"),
+        ),
+        rows=tuple(
+            EvidenceRow(cells=(name, number, time_ns)) for name, (number, time_ns) in ordered
+        ),
+    )
+
+
+def _fix(trace: Trace, longest: EventReference) -> Fix:
+    known = longest.name != NOTHING
+    caveats = () if len(trace.python_calls) else (WITHOUT_STACKS,)
+    return Fix(
+        summary=(
+            f"Move {longest.name} off the critical path, or let it overlap the previous step."
+            if known
+            else "Find what the host does then, and let it overlap the previous step."
+        ),
+        code=CODE,
+        verify="The stalls of 1 ms and more are gone from the idle causes in Overview.",
+        caveats=("What needs this step's results cannot overlap it.", *caveats),
     )
 
 
@@ -105,10 +199,14 @@ def _host_was(longest: EventReference, *, waits: bool) -> str:
     return text
 
 
-def _stalls(trace: Trace, device: DeviceActivity, options: Options) -> _Stalls:
+def _late(trace: Trace, device: DeviceActivity) -> Intervals:
+    ledger = idle_ledger(trace)[device.device]
+    return intervals.merged(ledger.times["host-stall"], ledger.times["tail"])
+
+
+def _stalls(trace: Trace, device: DeviceActivity, late: Intervals, options: Options) -> _Stalls:
     """Return the gaps that hold long stalls; what loading, allocator or waits took is no stall."""
     ledger = idle_ledger(trace)[device.device]
-    late = intervals.merged(ledger.times["host-stall"], ledger.times["tail"])
     held = intervals.covered_ns(late, ledger.gaps[:, 0], ledger.gaps[:, 1])
     chosen = held >= options.least_ns
     times = intervals.intersection(ledger.gaps[chosen], late)
@@ -151,37 +249,47 @@ def _references(trace: Trace, stalls: Intervals) -> Iterator[EventReference]:
 
 RULE = Rule(
     id="gpu-idle-gap",
-    title="Long GPU stalls",
+    title="Long stalls of the device",
     category="utilization",
     why=(
         "For a millisecond or more the host gave the device nothing to do: preprocessing, file "
-        "access, logging or NumPy ran in between."
+        "access, logging or other Python ran in between."
+    ),
+    detects=(
+        "Gaps of the busiest device in which the host was late by least_ns or more, and the time "
+        "behind the device's last work, with what the main thread did meanwhile. It speaks where "
+        "the longest stall, or a step's stalls together, reach least_step_share of the median "
+        "step. Its confidence is low where more than unknown_share of the window is idle without a "
+        "recorded launch, or where the host itself waited for something that was not recorded, or "
+        "where nothing tells what it did in the only step."
+    ),
+    silent=(
+        "What data loading, the allocator or a wait for the device took is theirs.",
+        "Loading a kernel's code at its first use happens once: it is listed as rejected.",
+        "Gaps of less than 1 ms are dispatch: launch-bound tells of them.",
+        "Without steps, what lies before the device's first work is no stall.",
+        "On the CPU alone nothing stands still: numpy-in-step tells of time without operators.",
+    ),
+    saving=(
+        "At most the idle time of these stalls; at least half of it, if the work is overlapped "
+        "with the previous step."
     ),
     fix=Fix(
         summary="Move that work off the critical path, or let it overlap the previous step.",
-        code=(
-            "# prepare the next batch while the device computes this one\n"
-            "from concurrent.futures import ThreadPoolExecutor\n"
-            "with ThreadPoolExecutor(1) as pool:\n"
-            "    upcoming = pool.submit(prepare, next(batches))\n"
-            "    for batch in batches:\n"
-            "        ready, upcoming = upcoming.result(), pool.submit(prepare, batch)\n"
-            "        train_step(ready)\n"
-            "    train_step(upcoming.result())"
-        ),
+        code=CODE,
         verify="The stalls of 1 ms and more are gone from the idle causes in Overview.",
-        caveats=(
-            "Where stacks were not recorded, the source line is unknown: use with_stack=True.",
-        ),
+        caveats=(WITHOUT_STACKS,),
     ),
-    detects="",
-    saving="",
     effort="day",
     risk="none",
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls", "device times", "clocks", "steps"}),
     priority=440,
-    links=("https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
+    culprit="the host's own work between launches",
+    links=(
+        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        "https://hta.readthedocs.io/en/latest/source/features/idle_time_breakdown.html",
+    ),
     origin="Nsight Systems gpu_gaps; HTA idle time breakdown (host wait)",
 )
