@@ -297,7 +297,7 @@ def test_host_stalls_have_the_share_that_the_prototype_gave(
     report = report_of(shared_traces / name)
     [gap] = [o for o in report.outcomes if o.rule == "gpu-idle-gap" and o.status == "found"]
     assert gap.claim is not None
-    # of the finding alone; rank 0: 27.1 % of the window with the device's last work, 27.5 % of steps
+    # of the finding alone; rank 0: 27.1 % of the window with the device's last work, 27.5 %
     mean_ns = report.workers[0].step.mean_ns
     assert gap.claim.gross_ns / mean_ns == pytest.approx(share, abs=0.005)
 
