@@ -182,6 +182,14 @@ def at_most(factor: Factor, times: float) -> Factor:
     return Factor(low=min(factor.low, high / 2), high=high, source=factor.source)
 
 
+FEWER_LAUNCHES = Factor(
+    low=0.5,
+    high=1.0,
+    source=(
+        "an estimate: a graph's replay leaves gaps of about 1 µs, torch.compile alone launches "
+        "about half as many kernels"
+    ),
+)
 ROUND_TRIP_COPIES = Factor(
     low=0.75,
     high=1.0,
