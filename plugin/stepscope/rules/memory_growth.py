@@ -1,0 +1,190 @@
+"""Memory grows from step to step."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from stepscope.analyses import references
+from stepscope.analyses.memory.by_step import memory_by_step
+from stepscope.analyses.memory.growth import memory_growth
+from stepscope.analyses.memory.leaks import memory_leaks
+from stepscope.errors import MissingDataError
+from stepscope.quantities import count, share, size
+from stepscope.report import (
+    Evidence,
+    EvidenceColumn,
+    EvidenceRow,
+    EvidenceTable,
+    Fix,
+    Link,
+    SourceLine,
+)
+from stepscope.rules import Finding, Rule, option
+from stepscope.trace import Trace
+
+FEWEST_STEPS = 5
+"""With fewer, a rise in every step still comes by chance more than once in twenty times."""
+MOST_ROWS = 10
+RECORD_MORE_STEPS = "torch.profiler.schedule(wait=1, warmup=1, active=6)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When a device's memory grows."""
+
+    least_share: float = option(
+        0.0001,
+        "Growth a step, of what was allocated at the end of the first.",
+        origin="ours: at that rate it has doubled after 10,000 steps",
+    )
+    soon_step_count: int = option(
+        10_000,
+        "Where the device is full after fewer steps, it is a warning.",
+        origin="ours: some hours of training",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Finding]:
+    """Report each device of which more is allocated at every step's end than at the one before."""
+    growth, steps = memory_growth(trace), memory_by_step(trace)
+    step_count = int(growth["step_count"].max()) if len(growth) else FEWEST_STEPS
+    if step_count < FEWEST_STEPS:
+        are = count(step_count, "step is", "steps are")
+        reason = f"{are} too few to tell growth from chance"
+        raise MissingDataError(reason, RECORD_MORE_STEPS)
+    for row in growth.to_dict("records"):
+        mine = _of_device(steps, row)
+        base_bytes = max(1.0, float(mine["end_bytes"].iloc[0]))
+        is_sure = row["confidence"] in ("medium", "high")
+        if is_sure and row["growth_bytes"] >= options.least_share * base_bytes:
+            yield _finding(trace, row, row["growth_bytes"] / base_bytes, options)
+
+
+def _of_device(table: pd.DataFrame, row: dict[Any, Any]) -> pd.DataFrame:
+    is_mine = (table["device_type"] == row["device_type"]) & (table["device"] == row["device"])
+    mine: pd.DataFrame = table[is_mine]
+    return mine
+
+
+def _finding(trace: Trace, row: dict[Any, Any], grown: float, options: Options) -> Finding:
+    leaks = _of_device(memory_leaks(trace), row).head(MOST_ROWS)
+    device = str(row["device_type"]) + (f" {row['device']}" if row["device"] >= 0 else "")
+    left = row["full_after_step_count"]
+    text = (
+        f"Memory of {device} grows by {size(row['growth_bytes'])} a step ({share(grown)}) over "
+        f"{row['step_count']} steps."
+    )
+    if not np.isnan(left):
+        text += f" At that rate it is full after {round(left):,} more."
+    if len(leaks):
+        worst = leaks.iloc[0]
+        what = worst["operator"] if isinstance(worst["operator"], str) else "no operator"
+        text += f" Most of what stays behind, {what} allocated."
+    return Finding(
+        severity="warning" if left <= options.soon_step_count else "info",
+        confidence="high" if row["confidence"] == "high" else "medium",
+        message=text,
+        evidence=tuple(_evidence(row, grown)),
+        tables=(_table(leaks),) if len(leaks) else (),
+        locations=_lines(leaks),
+        place=device,
+    )
+
+
+def _evidence(row: dict[Any, Any], grown: float) -> Iterator[Evidence]:
+    yield Evidence(label="Growth a step", value=round(row["growth_bytes"]), unit="bytes")
+    yield Evidence(label="Growth a step, of what was allocated", value=grown, unit="share")
+    yield Evidence(
+        label="Growth a step, with 95 % confidence at least",
+        value=round(row["least_growth_bytes"]),
+        unit="bytes",
+    )
+    yield Evidence(label="Grown in all", value=round(row["total_growth_bytes"]), unit="bytes")
+    yield Evidence(label="Steps compared", value=int(row["step_count"]), unit="count")
+    if not np.isnan(row["full_after_step_count"]):
+        value = round(row["full_after_step_count"])
+        yield Evidence(label="Steps until the device is full", value=value, unit="count")
+
+
+def _table(leaks: pd.DataFrame) -> EvidenceTable:
+    return EvidenceTable(
+        label="What stays behind, step after step",
+        columns=(
+            EvidenceColumn(label="Operator", unit="text"),
+            EvidenceColumn(label="Module", unit="text"),
+            EvidenceColumn(label="Function", unit="code"),
+            EvidenceColumn(label="A step", unit="bytes"),
+            EvidenceColumn(label="In steps", unit="count"),
+        ),
+        rows=tuple(
+            EvidenceRow(
+                cells=(
+                    _text(leak["operator"]),
+                    _text(leak["module"]),
+                    _innermost(leak["stack"]),
+                    round(leak["bytes_per_step"]),
+                    int(leak["step_count"]),
+                ),
+                link=Link(view="operators", search=_text(leak["operator"])),
+            )
+            for leak in leaks.to_dict("records")
+        ),
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _innermost(stack: object) -> str | None:
+    return stack.rpartition(";")[2] if isinstance(stack, str) else None
+
+
+def _lines(leaks: pd.DataFrame) -> tuple[SourceLine, ...]:
+    return references.source_lines(_innermost(stack) or "" for stack in leaks["stack"])
+
+
+RULE = Rule(
+    id="memory-growth",
+    title="Memory grows from step to step",
+    category="memory",
+    why=(
+        "Something keeps tensors of past steps alive. It ends with the device out of memory, hours "
+        "after the start. A tensor that requires gradients keeps all that its backward pass needs."
+    ),
+    detects=(
+        "Compares what is allocated at the ends of the steps: the median slope between them "
+        "(Theil-Sen), and whether the rise may be chance (Mann-Kendall, 5 %). It speaks where a "
+        "step adds least_share or more, and warns where the device is full within "
+        "soon_step_count steps."
+    ),
+    silent=(
+        "With fewer than five steps growth cannot be told from chance.",
+        "A rise in one step alone, such as of an optimizer's state in the first, is none.",
+    ),
+    saving="Nothing is claimed: it costs memory, no time, until there is none left.",
+    fix=Fix(
+        summary="Let tensors of past steps go: keep numbers, or copies without their history.",
+        code=(
+            "losses.append(loss.detach())    # not loss, which keeps its graph\n"
+            "total += loss.detach()          # not total += loss\n"
+            "outputs.append(output.detach().cpu())    # or reduce them at once"
+        ),
+        verify="What is allocated at the ends of the steps stays the same in Memory.",
+        caveats=(
+            "What the first steps make to keep (optimizer states, caches) may last longer than "
+            "the recording's warm-up.",
+        ),
+    ),
+    effort="hour",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"memory", "steps", "host calls"}),
+    priority=523,
+    links=("https://docs.pytorch.org/docs/stable/notes/faq.html",),
+    origin="PyTorch's FAQ, My model reports out of memory; Sen 1968, Kendall 1975",
+)
