@@ -1,0 +1,202 @@
+"""torch.compile compiles again and again while the loop runs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses import references
+from stepscope.analyses.compiled.changing_inputs import ChangingInputs, changing_inputs
+from stepscope.analyses.compiled.compilations import compilation_table
+from stepscope.analyses.compiled.compile_events import COMPILE_ID, compile_events
+from stepscope.analyses.devices.activity import all_busy
+from stepscope.analyses.steps.window import window
+from stepscope.calibration import ALL_OF_IT
+from stepscope.errors import NotApplicableError
+from stepscope.quantities import count, duration, share
+from stepscope.report import (
+    Evidence,
+    EvidenceColumn,
+    EvidenceRow,
+    EvidenceTable,
+    Link,
+    SourceLine,
+)
+from stepscope.rules import INFO_SHARE, Answer, Claim, Finding, Rejected, Rule, _kernel_time, option
+from stepscope.rules._recompile_fixes import cause, fix
+from stepscope.trace import Trace
+
+NONE = -1
+MOST_ROWS = 10
+FRAME_PHASE = "_compile.compile_inner"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When compiling again is over."""
+
+    settled_share: float = option(
+        0.50,
+        "Share of the steps, the last ones, without a recompilation: from that on it was warm-up.",
+        origin=(
+            "ours: after one change of shape torch.compile makes the dimension dynamic, and needs "
+            "no other"
+        ),
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report compilations of frames that were compiled before.
+
+    Raises:
+        NotApplicableError: nothing is compiled here.
+    """
+    again, rows = _recompilations(trace)
+    within = window(trace)
+    took = intervals.union(
+        again["start_ns"].to_numpy(), (again["start_ns"] + again["duration_ns"]).to_numpy()
+    )
+    time_ns = intervals.duration_ns(intervals.clip(took, within.start_ns, within.end_ns))
+    if not time_ns or time_ns < INFO_SHARE * within.duration_ns:
+        return
+    told = again["compile_id"].dropna()
+    number = len(set(told)) or len(again)  # where some are told, the others are given up
+    lasting = duration(within.per_step(time_ns))
+    inputs = changing_inputs(trace, _frames(again))
+    message = (
+        f"{count(number, 'recompilation takes', 'recompilations take')} {lasting} "
+        f"{_kernel_time.each(trace)} ({share(time_ns / within.duration_ns)})"
+    )
+    settled = _settled_share(trace, again)
+    if settled >= options.settled_share:
+        yield Rejected(message=f"{message}, and the last {share(settled)} of the steps need none.")
+        return
+    hidden = intervals.difference(took, all_busy(trace))
+    yield Finding(
+        confidence="high" if len(told) else "medium",
+        message=f"{message}: {cause(inputs)}",
+        evidence=tuple(_evidence(trace, again, number, time_ns)),
+        tables=(_table(again),),
+        events=tuple(references.host_call(trace, row) for row in rows[:MOST_ROWS].tolist()),
+        locations=_lines(again),
+        claims=(
+            Claim(
+                intervals=hidden,
+                factor=ALL_OF_IT,
+                method="The time in which frames are compiled again and no device works.",
+            ),
+        ),
+        fix=fix(inputs),
+    )
+
+
+def _recompilations(trace: Trace) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+    """Return the compilations within the window that are not a frame's first.
+
+    Beside them their rows of `host_calls`. Where torch does not tell (before 2.12), what is
+    compiled behind the first step counts.
+    """
+    table, found = compilation_table(trace), compile_events(trace)
+    if not len(table) and not (found.region != NONE).any():
+        msg = "no code compiled by torch.compile was called or compiled"
+        raise NotApplicableError(msg)
+    rows = np.flatnonzero(found.phase == np.arange(len(found.phase)))
+    within, steps = window(trace), trace.steps
+    first_end = int(steps["end_ns"].iloc[0]) if within.has_steps else within.end_ns
+    start = table["start_ns"].to_numpy()
+    told = table["is_recompilation"].to_numpy()
+    is_again = np.where(pd.isna(told), start >= first_end, told == True)  # noqa: E712 (None too)
+    chosen = is_again.astype(bool) & (start >= within.start_ns) & (start < within.end_ns)
+    return table[chosen], rows[chosen]
+
+
+def _settled_share(trace: Trace, again: pd.DataFrame) -> float:
+    """Return which share of the steps, the last ones, have no recompilation."""
+    within, starts = window(trace), trace.steps["start_ns"].to_numpy()
+    if not within.has_steps:
+        return 0.0
+    last = np.searchsorted(starts, again["start_ns"].to_numpy().max(), side="right")
+    return float(max(0, within.step_count - int(last)) / within.step_count)
+
+
+def _frames(again: pd.DataFrame) -> list[int]:
+    matches = [COMPILE_ID.fullmatch(text) for text in again["compile_id"].dropna()]
+    return [int(match["frame"]) for match in matches if match and match["frame"]]
+
+
+def _evidence(trace: Trace, again: pd.DataFrame, number: int, time_ns: int) -> Iterator[Evidence]:
+    within = window(trace)
+    yield Evidence(label="Recompilations", value=number, unit="count")
+    yield Evidence(
+        label="Compiling again",
+        value=time_ns / within.duration_ns,
+        unit="share",
+        link=Link(view="operators", search=FRAME_PHASE),
+    )
+    matches = [COMPILE_ID.fullmatch(text) for text in again["compile_id"].dropna()]
+    times = [int(match["number"]) for match in matches if match and match["number"]]
+    if times:
+        yield Evidence(label="Compilations of one frame", value=max(times) + 1, unit="count")
+
+
+def _table(again: pd.DataFrame) -> EvidenceTable:
+    """Return the recompilations in the order they began."""
+    columns = ("compile_id", "step", "source_line", "duration_ns")
+    chosen = again[list(columns)].astype(object)
+    cells = chosen.where(chosen.notna(), None).to_numpy().tolist()[:MOST_ROWS]
+    return EvidenceTable(
+        label="Recompilations",
+        columns=(
+            EvidenceColumn(label="Frame and compilation", unit="text"),
+            EvidenceColumn(label="Step", unit="text"),
+            EvidenceColumn(label="Called from", unit="text"),
+            EvidenceColumn(label="Time", unit="ns"),
+        ),
+        rows=tuple(EvidenceRow(cells=tuple(row)) for row in cells),
+    )
+
+
+def _lines(again: pd.DataFrame) -> tuple[SourceLine, ...]:
+    return references.source_lines(str(text) for text in again["source_line"].dropna())[:MOST_ROWS]
+
+
+RULE = Rule(
+    id="recompile-in-loop",
+    title="torch.compile compiles again while the loop runs",
+    category="compile",
+    why=(
+        "Compiled code holds for the shapes and values that it was compiled for. Where a guard on "
+        "them fails, the frame is compiled again, for seconds often; after eight times it is given "
+        "up and runs uncompiled."
+    ),
+    detects=(
+        "Compilations of frames that were compiled before (`compile_id=0/1` and higher; before "
+        "torch 2.12 whatever is compiled behind the first step). It speaks where they take 1 % of "
+        "the window or more."
+    ),
+    silent=(
+        "A frame's first compilation is warm-up.",
+        "Where the last steps, `settled_share` of all, run without one, it is rejected: that was "
+        "warm-up.",
+    ),
+    saving=(
+        "The time in which frames are compiled again while no device works: all of it, since it "
+        "vanishes once guards hold."
+    ),
+    fix=fix(ChangingInputs(change="unknown")),
+    effort="hour",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "nesting", "steps"}),
+    priority=50,
+    links=(
+        "https://docs.pytorch.org/docs/stable/torch.compiler_dynamic_shapes.html",
+        "https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html",
+    ),
+    origin="torch.compile's own record of phases and ids",
+    culprit="compiling again",
+)
