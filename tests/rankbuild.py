@@ -40,6 +40,8 @@ class Plan:
     """The step from which on it does."""
     offset_us: Mapping[int, float] = field(default_factory=dict)
     """By how much a rank's clock is ahead of the true time."""
+    jitter: float = 0.02
+    """By what share computing times differ, up and down, and transfers up to five times as much."""
     drift: Mapping[int, float] = field(default_factory=dict)
     """How much faster it runs."""
     seed: int = 0
@@ -101,13 +103,15 @@ def run(plan: Plan) -> Truth:
             sequence[group.name] += 1
             for rank in group.ranks:
                 slow_us = plan.slow_us.get(rank, 0.0) if step >= plan.slow_from else 0.0
-                took_us = plan.compute_us * random.uniform(0.98, 1.02) + slow_us
+                varies = 1 + random.uniform(-plan.jitter, plan.jitter)
+                took_us = plan.compute_us * varies + slow_us
                 until = now[rank] + round(took_us * US)
                 computed[rank].append((now[rank], until))
                 now[rank] = until + 2 * US
             last_ns = max(now[rank] for rank in group.ranks)
             for rank in group.ranks:
-                end_ns = last_ns + round(plan.transfer_us * US * random.uniform(0.9, 1.0))
+                quicker = random.uniform(0, 5 * plan.jitter)
+                end_ns = last_ns + round(plan.transfer_us * US * (1 - quicker))
                 seen[rank].append(
                     Seen(group=group, step=step, sequence=sequence[group.name],
                          start_ns=now[rank], end_ns=end_ns)

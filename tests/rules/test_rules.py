@@ -1,9 +1,10 @@
 """Each rule against its own cases, `tests/rules/<name>.yml`, and the laws that all rules keep.
 
-A case is a sentence with a trace (`trace:` rows, `schedule:`, or both; see `tracebuild`; of a rule
-over a run `ranks:`, a list of such traces) and the whole answer: `finds:` every finding, `rejects:`
-what is acquitted, `not_applicable:` a part of the reason, or `cannot_tell:` the same with
-`remedy:`, a part of the code that would record it. A finding says
+A case is a sentence with a trace (`trace:` rows, `schedule:`, or both; see `tracebuild`) and the
+whole answer: `finds:` every finding, `rejects:` what is acquitted, `not_applicable:` a part of the
+reason, or `cannot_tell:` the same with `remedy:`, a part of the code that would record it. A case
+of a rule over a run has `ranks:`, a list of such traces, or `plan:` (see `rankbuild`). A finding
+says
 
     severity, confidence   as they are shown
     saves_ns               [gross, least net, most net] a step; left out where nothing is claimed
@@ -28,6 +29,7 @@ import pytest
 import yaml
 
 import loading
+import rankbuild
 import tracebuild
 from stepscope import dialects, rules
 from stepscope.advice import advise, outcomes_of
@@ -59,6 +61,7 @@ def cases() -> Iterator[Any]:
 
 
 TRACES: dict[int, Trace] = {}
+RANKS: dict[int, list[Trace]] = {}
 
 
 def trace_of(case: dict[str, Any]) -> Trace:
@@ -85,12 +88,27 @@ def answers(rule: Rule[Any], case: dict[str, Any]) -> list[Outcome]:
     """Return what a rule says of a case, or of the ranks of one."""
     if rule.scope == "recording":
         return outcomes(rule, trace_of(case))
-    traces = [
-        dataclasses.replace(trace_of(rank), worker=f"rank{number}", id=str(number))
-        for number, rank in enumerate(case["ranks"])
-    ]
-    report = advise(Run(name="run", workers=tuple(traces)), [rule])
+    report = advise(Run(name="run", workers=tuple(ranks_of(case))), [rule])
     return [each for each in report.outcomes if not each.trace]
+
+
+def ranks_of(case: dict[str, Any]) -> list[Trace]:
+    """Return the recordings of a case's ranks, of which `rankbuild` makes those of a `plan:`."""
+    if id(case) not in RANKS:
+        plan = case.get("plan")
+        found = planned(plan) if plan else [trace_of(rank) for rank in case["ranks"]]
+        RANKS[id(case)] = [
+            dataclasses.replace(trace, worker=f"rank{number}", id=str(number))
+            for number, trace in enumerate(found)
+        ]
+    return RANKS[id(case)]
+
+
+def planned(plan: dict[str, Any]) -> list[Trace]:
+    size = plan["world_size"]
+    everybody = [rankbuild.Group(name="all", ranks=tuple(range(size)))]
+    truth = rankbuild.run(rankbuild.Plan(**{"groups": everybody, "jitter": 0.0, **plan}))
+    return [loading.trace_of(document=rankbuild.document(truth, rank)) for rank in range(size)]
 
 
 @pytest.mark.parametrize(("stem", "case"), list(cases()))
@@ -233,7 +251,8 @@ def test_a_rule_fires_on_todays_format_on_that_of_2021_and_on_amd(stem: str) -> 
 
 
 def machine_of(case: dict[str, Any]) -> str:
-    schedule = case["ranks"][0].get("schedule") if "ranks" in case else case.get("schedule")
+    ranks = case.get("ranks") or [case]
+    schedule = ranks[0].get("schedule")
     return schedule.get("machine", "h100") if isinstance(schedule, dict) else "h100"
 
 

@@ -1,0 +1,164 @@
+"""Ranks compute for different times, so the others wait for the one that has most to do."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+
+from stepscope.analyses.communication.rank_table import rank_table
+from stepscope.analyses.communication.stragglers import stragglers
+from stepscope.calibration import HALF_TO_ALL
+from stepscope.errors import NotApplicableError
+from stepscope.quantities import duration, share
+from stepscope.report import (
+    Evidence,
+    EvidenceColumn,
+    EvidenceRow,
+    EvidenceTable,
+    Fix,
+    Link,
+    Severity,
+)
+from stepscope.rules import Finding, Rule, RunClaim, RunEvidence, _ranks, option
+from stepscope.rules._ranks import Ranks, called
+
+ROWS_SHOWN = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """From which difference on to speak."""
+
+    least_spread_share: float = option(
+        0.05,
+        "Longest less shortest computing time a step, of the mean over the ranks.",
+        origin="msprof-analyze's slow rank: 0.05",
+    )
+    warning_spread_share: float = option(
+        0.20,
+        "The same, from which it is a warning.",
+        origin="SageMaker Debugger's LoadBalancing rule: 0.2",
+    )
+
+
+def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
+    """Report how far apart the ranks' computing times a step lie."""
+    ranks = _ranks.several(evidence)
+    if not all(part.has_device for part in ranks.parts):
+        msg = "the ranks have no devices"
+        raise NotApplicableError(msg)
+    table = rank_table(ranks.parts)
+    computing = table.groupby("worker", sort=False)["computing_ns"].mean()
+    spread_ns = float(computing.max() - computing.min())
+    spread = spread_ns / max(1.0, float(computing.mean()))
+    if len(computing) < 2 or spread < options.least_spread_share:
+        return
+    slowest, quickest = (
+        called(table[table["worker"] == worker].iloc[0])
+        for worker in (computing.idxmax(), computing.idxmin())
+    )
+    beyond_ns = float(computing.max() - computing.mean())
+    severity: Severity = "warning" if spread >= options.warning_spread_share else "info"
+    yield Finding(
+        severity=severity,
+        confidence=ranks.confidence("medium"),
+        message=(
+            f"{slowest.capitalize()} computes {duration(float(computing.max()))} a step, "
+            f"{quickest} {duration(float(computing.min()))}: {share(spread)} of the mean apart."
+        ),
+        evidence=(
+            Evidence(label="Longest less shortest, of the mean", value=spread, unit="share"),
+            Evidence(
+                label="Longest less mean, a step",
+                value=round(beyond_ns),
+                unit="ns",
+                link=Link(view="overview"),
+            ),
+        ),
+        tables=(_table(table),),
+        run_claim=None if _has_straggler(ranks) else _claim(beyond_ns, table, ranks),
+        place="computing",
+    )
+
+
+def _has_straggler(ranks: Ranks) -> bool:
+    """Tell whether a late rank explains it: then `straggler-rank` claims the waiting."""
+    return bool(stragglers(ranks.parts)["is_straggler"].any())
+
+
+def _claim(beyond_ns: float, table: pd.DataFrame, ranks: Ranks) -> RunClaim:
+    waits = {
+        ranks.recording(row).trace: min(beyond_ns, float(str(row["wait_ns"])))
+        for _, row in table[table["wait_ns"].notna()].iterrows()
+    }
+    return RunClaim(
+        low_ns=HALF_TO_ALL.low * beyond_ns,
+        high_ns=HALF_TO_ALL.high * beyond_ns,
+        method="The longest computing time a step less the mean; half of it at least.",
+        taken_ns=waits,
+        taken_from=("exposed-communication",),
+    )
+
+
+def _table(table: pd.DataFrame) -> EvidenceTable:
+    ordered = table.sort_values("computing_ns", ascending=False, kind="stable").head(ROWS_SHOWN)
+    return EvidenceTable(
+        label="Ranks, the longest computing first",
+        columns=(
+            EvidenceColumn(label="Rank", unit="text"),
+            EvidenceColumn(label="Computing a step", unit="ns"),
+            EvidenceColumn(label="Exposed communication a step", unit="ns"),
+            EvidenceColumn(label="Step", unit="ns"),
+        ),
+        rows=tuple(
+            EvidenceRow(
+                cells=(
+                    called(row),
+                    float(row["computing_ns"]),
+                    float(row["exposed_ns"]),
+                    float(row["step_ns"]),
+                )
+            )
+            for _, row in ordered.iterrows()
+        ),
+    )
+
+
+RULE = Rule(
+    id="rank-compute-imbalance",
+    title="The ranks do not have the same amount to compute",
+    category="distributed balance",
+    why=(
+        "Ranks meet in collectives at least once a step. The step lasts as long as that of the "
+        "rank with the most to compute; the others wait."
+    ),
+    detects=(
+        "The time a step in which each rank's device computes (kernels that are no collectives). "
+        "It speaks from a spread of `least_spread_share`, and warns from `warning_spread_share`."
+    ),
+    silent=(
+        "Without devices it says nothing: operators of the host also wait for cores.",
+        "Where one rank comes late, straggler-rank claims the time, and this claims none.",
+    ),
+    saving="At most the longest computing time less the mean; half of that at least.",
+    fix=Fix(
+        summary="Give every rank the same amount of work: tokens, samples by length, experts.",
+        code=(
+            "# batches of about as many tokens on every rank, not as many samples\n"
+            "sampler = LengthGroupedDistributedSampler(lengths, num_replicas, rank)"
+        ),
+        verify="The ranks' computing times a step differ by less than 5 %.",
+        caveats=("Stages of a pipeline differ by design: compare within a stage.",),
+    ),
+    effort="day",
+    risk="behaviour",
+    options=Options(),
+    check_run=check_run,
+    rests_on=frozenset({"device times", "ranks", "steps"}),
+    priority=560,
+    culprit="unequal work of the ranks",
+    links=(
+        "https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler",
+    ),
+    origin="msprof-analyze's slow rank; SageMaker Debugger's LoadBalancing",
+)

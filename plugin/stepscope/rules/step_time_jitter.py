@@ -1,0 +1,152 @@
+"""A few steps take much longer than the others."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from stepscope import intervals
+from stepscope.analyses.steps.breakdown import CATEGORIES, step_breakdown
+from stepscope.analyses.steps.statistics import steps_table
+from stepscope.analyses.steps.step_inputs import inputs_differ
+from stepscope.calibration import UP_TO_ALL
+from stepscope.errors import MissingDataError
+from stepscope.quantities import duration, number_ranges, significant
+from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option
+from stepscope.trace import Trace
+
+RECORD_MORE = "torch.profiler.schedule(wait=1, warmup=1, active=6)  # five steps or more"
+ROWS_SHOWN = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Which steps stand out."""
+
+    least_steps: int = option(
+        5,
+        "Steps that are needed to tell what is usual.",
+        origin="ours: the first and last are left out",
+    )
+    least_z: float = option(
+        3.5,
+        "Modified z-score of a step's duration.",
+        origin="Iglewicz and Hoaglin (1993); xprof uses the median absolute deviation too",
+    )
+    least_ratio: float = option(
+        1.2,
+        "The longest step over the median one.",
+        origin="ours: where steps are very even, 3.5 deviations are microseconds",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report steps that are much longer than the median, and what takes longer in them."""
+    steps = steps_table(trace)
+    steady = steps[steps["is_steady"]]
+    if len(steps) < options.least_steps:
+        msg = f"only {len(steps)} steps were recorded"
+        raise MissingDataError(msg, RECORD_MORE)
+    middle_ns = float(steady["duration_ns"].median())
+    odd = steady[steady["robust_z"] > options.least_z]
+    if not len(odd) or float(odd["duration_ns"].max()) <= options.least_ratio * middle_ns:
+        return
+    ratio = float(odd["duration_ns"].max()) / middle_ns
+    numbers = [int(number) for number in odd["number"]]
+    text = (
+        f"{'Step' if len(numbers) == 1 else 'Steps'} {number_ranges(numbers)} "
+        f"{'takes' if len(numbers) == 1 else 'take'} up to {significant(ratio)} times the median "
+        f"step of {duration(middle_ns)}"
+    )
+    if inputs_differ(trace, numbers):
+        yield Rejected(message=f"{text}; their inputs have other shapes.", tables=(_table(odd),))
+        return
+    yield Finding(
+        confidence="medium",
+        message=f"{text}. {_most(trace, numbers)}",
+        evidence=(
+            Evidence(label="Steps that stand out", value=len(numbers), unit="count"),
+            Evidence(
+                label="Longest over median step",
+                value=ratio,
+                unit="count",
+                link=Link(view="overview", step=int(odd["number"].iloc[0])),
+            ),
+        ),
+        tables=(_table(odd),),
+        claims=(
+            Claim(
+                intervals=_beyond(odd, middle_ns),
+                factor=UP_TO_ALL,
+                method="What those steps take beyond the median, nothing at least.",
+            ),
+        ),
+    )
+
+
+def _beyond(odd: pd.DataFrame, middle_ns: float) -> intervals.Intervals:
+    start = odd["start_ns"].to_numpy()
+    end = start + odd["duration_ns"].to_numpy()
+    return intervals.union((start + round(middle_ns)).astype(np.int64), end)
+
+
+def _most(trace: Trace, numbers: list[int]) -> str:
+    """Name the part of the step that grows most in them."""
+    steps = step_breakdown(trace)
+    is_odd = np.isin(np.array(steps.numbers), numbers)
+    more = steps.parts_ns[is_odd].mean(axis=0) - np.median(steps.parts_ns[~is_odd], axis=0)
+    worst = int(more.argmax())
+    label, meaning = CATEGORIES[steps.categories[worst]]
+    return f"Most of it is {label} ({duration(float(more[worst]))} more): {meaning}"
+
+
+def _table(odd: pd.DataFrame) -> EvidenceTable:
+    ordered = odd.sort_values("duration_ns", ascending=False, kind="stable").head(ROWS_SHOWN)
+    return EvidenceTable(
+        label="Steps that stand out",
+        columns=(
+            EvidenceColumn(label="Step", unit="count"),
+            EvidenceColumn(label="Duration", unit="ns"),
+            EvidenceColumn(label="Beyond the median", unit="ns"),
+        ),
+        rows=tuple(
+            EvidenceRow(
+                cells=(int(row["number"]), int(row["duration_ns"]), float(row["from_median_ns"])),
+                link=Link(view="overview", step=int(row["number"])),
+            )
+            for _, row in ordered.iterrows()
+        ),
+    )
+
+
+RULE = Rule(
+    id="step-time-jitter",
+    title="Some steps take much longer than the others",
+    category="distributed balance",
+    why=(
+        "A step that is long now and then (a checkpoint, a garbage collection, a slow shard) costs "
+        "every rank, and mean step times hide it."
+    ),
+    detects=(
+        "The steps but the first and the last. It speaks where a step's modified z-score is above "
+        "`least_z` and it is longer than `least_ratio` times the median, of `least_steps` or more."
+    ),
+    silent=("Steps whose inputs have other shapes than the rest take longer for that.",),
+    saving="At most what those steps take beyond the median, as far as no other rule claims it.",
+    fix=Fix(
+        summary="Look at what the long steps do and the others do not.",
+        verify="The longest step is less than 1.2 times the median one.",
+        caveats=("What happens once in many steps may be missing from a short recording.",),
+    ),
+    effort="day",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "device times", "steps"}),
+    priority=570,
+    culprit="steps that stand out",
+    links=("https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",),
+    origin="SageMaker Debugger's StepOutlier; xprof's median absolute deviation",
+)
