@@ -1,0 +1,179 @@
+"""Products whose matrices' rows do not begin where matrix units can load them at once.
+
+A load takes 16 bytes: 8 elements of 16 bits, 4 of TF32. Some libraries write into a kernel's name
+how many elements it loads at a time. Where the name does not tell, shapes and strides do: of each
+operand the length of its rows in memory and the distance between them, and the length of the
+result's rows (cuBLAS' conditions for Tensor Cores). Without recorded strides an operand is taken to
+lie row by row, which holds in the forward pass only: calls below a backward node are left out.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses import ancestry, group_statistics
+from stepscope.analyses.devices.capability import compute_major
+from stepscope.analyses.operators.product_kernels import TF32, ProductKernels, product_kernels
+from stepscope.frames.data_types import BYTES
+from stepscope.frames.naming import named
+from stepscope.trace import Trace
+
+NONE = -1
+Rows = NDArray[np.int64]
+LEFT_OPERAND = {
+    "aten::mm": 0,
+    "aten::bmm": 0,
+    "aten::addmm": 1,
+    "aten::_addmm_activation": 1,
+    "aten::baddbmm": 1,
+}
+"""The place of a product's left operand; the right one is behind it."""
+SIXTEEN_BITS = ("float16", "bfloat16")
+BACKWARD = re.compile(r"Backward\d*$")
+CURRENT_MAJOR = 8
+"""Compute capability from which kernels for capability 7 are those of an earlier generation."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MisalignedProducts:
+    """Masks are parallel to `products.rows`."""
+
+    products: ProductKernels
+    by_name: NDArray[np.bool_]
+    by_shape: NDArray[np.bool_]
+    on_older_unit: NDArray[np.bool_]
+    """Of both: kernels for an earlier generation of devices."""
+    sizes: NDArray[np.object_]
+    """What does not fit, `K 2798 → 2800`, as far as the shapes tell; empty where they do not."""
+
+    @property
+    def chosen(self) -> NDArray[np.bool_]:
+        """Which kernels are misaligned."""
+        return self.by_name | self.by_shape
+
+
+def misaligned_products(trace: Trace) -> MisalignedProducts:
+    """Return which kernels of products load less at a time than matrix units could.
+
+    Raises:
+        MissingDataError: no device event was recorded.
+        NotApplicableError: the machine has no device.
+    """
+    products = product_kernels(trace)
+    names = trace.device_events["name"]
+    told = [_alignment(trace, str(name)) for name in names.cat.categories]
+    loaded = np.array([*told, 0], dtype=np.int64)[names.cat.codes.to_numpy()[products.rows]]
+    wanted = _wanted(trace, products)
+    strides = _strides(trace, products.calls)
+    is_told = (strides != "") | ~_in_backward(trace, products.calls)
+    sizes = np.where(is_told, _sizes(trace, products.calls, wanted, strides), "")
+    is_narrow = products.of_type(*SIXTEEN_BITS)
+    return MisalignedProducts(
+        products=products,
+        by_name=products.on_matrix_unit & (loaded > 0) & (loaded < wanted),
+        by_shape=is_narrow & (loaded == 0) & (sizes != ""),
+        on_older_unit=_on_older(trace, products.rows),
+        sizes=sizes,
+    )
+
+
+def _on_older(trace: Trace, rows: Rows) -> NDArray[np.bool_]:
+    """Tell which kernels were made for an earlier generation than the device is of."""
+    older = trace.dialect.older_matrix_unit_kernel
+    if older is None or (compute_major(trace) or 0) < CURRENT_MAJOR:
+        return np.zeros(len(rows), dtype=bool)
+    return np.asarray(named(trace.device_events["name"], older.search)[rows])
+
+
+def _alignment(trace: Trace, kernel: str) -> int:
+    """Return how many elements a kernel loads at a time; 0: its name does not tell."""
+    pattern = trace.dialect.alignment
+    found = pattern.search(kernel) if pattern is not None else None
+    return int(found[1]) if found else 0
+
+
+def _wanted(trace: Trace, products: ProductKernels) -> NDArray[np.int64]:
+    """Return how many elements of each product's type are aligned; 0: that is not known."""
+    sizes = {**BYTES, TF32: BYTES["float32"]}
+    whole = trace.dialect.aligned_bytes
+    of_type = [whole // sizes[str(name)] for name in products.data_type.categories]
+    return np.array([*of_type, 0], dtype=np.int64)[np.asarray(products.data_type.codes)]
+
+
+def _strides(trace: Trace, calls: Rows) -> NDArray[np.object_]:
+    """Return the recorded strides (JSON) of each call's inputs, "" where there are none."""
+    known = np.unique(calls[calls != NONE])
+    written = trace.source.label("Input Strides", trace.host_calls["event"].to_numpy()[known])
+    texts = np.array([*map(str, written.categories), ""], dtype=object)[np.asarray(written.codes)]
+    place = np.searchsorted(known, calls)
+    return np.append(texts, "")[np.where(calls != NONE, place, len(known))]
+
+
+def _in_backward(trace: Trace, calls: Rows) -> NDArray[np.bool_]:
+    parent = trace.host_calls["parent"].to_numpy()
+    is_node = named(trace.host_calls["name"], BACKWARD.search)
+    return np.asarray(ancestry.nearest_of(parent, calls, is_node) != NONE)
+
+
+def _sizes(
+    trace: Trace, calls: Rows, wanted: NDArray[np.int64], strides: NDArray[np.object_]
+) -> NDArray[np.object_]:
+    """Return what of each call's shapes does not fit, as text; distinct calls are asked once."""
+    columns = ("name", "input_dims")
+    codes = [
+        np.append(trace.host_calls[each].cat.codes.to_numpy(), NONE)[calls] for each in columns
+    ]
+    frame = pd.DataFrame({"name": codes[0], "dims": codes[1], "wanted": wanted, "strides": strides})
+    group, first = group_statistics.numbered(frame, frame.columns)
+    names, dims = (
+        np.array([*trace.host_calls[each].cat.categories, ""], dtype=object) for each in columns
+    )
+    found = [
+        _misfits(names[codes[0][row]], dims[codes[1][row]], strides[row], int(wanted[row]))
+        for row in first.tolist()
+    ]
+    return np.array([*found, ""], dtype=object)[group]
+
+
+def _misfits(name: str, dims: str, strides: str, wanted: int) -> str:
+    """Return the sizes of a product that are no multiple of `wanted`: `K 2798 → 2800`."""
+    if name not in LEFT_OPERAND or not wanted:
+        return ""
+    try:
+        shapes = _operands(name, dims)
+        steps = _operands(name, strides) if strides else tuple((shape[1], 1) for shape in shapes)
+    except (ValueError, TypeError, IndexError, RecursionError):
+        return ""
+    (m, k), (_, n) = shapes
+    if 1 in (m, k, n):
+        return ""  # a product with a vector
+    rows = (*_rows(("M", m), ("K", k), steps[0]), *_rows(("K", k), ("N", n), steps[1]), ("N", n))
+    misfits = (
+        f"{letter} {size} → {-(-size // wanted) * wanted}" for letter, size in rows if size % wanted
+    )
+    return ", ".join(dict.fromkeys(misfits))
+
+
+def _operands(name: str, text: str) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return the last two numbers of both operands, of shapes or of strides."""
+    at = LEFT_OPERAND[name]
+    left, right = json.loads(text)[at : at + 2]
+    return (int(left[-2]), int(left[-1])), (int(right[-2]), int(right[-1]))
+
+
+Named = tuple[str, int]
+
+
+def _rows(first: Named, second: Named, steps: tuple[int, int]) -> tuple[Named, ...]:
+    """Return the length of an operand's rows in memory, and how far apart they are."""
+    if steps[1] == 1:
+        inner, apart = second, steps[0]
+    elif steps[0] == 1:
+        inner, apart = first, steps[1]
+    else:
+        return ()  # rows are not in one piece: it is copied first
+    return (inner,) if apart == inner[1] else (inner, (f"rows of {inner[0]} apart", apart))

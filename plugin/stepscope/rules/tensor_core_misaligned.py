@@ -1,0 +1,215 @@
+"""Sizes of matrices keep matrix units from loading whole rows."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+
+from stepscope.analyses.operators.misaligned_products import (
+    MisalignedProducts,
+    misaligned_products,
+)
+from stepscope.analyses.steps.window import window
+from stepscope.calibration import ALIGNED_PRODUCTS, ALIGNED_PRODUCTS_ON_OLDER_UNITS
+from stepscope.errors import NotApplicableError
+from stepscope.quantities import duration, share
+from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.rules import Answer, Claim, Finding, Rule, _products, option
+from stepscope.trace import Trace
+
+MISFIT = re.compile(r"(?P<what>.+?) (?P<size>\d+) → (?P<padded>\d+)")
+"""A size as the analysis writes it: `K 2798 → 2800`."""
+WORDS = {"K": "the inner dimension", "N": "the right one's columns", "M": "the left one's rows"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When it is worth a word."""
+
+    least_share: float = option(
+        0.02,
+        "Kernels of misaligned products, of all kernels' time.",
+        origin="ours: real traces have 0, or 8 % and more; padding is a change of a line",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report products that are misaligned by their kernels' names or their operands' shapes."""
+    found = misaligned_products(trace)
+    if trace.dialect.alignment is None:
+        msg = "kernels' names do not tell here how operands are loaded"
+        raise NotApplicableError(msg)
+    part = found.products.share(found.chosen)
+    if part < options.least_share or not part:
+        return
+    products, chosen = found.products, found.chosen
+    finding = Finding(
+        confidence="high" if found.by_name.any() else "medium",
+        message=_message(trace, found),
+        evidence=tuple(_evidence(trace, found)),
+        tables=(_sizes(trace, found), _products.kernels(trace, products, chosen)),
+        events=_products.longest(trace, products.rows[chosen]),
+        locations=_products.locations(trace, products.calls[chosen], products.duration_ns[chosen]),
+        claims=tuple(_claims(trace, found)),
+        fix=_fix(found),
+    )
+    yield _products.judged(trace, finding)
+
+
+def _message(trace: Trace, found: MisalignedProducts) -> str:
+    products = found.products
+    lasting = duration(window(trace).per_step(products.total_ns(found.chosen)))
+    worst = _worst(found)
+    because = f", such as {worst}" if worst else ""
+    return (
+        f"Matrices whose rows {trace.dialect.matrix_unit}s cannot load at once are multiplied for "
+        f"{lasting}{_products.each(trace)} ({share(products.share(found.chosen))} of the kernels' "
+        f"time){because}."
+    )
+
+
+def _by_size(found: MisalignedProducts) -> pd.DataFrame:
+    """Return one row a product and misfit, the costliest first."""
+    chosen, products = found.chosen, found.products
+    frame = pd.DataFrame(
+        {
+            "call": products.calls[chosen],
+            "type": products.data_type[chosen].astype(object),
+            "sizes": found.sizes[chosen],
+            "ns": products.duration_ns[chosen],
+        }
+    )
+    return frame.sort_values("ns", ascending=False, kind="stable")
+
+
+def _worst(found: MisalignedProducts) -> str:
+    """Return the size that costs most, or "" where no shape tells."""
+    frame = _by_size(found)
+    totals = frame[frame["sizes"] != ""].groupby("sizes", sort=False)["ns"].sum()
+    return str(totals.idxmax()) if len(totals) else ""
+
+
+def _evidence(trace: Trace, found: MisalignedProducts) -> Iterator[Evidence]:
+    link = Link(view="kernels", search="align")
+    parts = (
+        ("Misaligned products", found.chosen),
+        ("By the kernels' names", found.by_name),
+        ("By shapes and strides", found.by_shape),
+        ("On kernels of an earlier generation", found.chosen & found.on_older_unit),
+    )
+    for label, chosen in parts:
+        if chosen.any():
+            value = found.products.share(chosen)
+            yield Evidence(label=label, value=value, unit="share", link=link)
+    yield from _products.limit(trace)
+
+
+def _sizes(trace: Trace, found: MisalignedProducts) -> EvidenceTable:
+    frame = _by_size(found)
+    calls = trace.host_calls[["name", "input_dims"]].astype(object).reindex(frame["call"])
+    frame["name"] = calls["name"].fillna("?").to_numpy()
+    frame["dims"] = calls["input_dims"].to_numpy()
+    keys = ["name", "dims", "type", "sizes"]
+    worst = frame.groupby(keys, dropna=False, sort=False)["ns"].sum().reset_index()
+    worst = worst.sort_values("ns", ascending=False, kind="stable").head(_products.MOST_ROWS)
+    return EvidenceTable(
+        label="Misaligned products",
+        columns=(
+            EvidenceColumn(label="Operator", unit="text"),
+            EvidenceColumn(label="Shapes", unit="code"),
+            EvidenceColumn(label="Type", unit="text"),
+            EvidenceColumn(label="What does not fit", unit="text"),
+            EvidenceColumn(label="Kernel time", unit="ns"),
+        ),
+        rows=tuple(
+            EvidenceRow(
+                cells=(
+                    name,
+                    shapes if isinstance(shapes, str) else None,
+                    of_type if isinstance(of_type, str) else None,
+                    sizes or None,
+                    window(trace).per_step(total_ns),
+                ),
+                link=Link(view="operators", search=name, group="shapes"),
+            )
+            for name, shapes, of_type, sizes, total_ns in zip(
+                *(worst[column].tolist() for column in worst), strict=True
+            )
+        ),
+    )
+
+
+def _claims(trace: Trace, found: MisalignedProducts) -> Iterator[Claim]:
+    older = found.chosen & found.on_older_unit
+    for chosen, factor, what in (
+        (older, ALIGNED_PRODUCTS_ON_OLDER_UNITS, "on kernels of an earlier generation"),
+        (found.chosen & ~older, ALIGNED_PRODUCTS, "misaligned"),
+    ):
+        if chosen.any():
+            method = f"Aligned, what is {what} is {_products.times(factor)} times as fast."
+            yield _products.claim(trace, found.products, chosen, factor, method)
+
+
+def _fix(found: MisalignedProducts) -> Fix:
+    fits = MISFIT.match(_worst(found))
+    code = "size = -(-size // 8) * 8   # the next multiple of 8, in 16-bit types"
+    if fits:
+        what = WORDS.get(fits["what"], "the distance of rows")
+        code = (
+            f"# {what}: {fits['size']} becomes {fits['padded']}\n"
+            f"layer = nn.Linear(hidden, {fits['padded']})   # or pad the vocabulary, the sequence"
+        )
+    return Fix(
+        summary="Pad sizes to a multiple of 8 elements (4 in TF32, 16 in 8-bit types).",
+        code=code,
+        verify="In Kernels, `align1` and `align2` have become `align8`, or the names are others.",
+        caveats=(
+            "Padding must be masked or cut off where it would count: in a softmax, in a loss.",
+            "A batch's last, smaller part has other sizes: drop_last=True keeps them.",
+        ),
+    )
+
+
+RULE = Rule(
+    id="tensor-core-misaligned",
+    title="Sizes of matrices keep the matrix units from loading whole rows",
+    category="precision",
+    why=(
+        "Matrix units are fed by loads of 16 bytes: 8 elements of 16 bits, 4 of TF32. Where rows "
+        "do not begin at a multiple of that, libraries take kernels that load element by element, "
+        "some of them made for earlier devices."
+    ),
+    detects=(
+        "Kernels on matrix units whose names say that they load less than 16 bytes at a time "
+        "(`align1`, `align2`); where the names do not tell, products in 16-bit types of which a "
+        "row's length, or the distance of rows, is no multiple of 8. It speaks from `least_share` "
+        "of all kernels' time on."
+    ),
+    silent=(
+        "Dimensions that are not the length of a row in memory, such as tokens or batches, do not "
+        "matter.",
+        "Products with a vector are limited by memory.",
+        "Without recorded strides, products of the backward pass are left out: which of their "
+        "operands are transposed is not known.",
+    ),
+    saving=(
+        "The products' time on the device, 1.1 to 2 times as fast, to 3 times where they run on "
+        "kernels of an earlier generation; only where the host is early enough. Attention that is "
+        "written out goes first: fused, it has no such product."
+    ),
+    fix=Fix(summary="Pad sizes to a multiple of 8."),
+    effort="hour",
+    risk="behaviour",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"device times", "launches", "nesting", "host calls", "steps"}),
+    priority=330,
+    links=(
+        "https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/"
+        "index.html#requirements-tc",
+        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+    ),
+    origin="torch.profiler's MatMulDimInFP16Pattern; by kernels' names and by strides as well",
+    culprit="sizes that are no multiple of 8",
+)
