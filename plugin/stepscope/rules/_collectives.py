@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from stepscope import intervals
 from stepscope.analyses import group_statistics, references
 from stepscope.analyses.communication.collective_events import collective_events
-from stepscope.analyses.communication.exposed_times import exposed_times
+from stepscope.analyses.communication.exposed_times import exposed_times, running_times
+from stepscope.analyses.communication.exposure import host_computing
 from stepscope.analyses.devices.gpu_bound import gpu_bound_times
 from stepscope.analyses.links import matched
 from stepscope.analyses.requirements import RECORD_DEVICE
@@ -33,6 +34,7 @@ from stepscope.trace import Trace
 Chosen = NDArray[np.bool_]
 """A mask over the rows of `collectives`."""
 SHOWN_COUNT = 10
+RECORD_OPERATORS = "torch.profiler.profile(activities=[ProfilerActivity.CPU], ...)"
 UNNAMED = frozenset({"", "undefined"})
 """Descriptions that torch gives to groups that were given none."""
 COLUMNS = (
@@ -73,7 +75,8 @@ def timed(trace: Trace) -> pd.DataFrame:
 
     Raises:
         NotApplicableError: there is none.
-        MissingDataError: of none it is known how long it took.
+        MissingDataError: of none it is known how long it took, or nothing was recorded that could
+            compute meanwhile.
     """
     events = collective_events(trace)
     if not len(events):
@@ -82,6 +85,9 @@ def timed(trace: Trace) -> pd.DataFrame:
     if not events["duration_ns"].notna().any():
         msg = "of collectives only the host's calls were recorded, not how long they took"
         raise MissingDataError(msg, RECORD_DEVICE)
+    if not len(trace.device_events) and not len(_clipped(trace, host_computing(trace))):
+        msg = "beside collectives nothing was recorded that computes: what they delay is not known"
+        raise MissingDataError(msg, RECORD_OPERATORS)
     return events
 
 
@@ -89,6 +95,11 @@ def within(trace: Trace) -> Chosen:
     """Tell which rows of `collectives` began within the window."""
     span, start = window(trace), trace.collectives["start_ns"].to_numpy()
     return np.asarray((start >= span.start_ns) & (start < span.device_end_ns))
+
+
+def _clipped(trace: Trace, times: Intervals) -> Intervals:
+    span = window(trace)
+    return intervals.clip(times, span.start_ns, span.end_ns)
 
 
 def wrapper(trace: Trace) -> str:
@@ -114,6 +125,11 @@ def exposed(trace: Trace, chosen: Chosen) -> Exposed:
         is_device_work=is_device_work,
         won_share=intervals.duration_ns(won) / span.reference_ns,
     )
+
+
+def running(trace: Trace, chosen: Chosen) -> int:
+    """Return for how many nanoseconds of the window the chosen collectives ran."""
+    return intervals.duration_ns(running_times(trace, chosen))
 
 
 def claim(lost: Exposed, factor: Factor, method: str) -> Claim:

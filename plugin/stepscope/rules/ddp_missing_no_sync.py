@@ -44,11 +44,11 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report reductions between the forward passes of one optimizer step."""
-    events = _collectives.timed(trace)
     found = accumulation(trace)
     if found is None:
         msg = "no wrapped model (DDP, FSDP) with an optimizer's step was recorded"
         raise NotApplicableError(msg)
+    events = _collectives.timed(trace)
     if not _is_needless(found, options):
         return
     lost = _collectives.exposed(trace, found.early)

@@ -1,0 +1,254 @@
+"""What hides communication, by who communicates: the fix of `exposed-communication`."""
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from stepscope.analyses.communication.process_groups import process_groups
+from stepscope.analyses.devices.activity import main_device
+from stepscope.analyses.training import is_training
+from stepscope.errors import MissingDataError
+from stepscope.frames.collective_words import HOST_BACKENDS
+from stepscope.quantities import size
+from stepscope.report import Effort, Fix, Risk
+from stepscope.rules import _collectives
+from stepscope.trace import Trace
+
+SINGLE_RANK = (
+    "A recording of one rank cannot tell transfer from waiting: record all ranks, and see which "
+    "come late, before tuning the transfer."
+)
+VERIFY = "Exposed communication in Overview falls, and so does the step."
+FEW_BUCKETS = 2
+MUCH_BYTES = 8 * 2**20
+"""Gradients of less fill no bucket, and there is nothing to cut."""
+DIRECT = frozenset({"custom", "symm_mem"})
+Advice = tuple[str, Fix, Effort, Risk]
+"""Who communicates, in a word; what to do about it; what that takes; what it may change."""
+
+
+def advice(trace: Trace, worst: pd.DataFrame, passes: int) -> Advice:
+    """Return what hides the costliest collectives: rows of one kind, library and group.
+
+    `passes` is how many backward passes they are of.
+    """
+    kind, backend = str(worst["kind"].iloc[0]), str(worst["backend"].iloc[0])
+    if backend in HOST_BACKENDS and main_device(trace) is not None:
+        return _through_the_host(trace, backend)
+    if kind in BY_KIND:
+        return BY_KIND[kind]()
+    return _by_wrapper(trace, worst, passes)
+
+
+def _by_wrapper(trace: Trace, worst: pd.DataFrame, passes: int) -> Advice:
+    wrapper, role = _collectives.wrapper(trace), _role(trace, worst)
+    if role == "TP" or str(worst["backend"].iloc[0]) in DIRECT:
+        return _tensor_parallel() if is_training(trace) else _serving()
+    if wrapper.startswith("FSDP") or "FSDP" in role:
+        return _sharded(wrapper)
+    if wrapper == "DDP" and worst["kind"].iloc[0] == "all_reduce":
+        return _ddp(worst, passes)
+    return _by_hand(worst)
+
+
+def _role(trace: Trace, worst: pd.DataFrame) -> str:
+    """Return what the process group seems to be for; "" where nothing tells."""
+    try:
+        groups = process_groups(trace)
+    except MissingDataError:
+        return ""
+    mine = groups[groups["group"] == worst["group"].iloc[0]]
+    role = mine["role"].iloc[0] if len(mine) else None
+    is_guess = len(mine) and mine["role_confidence"].iloc[0] == "low"
+    return "" if role is None or is_guess else str(role)
+
+
+def _about(worst: pd.DataFrame) -> str:
+    """Say in a comment what it is about: `# all_reduce in default_pg (8 ranks): 5 of 31.5 MB`."""
+    group = _collectives.group_words(worst)
+    sent = _collectives.message_words(worst)
+    words = f"# {worst['kind'].iloc[0]}{f' in {group}' if group else ''}"
+    return f"{words}, messages of {sent}" if sent else words
+
+
+def _ddp(worst: pd.DataFrame, passes: int) -> Advice:
+    total_bytes = float(worst["message_bytes"].sum()) / max(1, passes)
+    count = len(worst) / max(1, passes)
+    lines = [_about(worst)]
+    if count <= FEW_BUCKETS and total_bytes >= MUCH_BYTES:
+        cap = max(1, round(total_bytes / 4 / 2**20))
+        lines.append(f"# {size(total_bytes)} in few buckets: smaller ones begin earlier")
+        lines.append(f"model = DDP(model, bucket_cap_mb={cap}, static_graph=True)")
+    elif total_bytes >= MUCH_BYTES:
+        lines.append("model = DDP(model, bucket_cap_mb=50, static_graph=True)  # try 25 to 100")
+    else:
+        lines.append("model = DDP(model, static_graph=True, gradient_as_bucket_view=True)")
+    lines += [
+        "# half the bytes, where the model bears it:",
+        "from torch.distributed.algorithms.ddp_comm_hooks import default_hooks",
+        "model.register_comm_hook(None, default_hooks.bf16_compress_hook)",
+    ]
+    fix = Fix(
+        summary="Begin to reduce gradients earlier, and send less.",
+        code="\n".join(lines),
+        verify=VERIFY,
+        caveats=(
+            SINGLE_RANK,
+            "The last bucket of a backward pass has nothing left to hide behind: a larger batch on "
+            "each rank, or accumulation with no_sync(), makes it weigh less.",
+            "The hook rounds gradients to bfloat16; static_graph=True asks for the same graph in "
+            "every step.",
+        ),
+    )
+    return "DDP", fix, "flag", "numerics"
+
+
+def _sharded(wrapper: str) -> Advice:
+    if wrapper == "FSDP":
+        code = (
+            "model = FullyShardedDataParallel(\n"
+            "    model, forward_prefetch=True, backward_prefetch=BackwardPrefetch.BACKWARD_PRE,\n"
+            "    sharding_strategy=ShardingStrategy.SHARD_GRAD_OP,  # gather once a step\n"
+            ")"
+        )
+    else:
+        code = (
+            "for block, following in zip(blocks, blocks[1:]):\n"
+            "    block.set_modules_to_forward_prefetch([following])\n"
+            "fully_shard(model, reshard_after_forward=False)  # gather once a step"
+        )
+    fix = Fix(
+        summary="Gather parameters earlier, and less often.",
+        code=code,
+        verify=VERIFY,
+        caveats=(
+            SINGLE_RANK,
+            "Prefetched and kept parameters take memory: those of one more unit, or of all.",
+        ),
+    )
+    return "FSDP", fix, "hour", "memory"
+
+
+def _tensor_parallel() -> Advice:
+    fix = Fix(
+        summary="Cut collectives and matrix products into pieces that overlap.",
+        code=(
+            "from torch.distributed._symmetric_memory import enable_symm_mem_for_group\n"
+            "enable_symm_mem_for_group(mesh['tp'].get_group().group_name)\n"
+            "torch._inductor.config._micro_pipeline_tp = True\n"
+            "model = torch.compile(model)  # with SequenceParallel() for norms and dropouts"
+        ),
+        verify=VERIFY,
+        caveats=(
+            SINGLE_RANK,
+            "Asynchronous tensor parallelism is experimental in torch. Fewer ranks in a group, all "
+            "on one machine, are the surer way.",
+        ),
+    )
+    return "tensor parallelism", fix, "day", "none"
+
+
+def _serving() -> Advice:
+    fix = Fix(
+        summary="Cut the model over fewer devices, or overlap two halves of a batch.",
+        code=(
+            "# vLLM: half as many ranks in a group, twice as many replicas, where the model fits\n"
+            "vllm serve MODEL --tensor-parallel-size 4 --data-parallel-size 2\n"
+            "# SGLang\n"
+            "python -m sglang.launch_server --model-path MODEL --tp 4 --dp 2 "
+            "--enable-two-batch-overlap"
+        ),
+        language="shell",
+        verify=VERIFY,
+        caveats=(
+            SINGLE_RANK,
+            "Each replica holds all weights: less memory is left for the cache. Latency of one "
+            "request may rise while throughput does.",
+        ),
+    )
+    return "serving", fix, "hour", "memory"
+
+
+def _exchange() -> Advice:
+    fix = Fix(
+        summary="Exchange while something else computes.",
+        code=(
+            "# embeddings of a recommender: the next batch's exchange runs beside this batch\n"
+            "pipeline = torchrec.distributed.train_pipeline.TrainPipelineSparseDist(\n"
+            "    model, optimizer, device\n"
+            ")\n"
+            "# mixtures of experts: compute what needs no exchange in between\n"
+            "work = dist.all_to_all_single(output, tokens, async_op=True)\n"
+            "shared = shared_expert(hidden)\n"
+            "work.wait()"
+        ),
+        verify=VERIFY,
+        caveats=(
+            SINGLE_RANK,
+            "An exchange waits for the rank with most to send: balance experts or tables too.",
+        ),
+    )
+    return "all-to-all", fix, "day", "none"
+
+
+def _pipeline() -> Advice:
+    fix = Fix(
+        summary="Run more and smaller micro-batches, or interleave stages.",
+        code=(
+            "schedule = ScheduleInterleaved1F1B(stages, n_microbatches=4 * pipeline_ranks)\n"
+            "# from torch.distributed.pipelining"
+        ),
+        verify=VERIFY,
+        caveats=(SINGLE_RANK, "Time to receive is mostly waiting for the stage before."),
+    )
+    return "pipeline", fix, "hour", "none"
+
+
+def _through_the_host(trace: Trace, backend: str) -> Advice:
+    name = trace.dialect.terms.get("process_group", "<the device's library>")
+    fix = Fix(
+        summary=f"Communicate between devices, not through the host with {backend}.",
+        code=f'dist.init_process_group("{name}")',
+        verify="The next recording holds collectives as kernels of the device.",
+        caveats=(SINGLE_RANK,),
+    )
+    return backend, fix, "flag", "none"
+
+
+def _barrier() -> Advice:
+    fix = Fix(
+        summary="Leave out the barrier: collectives wait for each other by themselves.",
+        code="# no dist.barrier() in the loop",
+        verify=VERIFY,
+        caveats=(SINGLE_RANK, "A barrier around a file that one rank writes is needed."),
+    )
+    return "barrier", fix, "hour", "behaviour"
+
+
+def _by_hand(worst: pd.DataFrame) -> Advice:
+    fix = Fix(
+        summary="Start collectives asynchronously, and wait for them where the result is needed.",
+        code=(
+            f"{_about(worst)}\n"
+            f"work = dist.{_function(worst)}(..., async_op=True)\n"
+            "...                         # what does not need the result\n"
+            "work.wait()"
+        ),
+        verify=VERIFY,
+        caveats=(SINGLE_RANK,),
+    )
+    return "by hand", fix, "hour", "none"
+
+
+def _function(worst: pd.DataFrame) -> str:
+    kind = str(worst["kind"].iloc[0])
+    tensors = {"all_gather": "all_gather_into_tensor", "reduce_scatter": "reduce_scatter_tensor"}
+    return tensors.get(kind, kind)
+
+
+BY_KIND: dict[str, Callable[[], Advice]] = {
+    "barrier": _barrier,
+    **dict.fromkeys(("all_to_all", "all_to_allv"), _exchange),
+    **dict.fromkeys(("send", "recv", "send_recv"), _pipeline),
+}
+"""Kinds that tell by themselves who communicates."""

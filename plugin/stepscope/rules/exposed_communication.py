@@ -1,0 +1,156 @@
+"""Devices wait for communication that no computing hides."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from stepscope.analyses import group_statistics
+from stepscope.analyses.steps.window import window
+from stepscope.calibration import EXPOSED_COMMUNICATION
+from stepscope.quantities import duration, share
+from stepscope.report import Evidence, Fix, Link
+from stepscope.rules import (
+    Answer,
+    Finding,
+    Rejected,
+    Rule,
+    _collectives,
+    _ddp,
+    _overlap_fixes,
+    option,
+)
+from stepscope.trace import Trace
+
+METHOD = (
+    "At most the time in which collectives ran and nothing computed, where the device was the "
+    "limit; at least 30 % of it."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When communication is worth a word."""
+
+    least_exposed_share: float = option(
+        0.05,
+        "Share of the window in which collectives run and nothing computes.",
+        origin="TraceLens: 5 %; xprof speaks of collectives from 30 % on, which is late",
+    )
+    least_running_share: float = option(
+        0.10,
+        "Share of the window in which collectives run, from which hidden ones are mentioned.",
+        origin="torch-tb-profiler: communication of more than 10 % of a step",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report collectives by the time in which they ran and nothing computed."""
+    events = _collectives.timed(trace)
+    chosen = _collectives.within(trace) & events["duration_ns"].notna().to_numpy()
+    running_ns = _collectives.running(trace, chosen)
+    if not running_ns:
+        return
+    lost = _collectives.exposed(trace, chosen)
+    running = running_ns / window(trace).reference_ns
+    hidden = 1 - lost.share / running
+    evidence = tuple(_evidence(running, hidden, lost))
+    tables = (_collectives.table(events, chosen),)
+    lasting = f"{duration(window(trace).per_step(running_ns))}{_collectives.each(trace)}"
+    text = f"Communication takes {lasting} ({share(running)})"
+    if lost.share < options.least_exposed_share:
+        if running >= options.least_running_share:
+            text += f", of which {share(hidden)} is hidden behind computing."
+            yield Rejected(message=text, evidence=evidence, tables=tables)
+        return
+    worst = _worst(events[chosen])
+    who, fix, effort, risk = _overlap_fixes.advice(trace, worst, _passes(trace))
+    yield Finding(
+        severity=_collectives.severity(lost),
+        confidence="medium",
+        message=(
+            f"{text}; for {duration(lost.a_step_ns)} of it ({share(lost.share)}) nothing computes. "
+            f"Most of that is {worst['kind'].iloc[0]}{_in_group(worst)}."
+            f"{_collectives.host_is_late(trace, lost)}"
+        ),
+        evidence=evidence,
+        tables=tables,
+        events=_collectives.longest(trace, events, chosen),
+        claims=(_collectives.claim(lost, EXPOSED_COMMUNICATION, METHOD),),
+        fix=fix,
+        effort=effort,
+        risk=risk,
+        place=who,
+    )
+
+
+def _worst(events: pd.DataFrame) -> pd.DataFrame:
+    """Return the collectives of that kind, library and group that were exposed longest."""
+    number, first = group_statistics.numbered(events, ("kind", "backend", "group"))
+    lost = group_statistics.sums(events["exposed_ns"].to_numpy(np.int64), number, len(first))
+    worst: pd.DataFrame = events[number == lost.argmax()]
+    return worst
+
+
+def _in_group(worst: pd.DataFrame) -> str:
+    group, sent = _collectives.group_words(worst), _collectives.message_words(worst)
+    return f"{f' of {sent}' if sent else ''}{f' in {group}' if group else ''}"
+
+
+def _passes(trace: Trace) -> int:
+    """Return how many backward passes of DDP there are, or steps."""
+    forwards = len(_ddp.calls(trace, "DistributedDataParallel.forward"))
+    return max(1, forwards or window(trace).step_count)
+
+
+def _evidence(running: float, hidden: float, lost: _collectives.Exposed) -> Iterator[Evidence]:
+    overview = Link(view="overview")
+    yield Evidence(label="Exposed, of the window", value=lost.share, unit="share", link=overview)
+    yield Evidence(label="Communication, of the window", value=running, unit="share", link=overview)
+    yield Evidence(label="Hidden, of communication", value=hidden, unit="share")
+    if lost.is_device_work:
+        label = "Exposed while the device was the limit"
+        yield Evidence(label=label, value=lost.won_share, unit="share")
+
+
+RULE = Rule(
+    id="exposed-communication",
+    title="Communication is not hidden behind computing",
+    category="communication",
+    why=(
+        "A collective that runs while its device computes costs next to nothing; one beside which "
+        "nothing computes lengthens the step by as much as it takes. A part of that may be waiting "
+        "for ranks that come late."
+    ),
+    detects=(
+        "The time in which collectives run and no other kernel does (without a device: no "
+        "operator), of the main device and the window. It speaks from least_exposed_share on, and "
+        "names the kind and group with most of it. Vendors' libraries, gloo, and kernels that "
+        "reach into other devices' memory themselves all count."
+    ),
+    silent=(
+        "With no collective it does not apply; where only the host's calls were recorded it "
+        "cannot tell.",
+        "Communication of least_running_share or more that is hidden is listed as harmless.",
+    ),
+    saving=(
+        "At most the exposed time in which the device, not the host, was the limit; at least 30 % "
+        "of it, an estimate. Over a run's ranks, waiting for late ones is counted under "
+        "straggler-rank."
+    ),
+    fix=Fix(summary="Begin to communicate earlier, and send less."),
+    effort="hour",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"device times", "host calls", "steps"}),
+    priority=230,
+    links=(
+        "https://docs.pytorch.org/docs/stable/notes/ddp.html",
+        "https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html",
+    ),
+    origin="TraceLens; HTA's communication overlap; torch-tb-profiler's share of communication",
+    aliases=("communication-share",),
+    culprit="communication beside which nothing computes",
+)
