@@ -4,14 +4,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepscope import intervals
 from stepscope.analyses import references, requirements
 from stepscope.analyses.devices.activity import DeviceActivity
 from stepscope.analyses.host.activity import NOTHING, activity_during, call_during
+from stepscope.analyses.host.library_times import library_times
 from stepscope.analyses.idle.first_use import first_use_times
 from stepscope.analyses.idle.ledger import idle_ledger
+from stepscope.analyses.idle.stalls import Stalls, late_times, stalls_of
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import HALF_TO_ALL
 from stepscope.intervals import Intervals
@@ -24,8 +25,9 @@ from stepscope.report import (
     EvidenceTable,
     Fix,
     Link,
+    Severity,
 )
-from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option
+from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option, severity_of
 from stepscope.trace import Trace
 
 CODE = """\
@@ -39,6 +41,15 @@ with ThreadPoolExecutor(1) as pool:
     train_step(upcoming.result())"""
 WITHOUT_STACKS = (
     "Where stacks were not recorded, the source line is unknown: profile(with_stack=True)."
+)
+STAGED_COPY = Fix(
+    summary="In the longest the host stages a copy: load into pinned memory, and do not block.",
+    code=(
+        "loader = DataLoader(dataset, ..., pin_memory=True)\n"
+        "batch = batch.to(device, non_blocking=True)"
+    ),
+    verify="Copies come from pinned memory, and their calls take microseconds.",
+    caveats=("pageable-h2d-copy tells what all such copies cost.",),
 )
 
 
@@ -66,32 +77,20 @@ class Options:
     shown_count: int = option(10, "How many stalls are named.", origin="", is_threshold=False)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Stalls:
-    """Gaps that hold `least_ns` of stall or more."""
-
-    times: Intervals
-    """All stalled time in them."""
-    longest: Intervals
-    """The longest of it in each gap, the longest gap's first."""
-    held_ns: NDArray[np.int64]
-    """How much stalled time each gap holds."""
-
-
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report the idle time of long gaps in which the host was late for no device's sake."""
     device = requirements.main(trace)
     requirements.reliable_timeline(trace)
-    late = _late(trace, device)
+    late = late_times(trace, device)
     loading = intervals.intersection(late, first_use_times(trace))
-    stalls = _stalls(trace, device, intervals.difference(late, loading), options)
+    stalls = stalls_of(trace, device, intervals.difference(late, loading), options.least_ns)
     if _are_enough(trace, stalls, options):
         yield _finding(trace, device, stalls, options)
-    if _are_enough(trace, _stalls(trace, device, loading, options), options):
+    if _are_enough(trace, stalls_of(trace, device, loading, options.least_ns), options):
         yield _rejected(trace, device, loading)
 
 
-def _finding(trace: Trace, device: DeviceActivity, stalls: _Stalls, options: Options) -> Finding:
+def _finding(trace: Trace, device: DeviceActivity, stalls: Stalls, options: Options) -> Finding:
     within = window(trace)
     total_ns = intervals.duration_ns(stalls.times)
     events = tuple(_references(trace, stalls.longest[: options.shown_count]))
@@ -100,6 +99,7 @@ def _finding(trace: Trace, device: DeviceActivity, stalls: _Stalls, options: Opt
     is_single = events[0].name == NOTHING and within.step_count <= 1
     doubtful = waits or is_single or _unknown(trace, device) > options.unknown_share
     return Finding(
+        severity=_severity(trace, stalls),
         confidence="low" if doubtful else "high",
         message=(
             f"{count(len(stalls.held_ns), 'stall')} of {trace.dialect.device} {device.device} "
@@ -107,7 +107,7 @@ def _finding(trace: Trace, device: DeviceActivity, stalls: _Stalls, options: Opt
             f"{duration(within.per_step(total_ns))}"
             f"{' a step' if within.has_steps else ''} "
             f"({share(total_ns / within.reference_ns)}). "
-            f"{_host_was(events[0], waits=waits)}"
+            f"{_host_was(events[0], waits=waits)}{_told_elsewhere(trace, stalls)}"
         ),
         evidence=(
             Evidence(label="Long stalls", value=len(stalls.held_ns), unit="count"),
@@ -152,6 +152,25 @@ def _rejected(trace: Trace, device: DeviceActivity, loading: Intervals) -> Rejec
     )
 
 
+def _told_ns(trace: Trace, stalls: Stalls) -> int:
+    """Return how much of the stalls is NumPy's and the like, of which `numpy-in-step` tells."""
+    return intervals.duration_ns(intervals.intersection(stalls.times, library_times(trace).around))
+
+
+def _severity(trace: Trace, stalls: Stalls) -> Severity | None:
+    """Return how serious the rest is, where another rule tells of a part; None: all is ours."""
+    told_ns = _told_ns(trace, stalls)
+    if not told_ns:
+        return None
+    rest_ns = intervals.duration_ns(stalls.times) - told_ns
+    return severity_of(rest_ns / window(trace).reference_ns) or "info"
+
+
+def _told_elsewhere(trace: Trace, stalls: Stalls) -> str:
+    part = _told_ns(trace, stalls) / intervals.duration_ns(stalls.times)
+    return f" Of {share(part)} of it numpy-in-step tells." if part else ""
+
+
 def _table(events: tuple[EventReference, ...]) -> EvidenceTable:
     """Return what the host did in the longest stalls, summed by what it was."""
     totals: dict[str, list[int]] = {}
@@ -174,6 +193,9 @@ def _table(events: tuple[EventReference, ...]) -> EvidenceTable:
 
 
 def _fix(trace: Trace, longest: EventReference) -> Fix:
+    staged = trace.dialect.staged_copy_call
+    if staged and staged.search(longest.name):
+        return STAGED_COPY
     known = longest.name != NOTHING
     caveats = () if len(trace.python_calls) else (WITHOUT_STACKS,)
     return Fix(
@@ -199,24 +221,7 @@ def _host_was(longest: EventReference, *, waits: bool) -> str:
     return text
 
 
-def _late(trace: Trace, device: DeviceActivity) -> Intervals:
-    ledger = idle_ledger(trace)[device.device]
-    return intervals.merged(ledger.times["host-stall"], ledger.times["tail"])
-
-
-def _stalls(trace: Trace, device: DeviceActivity, late: Intervals, options: Options) -> _Stalls:
-    """Return the gaps that hold long stalls; what loading, allocator or waits took is no stall."""
-    ledger = idle_ledger(trace)[device.device]
-    held = intervals.covered_ns(late, ledger.gaps[:, 0], ledger.gaps[:, 1])
-    chosen = held >= options.least_ns
-    times = intervals.intersection(ledger.gaps[chosen], late)
-    gap = np.searchsorted(ledger.gaps[:, 0], times[:, 0], side="right") - 1
-    order = np.lexsort((times[:, 0], times[:, 0] - times[:, 1]))  # longest first
-    _, first = np.unique(gap[order], return_index=True)
-    return _Stalls(times=times, longest=times[order[np.sort(first)]], held_ns=held[chosen])
-
-
-def _are_enough(trace: Trace, stalls: _Stalls, options: Options) -> bool:
+def _are_enough(trace: Trace, stalls: Stalls, options: Options) -> bool:
     if not len(stalls.held_ns):
         return False
     if not len(trace.steps):
@@ -266,6 +271,7 @@ RULE = Rule(
     silent=(
         "What data loading, the allocator or a wait for the device took is theirs.",
         "Loading a kernel's code at its first use happens once: it is listed as rejected.",
+        "Of time in NumPy, pandas or PIL numpy-in-step tells: the rest alone counts for severity.",
         "Gaps of less than 1 ms are dispatch: launch-bound tells of them.",
         "Without steps, what lies before the device's first work is no stall.",
         "On the CPU alone nothing stands still: numpy-in-step tells of time without operators.",
