@@ -160,3 +160,41 @@ def test_a_rule_over_the_run_that_cannot_answer_costs_one_outcome(
     report = advise(Run(name="run", workers=ranks(2)), chosen)
     assert outcome_of(report, "broken").status == status
     assert [each.outcome.rule for each in report.merged] == ["sound"]
+
+
+def test_a_finding_that_is_lessened_is_less_serious_too() -> None:
+    waiting = rule("exposed", claiming((0, 900_000), severity="critical"))
+    claim = RunClaim(
+        low_ns=0,
+        high_ns=290_000,
+        method="Waiting.",
+        taken_ns={"w0.1": 290_000},
+        taken_from=("exposed",),
+    )
+    late = over_the_run("late", Finding(message="Late.", run_claim=claim))
+    report = advise(Run(name="run", workers=ranks(2)), [waiting, late])
+    told = {each.trace: each.severity for each in report.outcomes if each.rule == "exposed"}
+    assert told == {"w0.1": "info", "w1.1": "critical"}
+
+
+# The sentence
+
+
+def test_the_verdict_of_a_run_names_what_costs_most_and_where() -> None:
+    costly = dataclasses.replace(
+        rule("costly", claiming((0, 900_000), severity=None)), culprit="the DataLoader"
+    )
+    report = advise(Run(name="run", workers=ranks(4)), [only_on("costly", costly, "w1", "w2")])
+    assert report.verdict == (
+        "4 recordings, step 1.00 ms to 1.00 ms; the DataLoader alone costs up to 300 µs of it"
+        " (ranks 1-2 of 4)."
+    )
+
+
+def test_without_that_it_is_the_slowest_recordings_own() -> None:
+    workers = (*ranks(2), recording("w2", rank=2, steps=1))
+    report = advise(Run(name="run", workers=workers), [rule("quiet")])
+    assert report.verdict.startswith(
+        "3 recordings, step 1.00 ms to 1.00 ms. Of the slowest, rank 0: "
+    )
+    assert advise(Run(name="none"), [rule("quiet")]).verdict == ""

@@ -174,6 +174,8 @@ class Outcome(msgspec.Struct, frozen=True):
     """The same in every recording of the same code: of rule, place and kernels, not of numbers."""
     package: str = ""
     """The package that the rule comes from; empty for stepscope's own."""
+    culprit: str = ""
+    """What costs the time, as a verdict names it: `the DataLoader`; empty where nothing does."""
     suppressed_by: SuppressedBy = ""
     """Who put it aside; `reason` says why."""
     baseline: BaselineState = ""

@@ -218,5 +218,6 @@ def _outcome(trace: Trace, found: Found, claim: ClaimReport | None) -> Outcome:
         life_cycle=rule.life_cycle,
         is_symptom=rule.is_symptom,
         fingerprint=fingerprint(rule, finding),
+        culprit=rule.culprit,
         package=rule.package,
     )

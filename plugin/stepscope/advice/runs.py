@@ -1,6 +1,6 @@
 """A run's advice: rules over all its recordings, and what several of them say, said once."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 from typing import Any
 
@@ -54,8 +54,8 @@ def merged(
         of_run, taken = _over_the_run(name, recordings, rules)
         outcomes = [_lessened(outcome, taken) for outcome in outcomes]
         outcomes += put_aside(of_run, suppressions, today())
-    run = RunReport(name=name, workers=workers, outcomes=(), verdict=_verdict(workers))
-    return with_outcomes(run, outcomes)
+    run = with_outcomes(RunReport(name=name, workers=workers, outcomes=()), outcomes)
+    return msgspec.structs.replace(run, verdict=_verdict(run))
 
 
 def with_outcomes(run: RunReport, outcomes: Iterable[Outcome]) -> RunReport:
@@ -176,6 +176,7 @@ def _of_run(rule: Rule[Any], answer: Finding | Rejected, step_ns: int) -> Outcom
         effort=answer.effort or rule.effort,
         risk=answer.risk or rule.risk,
         fingerprint=fingerprint(rule, answer),
+        culprit=rule.culprit,
         **shown,
     )
 
@@ -205,7 +206,12 @@ def _lessened(outcome: Outcome, taken: Taken) -> Outcome:
         net_share=claim.net_share * high_ns / claim.net_high_ns,
         method=method.strip(),
     )
-    return msgspec.structs.replace(outcome, claim=less)
+    severity = _least_serious(outcome.severity, severity_of(less.net_share) or "info")
+    return msgspec.structs.replace(outcome, claim=less, severity=severity)
+
+
+def _least_serious(one: Severity | None, other: Severity) -> Severity:
+    return max(one or other, other, key=SEVERITIES.index)
 
 
 # The same finding in several recordings
@@ -273,18 +279,25 @@ def _spans(held: set[str], spans: set[str]) -> str:
     return f"{'span' if len(held) == 1 else 'spans'} {named} of {len(spans)}"
 
 
-def _verdict(workers: Sequence[WorkerReport]) -> str:
-    """Return the sentence of the only recording, or that of the slowest with how many there are."""
-    if not workers:
-        return ""
-    slowest = max(workers, key=lambda worker: worker.step.mean_ns)
-    if len(workers) == 1:
-        return slowest.verdict
-    rank = f"rank {slowest.rank}" if slowest.rank is not None else slowest.name
-    quickest = min(workers, key=lambda worker: worker.step.mean_ns)
+def _verdict(run: RunReport) -> str:
+    """Return the sentence of the only recording, or one for all of them."""
+    if len(run.workers) < 2:
+        return run.workers[0].verdict if run.workers else ""
+    slowest = max(run.workers, key=lambda worker: worker.step.mean_ns)
+    quickest = min(run.workers, key=lambda worker: worker.step.mean_ns)
+    unit = "step" if slowest.step.count else "time"
     spread = f"{duration(quickest.step.mean_ns)} to {duration(slowest.step.mean_ns)}"
-    unit = "step" if slowest.step.count else "recording"
-    return (
-        f"{count(len(workers), 'recording')}, {unit} {spread}. "
-        f"The slowest ({rank}): {slowest.verdict}"
-    )
+    opening = f"{count(len(run.workers), 'recording')}, {unit} {spread}"
+    if worst := next(_costly(run.merged), None):
+        where = f" ({worst.where})" if worst.where else ""
+        cost = f"costs up to {duration(worst.net_high_ns or 0)} of it"
+        return f"{opening}; {worst.outcome.culprit} alone {cost}{where}."
+    who = f"rank {slowest.rank}" if slowest.rank is not None else slowest.name
+    return f"{opening}. Of the slowest, {who}: {slowest.verdict}"
+
+
+def _costly(merged: Iterable[MergedOutcome]) -> Iterator[MergedOutcome]:
+    """Yield what costs enough to be named, the worst first."""
+    serious = (each for each in merged if each.outcome.severity in ("critical", "warning"))
+    named = [each for each in serious if each.outcome.culprit and each.net_high_ns]
+    yield from sorted(named, key=lambda each: -(each.net_high_ns or 0))
