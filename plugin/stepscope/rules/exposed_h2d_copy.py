@@ -94,7 +94,8 @@ def _waited_for(trace: Trace) -> Intervals:
 
 def _copied(copies: HostCopies) -> str:
     number = count(len(copies.rows), "copy", "copies")
-    return f"{number} to the device ({size(copies.total_bytes)})"
+    amount = f" ({size(copies.total_bytes)})" if copies.total_bytes else ""
+    return f"{number} to the device{amount}"
 
 
 def _acquitted(trace: Trace, copies: HostCopies, exposed: Intervals, lost: float) -> str:

@@ -1,0 +1,219 @@
+"""Tensors are made on the CPU and copied to the device right away."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stepscope import intervals
+from stepscope.analyses import requirements
+from stepscope.analyses.devices.activity import DeviceActivity
+from stepscope.analyses.devices.copy_cost import copy_cost
+from stepscope.analyses.devices.created_copies import CreatedCopies, created_copies
+from stepscope.analyses.idle.ledger import idle_ledger
+from stepscope.analyses.steps.window import window
+from stepscope.calibration import HALF_TO_ALL
+from stepscope.errors import MissingDataError
+from stepscope.intervals import Intervals
+from stepscope.quantities import count, share, significant
+from stepscope.report import Evidence, Fix, Link, Risk
+from stepscope.rules import Answer, Claim, Finding, Rule, _copies, option, severity_of
+from stepscope.trace import Trace
+
+LEAST_WITHOUT_STEPS = 5
+"""In all, where it is not known how many steps there are."""
+FROM_LIST = "aten::lift_fresh"
+CALLS = {
+    FROM_LIST: "torch.tensor(values{})",
+    "aten::arange": "torch.arange(n{})",
+    "aten::linspace": "torch.linspace(start, end, n{})",
+    "aten::eye": "torch.eye(n{})",
+    "aten::randperm": "torch.randperm(n{})",
+    "aten::full": "torch.full(shape, value{})",
+    "aten::full_like": "torch.full_like(x, value{})",
+    "aten::randint": "torch.randint(high, shape{})",
+    "aten::randint_like": "torch.randint_like(x, high{})",
+}
+RANDOM = "aten::rand"
+VERIFY = "No Memcpy HtoD is left behind the operators that are named here."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How many it takes."""
+
+    least_a_step: float = option(
+        1.0,
+        "Such tensors a step; without steps, five times as many in all.",
+        origin="ours: what is made once is no pattern; torch's ExtraCUDACopyPattern lists each",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report copies of tensors that the step has just made on the CPU."""
+    device = requirements.main(trace)
+    requirements.reliable_timeline(trace)
+    copies = _copies.to_device(trace, device)
+    if not (copies.owner >= 0).any():
+        msg = "which operators asked for the copies was not recorded"
+        raise MissingDataError(msg, "profile(activities=[ProfilerActivity.CPU, ...])")
+    created = created_copies(trace, copies)
+    within = window(trace)
+    number = len(created.maker)
+    least = options.least_a_step * (within.step_count or LEAST_WITHOUT_STEPS)
+    if not number or number < least:
+        return
+    late, claimed = _cost(trace, device, created)
+    lost = intervals.duration_ns(claimed) / within.reference_ns
+    makers = _makers(trace, created)
+    tables, events, lines = _copies.shown(trace, created.copies, _copies.longest(created.copies))
+    yield Finding(
+        severity=severity_of(lost) or "info",
+        confidence="high" if created.is_sure.all() else "medium",
+        message=_message(trace, number, makers, lost),
+        evidence=(
+            Evidence(label="Tensors made on the CPU", value=number, unit="count"),
+            Evidence(label="Bytes copied", value=created.copies.total_bytes, unit="bytes"),
+            Evidence(
+                label="Idle time for them", value=lost, unit="share", link=Link(view="overview")
+            ),
+            Evidence(
+                label="Host time in the copies' calls", value=created.copies.host_ns, unit="ns"
+            ),
+            *(
+                Evidence(
+                    label=f"Made by {name}",
+                    value=times,
+                    unit="count",
+                    link=Link(view="operators", search=name),
+                )
+                for name, times in makers.most_common(5)
+            ),
+        ),
+        tables=tables,
+        events=events,
+        locations=lines,
+        claims=_claims(late, claimed),
+        fix=_fix(trace, makers),
+        risk=_risk(makers),
+    )
+
+
+def _makers(trace: Trace, created: CreatedCopies) -> Counter[str]:
+    return Counter(trace.host_calls["name"].iloc[created.maker].astype(str))
+
+
+def _cost(
+    trace: Trace, device: DeviceActivity, created: CreatedCopies
+) -> tuple[Intervals, Intervals]:
+    """Return the idle time while the host makes and moves them, and that with what is behind it.
+
+    At most the copying that no kernel hides and the idle time behind the waits is won too.
+    """
+    calls = trace.host_calls
+    begin, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
+    making = intervals.union(begin[created.maker], end[created.move])
+    times = idle_ledger(trace)[device.device].times
+    host_late = intervals.merged(times["dispatch"], times["host-stall"])
+    late = intervals.intersection(making, host_late)
+    cost = copy_cost(trace, device, created.copies)
+    return late, intervals.merged(late, cost.exposed, cost.idle)
+
+
+def _claims(late: Intervals, claimed: Intervals) -> tuple[Claim, ...]:
+    if not len(claimed):
+        return ()
+    return (
+        Claim(
+            intervals=claimed,
+            factor=HALF_TO_ALL,
+            low_intervals=late,
+            method=(
+                "Idle time while the host makes the tensors and asks for the copies, of which half "
+                "is won at least; at most also the copying that no kernel hides and the idle time "
+                "right behind the waits for it."
+            ),
+        ),
+    )
+
+
+def _message(trace: Trace, number: int, makers: Counter[str], lost: float) -> str:
+    within = window(trace)
+    each = f" ({significant(number / within.step_count)} a step)" if within.has_steps else ""
+    by = ", ".join(f"{name} {times:,}" for name, times in makers.most_common(3))
+    made = count(number, "tensor is", "tensors are")
+    return (
+        f"{made} made on the CPU and copied to the device right away{each}: {by}; the device "
+        f"stands still or only copies for {share(lost)} of the time on account of that."
+    )
+
+
+def _fix(trace: Trace, makers: Counter[str]) -> Fix:
+    target = f"device={_copies.target(trace)}"
+    lines = []
+    for name, _ in makers.most_common(4):
+        short = name.removeprefix("aten::")
+        plain = f"torch.{short}({'x' if short.endswith('_like') else 'shape'}{{}})"
+        call = CALLS.get(name, plain)
+        made, moved = call.format(f", {target}"), call.format("")
+        lines.append(f"{made}  # not {moved}.to({_copies.target(trace)})")
+    if FROM_LIST in makers:
+        lines.append(
+            "# a list still has to be copied: make what never changes once, before the loop"
+        )
+    return Fix(
+        summary="Make them on the device.",
+        code="\n".join(lines),
+        verify=VERIFY,
+        caveats=(
+            "Random numbers come from the device's own generator then: others for the same seed.",
+        )
+        if _risk(makers) == "numerics"
+        else (),
+    )
+
+
+def _risk(makers: Counter[str]) -> Risk:
+    return "numerics" if any(name.startswith(RANDOM) for name in makers) else "none"
+
+
+RULE = Rule(
+    id="create-on-cpu-then-copy",
+    title="Tensors are made on the CPU and copied to the device",
+    category="transfer",
+    why=(
+        "The device could fill the tensor itself; instead the host does, asks for a copy, and "
+        "waits for it where it blocks."
+    ),
+    detects=(
+        "Copies to the device that an aten::to asks for within 200 µs of an operator that makes a "
+        "tensor (zeros, ones, full, rand, arange, eye and their kin, torch.tensor of a list) of "
+        "the same shape, as far as shapes were recorded. It speaks from least_a_step a step on."
+    ),
+    silent=(
+        "The tensor comes from a DataLoader, from NumPy, or is more than 64 kB made from a list: "
+        "that is data.",
+        "The shapes differ, or something else was computed in between.",
+    ),
+    saving=(
+        "At most the idle time while the host makes the tensors and asks for the copies, the "
+        "copying that no kernel hides, and the idle time right behind the waits; at least half of "
+        "the first."
+    ),
+    fix=Fix(
+        summary="Make them on the device.",
+        code="x = torch.zeros(shape, device=device)  # not torch.zeros(shape).to(device)",
+        verify=VERIFY,
+    ),
+    effort="flag",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "nesting", "device times", "launches", "clocks", "steps"}),
+    priority=90,
+    culprit="making tensors on the CPU",
+    links=(
+        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+        "#create-tensors-directly-on-the-target-device",
+    ),
+    origin="torch.profiler ExtraCUDACopyPattern, with the shapes compared; PyTorch tuning guide",
+)

@@ -1,0 +1,167 @@
+"""Many small copies to the device, each with the cost of a call."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stepscope import intervals
+from stepscope.analyses import requirements
+from stepscope.analyses.devices.copy_cost import CopyCost, copy_cost
+from stepscope.analyses.devices.host_copies import HostCopies
+from stepscope.analyses.steps.window import window
+from stepscope.calibration import HALF_TO_ALL
+from stepscope.quantities import count, share, significant, size
+from stepscope.report import Evidence, Fix, Link
+from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, _copies, option
+from stepscope.trace import Trace
+
+UNIT_NS = 100_000_000
+"""Without steps, copies are counted in so much of the window."""
+VERIFY = "Under this rule, the next recording counts fewer copies a step."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Which copies are small, how many are many, and from how much idle time on it speaks."""
+
+    below_bytes: int = option(
+        64_000,
+        "Of one copy: smaller ones are small.",
+        origin="ours: below it, the time on the bus is less than that of the call (PCIe)",
+    )
+    least_count: float = option(
+        10.0,
+        "Small copies a step; without steps, in 100 ms.",
+        origin="TraceLens speaks from more than 10 transfers on",
+    )
+    least_share: float = option(
+        0.01,
+        "Of the window, 0 to 1: idle time that they cause.",
+        origin="ours: what all advice needs to be worth a word",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report small copies by the idle time in their calls and behind waits for them."""
+    device = requirements.main(trace)
+    requirements.reliable_timeline(trace)
+    copies = _copies.to_device(trace, device)
+    is_known = copies.bytes > 0
+    copies = copies.chosen(is_known & (copies.bytes < options.below_bytes))
+    often = _how_often(trace, copies)
+    if often < options.least_count:
+        return
+    cost = copy_cost(trace, device, copies)
+    lost = intervals.duration_ns(cost.idle) / window(trace).reference_ns
+    evidence = tuple(_evidence(copies, cost, often, lost))
+    if lost < options.least_share:
+        yield Rejected(
+            message=f"{_copied(trace, copies, often)}, but {_idle(trace, cost, lost)}.",
+            evidence=evidence,
+        )
+        return
+    tables, events, lines = _copies.shown(trace, copies, _copies.longest(copies))
+    yield Finding(
+        message=f"{_copied(trace, copies, often)}; {_idle(trace, cost, lost)}.",
+        evidence=evidence,
+        tables=tables,
+        events=events,
+        locations=lines,
+        claims=(
+            Claim(
+                intervals=cost.idle,
+                factor=HALF_TO_ALL,
+                low_intervals=cost.late,
+                method=(
+                    "Idle time while the host is in the copies' calls, and at most also right "
+                    "behind its waits for them; one copy in place of many wins half at least."
+                ),
+            ),
+        ),
+        fix=_fix(trace, often),
+    )
+
+
+def _how_often(trace: Trace, copies: HostCopies) -> float:
+    within = window(trace)
+    units = within.step_count or max(1.0, within.reference_ns / UNIT_NS)
+    return len(copies.rows) / units
+
+
+def _copied(trace: Trace, copies: HostCopies, often: float) -> str:
+    number = count(len(copies.rows), "small copy goes", "small copies go")
+    mean = size(copies.total_bytes / len(copies.rows))
+    unit = "a step" if window(trace).has_steps else "in 100 ms"
+    return f"{number} to the device ({significant(often)} {unit}, {mean} on average)"
+
+
+def _idle(trace: Trace, cost: CopyCost, lost: float) -> str:
+    idle_ns = intervals.duration_ns(cost.idle)
+    if not idle_ns:
+        return "the device does not stand still for them"
+    lasting = _copies.lasting(trace, idle_ns)
+    return f"the device stands still for {lasting} ({share(lost)}) on account of them"
+
+
+def _evidence(copies: HostCopies, cost: CopyCost, often: float, lost: float) -> Iterator[Evidence]:
+    yield Evidence(label="Small copies", value=len(copies.rows), unit="count")
+    yield Evidence(label="A step, or in 100 ms", value=often, unit="count")
+    yield Evidence(label="Bytes copied", value=copies.total_bytes, unit="bytes")
+    overview = Link(view="overview")
+    yield Evidence(label="Idle time for them", value=lost, unit="share", link=overview)
+    late_ns, behind_ns = intervals.duration_ns(cost.late), intervals.duration_ns(cost.behind)
+    yield Evidence(label="Idle in their calls", value=late_ns, unit="ns")
+    yield Evidence(label="Idle behind waits for them", value=behind_ns, unit="ns")
+    yield Evidence(label="Host time in their calls", value=copies.host_ns, unit="ns")
+
+
+def _fix(trace: Trace, often: float) -> Fix:
+    return Fix(
+        summary="Pack what belongs together into one tensor, and copy that.",
+        code=(
+            f"# one copy a step in place of {significant(often)}\n"
+            "packed = torch.cat([value.flatten() for value in small])  # of one dtype, pinned\n"
+            f"packed = packed.to({_copies.target(trace)}, non_blocking=True)\n"
+            "small = packed.split([value.numel() for value in small])\n"
+            "# what never changes: copy it once, before the loop (register_buffer in a module)"
+        ),
+        verify=VERIFY,
+        caveats=(
+            "Values of several types are packed one type at a time, or as bytes (view(dtype)).",
+            "What is made in the loop is better made on the device.",
+        ),
+    )
+
+
+RULE = Rule(
+    id="many-small-h2d-copies",
+    title="Many small copies go to the device",
+    category="transfer",
+    why=(
+        "A copy of a few bytes costs the host as much as a large one: the call, the operators "
+        "around it, and the wait for it where it blocks."
+    ),
+    detects=(
+        "Copies to the device of less than below_bytes. It speaks from least_count a step on "
+        "(without steps, in 100 ms) where the device stands still for least_share of the window "
+        "on account of them: while the host is in their calls, or right behind its waits for them."
+    ),
+    silent=(
+        "The device has work queued meanwhile: then they cost no time, and are listed as "
+        "considered and rejected.",
+        "Graphs are being captured: what is recorded then was not run.",
+    ),
+    saving=(
+        "At most the idle time while the host is in their calls and right behind its waits for "
+        "them; at least half of the former."
+    ),
+    fix=Fix(summary="Pack what belongs together into one tensor, and copy that.", verify=VERIFY),
+    effort="hour",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
+    priority=160,
+    culprit="copying small tensors to the device one by one",
+    links=(_copies.TUTORIAL,),
+    origin='TraceLens memcpy gate; xprof "combine small chunks"',
+)
