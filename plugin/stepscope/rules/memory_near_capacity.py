@@ -1,0 +1,252 @@
+"""The device's memory is nearly full."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from stepscope.analyses.memory.at_peak import memory_peak_table
+from stepscope.analyses.memory.curve import memory_curves
+from stepscope.analyses.memory.devices import REMEDY
+from stepscope.analyses.memory.holders import memory_holders
+from stepscope.analyses.memory.ooms import memory_ooms
+from stepscope.analyses.training import is_training
+from stepscope.errors import MissingDataError, NotApplicableError
+from stepscope.quantities import count, share, size
+from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.rules import Answer, Finding, Rejected, Rule, option
+from stepscope.trace import Trace
+
+MOST_ROWS = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When a device is nearly full."""
+
+    least_share: float = option(
+        0.90,
+        "The most that torch reserved (before torch 1.10: what the recording saw allocated), of "
+        "the device's memory.",
+        origin="torch-tb-profiler: more than 90 % is at the limit",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Fullest:
+    """The device of whose memory most is taken."""
+
+    type: str
+    number: int
+    reserved_bytes: float
+    """NaN: not known."""
+    allocated_bytes: float
+    """At the peak; where there are no totals, at least so much."""
+    capacity_bytes: float
+    has_totals: bool
+
+    @property
+    def label(self) -> str:
+        """How it is shown."""
+        return f"{self.type} {self.number}"
+
+    @property
+    def taken_bytes(self) -> float:
+        """What the process has taken of it."""
+        return float(np.fmax(self.reserved_bytes, self.allocated_bytes))
+
+    @property
+    def taken_share(self) -> float:
+        """The same, of what it has."""
+        return self.taken_bytes / self.capacity_bytes
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report the fullest device, where it is nearly full."""
+    if not len(trace.device_events) and not trace.dialect.memory_device_types:
+        reason = "the program ran on a machine without a device"
+        raise NotApplicableError(reason)
+    full, ooms = _fullest(trace), len(memory_ooms(trace))
+    if full.taken_share < options.least_share and not ooms:
+        if not full.has_totals:
+            reason = "torch before 1.10 does not record how much is allocated in all"
+            raise MissingDataError(reason, "pip install --upgrade torch")
+        return
+    if not ooms and not is_training(trace) and _began_with(trace, full) >= options.least_share:
+        yield Rejected(message=_preallocated(full), evidence=_evidence(full, ooms))
+        return
+    is_tight = ooms > 0 or full.allocated_bytes >= options.least_share * full.capacity_bytes
+    yield Finding(
+        severity="warning" if is_tight else "info",
+        confidence="high" if full.has_totals else "medium",
+        message=_message(full, ooms, is_tight=is_tight),
+        evidence=_evidence(full, ooms),
+        tables=(_holders(trace, full),),
+        fix=_fix(trace),
+        place=full.label,
+    )
+
+
+def _fullest(trace: Trace) -> _Fullest:
+    table = memory_peak_table(trace)
+    of_device = table["device_type"].astype(object) != "CPU"
+    if not of_device.any():
+        reason = "no memory of a device was recorded"
+        raise MissingDataError(reason, REMEDY)
+    known = table[of_device & ~np.isnan(table["capacity_bytes"])]
+    if not len(known):
+        reason = "how much memory the device has was not recorded"
+        raise MissingDataError(reason, "prof.export_chrome_trace(path)  # of torch 1.8.1 or later")
+    return max(
+        (_of(row) for row in known.to_dict("records")), key=lambda device: device.taken_share
+    )
+
+
+def _of(row: dict[Any, Any]) -> _Fullest:
+    has_totals = not np.isnan(row["allocated_bytes"])
+    return _Fullest(
+        type=str(row["device_type"]),
+        number=int(row["device"]),
+        reserved_bytes=row["most_reserved_bytes"],
+        allocated_bytes=row["allocated_bytes"] if has_totals else float(row["change_bytes"]),
+        capacity_bytes=row["capacity_bytes"],
+        has_totals=has_totals,
+    )
+
+
+def _began_with(trace: Trace, full: _Fullest) -> float:
+    """Return how much of what was reserved at most was reserved already when recording began."""
+    for curve in memory_curves(trace):
+        if (curve.device.type, curve.device.number) == (full.type, full.number):
+            known = curve.reserved_bytes[~np.isnan(curve.reserved_bytes)]
+            return float(known[0] / full.reserved_bytes) if len(known) else 0.0
+    return 0.0
+
+
+def _preallocated(full: _Fullest) -> str:
+    return (
+        f"{full.label} is {share(full.taken_share)} full, but that was reserved before the "
+        "recording began, and nothing trains: a server takes its memory in advance, by design."
+    )
+
+
+def _message(full: _Fullest, ooms: int, *, is_tight: bool) -> str:
+    least = "" if full.has_totals else "at least "
+    state = "ran out of memory" if ooms else "is nearly full"
+    text = (
+        f"{full.label} {state}: {least}{size(full.taken_bytes)} of "
+        f"{size(full.capacity_bytes)} ({share(full.taken_share)})."
+    )
+    if full.has_totals and not np.isnan(full.reserved_bytes):
+        text += f" Tensors hold {size(full.allocated_bytes)} of that at most"
+        text += "." if is_tight else "; the rest is torch's cache, which it can give back."
+    if ooms:
+        text += f" That happened {count(ooms, 'time')}."
+    return text
+
+
+def _evidence(full: _Fullest, ooms: int) -> tuple[Evidence, ...]:
+    facts = [
+        Evidence(label="Taken, of the device", value=full.taken_share, unit="share"),
+        Evidence(label="Allocated at the peak", value=int(full.allocated_bytes), unit="bytes"),
+        Evidence(label="The device has", value=int(full.capacity_bytes), unit="bytes"),
+    ]
+    if not np.isnan(full.reserved_bytes):
+        reserved = int(full.reserved_bytes)
+        facts.insert(1, Evidence(label="Reserved at most", value=reserved, unit="bytes"))
+    if ooms:
+        facts.append(Evidence(label="Out of memory", value=ooms, unit="count"))
+    return tuple(facts)
+
+
+def _holders(trace: Trace, full: _Fullest) -> EvidenceTable:
+    """Return which operators had allocated what was held at the peak."""
+    table: pd.DataFrame = memory_holders(trace)
+    is_mine = (table["device_type"] == full.type) & (table["device"] == full.number)
+    return EvidenceTable(
+        label="Who holds the memory at the peak",
+        columns=(
+            EvidenceColumn(label="Operator", unit="text"),
+            EvidenceColumn(label="Allocated", unit="text"),
+            EvidenceColumn(label="Held", unit="bytes"),
+            EvidenceColumn(label="Share", unit="share"),
+        ),
+        rows=tuple(
+            EvidenceRow(
+                cells=(row["holder"], row["origin"], int(row["held_bytes"]), row["peak_share"]),
+                link=Link(view="operators", search=row["holder"]) if row["holder"] else None,
+            )
+            for row in table[is_mine].head(MOST_ROWS).to_dict("records")
+        ),
+    )
+
+
+def _fix(trace: Trace) -> Fix:
+    module = trace.dialect.terms.get("module", "cuda")
+    if not is_training(trace):
+        return Fix(
+            summary="Hold less at once, or cap what the server takes.",
+            code=(
+                "with torch.inference_mode():    # keeps nothing for a backward pass\n"
+                "    outputs = [model(part).cpu() for part in batch.split(8)]"
+            ),
+            verify=FIX.verify,
+            caveats=("A cache of keys and values grows with the batch and the length.",),
+        )
+    return Fix(
+        summary=FIX.summary,
+        code=FIX.code.replace('"cuda"', f'"{module}"'),
+        verify=FIX.verify,
+        caveats=FIX.caveats,
+    )
+
+
+FIX = Fix(
+    summary="Keep less for the backward pass, keep it in 16 bits, or shard it.",
+    code=(
+        "x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)\n"
+        'with torch.autocast("cuda", dtype=torch.bfloat16):\n'
+        "    loss = model(batch)\n"
+        "torch.distributed.fsdp.fully_shard(model)    # with several devices"
+    ),
+    verify="The most that is reserved lies below 90 % of the device in Memory.",
+    caveats=(
+        "Checkpointing computes the forward pass twice; fewer samples a step cost nothing else.",
+        "What is nearly full and never fails is well used: this is a warning of what may come.",
+    ),
+)
+
+RULE = Rule(
+    id="memory-near-capacity",
+    title="The device's memory is nearly full",
+    category="memory",
+    why=(
+        "A longer sequence, a larger batch or an evaluation between may run it out of memory. "
+        "Close to the limit torch's allocator also gives segments back and asks for them again, "
+        "which waits for the device."
+    ),
+    detects=(
+        "Compares the most that torch reserved on the fullest device with what it has "
+        "(deviceProperties.totalGlobalMem); it speaks from least_share on, and where an "
+        "out-of-memory was recorded. It warns then, and where tensors themselves hold as much."
+    ),
+    silent=(
+        "Where nothing trains and the memory was reserved before the recording began: servers take "
+        "theirs in advance.",
+    ),
+    saving="Nothing is claimed: memory is no time.",
+    fix=FIX,
+    effort="hour",
+    risk="numerics",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"memory"}),
+    priority=521,
+    links=(
+        "https://docs.pytorch.org/docs/stable/checkpoint.html",
+        "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management",
+    ),
+    origin="torch-tb-profiler's memory limit, which also spoke of servers' memory",
+)
