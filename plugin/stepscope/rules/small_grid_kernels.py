@@ -136,8 +136,8 @@ def _table(trace: Trace, grids: GridSizes) -> EvidenceTable:
 def _fix(trace: Trace) -> Fix:
     batch = batch_size(trace)
     larger = (
-        f"loader = DataLoader(dataset, batch_size={4 * batch.size or 4})  # was {batch.size}\n"
-        if batch
+        f"loader = DataLoader(dataset, batch_size={4 * batch.size})  # was {batch.size}\n"
+        if batch and batch.size > 0
         else ""
     )
     return Fix(

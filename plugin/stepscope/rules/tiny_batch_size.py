@@ -83,7 +83,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     if batch is None:
         msg = "no convolution, embedding or linear layer tells the batch size"
         raise MissingDataError(msg)
-    if batch.size > options.most_count:
+    if not 0 < batch.size <= options.most_count:
         return
     signs = _signs(trace, device)
     text, evidence = _message(trace, batch, signs), tuple(_evidence(trace, batch, signs))
@@ -188,7 +188,7 @@ def _evidence(trace: Trace, batch: BatchSize, signs: _Signs) -> Iterator[Evidenc
 def _fix(batch: BatchSize) -> Fix:
     return Fix(
         summary="Give each step more samples; the launches then cost the same for more work.",
-        code=f"loader = DataLoader(dataset, batch_size={4 * batch.size or 4})  # was {batch.size}",
+        code=f"loader = DataLoader(dataset, batch_size={4 * batch.size})  # was {batch.size}",
         verify="Samples a second rise; the step gets longer by less than the batch grew.",
         caveats=(
             "A larger batch changes training: scale the learning rate, and watch convergence.",
