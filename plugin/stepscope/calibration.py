@@ -190,6 +190,14 @@ FEWER_LAUNCHES = Factor(
         "about half as many kernels"
     ),
 )
+FUSED_LAUNCHES = Factor(
+    low=0.25,
+    high=1.0,
+    source="an estimate: chains of pointwise kernels become one, others stay as they are",
+)
+FUSED_SHORT_KERNELS = speedup(
+    1.1, 2.0, "an estimate: what is fused is read and written once, where each kernel did so"
+)
 ROUND_TRIP_COPIES = Factor(
     low=0.75,
     high=1.0,

@@ -1,0 +1,215 @@
+"""Most kernels are over before the next could be launched."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stepscope import intervals
+from stepscope.analyses import requirements
+from stepscope.analyses.devices.activity import DeviceActivity
+from stepscope.analyses.devices.claimable import alone
+from stepscope.analyses.devices.kernel_sequences import kernel_sequences
+from stepscope.analyses.devices.short_kernels import ShortKernels, idle_before, short_kernels
+from stepscope.analyses.steps.window import window
+from stepscope.calibration import FUSED_LAUNCHES, FUSED_SHORT_KERNELS
+from stepscope.intervals import Intervals
+from stepscope.quantities import duration, share
+from stepscope.report import (
+    Evidence,
+    EvidenceColumn,
+    EvidenceRow,
+    EvidenceTable,
+    Fix,
+    Link,
+    Severity,
+)
+from stepscope.rules import INFO_SHARE, Answer, Claim, Finding, Rejected, Rule, option, severity_of
+from stepscope.trace import Trace
+
+MOST_ROWS = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What is a short kernel, and how many it takes; shares are from 0 to 1."""
+
+    short_us: float = option(
+        10.0, "Kernels of less are short.", origin="TraceLens: short kernels are under 10 µs"
+    )
+    least_short_share: float = option(
+        0.5, "Of the kernels.", origin="ours: of half a step's kernels something can be fused"
+    )
+    least_kernels: int = option(
+        100, "Kernels a step.", origin="ours: with fewer there is next to nothing to fuse"
+    )
+    most_busy_share: float = option(
+        0.9,
+        "Of the window; a device that is busier hides its launches.",
+        origin="ours: a checkpointed ResNet with 78 % short kernels keeps its GPU 97 % busy",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report many short kernels by the idle time before those that could be part of another."""
+    device = requirements.main(trace)
+    requirements.reliable_timeline(trace)
+    within = window(trace)
+    found = short_kernels(trace, device, options.short_us * 1000)
+    busy = intervals.duration_ns(device.busy) / max(1, within.device_duration_ns)
+    is_pattern = within.per_step(len(found.kernels)) >= options.least_kernels
+    is_pattern &= len(found.short) >= options.least_short_share * len(found.kernels)
+    if not is_pattern or busy >= options.most_busy_share:
+        return
+    idle, work = idle_before(trace, device, found.saved), alone(trace, found.fusable)
+    cost_ns = intervals.duration_ns(idle) + intervals.duration_ns(work)
+    table = _table(trace, options)
+    if cost_ns < INFO_SHARE * within.reference_ns:
+        yield Rejected(
+            message=f"{_message(trace, found, idle, options)} Fusing would save next to nothing.",
+            evidence=_evidence(trace, device, found, idle),
+            tables=(table,) if table.rows else (),
+        )
+        return
+    yield Finding(
+        severity=_severity(trace, idle),
+        message=_message(trace, found, idle, options),
+        evidence=_evidence(trace, device, found, idle),
+        tables=(table,) if table.rows else (),
+        claims=_claims(idle, work),
+        fix=_fix(trace, table),
+    )
+
+
+def _severity(trace: Trace, idle: Intervals) -> Severity:
+    """Return how serious it is by what fusing wins at least; never critical: others are causes."""
+    least_ns = FUSED_LAUNCHES.low * intervals.duration_ns(idle)
+    serious = severity_of(least_ns / window(trace).reference_ns)
+    return "warning" if serious in {"critical", "warning"} else "info"
+
+
+def _claims(idle: Intervals, work: Intervals) -> tuple[Claim, ...]:
+    return (
+        Claim(
+            intervals=idle,
+            factor=FUSED_LAUNCHES,
+            method=(
+                "Idle time of under 1 ms before short kernels that could be part of the short one "
+                "in front of them."
+            ),
+        ),
+        Claim(
+            intervals=work,
+            factor=FUSED_SHORT_KERNELS,
+            is_device_work=True,
+            method="Beside that what the device would save in such kernels.",
+        ),
+    )
+
+
+def _message(trace: Trace, found: ShortKernels, idle: Intervals, options: Options) -> str:
+    within, idle_ns = window(trace), intervals.duration_ns(idle)
+    each = " a step" if within.has_steps else ""
+    short_ns = trace.device_events["duration_ns"].to_numpy()[found.short].sum()
+    portion = len(found.short) / max(1, len(found.kernels))
+    return (
+        f"{share(portion)} of {within.per_step(len(found.kernels)):,} kernels{each} take less than "
+        f"{duration(options.short_us * 1000)}, together "
+        f"{duration(within.per_step(short_ns))}{each}; "
+        f"{within.per_step(len(found.saved)):,} of them "
+        f"follow another such, and before these the {trace.dialect.device} waits for "
+        f"{duration(within.per_step(idle_ns))}{each} ({share(idle_ns / within.reference_ns)})."
+    )
+
+
+def _evidence(
+    trace: Trace, device: DeviceActivity, found: ShortKernels, idle: Intervals
+) -> tuple[Evidence, ...]:
+    events, within = trace.device_events["duration_ns"].to_numpy(), window(trace)
+    kernels = Link(view="kernels")
+    busy = intervals.duration_ns(device.busy) / max(1, within.device_duration_ns)
+    return (
+        Evidence(label="Kernels", value=len(found.kernels), unit="count", link=kernels),
+        Evidence(label="Short kernels", value=len(found.short), unit="count", link=kernels),
+        Evidence(label="Launches that fusing saves", value=len(found.saved), unit="count"),
+        Evidence(label="Time in short kernels", value=int(events[found.short].sum()), unit="ns"),
+        Evidence(label="Idle before those", value=intervals.duration_ns(idle), unit="ns"),
+        Evidence(label=f"{trace.dialect.device} busy", value=busy, unit="share"),
+    )
+
+
+def _table(trace: Trace, options: Options) -> EvidenceTable:
+    """Return the sequences of short kernels that repeat, those that save most launches first."""
+    table = kernel_sequences(trace)
+    short = table[table["mean_kernel_ns"] < options.short_us * 1000].head(MOST_ROWS)
+    names = ("operators", "sequence", "occurrence_count", "saved_launch_count", "mean_kernel_ns")
+    columns = (
+        EvidenceColumn(label="Operators", unit="code"),
+        EvidenceColumn(label="Kernels", unit="code"),
+        EvidenceColumn(label="Times", unit="count"),
+        EvidenceColumn(label="Launches saved", unit="count"),
+        EvidenceColumn(label="Mean kernel", unit="ns"),
+    )
+    rows = tuple(
+        EvidenceRow(
+            cells=(str(operators), str(kernels), int(times), int(saved), float(mean_ns)),
+            link=Link(view="kernels"),
+        )
+        for operators, kernels, times, saved, mean_ns in short[list(names)].itertuples(index=False)
+    )
+    return EvidenceTable(label="Short kernels that follow each other", columns=columns, rows=rows)
+
+
+def _fix(trace: Trace, table: EvidenceTable) -> Fix:
+    graph = trace.dialect.terms.get("graph", "")
+    seen = f" Most often here: {table.rows[0].cells[0]}." if table.rows else ""
+    replay = ', mode="reduce-overhead"' if graph else ""
+    return Fix(
+        summary=f"Fuse kernels that follow each other.{seen}",
+        code=(
+            f"model = torch.compile(model{replay})\n"
+            "# and what comes fused: F.scaled_dot_product_attention, F.rms_norm,\n"
+            "# optimizers with fused=True or foreach=True"
+        ),
+        verify=VERIFY,
+        caveats=("Products and convolutions are not fused with each other.",),
+    )
+
+
+VERIFY = "In the next trace there are fewer kernels a step in the Kernels view, and longer ones."
+RULE = Rule(
+    id="tiny-kernels",
+    title="Most kernels are very short",
+    category="kernel launch",
+    why=(
+        "A kernel of some microseconds is over before the host has launched the next, reads and "
+        "writes all of its data for a single operation, and fills the device for no time at all."
+    ),
+    detects=(
+        "Kernels of less than `short_us`, where they are `least_short_share` of at least "
+        "`least_kernels` kernels a step and the device is busy for less than `most_busy_share`. "
+        "Counted are those that follow another short one on their stream with nothing between."
+    ),
+    silent=(
+        "A device that is busy all the same hides its launches behind its work.",
+        "What graphs replay is launched together already.",
+        "Where idle time and work of such kernels are under 1 % of the window, they are listed as "
+        "considered and rejected.",
+    ),
+    saving=(
+        "The idle time of under 1 ms before kernels that could be part of the one in front of "
+        "them, a quarter of it at least; and of the work of all such kernels what fusing saves, "
+        "where the device is the limit. What launch-bound claims is not counted again."
+    ),
+    fix=Fix(summary="Fuse kernels that follow each other.", verify=VERIFY),
+    effort="hour",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
+    priority=460,
+    links=(
+        "https://docs.pytorch.org/docs/stable/generated/torch.compile.html",
+        "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#fuse-operations",
+    ),
+    origin="TraceLens short kernels; HTA's frequent kernel sequences",
+    culprit="very short kernels",
+)
