@@ -1,0 +1,103 @@
+"""Kernels that only convert floating-point numbers from one type to another, and for whom.
+
+A conversion is a kernel of a copy (`aten::copy_`) whose two operands have different types; where
+types were not recorded, one below `aten::_to_copy`, whose pair is then not known. Conversions to
+and from integers are left out, since something is made of those, and 8-bit floats too: quantising
+is what their products need.
+"""
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses import ancestry
+from stepscope.analyses.links import links
+from stepscope.analyses.operators.product_kernels import kernels_in_window
+from stepscope.frames.data_types import data_type
+from stepscope.frames.naming import named
+from stepscope.trace import Trace
+
+NONE = -1
+Rows = NDArray[np.int64]
+COPY, CONVERSION = "aten::copy_", "aten::_to_copy"
+PARTS = frozenset(
+    {
+        COPY,
+        CONVERSION,
+        "aten::to",
+        "aten::type_as",
+        "aten::_autocast_to_full_precision",
+        "aten::_autocast_to_reduced_precision",
+        "ToCopyBackward0",
+    }
+)
+"""What a conversion consists of: who asked for it is above."""
+FLOATING = frozenset({"float64", "float32", "float16", "bfloat16"})
+UNKNOWN = "not recorded"
+SAME = ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TypeCasts:
+    """Kernels of conversions; all arrays are parallel."""
+
+    rows: Rows
+    """Rows of `device_events`: the busiest device's, within the window."""
+    pairs: NDArray[np.object_]
+    """`float32 → bfloat16`, or `UNKNOWN`."""
+    owners: Rows
+    """The operator that launched each, as a row of `host_calls`."""
+    askers: Rows
+    """The call that they were made for, as a row of `host_calls`; -1: Python itself."""
+    duration_ns: NDArray[np.int64]
+    kernel_ns: int
+    """Sum of durations of all kernels of the device within the window, at least 1."""
+
+
+def type_casts(trace: Trace) -> TypeCasts:
+    """Return the kernels that only convert.
+
+    Raises:
+        MissingDataError: no device event was recorded.
+        NotApplicableError: the machine has no device.
+    """
+    kernels = kernels_in_window(trace)
+    owner = links(trace).owner_of_device_event[kernels]
+    names, parent = trace.host_calls["name"], trace.host_calls["parent"].to_numpy()
+    is_conversion = named(names, CONVERSION.__eq__)
+    converting = ancestry.nearest_of(parent, owner, is_conversion) != NONE
+    pair = np.where(converting, _pairs(trace, owner), SAME)
+    chosen = pair != SAME
+    is_asker = ~named(names, PARTS.__contains__) & trace.host_calls["is_operator"].to_numpy()
+    duration = trace.device_events["duration_ns"].to_numpy()
+    return TypeCasts(
+        rows=kernels[chosen],
+        pairs=pair[chosen],
+        owners=owner[chosen],
+        askers=ancestry.nearest_of(parent, owner[chosen], is_asker),
+        duration_ns=duration[kernels[chosen]],
+        kernel_ns=max(1, int(duration[kernels].sum())),
+    )
+
+
+def _pairs(trace: Trace, owner: Rows) -> NDArray[np.object_]:
+    """Return which types a copy is between; `SAME` for what is no conversion of floats."""
+    types = trace.host_calls["input_types"].cat
+    is_copy = np.append(named(trace.host_calls["name"], COPY.__eq__), False)[owner]
+    written = [_pair(str(text)) for text in types.categories]
+    codes = np.append(types.codes.to_numpy(), NONE)[owner]
+    of_copy = np.array([*written, UNKNOWN], dtype=object)[codes]
+    return np.where(is_copy, of_copy, np.where(codes == NONE, UNKNOWN, SAME))
+
+
+def _pair(written: str) -> str:
+    """Return the types of a copy, whose first input is the target."""
+    try:
+        target, source = (data_type(str(text)) for text in json.loads(written)[:2])
+    except (ValueError, TypeError, RecursionError):
+        return SAME
+    if target == source or target not in FLOATING or source not in FLOATING:
+        return SAME
+    return f"{source} → {target}"

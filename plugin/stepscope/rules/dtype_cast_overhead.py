@@ -1,0 +1,191 @@
+"""Kernels only convert numbers from one floating-point type to another."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+
+from stepscope.analyses.devices.claimable import alone
+from stepscope.analyses.operators.product_kernels import is_product
+from stepscope.analyses.operators.type_casts import UNKNOWN, TypeCasts, type_casts
+from stepscope.analyses.steps.window import window
+from stepscope.calibration import NO_CASTS
+from stepscope.quantities import count, duration, share
+from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.rules import Answer, Claim, Finding, Rule, _products, option
+from stepscope.trace import Trace
+
+BY_THE_PROGRAM = "the program itself"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When it is worth a word."""
+
+    least_share: float = option(
+        0.05,
+        "Kernels that only convert, of all kernels' time.",
+        origin="ours: a model whose norms work in float32 has 4.1 and 5.2 %, others under 0.1 %",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report kernels of conversions between floating-point types."""
+    casts = type_casts(trace)
+    total_ns = int(casts.duration_ns.sum())
+    if not total_ns or total_ns < options.least_share * casts.kernel_ns:
+        return
+    table = _by_pair(trace, casts)
+    finding = Finding(
+        confidence="medium" if (casts.pairs == UNKNOWN).any() else "high",
+        message=_message(trace, casts, table),
+        evidence=tuple(_evidence(trace, casts)),
+        tables=(
+            _conversions(trace, casts, table),
+            _products.kernel_table(trace, casts.rows, casts.kernel_ns),
+        ),
+        events=_products.longest(trace, casts.rows),
+        locations=_products.locations(trace, casts.owners, casts.duration_ns),
+        claims=(
+            Claim(
+                intervals=alone(trace, casts.rows),
+                factor=NO_CASTS,
+                method="All of it where the types agree; some conversions remain at borders.",
+                is_device_work=True,
+            ),
+        ),
+        fix=_fix(table),
+    )
+    yield _products.judged(trace, finding)
+
+
+def _by_pair(trace: Trace, casts: TypeCasts) -> pd.DataFrame:
+    """Return one row a pair of types and operator that asked, the costliest first."""
+    names = trace.host_calls["name"].astype(object).reindex(casts.askers)
+    frame = pd.DataFrame(
+        {
+            "pair": casts.pairs,
+            "asker": names.fillna(BY_THE_PROGRAM).to_numpy(),
+            "ns": casts.duration_ns,
+        }
+    )
+    table = frame.groupby(["pair", "asker"], sort=False)["ns"].agg(["size", "sum"])
+    return table.reset_index().sort_values("sum", ascending=False, kind="stable")
+
+
+def _message(trace: Trace, casts: TypeCasts, table: pd.DataFrame) -> str:
+    within = window(trace)
+    number = within.per_step(len(casts.rows)) or len(casts.rows)
+    lasting = duration(within.per_step(int(casts.duration_ns.sum())))
+    part = share(int(casts.duration_ns.sum()) / casts.kernel_ns)
+    known = table["pair"][table["pair"] != UNKNOWN].drop_duplicates().head(2).tolist()
+    pairs = f", {' and '.join(known)}" if known else ""
+    step = _products.each(trace)
+    return (
+        f"{count(number, 'kernel')}{step} only {'converts' if number == 1 else 'convert'} from one "
+        f"floating-point type to another: {lasting}{step} ({part} of the kernels' time){pairs}, "
+        f"asked for by {table['asker'].iloc[0]}."
+    )
+
+
+def _evidence(trace: Trace, casts: TypeCasts) -> Iterator[Evidence]:
+    link = Link(view="operators", search="aten::_to_copy")
+    value = int(casts.duration_ns.sum()) / casts.kernel_ns
+    yield Evidence(label="Kernels that only convert", value=value, unit="share", link=link)
+    yield Evidence(label="Conversions", value=len(casts.rows), unit="count", link=link)
+    yield from _products.limit(trace)
+
+
+def _conversions(trace: Trace, casts: TypeCasts, table: pd.DataFrame) -> EvidenceTable:
+    return EvidenceTable(
+        label="Conversions",
+        columns=(
+            EvidenceColumn(label="Types", unit="text"),
+            EvidenceColumn(label="Asked for by", unit="text"),
+            EvidenceColumn(label="Kernels", unit="count"),
+            EvidenceColumn(label="Time", unit="ns"),
+            EvidenceColumn(label="Of all kernels", unit="share"),
+        ),
+        rows=tuple(
+            EvidenceRow(
+                cells=(
+                    pair,
+                    asker,
+                    number,
+                    window(trace).per_step(total_ns),
+                    total_ns / casts.kernel_ns,
+                ),
+                link=Link(view="operators", search="aten::_to_copy"),
+            )
+            for pair, asker, number, total_ns in zip(
+                *(table.head(_products.MOST_ROWS)[column].tolist() for column in table),
+                strict=True,
+            )
+        ),
+    )
+
+
+def _fix(table: pd.DataFrame) -> Fix:
+    verify = "In Operators, aten::_to_copy takes less device time."
+    asker = str(table["asker"].iloc[0])
+    pair = str(table["pair"].iloc[0])
+    if is_product(asker):
+        small = pair.rpartition("→ ")[2] if "16" in pair.rpartition("→ ")[2] else "bfloat16"
+        return Fix(
+            summary="Keep the weights in the type that they are multiplied in.",
+            code=(
+                f"model = model.to(torch.{small})   # instead of converting for every {asker}\n"
+                "# in training: float32 weights in the optimizer, or a type that sums up exactly;\n"
+                "# under autocast leave cache_enabled=True: a weight is converted once a pass"
+            ),
+            verify=verify,
+            caveats=("Weights of 16 bits lose small updates without a copy in float32.",),
+        )
+    return Fix(
+        summary="Let operators work in the type that they are given; fuse what has to convert.",
+        code=(
+            "y = F.rms_norm(x, shape, weight)   # sums in float32 itself: no x.float() before it\n"
+            "model = torch.compile(model)       # conversions become part of their neighbours"
+        ),
+        verify=verify,
+        caveats=("A softmax or a sum written by hand may need float32: convert that alone.",),
+    )
+
+
+RULE = Rule(
+    id="dtype-cast-overhead",
+    title="Kernels only convert between floating-point types",
+    category="precision",
+    why=(
+        "A conversion reads and writes a whole tensor and computes nothing. Norms written with "
+        "`x.float()`, weights in another type than the products and modules of two types each cost "
+        "some in every layer."
+    ),
+    detects=(
+        "Kernels of `aten::copy_` below `aten::_to_copy` whose operands have different "
+        "floating-point types; where types were not recorded, all kernels below `aten::_to_copy`. "
+        "It speaks from `least_share` of all kernels' time on."
+    ),
+    silent=(
+        "Copies between host and device are no kernels.",
+        "Conversions from and to integers are left out: images and indices need them.",
+        "Quantising to 8-bit floats is what their products need.",
+    ),
+    saving=(
+        "The kernels' time on the device, at least 30 % of it, since some conversions stay at the "
+        "borders; only where the host is early enough."
+    ),
+    fix=Fix(summary="Let neighbours have the same type.", code="model = torch.compile(model)"),
+    effort="hour",
+    risk="numerics",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"device times", "launches", "nesting", "host calls", "steps"}),
+    priority=370,
+    links=(
+        "https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference",
+        "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.rms_norm.html",
+    ),
+    origin="xprof: minimise conversions; TraceLens",
+    culprit="converting types",
+)
