@@ -1,0 +1,182 @@
+"""The training loop pins memory itself."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses import ancestry, frame_times, references, requirements
+from stepscope.analyses.devices.activity import all_busy
+from stepscope.analyses.host.activity import main_thread
+from stepscope.analyses.idle.data_loading import data_loading
+from stepscope.analyses.steps.window import window
+from stepscope.calibration import HALF_TO_ALL
+from stepscope.errors import NotApplicableError
+from stepscope.frames.naming import named
+from stepscope.intervals import Intervals
+from stepscope.quantities import count, duration, share
+from stepscope.report import EventReference, Evidence, Fix, Link, SourceLine
+from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, _copies, option
+from stepscope.trace import Trace
+
+PIN = "aten::pin_memory"
+VERIFY = f"{PIN} is gone from the thread that runs the loop."
+MOST_SHOWN = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """From how much time on it speaks."""
+
+    least_share: float = option(
+        0.01,
+        "Of the window, 0 to 1: pinning while no device works.",
+        origin="ours: what all advice needs to be worth a word; seen in a real trace at 0.03 %",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report pinning on the loop's thread by the time in which no device works meanwhile."""
+    requirements.main(trace)
+    rows = _pinning(trace)
+    if not len(rows):
+        msg = "the thread that runs the loop pinned no memory"
+        raise NotApplicableError(msg)
+    within = window(trace)
+    times = frame_times.times(trace.host_calls, rows)
+    times = intervals.clip(times, within.start_ns, within.end_ns)
+    exposed = intervals.difference(times, all_busy(trace))
+    lost = intervals.duration_ns(exposed) / within.reference_ns
+    evidence = tuple(_evidence(rows, times, lost))
+    said = _message(trace, rows, times, lost)
+    if lost < options.least_share:
+        if intervals.duration_ns(times) >= options.least_share * within.reference_ns:
+            yield Rejected(message=said, evidence=evidence)
+        return
+    is_loading = _is_loading(trace, times)
+    events, lines = _shown(trace, rows)
+    yield Finding(
+        confidence="high" if is_loading else "medium",
+        message=said,
+        evidence=evidence,
+        events=events,
+        locations=lines,
+        claims=(
+            Claim(
+                intervals=exposed,
+                factor=HALF_TO_ALL,
+                method="Pinning during which no device works; a thread beside the loop hides it.",
+            ),
+        ),
+        fix=_fix_of_loader() if is_loading else _fix_of_loop(trace),
+        effort="flag" if is_loading else "hour",
+    )
+
+
+def _pinning(trace: Trace) -> NDArray[np.int64]:
+    """Return the outermost calls that pin memory on the loop's thread, in the window."""
+    calls, within = trace.host_calls, window(trace)
+    pins = named(calls["name"], PIN.__eq__) & (calls["thread"] == main_thread(trace)).to_numpy()
+    pins &= (calls["end_ns"] > within.start_ns).to_numpy()
+    pins &= (calls["start_ns"] < within.end_ns).to_numpy()
+    rows = np.flatnonzero(pins)
+    parent = calls["parent"].to_numpy()
+    return np.asarray(rows[ancestry.nearest_of(parent, parent[rows], pins) == ancestry.NONE])
+
+
+def _is_loading(trace: Trace, times: Intervals) -> bool:
+    """Tell whether most of it happens in the calls for a batch: the loader's own argument."""
+    inside = intervals.intersection(times, data_loading(trace).times)
+    return 2 * intervals.duration_ns(inside) >= intervals.duration_ns(times)
+
+
+def _message(trace: Trace, rows: NDArray[np.int64], times: Intervals, lost: float) -> str:
+    within = window(trace)
+    lasting = duration(within.per_step(intervals.duration_ns(times)))
+    device = trace.dialect.device
+    return (
+        f"{count(len(rows), 'tensor is', 'tensors are')} pinned by the thread that runs the loop, "
+        f"in {lasting}{' a step' if within.has_steps else ''}; during {share(lost)} of the time no "
+        f"{device} works meanwhile."
+    )
+
+
+def _evidence(rows: NDArray[np.int64], times: Intervals, lost: float) -> Iterator[Evidence]:
+    link = Link(view="operators", search=PIN)
+    yield Evidence(label="Tensors pinned", value=len(rows), unit="count", link=link)
+    yield Evidence(label="Pinning in all", value=intervals.duration_ns(times), unit="ns", link=link)
+    yield Evidence(label="Exposed pinning", value=lost, unit="share", link=Link(view="overview"))
+
+
+def _shown(
+    trace: Trace, rows: NDArray[np.int64]
+) -> tuple[tuple[EventReference, ...], tuple[SourceLine, ...]]:
+    """Return the longest of the calls, and the lines that they come from."""
+    lasting = trace.host_calls["duration_ns"].to_numpy()[rows]
+    longest = rows[np.argsort(-lasting, kind="stable")[:MOST_SHOWN]].tolist()
+    lines = [references.line_of_host_call(trace, row) for row in longest]
+    events = tuple(
+        references.host_call(trace, row, detail=line)
+        for row, line in zip(longest, lines, strict=True)
+    )
+    return events, references.source_lines(lines)
+
+
+def _fix_of_loader() -> Fix:
+    return Fix(
+        summary="Give the loader workers: then it pins in a thread of its own, beside the loop.",
+        code="loader = DataLoader(dataset, batch_size=..., num_workers=2, pin_memory=True)",
+        verify=VERIFY,
+    )
+
+
+def _fix_of_loop(trace: Trace) -> Fix:
+    return Fix(
+        summary="Let the DataLoader pin its batches in a thread, or keep one pinned buffer.",
+        code=(
+            "loader = DataLoader(dataset, batch_size=..., num_workers=2, pin_memory=True)\n"
+            "# or, for what comes from elsewhere:\n"
+            "staging = torch.empty(shape, pin_memory=True)  # once, not batch.pin_memory()\n"
+            "staging.copy_(batch)\n"
+            f"batch = staging.to({_copies.target(trace)}, non_blocking=True)"
+        ),
+        verify=VERIFY,
+        caveats=("The buffer must not be filled anew before its copy has run.",),
+    )
+
+
+RULE = Rule(
+    id="main-thread-pin-memory",
+    title="The training loop pins memory itself",
+    category="input pipeline",
+    why=(
+        "Pinning takes locked memory from the system and copies the tensor into it, on the CPU; "
+        "then to copy it to the device may take longer than from pageable memory at once."
+    ),
+    detects=(
+        f"Calls of {PIN} on the thread that runs the loop. It speaks where no device works "
+        "during at least least_share of the window of them."
+    ),
+    silent=(
+        "The DataLoader's pinning thread does it: that lies beside the loop.",
+        "A device works meanwhile: nothing could be won.",
+    ),
+    saving="At most all pinning during which no device works; half of it at least (an estimate).",
+    fix=Fix(
+        summary="Let the DataLoader pin its batches in a thread of its own.",
+        code="loader = DataLoader(dataset, batch_size=..., num_workers=2, pin_memory=True)",
+        verify=VERIFY,
+    ),
+    effort="flag",
+    risk="memory",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "nesting", "device times", "clocks", "steps"}),
+    priority=25,
+    life_cycle="preview",
+    culprit="pinning memory in the loop",
+    links=(_copies.TUTORIAL,),
+    origin="PyTorch's tutorial on pin_memory and non_blocking, where it was measured",
+)
