@@ -1,198 +1,88 @@
-"""A report as text, Markdown and JSON."""
+"""A report as text, Markdown and JSON; what it holds stands in `reports.py`."""
 
+import os
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from stepscope.render import health_markdown, health_text, json, markdown, text
+from reports import (
+    CANNOT_TELL,
+    CODE,
+    COVERED,
+    FOUND,
+    HOSTILE,
+    NOT_APPLICABLE,
+    PASSED,
+    RANKS,
+    REJECTED,
+    REPORT,
+    SUPPRESSED,
+    WORKER,
+    on_rank,
+    run_of,
+    with_texts,
+)
+from stepscope.render import brief, github, json, markdown, text
 from stepscope.report import (
-    ClaimReport,
-    EventReference,
-    Evidence,
-    FileHealth,
-    Fix,
-    HealthExample,
+    BudgetLine,
+    EvidenceColumn,
+    EvidenceRow,
+    EvidenceTable,
     HealthItem,
-    HealthReport,
     Outcome,
-    Problem,
-    RecordNext,
     Report,
-    RunReport,
+    Standing,
     StepReport,
     WorkerReport,
 )
 
-CODE = (
-    "loader = DataLoader(dataset, num_workers=8, pin_memory=True, "
-    "persistent_workers=True, prefetch_factor=4)"
+CONTROL = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\ud800]"
+HOSTILE_TEXTS = st.text(
+    st.one_of(st.sampled_from("`|\\[]()<>@#!*_~:%,\"'&\n\r\x1b\u202e\u2028"), st.characters())
 )
-FOUND = Outcome(
-    rule="dataloader-no-workers",
-    title="The DataLoader runs in the training process",
-    category="input",
-    status="found",
-    worker="worker0",
-    span="1",
-    trace="id",
-    severity="critical",
-    confidence="high",
-    claim=ClaimReport(
-        gross_ns=60_000_000,
-        net_low_ns=44_400_000,
-        net_high_ns=59_300_000,
-        net_share=0.339,
-        method="All of it.",
-    ),
-    message="6 batches were loaded in the training process.",
-    why="Loading and training take turns.",
-    evidence=(
-        Evidence("Exposed loading", 0.339, "share"),
-        Evidence("Loading in all", 416_000_000, "ns"),
-        Evidence("Bytes a step", 19_300_000, "bytes"),
-        Evidence("Rate", 10_100_000_000, "bytes/s"),
-        Evidence("Batches", 1462, "count"),
-        Evidence("Line", "train.py(42): <module>", "code"),
-    ),
-    events=(EventReference("next", "thread 7", 350_000_000, 73_400_000, "most of it in aten::to"),),
-    fix=Fix("Load in workers.", CODE, "python", "It takes less than 1 %.", ("Needs CPU cores.",)),
-)
-PASSED = Outcome("item-sync", "…", "sync", "passed", "worker0", "1", "id")
-NOT_APPLICABLE = Outcome(
-    "tiny-batch-size",
-    "…",
-    "shape",
-    "not-applicable",
-    "worker0",
-    "1",
-    "id",
-    reason="no shapes were recorded",
-    remedy="profile(record_shapes=True)",
-)
-FAILED = Outcome(
-    "launch-bound", "…", "host", "failed", "worker0", "1", "id", reason="KeyError('x')"
-)
-WORKER = WorkerReport(
-    trace="id",
-    name="worker0",
-    span="1",
-    rank=3,
-    events=75_718,
-    dialect="cuda",
-    synthetic=True,
-    verdict="Step 178 ms (6 steps). The GPU is busy 56.6 %.",
-    step=StepReport(6, 178_000_000, 0, {"kernel": 98_000_000, "dataloader": 80_000_000, "cpu": 0}),
-    devices=(),
-    idle_ns={},
-    health=(HealthItem("truncated-gzip", "warning", 1, "the stream ends early", "Copy it again"),),
-)
-OUTCOMES = (FOUND, PASSED, NOT_APPLICABLE, FAILED)
-REPORT = Report(
-    runs=(RunReport("resnet50", (WORKER,), OUTCOMES),),
-    problems=(Problem("log/x.json", "the file is empty", "Record it again"),),
-    version="1.2.3",
-)
-HOSTILE = (
-    "\x1b[31mred\x1b[0m\x07<script>alert(1)</script> [bold]x[/] `y` | z\r\n"
-    "# not a heading @you \u202e"
-)
-
-
-OVERLAP = HealthItem(
-    "same-stream-overlap",
-    "critical",
-    1234,
-    "1,234 device events begin before the one ahead ends",
-    "Record it again.",
-    nature="damage",
-    of_count=5678,
-    action="busy time counts each nanosecond once",
-    lost_bytes=2_000_000,
-    examples=(
-        HealthExample(1_000_000, "gemm: 17.2 s too early", 12_000_000),
-        HealthExample(2_000_000, ""),
-    ),
-    effect="withheld",
-    affects=("launch-bound", "gpu-idle-gap", "step breakdown"),
-)
-NO_SHAPES = HealthItem("no-shapes", "info", 1, "shapes were not recorded", nature="gap")
 OUT_OF_ORDER = HealthItem("out-of-order", "info", 7, "7 events stand behind a later one")
-PROFILE = "with torch.profiler.profile(\n    record_shapes=True,  # new\n) as prof:"
-FILE = FileHealth(
-    path="log/run/worker0.1.pt.trace.json.gz",
-    run="run",
-    name="worker0",
-    span="1",
-    rank=3,
-    file_bytes=1_160_000,
-    inflated_bytes=21_500_000,
-    events=75_718,
-    reader="compiled scanner",
-    dialect="cuda",
-    producer="torch.profiler",
-    synthetic=False,
-    fingerprint="f",
-    health=(OVERLAP, NO_SHAPES, OUT_OF_ORDER),
-    record_next=(RecordNext("shapes", "Shapes show the batch size.", "record_shapes=True"),),
-    profile_call=PROFILE,
-)
-SOUND = msgspec.structs.replace(
-    FILE, path="log/run/worker1.1.pt.trace.json", health=(), record_next=(), profile_call=""
-)
-HEALTH = HealthReport((FILE, SOUND), (Problem("log/x.json", "the file is empty", "Try again"),))
 
 
 def one_line(rendered: str) -> str:
     return " ".join(rendered.split())
 
 
-def with_texts(hostile: str) -> Report:
-    """Return the report with this in every place that can hold text of a trace."""
-    found = msgspec.structs.replace(
-        FOUND,
-        message=hostile,
-        evidence=(Evidence(hostile, hostile, "text"), Evidence("c", hostile, "code")),
-        events=(EventReference(hostile, hostile, 0, 1, hostile),),
-    )
-    worker = msgspec.structs.replace(WORKER, name=hostile, verdict=hostile, dialect=hostile)
-    found = msgspec.structs.replace(found, worker=hostile)
-    return Report((RunReport(hostile, (worker,), (found,)),), (Problem(hostile, hostile, hostile),))
+def report_of(*outcomes: Outcome, worker: WorkerReport = WORKER) -> Report:
+    return Report((run_of(*outcomes, workers=(worker,)),))
 
 
-def test_text_has_the_verdict_first_then_findings_then_the_rest() -> None:
-    rendered = text.render(REPORT)
-    places = [
-        rendered.index(part)
-        for part in (
-            "resnet50",
-            "worker0, rank 3, span 1 · 75,718 events · cuda · synthetic",
-            "Step 178 ms",
-            "The recording: the stream ends early",
-            "1. CRITICAL  The DataLoader runs in the training process",
-            "Saves up to 59.3 ms a step (33.9 %), at least 44.4 ms; high confidence.",
-            "Fix: Load in workers.",
-            "Check: It takes less than 1 %.",
-            "Mind: Needs CPU cores.",
-            "Passed (1): item-sync",
-            "Not applicable (1):",
-            "Failed (1):",
-            "Not read: log/x.json: the file is empty. Record it again.",
-        )
-    ]
-    assert places == sorted(places)
-    assert "tiny-batch-size: no shapes were recorded. profile(record_shapes=True)" in one_line(
-        rendered
-    )
+@pytest.mark.parametrize(
+    ("name", "rendered"),
+    [
+        ("one.txt", text.render(REPORT)),
+        ("one.md", markdown.render(REPORT)),
+        ("one.brief", brief.render(REPORT)),
+        ("one.github", github.render(REPORT)),
+        ("ranks.txt", text.render(RANKS)),
+        ("ranks.md", markdown.render(RANKS)),
+        ("ranks.brief", brief.render(RANKS)),
+    ],
+)
+def test_the_whole_answer_is_as_it_was_reviewed(name: str, rendered: str) -> None:
+    """`REMAKE=1 pytest tests/test_render.py` writes them anew, to be reviewed as a diff."""
+    path = Path(__file__).parent / "rendered" / name
+    if os.environ.get("REMAKE"):
+        path.write_text(rendered, encoding="utf-8")
+    assert rendered == path.read_text(encoding="utf-8")
 
 
 def test_a_reason_that_many_rules_give_is_told_once() -> None:
-    other = msgspec.structs.replace(NOT_APPLICABLE, rule="launch-bound")
-    report = Report((RunReport("run", (WORKER,), (NOT_APPLICABLE, other)),))
+    other = msgspec.structs.replace(CANNOT_TELL, rule="launch-bound")
+    report = report_of(CANNOT_TELL, other)
     for render in (text.render, markdown.render):
         assert render(report).count("no shapes were recorded") == 1
-    assert "tiny-batch-size, launch-bound: no shapes" in one_line(text.render(report))
+    said = one_line(text.render(report))
+    assert "Cannot tell (2): launch-bound, tiny-batch-size: no shapes were recorded." in said
 
 
 @pytest.mark.parametrize("render", [text.render, markdown.render])
@@ -202,15 +92,36 @@ def test_numbers_have_their_units(render: Callable[[Report], str]) -> None:
         assert value in rendered
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 120])
-def test_text_keeps_to_its_width_and_cuts_nothing_off(width: int) -> None:
-    rendered = text.render(REPORT, width=width)
+@pytest.mark.parametrize("width", [40, 60, 72, 80, 120])
+@pytest.mark.parametrize("report", [REPORT, RANKS], ids=["one", "ranks"])
+def test_text_keeps_to_its_width_and_cuts_nothing_off(width: int, report: Report) -> None:
+    rendered = text.render(report, width=width)
     lines = [line for line in rendered.splitlines() if CODE not in line]
     assert max(map(len, lines)) <= width
     words = one_line(rendered)
-    for part in ("59.3 ms", "75,718", FOUND.message, "most of it in aten::to"):
+    for part in ("75,718", FOUND.message, "most of it in aten::to", "aten::div", "44.4 ms"):
         assert part in words
     assert "…" not in rendered
+
+
+def test_a_table_too_wide_for_the_terminal_is_told_row_by_row() -> None:
+    columns = tuple(EvidenceColumn(f"Heading{place}", "ns") for place in range(6))
+    table = EvidenceTable("All", columns, (EvidenceRow((*(1_000_000,) * 5, None)),))
+    report = report_of(msgspec.structs.replace(FOUND, tables=(table,)))
+    assert "· Heading0 1.00 ms, Heading1 1.00 ms," in one_line(text.render(report, width=50))
+    assert "Heading4 1.00 ms, Heading5 –" in one_line(text.render(report, width=50))
+    assert "Heading0 Heading1 Heading2" in one_line(text.render(report, width=100))
+
+
+def test_of_a_long_table_the_first_rows_are_shown_and_the_others_counted() -> None:
+    rows = tuple(EvidenceRow((f"row{number}",)) for number in range(9))
+    table = EvidenceTable("All", (EvidenceColumn("Name", "text"),), rows)
+    report = report_of(msgspec.structs.replace(FOUND, tables=(table,)))
+    for render in (text.render, markdown.render):
+        said = render(report)
+        assert "row4" in said
+        assert "row5" not in said
+        assert "and 4 more rows" in said
 
 
 def test_code_is_not_wrapped_since_it_is_to_be_copied() -> None:
@@ -224,50 +135,171 @@ def test_text_is_coloured_only_when_asked() -> None:
     assert "\x1b[1;31mCRITICAL\x1b[0m" in coloured
 
 
+# Text of a trace
+
+
+def acts_in_markdown(rendered: str) -> list[str]:
+    """Return what of a trace's text would act: tags, links, calls, headings, torn table rows."""
+    fenced = re.sub(r"^(`{3,})\w*\n.*?^\1$", "", rendered, flags=re.MULTILINE | re.DOTALL)
+    rows = re.findall(r"^\|.*", fenced, re.MULTILINE)
+    torn = [row for row in rows if not row.endswith((" |", "-|", ":|"))]
+    plain = re.sub(r"\\.", "", re.sub(r"(?<![\\`])(`+)(?!`).*?(?<!`)\1(?!`)", "", fenced))
+    acting = re.findall(r"<(?!/?(?:details|summary)>|https://)[^\s\d]|@|\[", plain)
+    return acting + torn + re.findall(r"^# .*", plain, re.MULTILINE)
+
+
 def test_a_trace_cannot_act_on_the_terminal() -> None:
     rendered = text.render(with_texts(HOSTILE))
-    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", rendered)
+    assert not re.search(CONTROL, rendered)
     assert "[bold]x[/]" in one_line(rendered), "what looks like markup is text"
 
 
-def test_a_trace_cannot_act_in_markdown() -> None:
-    rendered = markdown.render(with_texts(HOSTILE))
-    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", rendered)
-    outside_code = re.sub(r"(`+).*?\1", "", rendered)
-    assert "<script" not in re.sub(r"\\<", "", outside_code)
-    assert not re.search(r"^# not", rendered, re.MULTILINE)
-    assert not re.search(r"(?<!\\)@you", outside_code)
-    for row in rendered.splitlines():
-        if row.startswith("|"):
-            assert len(re.findall(r"(?<!\\)\|", row)) == 3, row
+@pytest.mark.parametrize("render", [markdown.render, brief.render])
+def test_a_trace_cannot_act_in_markdown(render: Callable[[Report], str]) -> None:
+    rendered = render(with_texts(HOSTILE))
+    assert not re.search(CONTROL, rendered)
+    assert acts_in_markdown(rendered) == []
 
 
-def test_nothing_found_is_said() -> None:
-    report = Report((RunReport("run", (WORKER,), (PASSED,)),))
-    assert "No rule found anything to fix." in text.render(report)
-    assert "No rule found anything to fix." in markdown.render(report)
+@given(HOSTILE_TEXTS)
+@settings(max_examples=60, deadline=None)
+def test_no_text_of_a_trace_acts_in_any_form(found: str) -> None:
+    report = with_texts(found)
+    assert not re.search(CONTROL, text.render(report))
+    for rendered in (markdown.render(report), brief.render(report)):
+        assert not re.search(CONTROL, rendered)
+        assert acts_in_markdown(rendered) == []
+
+
+# What is told of a run
+
+
+def test_the_shares_of_the_time_sum_to_the_whole_as_they_are_written() -> None:
+    parts = tuple(BudgetLine("kernel", f"Part{n}", 1_000_003, 0, 0, 0, ()) for n in range(7))
+    worker = msgspec.structs.replace(WORKER, budget=parts)
+    said = text.render(report_of(PASSED, worker=worker))
+    shares = re.findall(r"^(?:Part\d|Mean step).*?([\d.]+) %", said, re.MULTILINE)
+    assert shares == ["14.3"] * 6 + ["14.2", "100.0"]
+
+
+def test_what_could_be_won_back_stands_beside_each_part() -> None:
+    def line(low: int, high: int) -> str:
+        part = BudgetLine("cpu", "CPU", 10_000_000, 1.0, low, high, ("launch-bound",))
+        worker = msgspec.structs.replace(WORKER, budget=(part,))
+        [found] = re.findall(r"CPU .*", text.render(report_of(PASSED, worker=worker), width=60))
+        return one_line(found)
+
+    assert line(0, 0) == "CPU 10.0 ms 100.0 % –"
+    assert line(0, 2_000_000) == "CPU 10.0 ms 100.0 % up to 2.00 ms"
+    assert line(1_000_000, 2_000_000) == "CPU 10.0 ms 100.0 % 1.00 ms to 2.00 ms"
+    assert line(2_000_000, 2_000_000) == "CPU 10.0 ms 100.0 % 2.00 ms"
+
+
+@pytest.mark.parametrize("render", [text.render, markdown.render, brief.render])
+@pytest.mark.parametrize(
+    ("state", "label"),
+    [("healthy", "Healthy"), ("not-applicable", "Not applicable"), ("cannot-tell", "Cannot tell")],
+)
+def test_three_empty_states_say_why_nothing_was_found(
+    render: Callable[[Report], str], state: str, label: str
+) -> None:
+    standing = msgspec.convert({"state": state, "message": "18 rules looked."}, Standing)
+    worker = msgspec.structs.replace(WORKER, standing=standing)
+    said = render(report_of(PASSED, worker=worker)).replace("*", "")
+    assert f"{label}: 18 rules looked." in said
+
+
+def test_without_a_standing_that_nothing_was_found_is_said() -> None:
+    worker = msgspec.structs.replace(WORKER, standing=None)
+    for render in (text.render, markdown.render):
+        assert "No rule found anything to fix." in render(report_of(PASSED, worker=worker))
 
 
 def test_without_steps_savings_are_of_the_whole() -> None:
-    worker = msgspec.structs.replace(WORKER, step=StepReport(0, 100, 0, {"cpu": 100}))
-    rendered = text.render(Report((RunReport("run", (worker,), (FOUND,)),)))
+    worker = msgspec.structs.replace(WORKER, step=StepReport(0, 100, 0, {}))
+    rendered = text.render(report_of(FOUND, worker=worker))
     assert "Saves up to 59.3 ms in all (33.9 %)" in rendered
-    assert "Time: cpu 100.0 %" in rendered
+    assert re.search(r"^All +178 ms +100.0 %", rendered, re.MULTILINE)
 
 
 def test_a_finding_without_a_claim_promises_nothing() -> None:
     found = msgspec.structs.replace(FOUND, claim=None)
+    worker = msgspec.structs.replace(WORKER, budget=())
+    for render in (text.render, markdown.render, brief.render, github.render):
+        assert "up to" not in render(report_of(found, worker=worker))
+
+
+def test_whose_time_others_claim_already_is_told_in_brief() -> None:
     for render in (text.render, markdown.render):
-        assert "up to" not in render(Report((RunReport("run", (WORKER,), (found,)),)))
+        said = render(report_of(COVERED))
+        assert "Waiting for data takes 59.3 ms of each step." in said
+        assert "counted under dataloader-no-workers" in one_line(said)
+        assert "Fix" not in said
 
 
-def test_each_recording_has_its_own_outcomes() -> None:
-    """Also where two files were given the same worker and span."""
-    other = msgspec.structs.replace(WORKER, trace="other", rank=4)
-    rendered = text.render(Report((RunReport("run", (WORKER, other), OUTCOMES),)))
-    first, second = rendered.split("rank 4")
-    assert "dataloader-no-workers" in first
-    assert "dataloader-no-workers" not in second
+def test_several_recordings_are_told_of_once_with_where() -> None:
+    for render in (text.render, markdown.render):
+        said = one_line(render(RANKS))
+        assert said.count("The DataLoader runs in the training process") == 1
+        assert "In ranks 0-5 of 8." in said
+        assert "median recording 52.5 ms" in said
+        assert "(2 of 8 recordings)" in said
+        assert said.count("profile(record_shapes=True)") == 1
+
+
+def test_what_a_rule_found_elsewhere_in_the_recording_is_told_with_it() -> None:
+    others = [
+        msgspec.structs.replace(FOUND, trace="id0", fingerprint=f"o{n}", message=f"Place {n}.")
+        for n in range(6)
+    ]
+    run = run_of(*others, workers=(on_rank(0), on_rank(1)))
+    for render in (text.render, markdown.render):
+        said = one_line(render(Report((run,))))
+        assert "Also: Place 3." in said
+        assert "Also: Place 4." not in said
+        assert "and 2 more of the same" in said
+
+
+def test_a_run_of_which_no_recording_could_be_read_says_so() -> None:
+    for render in (text.render, markdown.render, brief.render):
+        assert "No recording was read." in render(Report((run_of(workers=()),)))
+
+
+@pytest.mark.parametrize(
+    ("by", "words"),
+    [
+        ("configuration", "put aside by the configuration: a reason"),
+        ("baseline", "put aside by the baseline: a reason"),
+        ("recording", "put aside by the program itself: a reason"),
+    ],
+)
+def test_what_is_put_aside_says_by_whom_and_why(by: str, words: str) -> None:
+    outcome = msgspec.structs.replace(SUPPRESSED, suppressed_by=by, reason="a reason")
+    for render in (text.render, markdown.render, brief.render):
+        assert words in one_line(render(report_of(outcome)))
+
+
+def test_what_has_become_worse_than_the_baseline_is_marked() -> None:
+    outcome = msgspec.structs.replace(FOUND, baseline="worse")
+    for render in (text.render, markdown.render, brief.render):
+        assert "worse than before" in one_line(render(report_of(outcome)))
+
+
+def test_a_rule_that_rejects_here_and_passes_there_is_told_where_it_says_most() -> None:
+    elsewhere = msgspec.structs.replace(PASSED, rule=REJECTED.rule, trace="id1")
+    run = run_of(REJECTED, elsewhere, workers=(WORKER, on_rank(1)))
+    said = text.render(Report((run,)))
+    assert "Considered and rejected (1):" in said
+    assert "Passed" not in said
+
+
+def test_seventy_five_rules_that_say_nothing_take_few_lines() -> None:
+    quiet = [
+        msgspec.structs.replace(each, rule=f"{each.rule}-{number}")
+        for number in range(25)
+        for each in (PASSED, NOT_APPLICABLE, CANNOT_TELL)
+    ]
+    assert len(text.render(report_of(*quiet)).splitlines()) <= 42
 
 
 def test_json_is_the_report() -> None:
@@ -277,92 +309,22 @@ def test_json_is_the_report() -> None:
 def test_what_puts_an_answer_in_doubt_stands_beside_it() -> None:
     lost = ("3 of 40 launches left no device event", "the file ends in the middle")
     found = msgspec.structs.replace(FOUND, doubts=lost)
+    sure = msgspec.structs.replace(PASSED, rule="item-sync")
     passed = msgspec.structs.replace(PASSED, rule="gpu-idle-gap", doubts=lost[1:])
-    report = Report((RunReport("run", (WORKER,), (found, PASSED, passed)),))
+    report = report_of(found, sure, passed)
     said = one_line(text.render(report))
     assert f"Doubtful: {lost[0]}. The file ends in the middle." in said
     assert "Passed (1): item-sync" in said
     assert "Passed, but doubtful (1): gpu-idle-gap The file ends in the middle." in said
-    written = markdown.render(report)
+    written = one_line(markdown.render(report))
     assert f"**Doubtful:** {lost[0]}. The file ends in the middle." in written
-    assert "Passed, but doubtful (1): `gpu-idle-gap`. The file ends in the middle." in written
+    assert "Passed, but doubtful (1)</summary> `gpu-idle-gap`. The file ends in the" in written
 
 
 def test_advice_says_what_was_done_about_damage() -> None:
     item = HealthItem("x", "warning", 2, "2 are bad", "Do it.", action="they were left out")
     worker = msgspec.structs.replace(WORKER, health=(item, OUT_OF_ORDER))
-    report = Report((RunReport("run", (worker,), ()),))
+    report = report_of(worker=worker)
     for render in (text.render, markdown.render):
         assert "The recording: 2 are bad; they were left out. Do it." in one_line(render(report))
         assert "stand behind" not in render(report), "what changes nothing is told by `health`"
-
-
-def test_health_as_text_has_what_was_read_then_damage_then_what_to_record() -> None:
-    said = one_line(health_text.render(HEALTH))
-    places = [
-        said.index(part)
-        for part in (
-            "log/run/worker0.1.pt.trace.json.gz ─",
-            "run: worker0, rank 3, span 1",
-            "1.16 MB, 21.5 MB of JSON · 75,718 events · cuda · written by torch.profiler · read by "
-            "the compiled scanner",
-            "Some of its figures mean nothing, and advice that rests on them is withheld.",
-            "CRITICAL same-stream-overlap 1,234 of 5,678, 2.00 MB lost",
-            "1,234 device events begin before the one ahead ends; busy time counts each nanosecond "
-            "once. Record it again.",
-            "Withheld: launch-bound, gpu-idle-gap, step breakdown.",
-            "At byte 1,000,000: gemm: 17.2 s too early",
-            "At byte 2,000,000 ",
-            "INFO out-of-order 7 ",
-            "Not recorded: shapes Shapes show the batch size.",
-            "To record all of it next time: with torch.profiler.profile( record_shapes=True,",
-            "log/run/worker1.1.pt.trace.json ─",
-            "Its figures can be relied upon.",
-            "Not read: log/x.json: the file is empty. Try again.",
-        )
-    ]
-    assert places == sorted(places)
-    assert "no-shapes" not in said, "told with its line of code"
-
-
-def test_health_as_markdown_has_the_same() -> None:
-    said = health_markdown.render(HEALTH)
-    for part in (
-        "## log/run/worker0.1.pt.trace.json.gz\n",
-        "### Critical: `same-stream-overlap`, 1,234 of 5,678, 2.00 MB lost\n",
-        "Withheld: launch-bound, gpu-idle-gap, step breakdown.\n",
-        "- At byte 1,000,000: gemm: 17.2 s too early\n- At byte 2,000,000\n",
-        "| shapes | Shapes show the batch size. |\n",
-        f"```python\n{PROFILE}\n```\n",
-        "## Not read\n\n- log/x.json: the file is empty. Try again.\n",
-    ):
-        assert part in said
-
-
-@pytest.mark.parametrize("width", [40, 80, 120])
-def test_health_keeps_to_its_width_but_for_code(width: int) -> None:
-    rendered = health_text.render(HEALTH, width=width)
-    lines = [line for line in rendered.splitlines() if "torch" not in line]
-    assert max(map(len, lines)) <= width
-    assert f"      {PROFILE.splitlines()[0]}\n" in rendered
-    assert "\x1b" not in rendered
-    assert "\x1b[1;31mCRITICAL\x1b[0m" in health_text.render(HEALTH, is_coloured=True)
-
-
-def test_nothing_of_a_trace_acts_where_its_health_is_shown() -> None:
-    item = msgspec.structs.replace(
-        OVERLAP, kind=HOSTILE, message=HOSTILE, examples=(HealthExample(1, HOSTILE),)
-    )
-    worst = msgspec.structs.replace(
-        FILE, path=HOSTILE, run=HOSTILE, name=HOSTILE, producer=HOSTILE, health=(item,)
-    )
-    report = HealthReport((worst,), (Problem(HOSTILE, HOSTILE, HOSTILE),))
-    for rendered in (health_text.render(report), health_markdown.render(report)):
-        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", rendered)
-    written = health_markdown.render(report)
-    assert not re.search(r"^# not", written, re.MULTILINE)
-    assert not re.search(r"(?<!\\)@you", re.sub(r"(`+).*?\1", "", written))
-
-
-def test_health_as_json_is_the_report() -> None:
-    assert msgspec.json.decode(json.render(HEALTH), type=HealthReport) == HEALTH

@@ -1,68 +1,156 @@
 """A report in Markdown, fit for an issue or a pull request."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from stepscope.render import advice_words as told
 from stepscope.render import words
-from stepscope.render.markup import code, fenced, text
-from stepscope.render.words import WorkerAdvice
-from stepscope.report import Fix, Outcome, Report, RunReport
+from stepscope.render.advised import Advised, Told, advised
+from stepscope.render.evidence_table import is_text
+from stepscope.render.markup import code, fenced, folded, link, table, text
+from stepscope.report import Evidence, EvidenceTable, Fix, Outcome, Report
+
+RECOVERABLE = "could be won back"
 
 
 def render(report: Report) -> str:
     """Return the report in GitHub's Markdown."""
-    lines = [line for run in report.runs for line in _run(run)]
+    lines = [line for run in report.runs for line in _run(advised(run))]
     problems = words.problems(report)
     if problems:
         lines += ["## Not read", "", *(f"- {text(line)}" for line in problems), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _run(run: RunReport) -> Iterator[str]:
-    yield from (f"## {text(run.name)}", "")
-    for advice in words.by_worker(run):
-        yield from _worker(advice)
-
-
-def _worker(advice: WorkerAdvice) -> Iterator[str]:
-    worker = advice.worker
-    yield from (f"### {text(words.recording(worker))}", "", f"**{text(worker.verdict)}**", "")
-    if parts := words.breakdown(worker):
-        yield from (f"{'Mean step' if worker.step.count else 'Time'}: {text(parts)}", "")
-    for item in worker.health:
-        if item.severity != "info":
-            yield f"> The recording: {text(words.health(item))}"
-            yield ""
-    found = advice.of("found")
-    if not found:
-        yield from (words.NOTHING_FOUND, "")
-    for number, outcome in enumerate(found, start=1):
-        yield from _finding(number, outcome, advice.per)
+def _run(advice: Advised) -> Iterator[str]:
+    yield from (f"## {text(advice.run.name)}", "")
+    yield from (f"**{text(told.verdict(advice))}**", "")
+    for unhealthy in advice.health:
+        where = f" ({unhealthy.where})" if unhealthy.where else ""
+        yield from (f"> The recording{where}: {text(words.health(unhealthy.item))}", "")
+    if rows := told.recordings(advice):
+        yield from table(("recording", "step:", "device busy:"), [map(text, row) for row in rows])
+        if left := told.more(len(advice.run.workers), len(rows), "recording"):
+            yield from (left, "")
+    yield from (text(told.recording(advice)), "")
+    yield from _budget(advice)
+    yield from _standings(advice)
+    for number, each in enumerate(advice.found, start=1):
+        yield from _finding(number, each, advice.per)
+    yield from _rejected(advice)
     yield from _rest(advice)
 
 
-def _finding(number: int, outcome: Outcome, per: str) -> Iterator[str]:
+def _budget(advice: Advised) -> Iterator[str]:
+    rows = told.budget(advice.lead) if advice.lead else ()
+    if not rows or advice.lead is None:
+        return
+    yield from table(
+        ("where the time goes", "time:", "share:", f"{RECOVERABLE}:", "by"),
+        [
+            (
+                text(row.label) if row.category else f"**{text(row.label)}**",
+                row.time,
+                row.share,
+                row.recoverable,
+                _names(row.rules),
+            )
+            for row in (*rows, told.whole(advice.lead))
+        ],
+    )
+
+
+def _names(rules: Iterable[str]) -> str:
+    return ", ".join(map(code, rules))
+
+
+def _standings(advice: Advised) -> Iterator[str]:
+    for stand in advice.standings:
+        where = f" ({stand.where})" if stand.where else ""
+        yield from (f"**{told.STATES[stand.state]}{where}:** {text(stand.message)}", "")
+    if not advice.standings and not advice.found:
+        yield from (told.NOTHING_FOUND, "")
+
+
+def _finding(number: int, each: Told, per: str) -> Iterator[str]:
+    outcome = each.outcome
     severity = (outcome.severity or "info").capitalize()
-    yield from (f"#### {number}. {severity}: {text(outcome.title)}", "")
-    saving = words.saving(outcome, per)
-    sureness = words.CONFIDENCE[outcome.confidence] if outcome.confidence else ""
-    facts = [f"**{saving}**" if saving else "", sureness, code(outcome.rule)]
-    yield from (" · ".join(fact for fact in facts if fact), "", text(outcome.message), "")
+    marks = "".join(f" ({text(mark)})" for mark in told.marks(outcome))
+    yield from (f"### {number}. {severity}: {text(outcome.title)}{marks}", "")
+    saving = told.savings(each, per)
+    facts = [
+        f"**{words.capitalised(saving)}**" if saving else "",
+        told.qualities(outcome),
+        code(outcome.rule),
+    ]
+    yield from (" · ".join(fact for fact in facts if fact), "")
+    if each.where:
+        yield from (f"In {text(each.where)}.", "")
+    yield from (text(outcome.message), "")
+    if each.is_covered:
+        method = outcome.claim.method if outcome.claim else ""
+        yield from (text(words.sentences(told.COVERED, method)), "")
+        return
+    yield from _also(each)
     if why := words.doubt(outcome):
         yield from (f"**Doubtful:** {text(why)}", "")
     if outcome.claim and outcome.claim.method:
         yield from (f"Reckoned: {text(outcome.claim.method)}", "")
-    if outcome.evidence:
-        yield from ("| evidence | value |", "|---|---:|")
-        for fact in outcome.evidence:
-            label, value = words.evidence(fact)
-            yield f"| {text(label)} | {code(value) if fact.unit == 'code' else text(value)} |"
+    yield from _facts(outcome.evidence)
+    yield from _proof(outcome)
+    if outcome.fix:
+        yield from _fix(outcome.fix)
+    yield from _links(outcome)
+
+
+def _also(each: Told) -> Iterator[str]:
+    for other in each.also[: told.ALSO_SHOWN]:
+        yield f"- Also: {text(other.message)}"
+    if left := told.more(len(each.also), told.ALSO_SHOWN, "of the same"):
+        yield f"- {left}"
+    if each.also:
         yield ""
-    for reference in outcome.events[: words.EVENTS_SHOWN]:
+
+
+def _facts(evidence: tuple[Evidence, ...]) -> Iterator[str]:
+    rows = []
+    for fact in evidence:
+        label, value = words.evidence(fact)
+        rows.append((text(label), code(value) if fact.unit == "code" else text(value)))
+    if rows:
+        yield from table(("evidence", "value:"), rows)
+
+
+def _proof(outcome: Outcome) -> Iterator[str]:
+    for each in outcome.tables:
+        yield from _evidence_table(each)
+    for reference in outcome.events[: told.EVENTS_SHOWN]:
         yield f"- {text(words.event(reference))}"
     if outcome.events:
         yield ""
-    if outcome.fix:
-        yield from _fix(outcome.fix)
+    if outcome.locations:
+        lines = outcome.locations[: told.LINES_SHOWN]
+        yield from (f"At {', '.join(code(told.source_line(line)) for line in lines)}", "")
+
+
+def _evidence_table(evidence: EvidenceTable) -> Iterator[str]:
+    if not evidence.rows:
+        return
+    yield from (f"{text(words.capitalised(evidence.label))}:", "")
+    headings = (
+        text(column.label) + ("" if is_text(column) else ":") for column in evidence.columns
+    )
+    rows = (
+        [
+            code(words.cut(words.value(cell, column.unit)))
+            if column.unit == "code" and cell is not None
+            else text(words.cut(words.value(cell, column.unit)))
+            for cell, column in zip(row.cells, evidence.columns, strict=False)
+        ]
+        for row in evidence.rows[: told.ROWS_SHOWN]
+    )
+    yield from table(tuple(headings), rows)
+    if left := told.more(len(evidence.rows), told.ROWS_SHOWN, "row"):
+        yield from (left, "")
 
 
 def _fix(fix: Fix) -> Iterator[str]:
@@ -75,17 +163,44 @@ def _fix(fix: Fix) -> Iterator[str]:
         yield from (f"**Mind:** {text(caveat)}", "")
 
 
-def _rest(advice: WorkerAdvice) -> Iterator[str]:
-    for passed in words.passed(advice.of("passed")):
-        names = ", ".join(map(code, passed.rules))
-        yield from (f"{passed.label}: {names}{f'. {text(passed.why)}' if passed.why else ''}", "")
-    for status, label in words.REST.items():
-        outcomes = advice.of(status)
-        if not outcomes:
+def _links(outcome: Outcome) -> Iterator[str]:
+    links = [found for each in outcome.links if (found := link(each))]
+    if links:
+        yield from (f"More: {', '.join(links)}", "")
+
+
+def _rejected(advice: Advised) -> Iterator[str]:
+    """Yield what looks like a fault and costs nothing, with the numbers that acquit it."""
+    if advice.rejected:
+        yield from (f"### {told.REJECTED}", "")
+    for each in advice.rejected:
+        where = f" ({each.where})" if each.where else ""
+        title = f"**{text(each.outcome.title)}** {code(each.outcome.rule)}{where}"
+        yield from (f"{title}: {text(each.outcome.message)}", "")
+        yield from _facts(each.outcome.evidence)
+
+
+def _rest(advice: Advised) -> Iterator[str]:
+    if advice.suppressed:
+        yield from folded(f"Suppressed ({len(advice.suppressed)})", _suppressed(advice))
+    for status, label in told.GROUPS.items():
+        reasons = advice.reasons.get(status, ())
+        if not reasons:
             continue
-        yield from (f"<details><summary>{label} ({len(outcomes)})</summary>", "")
-        for reason in words.reasons(outcomes):
-            names = ", ".join(map(code, reason.rules))
+        lines = []
+        for reason in reasons:
+            where = f" ({reason.where})" if reason.where else ""
             remedy = f" To record it: {code(reason.remedy)}" if reason.remedy else ""
-            yield f"- {names}: {text(reason.text)}{remedy}"
-        yield from ("", "</details>", "")
+            lines.append(f"- {_names(reason.rules)}{where}: {text(reason.text)}{remedy}")
+        yield from folded(f"{label} ({sum(len(each.rules) for each in reasons)})", lines)
+    for passed in advice.passed:
+        why = f" {text(passed.why)}" if passed.why else ""
+        yield from folded(passed.label, [f"{_names(passed.rules)}.{why}"])
+
+
+def _suppressed(advice: Advised) -> Iterator[str]:
+    for each in advice.suppressed:
+        saving = told.sentence(told.savings(each, advice.per))
+        where = f" ({each.where})" if each.where else ""
+        about = text(words.sentences(told.aside(each.outcome), saving))
+        yield f"- {code(each.outcome.rule)}{where}: {about}"

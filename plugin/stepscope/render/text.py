@@ -1,4 +1,4 @@
-"""A report for a terminal: the verdict, what to fix by what it saves, then the rest in brief."""
+"""A report for a terminal: verdict, where the time goes, what to fix, then the rest in brief."""
 
 from collections.abc import Iterator
 
@@ -7,86 +7,188 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from stepscope.render import advice_words as told
 from stepscope.render import words
-from stepscope.render.terminal import STYLES, WIDTH, code, indented, laid_out, severity_mark
-from stepscope.render.words import WorkerAdvice
-from stepscope.report import Fix, HealthItem, Outcome, Report
+from stepscope.render.advised import Advised, Told, Unhealthy, advised
+from stepscope.render.evidence_table import evidence_table
+from stepscope.render.terminal import (
+    INDENT,
+    STYLES,
+    WIDTH,
+    code,
+    indented,
+    laid_out,
+    severity_mark,
+)
+from stepscope.report import Evidence, Fix, Outcome, Report
+
+BAR = 24
+WIDTH_FOR_BARS = 72
+RULES_OF_A_REASON = 6
+HOW_TO_GET_MORE = "All about a rule: stepscope explain RULE"
 
 
 def render(report: Report, *, width: int = WIDTH, is_coloured: bool = False) -> str:
     """Return the report in lines of at most `width` columns, where its words let it."""
-    return laid_out(_parts(report), width=width, is_coloured=is_coloured)
+    return laid_out(_parts(report, width), width=width, is_coloured=is_coloured)
 
 
-def _parts(report: Report) -> Iterator[RenderableType]:
+def _parts(report: Report, width: int) -> Iterator[RenderableType]:
     for run in report.runs:
-        yield Rule(Text(words.plain(run.name), style="bold"), align="left")
-        for advice in words.by_worker(run):
-            yield from _worker(advice)
-            yield Text()
+        yield from _run(advised(run), width)
+        yield Text()
     for line in words.problems(report):
         yield Text.assemble(("Not read: ", "bold"), line)
+    if any(run.merged or run.outcomes for run in report.runs):
+        yield Text(HOW_TO_GET_MORE, style="dim")
 
 
-def _worker(advice: WorkerAdvice) -> Iterator[RenderableType]:
-    worker = advice.worker
-    yield Text(words.recording(worker), style="dim")
-    yield Text(words.plain(worker.verdict), style="bold")
-    if parts := words.breakdown(worker):
-        yield Text(f"{'Mean step' if worker.step.count else 'Time'}: {parts}")
-    yield from (_health(item) for item in worker.health if item.severity != "info")
+def _run(advice: Advised, width: int) -> Iterator[RenderableType]:
+    yield Rule(Text(words.plain(advice.run.name), style="bold"), align="left")
+    yield Text(told.verdict(advice), style="bold")
+    yield from map(_health, advice.health)
+    yield from _recordings(advice)
+    yield Text(told.recording(advice), style="dim")
+    yield from _budget(advice, width)
     yield Text()
-    found = advice.of("found")
-    if not found:
-        yield Text(words.NOTHING_FOUND)
-    for number, outcome in enumerate(found, start=1):
-        yield from _finding(number, outcome, advice.per)
+    yield from _standings(advice)
+    for number, each in enumerate(advice.found, start=1):
+        yield from _finding(number, each, advice.per, width)
         yield Text()
+    yield from _rejected(advice)
+    yield from _suppressed(advice)
     yield from _rest(advice)
 
 
-def _health(item: HealthItem) -> Text:
-    return Text.assemble(("The recording: ", STYLES[item.severity]), words.health(item))
+def _health(unhealthy: Unhealthy) -> Text:
+    where = f" ({unhealthy.where})" if unhealthy.where else ""
+    return Text.assemble(
+        (f"The recording{where}: ", STYLES[unhealthy.item.severity]), words.health(unhealthy.item)
+    )
 
 
-def _finding(number: int, outcome: Outcome, per: str) -> Iterator[RenderableType]:
-    severity = outcome.severity or "info"
+def _recordings(advice: Advised) -> Iterator[RenderableType]:
+    """Yield the slowest recordings of several."""
+    rows = told.recordings(advice)
+    if not rows:
+        return
+    grid = _grid("Recording", "step", "device busy")
+    for row in rows:
+        grid.add_row(*map(Text, row))
+    yield Text()
+    yield grid
+    if left := told.more(len(advice.run.workers), len(rows), "recording"):
+        yield Text(left, style="dim")
+    yield Text()
+
+
+def _grid(first: str, *others: str) -> Table:
+    """Return a table without lines: words, then numbers."""
+    grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    grid.add_column(Text(first), min_width=8, overflow="fold")
+    for heading in others:
+        grid.add_column(Text(heading), justify="right", no_wrap=heading == "")
+    return grid
+
+
+def _budget(advice: Advised, width: int) -> Iterator[RenderableType]:
+    """Yield where the time goes; of each bar the light part could be won back."""
+    rows = told.budget(advice.lead) if advice.lead else ()
+    if not rows or advice.lead is None:
+        return
+    grid = _grid("Where the time goes", "", "", "could be won back")
+    has_bars = width >= WIDTH_FOR_BARS
+    if has_bars:
+        grid.add_column("")
+    for row in (*rows, told.whole(advice.lead)):
+        style = "" if row.category else "bold"
+        bars = [_bar(row)] if has_bars and row.category else []
+        cells = (Text(cell, style=style) for cell in (row.label, row.time, row.share))
+        grid.add_row(*cells, Text(row.recoverable, style=style), *bars)
+    yield Text()
+    yield grid
+
+
+def _bar(row: told.BudgetRow) -> Text:
+    length = round(row.tenths * BAR / told.TENTHS)
+    light = min(length, round(row.recoverable_share * BAR))
+    return Text.assemble("█" * (length - light), ("░" * light, "green"))
+
+
+def _standings(advice: Advised) -> Iterator[RenderableType]:
+    for stand in advice.standings:
+        where = f" ({stand.where})" if stand.where else ""
+        style = "bold green" if stand.state == "healthy" else "bold yellow"
+        yield Text.assemble((f"{told.STATES[stand.state]}{where}: ", style), stand.message)
+    if not advice.standings and not advice.found:
+        yield Text(told.NOTHING_FOUND)
+    if advice.standings and advice.found:
+        yield Text()
+
+
+def _finding(number: int, each: Told, per: str, width: int) -> Iterator[RenderableType]:
+    outcome = each.outcome
     yield Text.assemble(
         f"{number}. ",
-        severity_mark(severity),
+        severity_mark(outcome.severity or "info"),
         "  ",
         (words.plain(outcome.title), "bold"),
-        f"  [{outcome.rule}]",
+        f"  [{words.plain(outcome.rule)}]",
+        ("".join(f" · {mark}" for mark in told.marks(outcome)), "dim"),
     )
-    yield from map(indented, _measured(outcome, per))
+    if each.is_covered:
+        yield from map(indented, _covered(each))
+        return
+    yield from map(indented, _measured(each, per, width - INDENT))
     if outcome.fix:
         yield from _fix(outcome.fix)
 
 
-def _measured(outcome: Outcome, per: str) -> Iterator[RenderableType]:
-    sureness = words.CONFIDENCE[outcome.confidence] if outcome.confidence else ""
-    saving = words.saving(outcome, per)
-    line = "; ".join(part for part in (saving, sureness) if part)
-    if line:
-        yield Text(line[0].upper() + line[1:] + ".", style="green" if saving else "")
+def _measured(each: Told, per: str, width: int) -> Iterator[RenderableType]:
+    outcome = each.outcome
+    saving = told.savings(each, per)
+    if line := told.sentence(saving, told.qualities(outcome)):
+        yield Text(line, style="green" if saving else "")
+    if each.where:
+        yield Text(f"In {each.where}.")
     yield Text(words.plain(outcome.message))
+    for other in each.also[: told.ALSO_SHOWN]:
+        yield Text(f"Also: {words.plain(other.message)}")
+    if left := told.more(len(each.also), told.ALSO_SHOWN, "of the same"):
+        yield Text(left, style="dim")
     if why := words.doubt(outcome):
         yield Text.assemble(("Doubtful: ", STYLES["warning"]), why)
     if outcome.claim and outcome.claim.method:
         yield Text(f"Reckoned: {words.plain(outcome.claim.method)}", style="dim")
+    yield from _proof(outcome, width)
+
+
+def _covered(each: Told) -> Iterator[RenderableType]:
+    """Yield what is said of a finding whose time others claim already: their fix is its own."""
+    yield Text(words.plain(each.outcome.message))
+    if each.outcome.claim:
+        yield Text(f"{told.COVERED}. {words.plain(each.outcome.claim.method)}", style="dim")
+
+
+def _proof(outcome: Outcome, width: int) -> Iterator[RenderableType]:
     if outcome.evidence:
-        yield _evidence(outcome)
-    for reference in outcome.events[: words.EVENTS_SHOWN]:
+        yield _facts(outcome.evidence)
+    for table in outcome.tables:
+        yield from evidence_table(table, width=width)
+    for reference in outcome.events[: told.EVENTS_SHOWN]:
         yield Text(f"Seen: {words.event(reference)}", style="dim")
+    if outcome.locations:
+        lines = map(told.source_line, outcome.locations[: told.LINES_SHOWN])
+        yield Text(f"At: {', '.join(lines)}")
 
 
-def _evidence(outcome: Outcome) -> RenderableType:
+def _facts(evidence: tuple[Evidence, ...]) -> RenderableType:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(overflow="fold")
     table.add_column(overflow="fold")
-    for fact in outcome.evidence:
+    for fact in evidence:
         label, value = words.evidence(fact)
-        table.add_row(Text(f"· {label}"), Text(value))
+        table.add_row(Text(f"· {label}"), Text(words.cut(value)))
     return table
 
 
@@ -100,16 +202,44 @@ def _fix(fix: Fix) -> Iterator[RenderableType]:
         yield indented(Text.assemble(("Mind: ", "bold"), words.plain(caveat)))
 
 
-def _rest(advice: WorkerAdvice) -> Iterator[RenderableType]:
-    for passed in words.passed(advice.of("passed")):
+def _rejected(advice: Advised) -> Iterator[RenderableType]:
+    """Yield what looks like a fault and costs nothing, with the numbers that acquit it."""
+    if advice.rejected:
+        yield Text(f"{told.REJECTED} ({len(advice.rejected)}):", style="bold")
+    for each in advice.rejected:
+        where = f" ({each.where})" if each.where else ""
+        title = words.plain(each.outcome.title)
+        yield indented(Text(f"{title}  [{words.plain(each.outcome.rule)}]{where}"))
+        for part in (
+            Text(words.plain(each.outcome.message)),
+            *([_facts(each.outcome.evidence)] if each.outcome.evidence else ()),
+        ):
+            yield indented(indented(part))
+    if advice.rejected:
+        yield Text()
+
+
+def _suppressed(advice: Advised) -> Iterator[RenderableType]:
+    if advice.suppressed:
+        yield Text(f"Suppressed ({len(advice.suppressed)}):", style="bold")
+    for each in advice.suppressed:
+        saving = told.savings(each, advice.per)
+        about = words.sentences(told.aside(each.outcome), told.sentence(saving))
+        where = f" ({each.where})" if each.where else ""
+        yield indented(Text(f"{words.plain(each.outcome.rule)}{where}: {about}"))
+
+
+def _rest(advice: Advised) -> Iterator[RenderableType]:
+    for status, label in told.GROUPS.items():
+        reasons = advice.reasons.get(status, ())
+        if reasons:
+            yield Text(f"{label} ({sum(len(each.rules) for each in reasons)}):", style="bold")
+        for reason in reasons:
+            where = f" ({reason.where})" if reason.where else ""
+            yield indented(Text(f"{', '.join(reason.rules)}{where}: {reason.text}"))
+            if reason.remedy:
+                yield code(reason.remedy, "python")
+    for passed in advice.passed:
         yield Text.assemble((f"{passed.label}: ", "bold"), ", ".join(passed.rules))
         if passed.why:
             yield indented(Text(passed.why))
-    for status, label in words.REST.items():
-        outcomes = advice.of(status)
-        if outcomes:
-            yield Text(f"{label} ({len(outcomes)}):", style="bold")
-        for reason in words.reasons(outcomes):
-            yield indented(Text(f"{', '.join(reason.rules)}: {reason.text}"))
-            if reason.remedy:
-                yield code(reason.remedy, "python")

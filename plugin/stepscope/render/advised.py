@@ -1,0 +1,230 @@
+"""What of a run's advice is told, and in which order: the same in every form.
+
+Of a run with several recordings each finding is told once (`RunReport.merged`); of a single one
+every finding is. What rules over the whole run say belongs to both.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from stepscope.quantities import count
+from stepscope.render.words import doubt, plain, sentences
+from stepscope.report import HealthItem, MergedOutcome, Outcome, RunReport, Status, WorkerReport
+
+NOWHERE_ELSE: dict[Status, frozenset[Status]] = {
+    "passed": frozenset({"passed", "cannot-tell", "not-applicable"}),
+    "not-applicable": frozenset({"not-applicable"}),
+}
+"""With which others a rule may stand in a list: what it says of other recordings says more."""
+GROUPED: tuple[Status, ...] = ("cannot-tell", "failed", "not-applicable")
+"""Outcomes that are told by their reason."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """An outcome, and of a run with several recordings in which of them."""
+
+    outcome: Outcome
+    where: str = ""
+    merged: MergedOutcome | None = None
+    also: tuple[Outcome, ...] = ()
+    """What else the rule found in the same recording."""
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether others' savings hold all of its own: it is the same time, seen from elsewhere."""
+        claim = self.outcome.claim
+        return claim is not None and claim.net_high_ns <= 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reason:
+    """Why some rules have no answer, and the line of code that would give them one."""
+
+    rules: tuple[str, ...]
+    text: str
+    remedy: str
+    where: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passed:
+    """Rules that found nothing, and what of the recording puts that in doubt."""
+
+    rules: tuple[str, ...]
+    why: str
+    """Empty where nothing does."""
+
+    @property
+    def label(self) -> str:
+        """What to call them."""
+        return f"Passed{', but doubtful' if self.why else ''} ({len(self.rules)})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stand:
+    """Where recordings stand in which nothing serious was found."""
+
+    state: str
+    message: str
+    where: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unhealthy:
+    """What is wrong with recordings, once for all that have it."""
+
+    item: HealthItem
+    where: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advised:
+    """A run's advice as it is told."""
+
+    run: RunReport
+    lead: WorkerReport | None
+    """Whose time is told: the recording with the longest step; None: there is none."""
+    found: tuple[Told, ...]
+    rejected: tuple[Told, ...]
+    suppressed: tuple[Told, ...]
+    passed: tuple[Passed, ...]
+    reasons: dict[Status, tuple[Reason, ...]]
+    """Of `GROUPED`; what has none is left out."""
+    standings: tuple[Stand, ...]
+    health: tuple[Unhealthy, ...]
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the run has one recording."""
+        return len(self.run.workers) == 1
+
+    @property
+    def by_length(self) -> tuple[WorkerReport, ...]:
+        """The recordings, the one with the longest step first."""
+        return tuple(sorted(self.run.workers, key=lambda worker: -worker.step.mean_ns))
+
+    @property
+    def per(self) -> str:
+        """What savings are counted over."""
+        return "a step" if self.lead and self.lead.step.count else "in all"
+
+
+def advised(run: RunReport) -> Advised:
+    """Arrange a run's advice."""
+    statuses: dict[str, set[Status]] = {}
+    for outcome in run.outcomes:
+        statuses.setdefault(outcome.rule, set()).add(outcome.status)
+    told = [
+        each
+        for each in run.outcomes
+        if statuses[each.rule] <= NOWHERE_ELSE.get(each.status, statuses[each.rule])
+    ]
+    return Advised(
+        run=run,
+        lead=max(run.workers, key=lambda worker: worker.step.mean_ns, default=None),
+        found=tuple(_found(run)),
+        rejected=tuple(_each_once(run, "rejected")),
+        suppressed=tuple(_each_once(run, "suppressed")),
+        passed=_passed(each for each in told if each.status == "passed"),
+        reasons=_reasons(run, told),
+        standings=tuple(_standings(run)),
+        health=tuple(_health(run)),
+    )
+
+
+def _found(run: RunReport) -> Iterable[Told]:
+    found = [outcome for outcome in run.outcomes if outcome.status == "found"]
+    if len(run.workers) <= 1:
+        yield from (Told(outcome=outcome) for outcome in found)
+        return
+    for merged in run.merged:
+        first = merged.outcome
+        also = (each for each in found if (each.rule, each.trace) == (first.rule, first.trace))
+        yield Told(
+            outcome=first,
+            where=plain(merged.where),
+            merged=merged,
+            also=tuple(each for each in also if each != first),
+        )
+
+
+def _each_once(run: RunReport, status: Status) -> Iterable[Told]:
+    """Yield outcomes that are the same in several recordings once, with how many that are."""
+    by_key: dict[tuple[str, str, int], list[Outcome]] = {}
+    place: dict[tuple[str, str], int] = {}
+    for outcome in run.outcomes:
+        if outcome.status == status:
+            nth = place.get((outcome.rule, outcome.trace), 0)
+            place[outcome.rule, outcome.trace] = nth + 1
+            by_key.setdefault((outcome.rule, outcome.fingerprint, nth), []).append(outcome)
+    for outcomes in by_key.values():
+        yield Told(outcome=outcomes[0], where=_in_how_many(run, outcomes))
+
+
+def _in_how_many(run: RunReport, outcomes: Sequence[Outcome]) -> str:
+    """Say in how many recordings something is so; nothing where there is one, or it is all."""
+    traces = {each.trace for each in outcomes if each.trace}
+    if len(run.workers) == 1 or not 0 < len(traces) < len(run.workers):
+        return ""
+    return f"{len(traces)} of {count(len(run.workers), 'recording')}"
+
+
+def _passed(outcomes: Iterable[Outcome]) -> tuple[Passed, ...]:
+    """Return the rules that found nothing, those without a doubt first."""
+    why: dict[str, str] = {}
+    for outcome in outcomes:
+        why[outcome.rule] = why.get(outcome.rule) or doubt(outcome)
+    rules: dict[str, list[str]] = {"": []}
+    for rule, reason in why.items():
+        rules.setdefault(reason, []).append(rule)
+    return tuple(Passed(rules=tuple(names), why=why) for why, names in rules.items() if names)
+
+
+def _reasons(run: RunReport, outcomes: Iterable[Outcome]) -> dict[Status, tuple[Reason, ...]]:
+    """Return each reason once, with all rules that give it; the one of most rules first."""
+    by_rule: dict[tuple[Status, str], list[Outcome]] = {}
+    for outcome in outcomes:
+        if outcome.status in GROUPED:
+            by_rule.setdefault((outcome.status, outcome.rule), []).append(outcome)
+    groups: dict[Status, dict[tuple[str, str, str], list[str]]] = {}
+    for (status, rule), mine in by_rule.items():
+        key = (mine[0].reason or "", mine[0].remedy or "", _in_how_many(run, mine))
+        groups.setdefault(status, {}).setdefault(key, []).append(rule)
+    return {
+        status: tuple(
+            Reason(rules=tuple(rules), text=sentences(text), remedy=plain(remedy), where=where)
+            for (text, remedy, where), rules in sorted(
+                groups[status].items(), key=lambda group: -len(group[1])
+            )
+        )
+        for status in GROUPED
+        if status in groups
+    }
+
+
+def _standings(run: RunReport) -> Iterable[Stand]:
+    """Yield the state of recordings in which nothing serious was found, the slowest's numbers."""
+    by_state: dict[str, list[WorkerReport]] = {}
+    for worker in sorted(run.workers, key=lambda each: -each.step.mean_ns):
+        if worker.standing is not None and worker.standing.state != "found":
+            by_state.setdefault(worker.standing.state, []).append(worker)
+    for state, workers in by_state.items():
+        if (standing := workers[0].standing) is None:
+            continue
+        some = len(workers) < len(run.workers)
+        where = f"{len(workers)} of {count(len(run.workers), 'recording')}" if some else ""
+        yield Stand(state=state, message=plain(standing.message), where=where)
+
+
+def _health(run: RunReport) -> Iterable[Unhealthy]:
+    """Yield what is wrong with the recordings, the most serious first; notes are for `health`."""
+    by_kind: dict[str, list[HealthItem]] = {}
+    for worker in run.workers:
+        for item in worker.health:
+            if item.severity != "info":
+                by_kind.setdefault(item.kind, []).append(item)
+    for items in by_kind.values():
+        some = len(items) < len(run.workers)
+        where = f"{len(items)} of {count(len(run.workers), 'recording')}" if some else ""
+        yield Unhealthy(item=items[0], where=where)
