@@ -1,0 +1,109 @@
+"""Where compiled code is left and entered again: each call of a region from within a region.
+
+Between the two, Python runs: what the compiler could not take into the graph, and the guards of
+what comes next. With stacks the lines are known as well: dynamo calls the rest of a frame
+`torch_dynamo_resume_in_forward_at_13`.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses.compiled.compile_events import LOOKUP, compile_events
+from stepscope.analyses.steps.window import window
+from stepscope.frames.naming import named
+from stepscope.intervals import Intervals
+from stepscope.report import SourceLine
+from stepscope.trace import Trace, computed
+
+NONE = -1
+RESUMED = re.compile(
+    r"^(?P<path>.+?)\(\d{1,9}\): torch_dynamo_resume_in_(?P<function>.+)_at_(?P<line>\d{1,9})$"
+)
+OWN = re.compile(
+    # what dynamo and its backends record of themselves around a graph
+    r"^(?:CompiledFunction|## Call CompiledFxGraph|Pregraph bytecode|AOTDispatcher|TorchDynamo"
+    r"|Torch-Compiled Region)|dynamo_timed|^dynamo"
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GraphBreaks:
+    """Breaks within the window; the arrays are parallel, rows are of `host_calls`."""
+
+    left: NDArray[np.int64]
+    """The region that was left."""
+    entered: NDArray[np.int64]
+    """The region that was called from it."""
+    start_ns: NDArray[np.int64]
+    """When the last call that the region made before had ended: from then on Python ran."""
+    between: tuple[str, ...]
+    """Operators that ran between graphs, the most frequent first."""
+    lines: tuple[SourceLine, ...]
+    """The lines at which the compiler gave up; empty where no stacks were recorded."""
+
+    def times(self, trace: Trace) -> Intervals:
+        """Return when Python ran between two regions."""
+        entered_ns = trace.host_calls["start_ns"].to_numpy()[self.entered]
+        return intervals.union(self.start_ns, entered_ns)
+
+
+@computed
+def graph_breaks(trace: Trace) -> GraphBreaks:
+    """Return every break of a compiled frame's graph."""
+    calls, region = trace.host_calls, compile_events(trace).region
+    within = window(trace)
+    start = calls["start_ns"].to_numpy()
+    inner = np.flatnonzero(region == np.arange(len(region)))
+    inner = inner[(start[inner] >= within.start_ns) & (start[inner] < within.end_ns)]
+    outer = np.append(region, NONE)[calls["parent"].to_numpy()[inner]]
+    inner, outer = inner[outer >= 0], outer[outer >= 0]
+    return GraphBreaks(
+        left=outer,
+        entered=inner,
+        start_ns=_left_ns(trace, inner),
+        between=_between(trace, inner),
+        lines=_lines(trace) if len(inner) else (),
+    )
+
+
+def _left_ns(trace: Trace, inner: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return when the last call beside and before each ended; guards' lookups do not count."""
+    calls = trace.host_calls
+    parent, end = calls["parent"].to_numpy(), calls["end_ns"].to_numpy()
+    around = parent[inner]
+    is_lookup = named(calls["name"], LOOKUP.__eq__)
+    children = np.flatnonzero(np.isin(parent, around) & ~is_lookup)
+    order = children[np.argsort(parent[children], kind="stable")]
+    width = len(calls) + 1
+    place = np.searchsorted(parent[order] * width + order, around * width + inner) - 1
+    before = np.append(order, NONE)[place]
+    has = (place >= 0) & (np.append(parent, NONE)[before] == around)
+    began = calls["start_ns"].to_numpy()[around]
+    return np.asarray(np.where(has, np.append(end, 0)[before], began))
+
+
+def _between(trace: Trace, inner: NDArray[np.int64]) -> tuple[str, ...]:
+    calls = trace.host_calls
+    parent = calls["parent"].to_numpy()
+    is_theirs = np.isin(parent, parent[inner]) & calls["is_operator"].to_numpy()
+    codes = calls["name"].cat.codes.to_numpy()[is_theirs & ~named(calls["name"], OWN.search)]
+    if not len(codes):
+        return ()
+    count = np.bincount(codes)
+    most = np.argsort(-count, kind="stable")[: int((count > 0).sum())]
+    return tuple(str(calls["name"].cat.categories[code]) for code in most.tolist())
+
+
+def _lines(trace: Trace) -> tuple[SourceLine, ...]:
+    names = trace.python_calls["name"].cat.categories
+    matches = (RESUMED.match(str(name)) for name in names)
+    found = {
+        SourceLine(path=match["path"], line=int(match["line"]), function=match["function"])
+        for match in matches
+        if match
+    }
+    return tuple(sorted(found, key=lambda each: (each.path, each.line)))
