@@ -46,6 +46,20 @@ def test_a_stretch_that_numpy_fills_less_than_half_counts_for_what_numpy_has() -
     assert library_times(trace).around.tolist() == [[100_000, 400_000]]
 
 
+def test_what_lies_between_the_hand_overs_of_one_call_is_numpys() -> None:
+    trace = trace_of(
+        STEP,
+        ["python_function", "train.py(7): mask", 100, 300],
+        ["python_function", "<built-in method numpy of Tensor object at 0x7f01>", 110, 10],
+        ["python_function", "<built-in method from_numpy of type object at 0x7f02>", 350, 20],
+        ["python_function", "train.py(9): other", 500, 300],
+        ["python_function", "<built-in method from_numpy of type object at 0x7f02>", 700, 20],
+    )
+    times = library_times(trace)
+    assert times.inside.tolist() == [[110_000, 120_000]]
+    assert times.around.tolist() == [[110_000, 350_000]]
+
+
 def test_operators_that_numpy_calls_and_loading_are_left_out() -> None:
     trace = trace_of(
         STEP,

@@ -78,7 +78,7 @@ def _finding(trace: Trace, lost: Intervals) -> Finding:
         else f"Instead of torch, {library} takes {_lasting(trace, lost)}"
     )
     return Finding(
-        message=f"{text}{_at(where[0])}, most of it in {functions[0][1]}.",
+        message=f"{text}{_at(where[0])}{_mostly(lost, functions)}.",
         evidence=_evidence(trace, lost, where, functions),
         tables=(_table(where),),
         locations=references.source_lines(each.frame for each in where),
@@ -98,7 +98,17 @@ def _finding(trace: Trace, lost: Intervals) -> Finding:
 
 
 def _library(functions: tuple[tuple[str, str, int], ...]) -> str:
-    return SPELLED.get(functions[0][0], functions[0][0])
+    return SPELLED.get(functions[0][0], functions[0][0]) if functions else "NumPy"
+
+
+def _mostly(lost: Intervals, functions: tuple[tuple[str, str, int], ...]) -> str:
+    """Say what most of the time is spent in; functions on arrays leave a trace, operators none."""
+    known_ns, half_ns = sum(each[2] for each in functions), intervals.duration_ns(lost) / 2
+    if known_ns < half_ns:
+        return ", most of it in operators on arrays"
+    return (
+        f", {'most of it' if functions[0][2] >= half_ns else 'first of all'} in {functions[0][1]}"
+    )
 
 
 def _lasting(trace: Trace, times: Intervals) -> str:
@@ -277,10 +287,11 @@ RULE = Rule(
     ),
     detects=(
         "With stacks: time of the main thread within the window in functions of NumPy, pandas or "
-        "PIL, while no device works, and the stretches without operators that they fill for the "
-        "most part (NumPy's operators leave no function). Without stacks, on the CPU: your labels "
-        "(record_function) of which empty_share or more, and least_label_share of the window, is "
-        "in no operator of torch; then its confidence is low."
+        "PIL, while no device works; and, since NumPy's operators leave no function, time without "
+        "an operator of torch which these functions fill for the most part, or between "
+        "`tensor.numpy()` and `torch.from_numpy()` in one function. Without stacks, on the CPU: "
+        "your labels (record_function) of which empty_share or more, and least_label_share of the "
+        "window, is in no operator of torch; then its confidence is low."
     ),
     silent=(
         "What a DataLoader does in its own process is loading: the DataLoader's rules tell of it.",

@@ -7,7 +7,7 @@ import numpy as np
 
 from stepscope import intervals
 from stepscope.analyses.host.libraries import library_of
-from stepscope.analyses.host.library_times import library_times
+from stepscope.analyses.host.library_times import TO_NUMPY, library_times
 from stepscope.analyses.host.main_thread_places import main_thread_places
 from stepscope.analyses.references import users_calls
 from stepscope.intervals import Intervals
@@ -88,6 +88,8 @@ def costliest_functions(trace: Trace, times: Intervals) -> tuple[tuple[str, str,
     merged: dict[tuple[str, str], int] = {}
     for code in np.flatnonzero(total_ns > least_ns).tolist():
         name = str(names.categories[code])
+        if TO_NUMPY.search(name):
+            continue  # hands over, and computes nothing
         key = library_of(name) or "", function_name(name)
         merged[key] = merged.get(key, 0) + int(total_ns[code])
     ordered = sorted(merged.items(), key=lambda item: -item[1])

@@ -1,9 +1,11 @@
 """When the program was in NumPy, pandas or PIL instead of torch, by its Python functions.
 
-NumPy's operators (`a > b`) leave no function. So a stretch of the main thread without any operator
-or call into the runtime, which functions of these libraries fill for the most part, counts whole.
+NumPy's operators (`a > b`) leave no function. So two more kinds of time without any operator or
+call into the runtime count: stretches which functions of these libraries fill for the most part,
+and what lies between `tensor.numpy()` and `torch.from_numpy(array)` in one call of a function.
 """
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,11 +15,15 @@ from stepscope import intervals
 from stepscope.analyses import frame_times
 from stepscope.analyses.host.activity import main_thread
 from stepscope.analyses.host.libraries import NAMED, library_of
+from stepscope.analyses.host.python_callers import python_nesting
 from stepscope.analyses.idle.data_loading import data_loading
 from stepscope.analyses.steps.window import window
 from stepscope.frames.naming import named
 from stepscope.intervals import Intervals
 from stepscope.trace import Trace, computed
+
+TO_NUMPY = re.compile(r"^<built-in (?:method|function) numpy of Tensor")
+FROM_NUMPY = re.compile(r"^<built-in (?:method|function) from_numpy\b")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -29,7 +35,7 @@ class LibraryTimes:
     inside: Intervals
     """In such a call, and in no operator that it made."""
     around: Intervals
-    """The same, with the stretches without operators that they fill for the most part."""
+    """The same, with the time without operators that is theirs by what is around it."""
 
 
 @computed
@@ -42,7 +48,10 @@ def library_times(trace: Trace) -> LibraryTimes:
     inside = intervals.difference(intervals.clip(theirs, within.start_ns, within.end_ns), loading)
     free = without_operators(trace)
     mostly = free[2 * intervals.covered_ns(inside, *free.T) >= free[:, 1] - free[:, 0]]
-    return LibraryTimes(calls=calls, inside=inside, around=intervals.merged(inside, mostly))
+    between = intervals.intersection(free, _between_hand_overs(trace))
+    return LibraryTimes(
+        calls=calls, inside=inside, around=intervals.merged(inside, mostly, between)
+    )
 
 
 @computed
@@ -66,6 +75,23 @@ def _outermost(trace: Trace) -> NDArray[np.int64]:
     is_first = np.append(True, start[order][1:] >= reached[:-1])[: len(rows)]
     outermost: NDArray[np.int64] = rows[order[is_first]]
     return outermost
+
+
+def _between_hand_overs(trace: Trace) -> Intervals:
+    """Return when a function had got an array of a tensor and not yet made one of an array."""
+    functions = trace.python_calls
+    on_main = (functions["thread"] == main_thread(trace)).to_numpy()
+    got = np.flatnonzero(on_main & named(functions["name"], TO_NUMPY.search))
+    made = np.flatnonzero(on_main & named(functions["name"], FROM_NUMPY.search))
+    if not len(got) or not len(made):
+        return intervals.EMPTY
+    start, parent = functions["start_ns"].to_numpy(), python_nesting(trace).parent
+    got, made = got[np.argsort(start[got])], made[np.argsort(start[made])]
+    place = np.searchsorted(start[got], start[made]) - 1
+    before = got[place]
+    is_pair = (place >= 0) & (parent[before] == parent[made]) & (parent[made] >= 0)
+    end = functions["end_ns"].to_numpy()
+    return intervals.union(end[before[is_pair]], start[made[is_pair]])
 
 
 def _called_within(trace: Trace, theirs: Intervals) -> Intervals:
