@@ -7,7 +7,6 @@ result's rows (cuBLAS' conditions for Tensor Cores). Without recorded strides an
 lie row by row, which holds in the forward pass only: calls below a backward node are left out.
 """
 
-import json
 import re
 from dataclasses import dataclass
 
@@ -18,20 +17,13 @@ from numpy.typing import NDArray
 from stepscope.analyses import ancestry, group_statistics
 from stepscope.analyses.devices.capability import compute_major
 from stepscope.analyses.operators.product_kernels import TF32, ProductKernels, product_kernels
+from stepscope.analyses.operators.product_shapes import operands
 from stepscope.frames.data_types import BYTES
 from stepscope.frames.naming import named
 from stepscope.trace import Trace
 
 NONE = -1
 Rows = NDArray[np.int64]
-LEFT_OPERAND = {
-    "aten::mm": 0,
-    "aten::bmm": 0,
-    "aten::addmm": 1,
-    "aten::_addmm_activation": 1,
-    "aten::baddbmm": 1,
-}
-"""The place of a product's left operand; the right one is behind it."""
 SIXTEEN_BITS = ("float16", "bfloat16")
 BACKWARD = re.compile(r"Backward\d*$")
 CURRENT_MAJOR = 8
@@ -141,14 +133,11 @@ def _sizes(
 
 def _misfits(name: str, dims: str, strides: str, wanted: int) -> str:
     """Return the sizes of a product that are no multiple of `wanted`: `K 2798 → 2800`."""
-    if name not in LEFT_OPERAND or not wanted:
-        return ""
-    try:
-        shapes = _operands(name, dims)
-        steps = _operands(name, strides) if strides else tuple((shape[1], 1) for shape in shapes)
-    except (ValueError, TypeError, IndexError, RecursionError):
+    shapes, steps = operands(name, dims), operands(name, strides)
+    if shapes is None or not wanted or (strides and steps is None):
         return ""
     (m, k), (_, n) = shapes
+    steps = steps or ((k, 1), (n, 1))
     if 1 in (m, k, n):
         return ""  # a product with a vector
     rows = (*_rows(("M", m), ("K", k), steps[0]), *_rows(("K", k), ("N", n), steps[1]), ("N", n))
@@ -156,13 +145,6 @@ def _misfits(name: str, dims: str, strides: str, wanted: int) -> str:
         f"{letter} {size} → {-(-size // wanted) * wanted}" for letter, size in rows if size % wanted
     )
     return ", ".join(dict.fromkeys(misfits))
-
-
-def _operands(name: str, text: str) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return the last two numbers of both operands, of shapes or of strides."""
-    at = LEFT_OPERAND[name]
-    left, right = json.loads(text)[at : at + 2]
-    return (int(left[-2]), int(left[-1])), (int(right[-2]), int(right[-1]))
 
 
 Named = tuple[str, int]
