@@ -1,0 +1,149 @@
+"""nn.DataParallel drives several devices from one process."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope import intervals
+from stepscope.analyses import frame_times, requirements
+from stepscope.analyses.devices.activity import DeviceActivity
+from stepscope.analyses.steps.window import window
+from stepscope.errors import NotApplicableError
+from stepscope.frames.naming import named
+from stepscope.quantities import count, share
+from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix
+from stepscope.rules import Finding, Rule, _ddp
+from stepscope.trace import Trace
+
+FORWARD = "DataParallel.forward"
+SHOWN_COUNT = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """None: DataParallel over several devices is always slower than a process a device."""
+
+
+def check(trace: Trace, _: Options) -> Iterator[Finding]:
+    """Report DataParallel where it drives several devices."""
+    devices = requirements.devices(trace)
+    is_forward = named(trace.host_calls["name"], FORWARD.__eq__)
+    if not is_forward.any():
+        msg = "no DataParallel ran"
+        raise NotApplicableError(msg)
+    if len(devices) < 2:
+        return
+    span = window(trace)
+    inside = intervals.clip(
+        frame_times.times(trace.host_calls, is_forward), span.start_ns, span.end_ns
+    )
+    part = intervals.duration_ns(inside) / max(1, span.duration_ns)
+    device = trace.dialect.device
+    least, most = (of(_busy(trace, each) for each in devices) for of in (min, max))
+    yield Finding(
+        severity="warning",
+        message=(
+            f"DataParallel drives {len(devices)} {device}s from one process in "
+            f"{count(int(is_forward.sum()), 'forward pass', 'forward passes')}; they are busy for "
+            f"{share(least)} to {share(most)} of the time."
+        ),
+        evidence=(
+            Evidence(label="Forward passes", value=int(is_forward.sum()), unit="count"),
+            Evidence(label=f"{device}s at work", value=len(devices), unit="count"),
+            Evidence(label="Host in DataParallel.forward", value=part, unit="share"),
+            Evidence(label=f"Busy, the least busy {device}", value=least, unit="share"),
+            Evidence(label=f"Busy, the busiest {device}", value=most, unit="share"),
+        ),
+        tables=(_table(trace, devices),),
+        events=_ddp.longest(trace, np.flatnonzero(is_forward)),
+        fix=_fix(trace, len(devices)),
+    )
+
+
+def _busy(trace: Trace, device: DeviceActivity) -> float:
+    return intervals.duration_ns(device.busy) / window(trace).reference_ns
+
+
+def _table(trace: Trace, devices: tuple[DeviceActivity, ...]) -> EvidenceTable:
+    columns = (
+        EvidenceColumn(trace.dialect.device, "count"),
+        EvidenceColumn("Busy", "share"),
+        EvidenceColumn("Computing", "ns"),
+        EvidenceColumn("Copies and communication", "ns"),
+    )
+    order = sorted(devices, key=lambda each: _busy(trace, each))[:SHOWN_COUNT]
+    rows = tuple(
+        EvidenceRow(
+            cells=(
+                each.device,
+                _busy(trace, each),
+                intervals.duration_ns(each.computation),
+                intervals.duration_ns(intervals.merged(each.copies, each.communication)),
+            )
+        )
+        for each in order
+    )
+    return EvidenceTable(label="Devices", columns=columns, rows=rows)
+
+
+def _fix(trace: Trace, device_count: int) -> Fix:
+    module = trace.dialect.terms.get("module", "cuda")
+    group = trace.dialect.terms.get("process_group", "nccl")
+    return Fix(
+        summary="Run one process a device, with DistributedDataParallel.",
+        code=(
+            f"# torchrun --nproc-per-node={device_count} train.py\n"
+            f'dist.init_process_group("{group}")\n'
+            'rank = int(os.environ["LOCAL_RANK"])\n'
+            f"torch.{module}.set_device(rank)\n"
+            f'model = DDP(model.to(f"{module}:{{rank}}"), device_ids=[rank])\n'
+            "loader = DataLoader(dataset, sampler=DistributedSampler(dataset), batch_size=...)"
+        ),
+        verify=(
+            "Each process writes a recording of its own; the next ones hold "
+            "DistributedDataParallel.forward, and devices are busy alike."
+        ),
+        caveats=(
+            "The loader's batch is one device's share now: divide it by the number of devices.",
+            "Losses are means of each rank's own batch; log their mean over ranks.",
+        ),
+    )
+
+
+RULE = Rule(
+    id="data-parallel-module",
+    title="nn.DataParallel drives several devices from one process",
+    category="communication",
+    why=(
+        "In every forward pass DataParallel copies the whole model to all devices, scatters the "
+        "batch, runs one Python thread a device under one interpreter lock, and gathers the "
+        "outputs on the first device, which therefore works and holds more than the others."
+    ),
+    detects=(
+        "The annotation DataParallel.forward in a recording in which at least two devices do real "
+        "work."
+    ),
+    silent=(
+        "With no device, or no DataParallel, it does not apply.",
+        "Over a single device DataParallel calls the model directly, and costs nothing.",
+        "DistributedDataParallel is not meant.",
+    ),
+    saving=(
+        "None is claimed: what a process a device wins depends on the model, from a few percent to "
+        "several times."
+    ),
+    fix=Fix(summary="Run one process a device, with DistributedDataParallel."),
+    effort="hour",
+    risk="behaviour",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "device times"}),
+    priority=530,
+    links=(
+        "https://docs.pytorch.org/docs/stable/generated/torch.nn.DataParallel.html",
+        "https://docs.pytorch.org/docs/stable/notes/cuda.html",
+        _ddp.DOCUMENTATION,
+    ),
+    origin="torch-tb-profiler; PyTorch tuning guide",
+)

@@ -1,0 +1,131 @@
+"""Gloo carries what devices compute."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope import intervals
+from stepscope.analyses import requirements
+from stepscope.analyses.communication.collective_events import collective_events
+from stepscope.analyses.communication.exposed_times import running_times
+from stepscope.analyses.steps.window import window
+from stepscope.errors import NotApplicableError
+from stepscope.frames.collective_words import HOST_BACKENDS
+from stepscope.quantities import count, duration, share
+from stepscope.report import Evidence, Fix
+from stepscope.rules import Answer, Finding, Rejected, Rule, _collectives, option
+from stepscope.trace import Trace
+
+GLOO = "gloo"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When gloo beside a device is worth a word."""
+
+    least_share: float = option(
+        0.01,
+        "Share of the window in which gloo's collectives run.",
+        origin="ours: a barrier or a few numbers on the host take less",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report gloo where devices compute and no library of theirs communicates."""
+    device = requirements.main(trace)
+    events = collective_events(trace)
+    backend = events["backend"].to_numpy()
+    is_gloo = np.asarray(backend == GLOO)
+    if not is_gloo.any():
+        msg = "no collective went through gloo"
+        raise NotApplicableError(msg)
+    if any(each not in HOST_BACKENDS for each in set(backend)):
+        return  # for the host's tensors and barriers, beside the device's own library
+    chosen = is_gloo & _collectives.within(trace)
+    running_ns = intervals.duration_ns(running_times(trace, chosen))
+    running = running_ns / window(trace).reference_ns
+    sent = _collectives.message_words(events[is_gloo])
+    lasting = duration(window(trace).per_step(running_ns))
+    text = (
+        f"{count(int(chosen.sum()), 'collective')}{f' of {sent}' if sent else ''} went through "
+        f"gloo, for {lasting}{_collectives.each(trace)} ({share(running)}), though "
+        f"{trace.dialect.device} {device.device} computes."
+    )
+    evidence = tuple(_evidence(trace, int(chosen.sum()), running))
+    tables = (_collectives.table(events, chosen),)
+    if running < options.least_share:
+        yield Rejected(message=text, evidence=evidence, tables=tables)
+        return
+    yield Finding(
+        severity="warning",
+        message=text,
+        evidence=evidence,
+        tables=tables,
+        events=_collectives.longest(trace, events, chosen),
+        fix=_fix(trace),
+    )
+
+
+def _evidence(trace: Trace, number: int, running: float) -> Iterator[Evidence]:
+    yield Evidence(label="Collectives through gloo", value=number, unit="count")
+    yield Evidence(label="Their time, of the window", value=running, unit="share")
+    info = trace.metadata.get("distributedInfo")
+    if isinstance(info, Mapping) and isinstance(info.get("backend"), str):
+        yield Evidence(label="Backend in the header", value=str(info["backend"]), unit="text")
+
+
+def _fix(trace: Trace) -> Fix:
+    library = trace.dialect.terms.get("collectives", "the device's own library")
+    group = trace.dialect.terms.get("process_group", "<its name>")
+    module = trace.dialect.terms.get("module", "cuda")
+    return Fix(
+        summary=f"Let {library} communicate between the devices.",
+        code=(
+            f'dist.init_process_group("{group}")\n'
+            "# or both, where tensors of the host are sent too:\n"
+            f'dist.init_process_group("cpu:gloo,{module}:{group}")'
+        ),
+        verify=(
+            "The next recording holds collectives as kernels of the device, and no copies of "
+            "gradients to the host."
+        ),
+        caveats=(
+            f"{library} needs a device of its own for every rank.",
+            "Two ranks on one device, as in some tests, can only use gloo.",
+        ),
+    )
+
+
+RULE = Rule(
+    id="gloo-with-gpu",
+    title="Gloo carries what devices compute",
+    category="communication",
+    why=(
+        "Gloo sends from the host's memory: gradients are copied off the device, sent over the "
+        "network's ordinary stack, reduced by the CPU and copied back. The device's own library "
+        "sends from device to device, and reduces there."
+    ),
+    detects=(
+        "Collectives of gloo in a recording in which a device computes and no collective of "
+        "another library was recorded, where gloo's take least_share of the window or more."
+    ),
+    silent=(
+        "With no device, or no collective through gloo, it does not apply.",
+        "Gloo for the host's tensors and barriers beside the device's own library is usual.",
+        "A few numbers a step that take next to no time are listed as harmless.",
+    ),
+    saving=(
+        "None is claimed here: the time in which the device waits for gloo is counted under "
+        "exposed-communication."
+    ),
+    fix=Fix(summary="Let the device's own library communicate."),
+    effort="flag",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "device times", "steps"}),
+    priority=535,
+    links=("https://docs.pytorch.org/docs/stable/distributed.html#which-backend-to-use",),
+    origin="torch-tb-profiler (NCCL is recommended); torch's distributed documentation",
+)
