@@ -302,6 +302,19 @@ def test_seventy_five_rules_that_say_nothing_take_few_lines() -> None:
     assert len(text.render(report_of(*quiet)).splitlines()) <= 42
 
 
+def test_of_rules_that_do_not_apply_common_reasons_are_told_and_others_named() -> None:
+    def inapplicable(rule: str, reason: str) -> Outcome:
+        return msgspec.structs.replace(NOT_APPLICABLE, rule=rule, reason=reason)
+
+    single = [inapplicable(f"rule-{number}", f"no {number} ran") for number in range(4)]
+    both = [inapplicable(rule, "no device ran") for rule in ("one", "two")]
+    said = one_line(text.render(report_of(*both, *single)))
+    assert "Not applicable (6): one, two: no device ran." in said
+    assert "rule-0, rule-1, rule-2, rule-3: each for its own reason" in said
+    assert "no 3 ran" in markdown.render(report_of(*both, *single))
+    assert "rule-2: no 2 ran." in one_line(text.render(report_of(*both, *single[:3])))
+
+
 def test_json_is_the_report() -> None:
     assert msgspec.json.decode(json.render(REPORT), type=Report) == REPORT
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from stepscope.render import advice_words as told
 from stepscope.render import words
-from stepscope.render.advised import Advised, Told, Unhealthy, advised
+from stepscope.render.advised import Advised, Reason, Told, Unhealthy, advised
 from stepscope.render.evidence_table import evidence_table
 from stepscope.render.terminal import (
     INDENT,
@@ -24,7 +24,8 @@ from stepscope.report import Evidence, Fix, Outcome, Report
 
 BAR = 24
 WIDTH_FOR_BARS = 72
-RULES_OF_A_REASON = 6
+OWN_REASONS = 4
+"""So many rules that do not apply, each for a reason of its own, are only named."""
 HOW_TO_GET_MORE = "All about a rule: stepscope explain RULE"
 
 
@@ -234,12 +235,23 @@ def _rest(advice: Advised) -> Iterator[RenderableType]:
         reasons = advice.reasons.get(status, ())
         if reasons:
             yield Text(f"{label} ({sum(len(each.rules) for each in reasons)}):", style="bold")
+        own = [each for each in reasons if status == "not-applicable" and len(each.rules) == 1]
         for reason in reasons:
-            where = f" ({reason.where})" if reason.where else ""
-            yield indented(Text(f"{', '.join(reason.rules)}{where}: {reason.text}"))
-            if reason.remedy:
-                yield code(reason.remedy, "python")
+            if len(own) < OWN_REASONS or reason not in own:
+                yield from _reason(reason)
+        if len(own) >= OWN_REASONS:
+            names = ", ".join(rule for reason in own for rule in reason.rules)
+            yield indented(
+                Text(f"{names}: each for its own reason, which --format markdown tells.")
+            )
     for passed in advice.passed:
         yield Text.assemble((f"{passed.label}: ", "bold"), ", ".join(passed.rules))
         if passed.why:
             yield indented(Text(passed.why))
+
+
+def _reason(reason: Reason) -> Iterator[RenderableType]:
+    where = f" ({reason.where})" if reason.where else ""
+    yield indented(Text(f"{', '.join(reason.rules)}{where}: {reason.text}"))
+    if reason.remedy:
+        yield code(reason.remedy, "python")
