@@ -260,8 +260,8 @@ STATED: list[Stated] = [
     (W0[0], "launch-bound", "passed", None),
     (VLLM, "launch-bound", "passed", None),
     # 3.1 % by the prototype; but 30 % of its device events have no launch, and the guard holds
-    (QWEN, "launch-bound", "not-applicable", None),
-    (MTIA, "launch-bound", "not-applicable", None),
+    (QWEN, "launch-bound", "cannot-tell", None),
+    (MTIA, "launch-bound", "cannot-tell", None),
     (B200, "weak-step-coverage", "info", ("Steps", 0, 0)),
     (SGLANG, "weak-step-coverage", "info", ("Steps", 0, 0)),
     (VLLM, "weak-step-coverage", "info", ("Steps", 0, 0)),
