@@ -14,7 +14,11 @@ from stepscope.trace import Trace
 class Options:
     """How many steps are enough."""
 
-    least_steps: int = option(3, "Two cannot show which of them is the odd one.", origin="")
+    least_steps: int = option(
+        3,
+        "Steps recorded whole.",
+        origin="ours: two cannot show which of them is the odd one",
+    )
 
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
@@ -54,15 +58,17 @@ RULE = Rule(
         ),
         verify="Overview shows at least three steps.",
     ),
-    detects="",
-    saving="",
+    detects=(
+        "The steps that were recorded whole. It speaks below `least_steps`; from there on findings "
+        "may have high confidence."
+    ),
+    saving="None: it is about the recording, not about the program.",
     effort="flag",
     risk="none",
     options=Options(),
     check=check,
     rests_on=frozenset({"host calls"}),
     priority=610,
-    is_symptom=True,
     links=("https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",),
     origin="21 of 100 public traces have no step; one-step recordings are as common",
 )

@@ -1,0 +1,62 @@
+"""No input shapes were recorded, so that what rests on them cannot be told."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stepscope.analyses.batch_size import batch_size
+from stepscope.analyses.record_next import SHAPES
+from stepscope.errors import NotApplicableError
+from stepscope.report import Evidence, Fix
+from stepscope.rules import Finding, Rule
+from stepscope.trace import Trace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """None: shapes are there or not."""
+
+
+def check(trace: Trace, _options: Options) -> Iterator[Finding]:
+    """Report recordings with operators and without their shapes."""
+    operators = int(trace.host_calls["is_operator"].sum())
+    if not operators:
+        msg = "no operator was recorded"
+        raise NotApplicableError(msg)
+    if trace.source.has(*SHAPES):
+        return
+    batch = "" if batch_size(trace) else "the batch size, "
+    yield Finding(
+        severity="info",
+        message=(
+            f"None of {operators:,} operators has input shapes: {batch}types, alignment and "
+            "operations (FLOPs) cannot be told, and rules that need them have no answer."
+        ),
+        evidence=(Evidence(label="Operators without shapes", value=operators, unit="count"),),
+    )
+
+
+RULE = Rule(
+    id="missing-shapes",
+    title="Input shapes were not recorded",
+    category="profiling",
+    why=(
+        "Shapes and types of inputs tell the batch size, what an operator should cost, and whether "
+        "it could run on faster units."
+    ),
+    detects="Whether any operator has input shapes.",
+    saving="None: it is about the recording, not about the program.",
+    fix=Fix(
+        summary="Record shapes.",
+        code="torch.profiler.profile(..., record_shapes=True)",
+        verify="Operators can be grouped by input shape.",
+        caveats=("It costs the host about a microsecond an operator, and makes files larger.",),
+    ),
+    effort="flag",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls"}),
+    priority=630,
+    links=("https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.profile",),
+    origin="the PyTorch profiler's record_shapes",
+)

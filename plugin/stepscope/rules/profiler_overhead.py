@@ -1,0 +1,139 @@
+"""Recording itself takes a part of what was recorded."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stepscope import intervals
+from stepscope.analyses.devices.activity import main_device
+from stepscope.analyses.host.recording_cost import RecordingCost, recording_cost
+from stepscope.analyses.idle.ledger import idle_ledger
+from stepscope.analyses.steps.window import window
+from stepscope.errors import NotApplicableError
+from stepscope.quantities import duration, share, significant
+from stepscope.report import Evidence, Fix, Link
+from stepscope.rules import Finding, Rule, option
+from stepscope.trace import Trace
+
+ROWS_SHOWN = 5
+HOST_CAUSES = ("dispatch", "host-stall")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """From when on recording distorts."""
+
+    least_own_share: float = option(
+        0.01,
+        "Of the window: the profiler's own work.",
+        origin="Nsight Systems subtracts it from gaps; below 1 % it moves no figure",
+    )
+    least_python_calls: float = option(
+        3.0,
+        "Python functions recorded for each operator.",
+        origin="ours: recordings without stacks have none, modest ones 1, distorted ones 3 to 31",
+    )
+    least_late_share: float = option(
+        0.10,
+        "Of the window: the device waits for the host while stacks are recorded.",
+        origin="launch-bound's threshold: with less the host is in time nevertheless",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Finding]:
+    """Report the profiler's own work, and stacks that slow a host which is late anyway."""
+    if not len(trace.host_calls) and not len(trace.device_events):
+        msg = "neither operators nor device events were recorded"
+        raise NotApplicableError(msg)
+    cost = recording_cost(trace)
+    own = intervals.duration_ns(cost.own) / window(trace).reference_ns
+    late = _late_share(trace)
+    has_stacks = cost.python_per_operator >= options.least_python_calls
+    is_distorted = has_stacks and late is not None and late >= options.least_late_share
+    if own < options.least_own_share and not is_distorted:
+        return
+    yield Finding(
+        severity="info",
+        message=" ".join(_sentences(trace, cost, own, options, late if is_distorted else None)),
+        evidence=tuple(_evidence(cost, own, late)),
+        fix=RULE.fix if is_distorted else _FLUSHED,
+    )
+
+
+def _late_share(trace: Trace) -> float | None:
+    """Return the share of the window in which the main device waits for the host; None: none."""
+    device = main_device(trace)
+    if device is None:
+        return None
+    idle = idle_ledger(trace)[device.device].idle_ns
+    return sum(idle[cause] for cause in HOST_CAUSES) / window(trace).reference_ns
+
+
+def _sentences(
+    trace: Trace, cost: RecordingCost, own: float, options: Options, late: float | None
+) -> Iterator[str]:
+    if own >= options.least_own_share:
+        own_ns = intervals.duration_ns(cost.own)
+        most = next(iter(cost.own_ns))
+        yield f"The profiler itself works for {duration(own_ns)} ({share(own)}), most in {most}."
+    if late is not None:
+        yield (
+            f"{significant(cost.python_per_operator)} Python functions were recorded for each "
+            f"operator, and the {trace.dialect.device} waits for the host {share(late)} of the "
+            "time: without stacks the host would be faster."
+        )
+
+
+def _evidence(cost: RecordingCost, own: float, late: float | None) -> Iterator[Evidence]:
+    yield Evidence(label="The profiler's own work", value=own, unit="share")
+    for name, total_ns in list(cost.own_ns.items())[:ROWS_SHOWN]:
+        yield Evidence(label=f"Of that, {name}", value=total_ns, unit="ns")
+    if cost.python_per_operator:
+        yield Evidence(
+            label="Python functions an operator", value=cost.python_per_operator, unit="count"
+        )
+    if late is not None:
+        yield Evidence(
+            label="The device waits for the host",
+            value=late,
+            unit="share",
+            link=Link(view="overview"),
+        )
+
+
+_FLUSHED = Fix(
+    summary="Record fewer events, or a step more of warm-up: buffers are made in the first steps.",
+    code="schedule=torch.profiler.schedule(wait=1, warmup=2, active=3)",
+    verify="The profiler's own work is below 1 % of the window.",
+)
+RULE = Rule(
+    id="profiler-overhead",
+    title="Recording takes a part of what was recorded",
+    category="profiling",
+    why=(
+        "What the profiler does for itself is counted as the program's time, and stacks cost the "
+        "host about a microsecond for each Python function: a host that is late is later still."
+    ),
+    detects=(
+        "The profiler's own work (`overhead` events) from `least_own_share` on; and stacks with "
+        "`least_python_calls` for each operator where the device waits for the host for "
+        "`least_late_share`."
+    ),
+    silent=(
+        "Loading kernels at their first use is filed as overhead too, and is the program's own.",
+        "Stacks cost nothing where the device is the limit.",
+    ),
+    saving="None: it is about the recording, not about the program.",
+    fix=Fix(
+        summary="Measure without stacks; use the recording with them to find source lines.",
+        code="torch.profiler.profile(..., with_stack=False)",
+        verify="The step without stacks is the step that counts.",
+    ),
+    effort="flag",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "device times", "clocks"}),
+    priority=640,
+    links=("https://docs.nvidia.com/cupti/api/structCUpti__ActivityOverhead3.html",),
+    origin="Nsight Systems' gpu_gaps; CUPTI's overhead records",
+)

@@ -1,0 +1,78 @@
+"""The recording itself is damaged, so that some answers are in doubt or withheld."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stepscope.analyses.health import health
+from stepscope.quantities import count
+from stepscope.report import Evidence, Fix, HealthItem
+from stepscope.rules import Finding, Rule
+from stepscope.trace import Trace
+
+ROWS_SHOWN = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """None: each health check has its own thresholds."""
+
+
+def check(trace: Trace, _options: Options) -> Iterator[Finding]:
+    """Report what health found that puts answers in doubt, the worst first."""
+    damaging = [item for item in health(trace) if item.effect != "none" and item.nature != "gap"]
+    if not damaging:
+        return
+    withheld = [item for item in damaging if item.effect == "withheld"]
+    worst = damaging[0]
+    others = f" ({count(len(damaging) - 1, 'more thing')} beside it)" if len(damaging) > 1 else ""
+    what = "are withheld" if withheld else "have low confidence"
+    yield Finding(
+        severity="warning" if withheld else "info",
+        message=f"{_capital(worst.message)}{others}: answers that rest on it {what}.",
+        evidence=tuple(_evidence(item) for item in damaging[:ROWS_SHOWN]),
+        fix=Fix(
+            summary=worst.remedy or RULE.fix.summary,
+            verify=RULE.fix.verify,
+            caveats=RULE.fix.caveats,
+        ),
+        place=worst.kind,
+    )
+
+
+def _evidence(item: HealthItem) -> Evidence:
+    return Evidence(label=item.kind.replace("-", " ").capitalize(), value=item.count, unit="count")
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+RULE = Rule(
+    id="trace-integrity",
+    title="The recording is damaged",
+    category="profiling",
+    why=(
+        "Work without its launch, clocks that disagree, lost records and cut-off files make some "
+        "figures wrong. It is better to know which than to believe them."
+    ),
+    detects=(
+        "Everything that the health checks call damage with an effect on answers: events that were "
+        "repaired or lost, device work whose launch was not recorded, work before its launch, "
+        "steps that are cut, ranks recorded twice. `stepscope health` tells each with its place."
+    ),
+    silent=("What is merely missing (shapes, stacks, steps) is no damage.",),
+    saving="None: it is about the recording, not about the program.",
+    fix=Fix(
+        summary="Record it again.",
+        verify="`stepscope health` finds nothing that puts answers in doubt.",
+        caveats=("Rules that do not rest on what is damaged are as right as ever.",),
+    ),
+    effort="flag",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset(),
+    priority=650,
+    links=("https://github.com/pytorch/kineto/blob/main/libkineto/README.md",),
+    origin="torch's _trace_validator; each health check's own",
+)

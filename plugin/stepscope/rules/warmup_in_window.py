@@ -1,0 +1,132 @@
+"""The recording holds the program's start: steps that warm up, code loaded at its first use."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope import intervals
+from stepscope.analyses import requirements
+from stepscope.analyses.devices.activity import main_device
+from stepscope.analyses.idle.first_use import first_use_times
+from stepscope.analyses.steps.breakdown import step_breakdown
+from stepscope.analyses.steps.window import window
+from stepscope.quantities import duration, share, significant
+from stepscope.report import Evidence, Fix, Link
+from stepscope.rules import Finding, Rule, option
+from stepscope.trace import Trace
+
+LEAST_STEPS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What counts as a start."""
+
+    least_ratio: float = option(
+        1.3,
+        "The first step over the median of the others.",
+        origin="ours: torch-tb-profiler's samples, which warm up, reach 1.44 and 1.30",
+    )
+    least_loading_share: float = option(
+        0.01,
+        "Of the window: loading code at its first use while the device is idle.",
+        origin="ours: less moves no figure; public recordings that begin cold have 3 s and 92 %",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Finding]:
+    """Report a first step that is longer than the others, and loading while the device waits."""
+    if not len(trace.host_calls) and not len(trace.runtime_calls):
+        requirements.main(trace)
+    within = window(trace)
+    ratio = _first_over_median(trace)
+    loading_ns = _loading_ns(trace)
+    loading = loading_ns / within.reference_ns
+    is_slow = ratio is not None and ratio >= options.least_ratio
+    if not is_slow and loading < options.least_loading_share:
+        return
+    yield Finding(
+        severity="info",
+        confidence="high" if is_slow else "medium",
+        message=" ".join(_sentences(ratio if is_slow else None, loading_ns, loading, options)),
+        evidence=tuple(_evidence(ratio, loading_ns)),
+    )
+
+
+def _first_over_median(trace: Trace) -> float | None:
+    steps = step_breakdown(trace)
+    if steps.step_count < LEAST_STEPS:
+        return None
+    median = float(np.median(steps.duration_ns[1:]))
+    return float(steps.duration_ns[0]) / median if median else None
+
+
+def _loading_ns(trace: Trace) -> int:
+    """Return how long code was loaded while the device did nothing."""
+    device, within = main_device(trace), window(trace)
+    loading = intervals.clip(first_use_times(trace), within.start_ns, within.end_ns)
+    if device is not None:
+        loading = intervals.difference(loading, device.busy)
+    return intervals.duration_ns(loading)
+
+
+def _sentences(
+    ratio: float | None, loading_ns: int, loading: float, options: Options
+) -> Iterator[str]:
+    if ratio is not None:
+        yield f"The first step takes {significant(ratio)} times the median of the others."
+    if loading >= options.least_loading_share:
+        yield (
+            f"Code was loaded at its first use for {duration(loading_ns)} ({share(loading)}), "
+            "while the device did nothing."
+        )
+    yield "Means over all steps are of the start as well."
+
+
+def _evidence(ratio: float | None, loading_ns: int) -> Iterator[Evidence]:
+    if ratio is not None:
+        yield Evidence(
+            label="First step over the median of the others",
+            value=ratio,
+            unit="count",
+            link=Link(view="overview"),
+        )
+    if loading_ns:
+        yield Evidence(label="Loading code while the device is idle", value=loading_ns, unit="ns")
+
+
+RULE = Rule(
+    id="warmup-in-window",
+    title="The recording holds the program's start",
+    category="profiling",
+    why=(
+        "The first steps allocate memory, load kernels, choose algorithms and compile. Figures "
+        "that include them say little of the thousands of steps that follow."
+    ),
+    detects=(
+        "The first step's duration over the median of the others (three steps or more), and "
+        "calls of 1 ms or more that load code at its first use while the device does nothing. It "
+        "speaks from `least_ratio` or `least_loading_share` on."
+    ),
+    silent=(
+        "A launch that lasts long because the queue is full is no start: the device works "
+        "meanwhile.",
+    ),
+    saving="None: it is about the recording, not about the program.",
+    fix=Fix(
+        summary="Let the profiler warm up for longer before it records.",
+        code="schedule=torch.profiler.schedule(wait=5, warmup=2, active=3)",
+        verify="The first step in Overview is as long as the others.",
+        caveats=("Where start-up is what you care about, record it alone.",),
+    ),
+    effort="flag",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "device times"}),
+    priority=620,
+    is_symptom=False,
+    links=("https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",),
+    origin="the PyTorch profiler's schedule; CUDA's lazy loading",
+)
