@@ -1,0 +1,167 @@
+"""Sharded parameters are gathered when they are needed, not before."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses import requirements
+from stepscope.analyses.communication.asked import asked_within
+from stepscope.analyses.devices.activity import DeviceActivity
+from stepscope.analyses.steps.window import window
+from stepscope.calibration import EXPOSED_COMMUNICATION
+from stepscope.errors import NotApplicableError
+from stepscope.quantities import duration, share
+from stepscope.report import Evidence, Fix
+from stepscope.rules import Answer, Finding, Rule, _collectives, option
+from stepscope.trace import Trace
+
+SHARDED = re.compile(r"^FSDP::|^FullyShardedDataParallel\.")
+QUEUED_NS = 5_000
+"""A gather that begins so soon behind another collective was waiting for that one."""
+METHOD = (
+    "The gathers that began when nothing computed, while nothing did, where the device was the "
+    "limit; at least 30 % of it."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When gathers count as late, and are worth a word."""
+
+    least_late_share: float = option(
+        0.3,
+        "Share of the gathers that begin when nothing computes and nothing else is sent.",
+        origin="ours: without prefetching all of the forward's begin so, which is half of them",
+    )
+    least_share: float = option(
+        0.05,
+        "Share of the window in which those run and nothing computes.",
+        origin="exposed-communication's threshold (TraceLens: 5 %)",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report all-gathers of FSDP that begin only when there is nothing left to compute."""
+    device = requirements.main(trace)
+    requirements.reliable_timeline(trace)
+    wrapper = _collectives.wrapper(trace)
+    if not wrapper.startswith("FSDP"):
+        msg = "no fully sharded model ran"
+        raise NotApplicableError(msg)
+    events = _collectives.timed(trace)
+    gathers = _gathers(trace, events, device)
+    late = gathers & _begins_late(events, device)
+    number = int(gathers.sum())
+    if not number or late.sum() < options.least_late_share * number:
+        return
+    lost = _collectives.exposed(trace, late)
+    if lost.won_share < options.least_share:
+        return
+    steps = max(1, window(trace).step_count)
+    yield Finding(
+        severity=_collectives.severity(lost),
+        confidence="medium",
+        message=(
+            f"{int(late.sum()) / steps:.3g} of {number / steps:.3g} all-gathers"
+            f"{_collectives.each(trace)} of sharded parameters begin when "
+            f"{trace.dialect.device} {device.device} has nothing left to compute; it waits for "
+            f"them for {duration(lost.a_step_ns)}{_collectives.each(trace)} ({share(lost.share)})."
+        ),
+        evidence=(
+            Evidence(label="All-gathers of parameters", value=number, unit="count"),
+            Evidence(label="That begin late", value=int(late.sum()), unit="count"),
+            Evidence(label="Exposed time of those, of the window", value=lost.share, unit="share"),
+        ),
+        tables=(_collectives.table(events, late),),
+        events=_collectives.longest(trace, events, late),
+        claims=(_collectives.claim(lost, EXPOSED_COMMUNICATION, METHOD),),
+        fix=_fix(wrapper),
+        place=wrapper,
+    )
+
+
+def _gathers(trace: Trace, events: pd.DataFrame, device: DeviceActivity) -> _collectives.Chosen:
+    kind, on = events["kind"].to_numpy(), events["device"].to_numpy()
+    is_timed = events["duration_ns"].notna().to_numpy()
+    chosen = (kind == "all_gather") & (on == device.device) & is_timed
+    return np.asarray(chosen & asked_within(trace, SHARDED) & _collectives.within(trace))
+
+
+def _begins_late(events: pd.DataFrame, device: DeviceActivity) -> NDArray[np.bool_]:
+    """Tell which collectives began while nothing computed, and not right behind another one."""
+    start = events["start_ns"].to_numpy()
+    computes = intervals.covered_ns(device.computation, start, start + 1) > 0
+    is_queued = intervals.covered_ns(device.communication, start - QUEUED_NS, start) > 0
+    return np.asarray(~computes & ~is_queued)
+
+
+def _fix(wrapper: str) -> Fix:
+    code = (
+        "for block, following in zip(blocks, blocks[1:]):\n"
+        "    block.set_modules_to_forward_prefetch([following])\n"
+        "for block, before in zip(blocks[1:], blocks):\n"
+        "    block.set_modules_to_backward_prefetch([before])"
+    )
+    if wrapper == "FSDP":
+        code = (
+            "model = FullyShardedDataParallel(\n"
+            "    model, forward_prefetch=True, backward_prefetch=BackwardPrefetch.BACKWARD_PRE\n"
+            ")"
+        )
+    return Fix(
+        summary="Gather the next unit's parameters while this one computes.",
+        code=code,
+        verify="All-gathers begin while kernels run, and exposed communication falls.",
+        caveats=(
+            "One more unit's parameters are held whole: more memory.",
+            "It asks for the same order of units in every step.",
+        ),
+    )
+
+
+RULE = Rule(
+    id="fsdp-no-prefetch",
+    title="Sharded parameters are gathered only when they are needed",
+    category="communication",
+    why=(
+        "A fully sharded model gathers each unit's parameters before the unit runs. Where that "
+        "begins only when the unit before has ended, the device waits for the whole transfer, unit "
+        "for unit; begun one unit earlier, it would be hidden."
+    ),
+    detects=(
+        "All-gathers that FSDP asked for, which began on the main device while nothing computed "
+        "and not right behind another collective. It speaks where at least least_late_share of "
+        "them did, and they keep the device waiting for least_share of the window."
+    ),
+    silent=(
+        "With no device or no fully sharded model it does not apply; while graphs are captured it "
+        "cannot tell.",
+        "Gathers that follow one another without a gap are limited by the link: that is "
+        "exposed-communication's.",
+        "Where the host launches what follows later than the gather ends, it is the host that is "
+        "late.",
+    ),
+    saving=(
+        "At most the late gathers' exposed time in which the device was the limit; at least 30 % "
+        "of it, since a unit's computing may be shorter than the next one's transfer."
+    ),
+    fix=Fix(summary="Gather the next unit's parameters while this one computes."),
+    effort="hour",
+    risk="memory",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"device times", "launches", "host calls", "steps"}),
+    priority=228,
+    links=(
+        "https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html",
+        "https://docs.pytorch.org/docs/stable/fsdp.html",
+    ),
+    life_cycle="preview",
+    origin="torch's FSDP documentation (prefetching)",
+    culprit="gathering parameters late",
+)

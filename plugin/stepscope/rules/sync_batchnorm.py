@@ -1,0 +1,133 @@
+"""Batch norms agree on their statistics over all ranks."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stepscope.analyses.batch_size import batch_size
+from stepscope.analyses.communication.accumulation import IN_BATCH_NORM
+from stepscope.analyses.communication.asked import asked_within
+from stepscope.analyses.steps.window import window
+from stepscope.calibration import HALF_TO_ALL
+from stepscope.errors import NotApplicableError
+from stepscope.quantities import duration, share
+from stepscope.report import Evidence, Fix, Link
+from stepscope.rules import (
+    INFO_SHARE,
+    Answer,
+    Finding,
+    Rejected,
+    Rule,
+    _collectives,
+    _ddp,
+    option,
+)
+from stepscope.trace import Trace
+
+FORWARD = "SyncBatchNorm"
+METHOD = (
+    "Messages of SyncBatchNorm while nothing computed, at least half: late ranks are then waited "
+    "for elsewhere."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When synchronized batch norms are worth a word."""
+
+    least_a_step: float = option(
+        20.0,
+        "Synchronized batch norms a step (in all, where there are no steps).",
+        origin="msprof-analyze: 20 SyncBatchNorm a step",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report SyncBatchNorm by the exposed time of its messages."""
+    rows = _ddp.calls(trace, FORWARD)
+    if not len(rows):
+        msg = "no SyncBatchNorm ran"
+        raise NotApplicableError(msg)
+    events = _collectives.timed(trace)
+    a_step = len(rows) / max(1, window(trace).step_count)
+    if a_step < options.least_a_step:
+        return
+    chosen = asked_within(trace, IN_BATCH_NORM) & _collectives.within(trace)
+    lost = _collectives.exposed(trace, chosen)
+    text = (
+        f"{a_step:.3g} synchronized batch norms{_collectives.each(trace)} send "
+        f"{int(chosen.sum()) / max(1, window(trace).step_count):.3g} messages, exposed for "
+        f"{duration(lost.a_step_ns)} ({share(lost.share)})."
+    )
+    evidence = tuple(_evidence(trace, a_step, lost))
+    tables = (_collectives.table(events, chosen),)
+    if lost.won_share < INFO_SHARE:
+        text += _collectives.host_is_late(trace, lost)
+        yield Rejected(message=text, evidence=evidence, tables=tables)
+        return
+    yield Finding(
+        severity=_collectives.severity(lost),
+        confidence="medium",
+        message=text,
+        evidence=evidence,
+        tables=tables,
+        events=_collectives.longest(trace, events, chosen),
+        claims=(_collectives.claim(lost, HALF_TO_ALL, METHOD),),
+    )
+
+
+def _evidence(trace: Trace, a_step: float, lost: _collectives.Exposed) -> Iterator[Evidence]:
+    link = Link(view="operators", search=FORWARD)
+    label = f"Synchronized batch norms{_collectives.each(trace)}"
+    yield Evidence(label=label, value=a_step, unit="count", link=link)
+    yield Evidence(label="Exposed, of the window", value=lost.share, unit="share")
+    batch = batch_size(trace)
+    if batch is not None:
+        yield Evidence(label="Samples of this rank's batch", value=batch.size, unit="count")
+
+
+RULE = Rule(
+    id="sync-batchnorm",
+    title="Batch norms wait for all ranks",
+    category="communication",
+    why=(
+        "SyncBatchNorm gathers every layer's statistics from all ranks in the forward pass, and "
+        "reduces two sums in the backward pass. What follows needs them at once: nothing hides "
+        "these messages, and every rank waits for the latest at every layer."
+    ),
+    detects=(
+        "At least least_a_step calls of SyncBatchNorm a step, and the collectives that were asked "
+        "for within them and their backward. It speaks where those are exposed for 1 % of the "
+        "window or more."
+    ),
+    silent=(
+        "With no SyncBatchNorm it does not apply.",
+        "Messages that cost less than 1 % of the window are listed as harmless.",
+    ),
+    saving=(
+        "Half to all of the messages' exposed time, where the device is the limit: late ranks are "
+        "waited for elsewhere instead."
+    ),
+    fix=Fix(
+        summary="Normalize over each rank's own samples, or not over the batch at all.",
+        code=(
+            "model = DDP(model)  # without SyncBatchNorm.convert_sync_batchnorm(model)\n"
+            "# or, where a rank has too few samples for statistics of its own:\n"
+            "norm = nn.GroupNorm(32, channels)"
+        ),
+        verify="The next recording has no SyncBatchNorm in Operators.",
+        caveats=(
+            "With fewer than some 16 samples a rank, statistics are noisy: that is what "
+            "SyncBatchNorm is for. Compare the accuracy.",
+        ),
+    ),
+    effort="hour",
+    risk="numerics",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "device times", "steps"}),
+    priority=225,
+    links=("https://docs.pytorch.org/docs/stable/generated/torch.nn.SyncBatchNorm.html",),
+    life_cycle="preview",
+    origin="msprof-analyze (SyncBatchNorm)",
+    culprit="SyncBatchNorm",
+)
