@@ -251,3 +251,17 @@ UNSEEN_PYTHON = Factor(
     high=1.0,
     source="an estimate: without stacks nothing tells what runs there, or whether it can go",
 )
+TUNED_PRODUCTS_SHARE = 0.75
+"""Of the roofline: what tuned products reach at least, the lower end of TraceLens' band."""
+
+
+def up_to_roofline(reached: float) -> Factor:
+    """Return the factor of products that reach a share of the roofline (0 to 1)."""
+    return Factor(
+        low=0.0,
+        high=max(0.0, 1 - reached / TUNED_PRODUCTS_SHARE),
+        source=(
+            "TraceLens: tuned products reach 75 to 100 % of the roofline; whether these shapes do "
+            "is known only by trying"
+        ),
+    )

@@ -1,0 +1,211 @@
+"""Matrix products run far below what the device can do with their shapes."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.devices.roofline import roofline
+from stepscope.analyses.links import links
+from stepscope.analyses.operators.flops import nearest_with_work
+from stepscope.calibration import TUNED_PRODUCTS_SHARE, up_to_roofline
+from stepscope.errors import MissingDataError
+from stepscope.frames.naming import named
+from stepscope.quantities import share
+from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.rules import Answer, Finding, Rule, _kernel_time, option
+from stepscope.trace import Trace
+
+PRODUCT = re.compile(r"^aten::(?:mm|addmm|bmm|baddbmm|addbmm|linear|matmul|_scaled_mm|_addmm\w+)$")
+SHORT_NS = 20_000
+"""Of a product: below that a device of today has hardly begun when the product ends."""
+MOST_ROWS = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What is far below, and how much of it is worth a word."""
+
+    most_roofline_share: float = option(
+        0.30,
+        "Share of what the device can do at the product's shapes, up to which it is far below.",
+        origin="ours: large products reach 0.35 to 0.69 in real traces of MI300X and H100",
+    )
+    least_share: float = option(
+        0.10,
+        "Share of all kernels' time in such products from which it speaks.",
+        origin="ours: below that, at the target, less than 6 % is won",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
+    """Report products by the roofline of their shapes and of the device.
+
+    Raises:
+        MissingDataError: shapes were not recorded, or the device's peak is not known.
+    """
+    rows = _kernel_time.rows_in_window(trace)
+    table = roofline(trace)
+    products = table[named(table["name"].astype("category"), PRODUCT.search)]
+    if not len(products):
+        return
+    known = products[products["roofline_share"].notna().to_numpy()]
+    if not len(known):
+        raise MissingDataError(_reason(products), "")
+    low = known[(known["roofline_share"] <= options.most_roofline_share).to_numpy()]
+    found = _kernel_time.work(trace, rows, _kernels_of(trace, low))
+    if not len(low) or found.share < options.least_share:
+        return
+    reached = float(np.average(low["roofline_share"], weights=low["kernel_ns"]))
+    worst = low.iloc[0]
+    finding = Finding(
+        severity="info",
+        confidence="medium",
+        message=(
+            f"Matrix products that reach {share(reached)} of what the device can do with their "
+            f"shapes take {_kernel_time.taking(trace, found)}."
+        ),
+        evidence=(
+            Evidence(
+                label="Of the kernels' time",
+                value=found.share,
+                unit="share",
+                link=Link(view="kernels"),
+            ),
+            Evidence(label="Of the roofline, on average", value=reached, unit="share"),
+            Evidence(label="Peak from", value=str(worst["source"]), unit="text"),
+        ),
+        tables=(_table(low),),
+        events=_kernel_time.longest(trace, found),
+        locations=_kernel_time.lines(trace, found),
+        claims=(
+            _kernel_time.claim(
+                trace,
+                found,
+                up_to_roofline(reached),
+                f"At most what is won at {share(TUNED_PRODUCTS_SHARE)} of the roofline, perhaps "
+                "nothing.",
+            ),
+        ),
+        fix=_fix(worst),
+    )
+    yield _kernel_time.answer(trace, finding)
+
+
+def _reason(products: pd.DataFrame) -> str:
+    notes = products["note"].dropna()
+    note = str(notes.iloc[0]) if len(notes) else "The device's peak is not known."
+    return note[0].lower() + note[1:].rstrip(".")
+
+
+def _kernels_of(trace: Trace, groups: pd.DataFrame) -> NDArray[np.bool_]:
+    """Tell which of `device_events` are kernels of calls with these names and shapes."""
+    calls = trace.host_calls
+    pairs = set(zip(groups["name"], groups["input_dims"], strict=True))
+    names, dims = calls["name"].cat, calls["input_dims"].cat
+    name_codes = {str(name): code for code, name in enumerate(names.categories)}
+    dims_codes = {str(text): code for code, text in enumerate(dims.categories)}
+    width = len(dims.categories) + 1
+    wanted = [name_codes[name] * width + dims_codes[text] for name, text in pairs]
+    keys = names.codes.to_numpy().astype(np.int64) * width + dims.codes.to_numpy()
+    call = nearest_with_work(trace, links(trace).owner_of_device_event)
+    return np.append(np.isin(keys, wanted), False)[call] & _kernel_time.are_kernels(trace)
+
+
+def _table(low: pd.DataFrame) -> EvidenceTable:
+    columns = ["name", "input_dims", "data_type", "call_count", "kernel_ns", "roofline_share"]
+    cells = low[[*columns, "bound"]].head(MOST_ROWS).astype(object).to_numpy().tolist()
+    return EvidenceTable(
+        label="Products",
+        columns=(
+            EvidenceColumn(label="Operator", unit="text"),
+            EvidenceColumn(label="Shapes", unit="text"),
+            EvidenceColumn(label="Type", unit="text"),
+            EvidenceColumn(label="Calls", unit="count"),
+            EvidenceColumn(label="Time", unit="ns"),
+            EvidenceColumn(label="Of the roofline", unit="share"),
+            EvidenceColumn(label="Limit", unit="text"),
+        ),
+        rows=tuple(
+            EvidenceRow(cells=tuple(row), link=Link(view="operators", search=str(row[0])))
+            for row in cells
+        ),
+    )
+
+
+def _fix(worst: "pd.Series[float]") -> Fix:
+    verify = "Of the roofline, the same products reach more in the next trace."
+    if worst["kernel_ns"] < SHORT_NS * worst["call_count"]:
+        return Fix(
+            summary="Make fewer and larger products: these end before the device is full.",
+            code=(
+                f"# {worst['name']} of {_shapes(str(worst['input_dims']))}\n"
+                "qkv = nn.Linear(width, 3 * width)  # one product in place of three of one input\n"
+                "loader = DataLoader(dataset, batch_size=2 * batch_size)"
+            ),
+            verify=verify,
+            caveats=("A larger batch needs more memory, and may want another learning rate.",),
+        )
+    return Fix(
+        summary="Let other tiles be tried for these shapes, or choose shapes that fill them.",
+        code=(
+            f"# {worst['name']} of {_shapes(str(worst['input_dims']))}\n"
+            'model = torch.compile(model, mode="max-autotune")  # measures tiles for each shape\n'
+            "# and sizes in multiples of 128: the last tiles of a row are filled, not padded"
+        ),
+        verify=verify,
+        caveats=("Peaks are the data sheet's: under a power limit no product reaches them.",),
+    )
+
+
+def _shapes(dims: str) -> str:
+    """Return the two matrices' shapes: `[788, 768] and [768, 768]`."""
+    try:
+        matrices = [each for each in json.loads(dims) if isinstance(each, list) and len(each) > 1]
+    except ValueError:
+        return dims
+    return " and ".join(str(each) for each in matrices[:2])
+
+
+RULE = Rule(
+    id="low-efficiency-gemm",
+    title="Matrix products run far below what the device can do",
+    category="operators",
+    why=(
+        "A product of given shapes can be no faster than the device's arithmetic or its memory "
+        "allows. Products that are small, or whose sizes do not fill the tiles that they are cut "
+        "into, leave most of the device idle."
+    ),
+    detects=(
+        "Matrix products whose operations and bytes, by their shapes, over their kernels' time "
+        "reach `most_roofline_share` of the device's peak or less, as a share of all kernels' "
+        "time. It speaks from `least_share` on."
+    ),
+    silent=(
+        "Convolutions and attention have rules of their own.",
+        "Where the device is not in the table of data sheets, it cannot tell.",
+        "Where the host is the limit it is rejected.",
+    ),
+    saving=(
+        "What would be won at 75 % of the roofline, where the device is the limit, at most; "
+        "nothing at least: whether such shapes allow it is known only by trying."
+    ),
+    fix=Fix(summary="Make fewer and larger products, in sizes that fill the device."),
+    effort="hour",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "nesting", "device times", "launches", "steps"}),
+    priority=428,
+    links=(
+        "https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html",
+    ),
+    life_cycle="preview",
+    origin="TraceLens, share of the roofline",
+    culprit="slow matrix products",
+    aliases=("roofline-low-gemm",),
+)
