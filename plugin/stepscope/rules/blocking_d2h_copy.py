@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from stepscope.analyses.training import is_training
 from stepscope.report import Fix, Link
 from stepscope.rules import Answer, Rule, _waits
@@ -29,22 +31,10 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
 
 
 def _fix(trace: Trace) -> Fix:
-    if is_training(trace):
-        caveats: tuple[str, ...] = ("Metrics that stay tensors need no copy at all.",)
-    else:
-        caveats = ("Reading the result of an inference step is inherent: batch the readbacks.",)
-    return Fix(
-        summary="Copy without blocking into pinned memory, and look at it later; or keep it there.",
-        code=(
-            "result = torch.empty_like(output, device='cpu', pin_memory=True)   # once\n"
-            "result.copy_(output, non_blocking=True)\n"
-            "done = torch.Event(); done.record()\n"
-            "...                      # launch the next step first\n"
-            "done.synchronize()       # then wait, and read result"
-        ),
-        verify="In the next trace `After a sync` in Overview is near 0.",
-        caveats=(*caveats, "Before `done.synchronize()` the result's memory holds anything."),
-    )
+    inherent = "Reading the result of an inference step is inherent: batch the readbacks."
+    metrics = "Metrics that stay tensors need no copy at all."
+    own = metrics if is_training(trace) else inherent
+    return replace(RULE.fix, caveats=(own, *RULE.fix.caveats))
 
 
 RULE = Rule(
@@ -67,6 +57,14 @@ RULE = Rule(
     saving=_waits.SAVING,
     fix=Fix(
         summary="Copy without blocking into pinned memory, and look at it later; or keep it there.",
+        code=(
+            "result = torch.empty_like(output, device='cpu', pin_memory=True)   # once\n"
+            "result.copy_(output, non_blocking=True)\n"
+            "done = torch.Event(); done.record()\n"
+            "...                      # launch the next step first\n"
+            "done.synchronize()       # then wait, and read result"
+        ),
+        caveats=("Before `done.synchronize()` the result's memory holds anything.",),
         verify="In the next trace `After a sync` in Overview is near 0.",
     ),
     effort="hour",

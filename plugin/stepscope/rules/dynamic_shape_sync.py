@@ -86,7 +86,7 @@ def _fix(trace: Trace, operators: NDArray[np.int64]) -> Fix:
             f"In the next trace no wait lies below {listed}, and `After a sync` in Overview is "
             "near 0."
         ),
-        caveats=("Masked arithmetic computes what is masked, too.",),
+        caveats=RULE.fix.caveats,
     )
 
 
@@ -114,6 +114,8 @@ RULE = Rule(
     saving=_waits.SAVING,
     fix=Fix(
         summary="Give the result a shape that does not depend on values.",
+        code="\n".join((MASK, NONZERO)),
+        caveats=("Masked arithmetic computes what is masked, too.",),
         verify="In the next trace `After a sync` in Overview is near 0.",
     ),
     effort="hour",

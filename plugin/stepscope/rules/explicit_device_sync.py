@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from stepscope import call_tree
@@ -58,20 +59,11 @@ def _fix(trace: Trace, found: Waits) -> Fix:
     names = calls.iloc[syncs.calls[found.cost.rows]].astype(str).value_counts()
     seen = ", ".join(f"{name} ({number})" for name, number in list(names.items())[:3])
     module = trace.dialect.terms.get("module", "accelerator")
-    return Fix(
+    return replace(
+        RULE.fix,
+        code=RULE.fix.code.replace("without ", f"without torch.{module}."),
         summary=f"Take the waits out of the loop: {seen}.",
-        code=(
-            f"# without torch.{module}.synchronize() in the loop; to measure, record events:\n"
-            "begin, end = (torch.Event(enable_timing=True) for _ in range(2))\n"
-            "begin.record(); loss = step(batch); end.record()\n"
-            "...                             # read begin.elapsed_time(end) a hundred steps later\n"
-            "stream.wait_event(event)        # one stream waits for another: the host need not"
-        ),
         verify=f"{names.index[0]} is gone from the loop, and `After a sync` in Overview is near 0.",
-        caveats=(
-            "A wait that protects memory which the host reads or frees must stay, or become an "
-            "event's.",
-        ),
     )
 
 
@@ -96,6 +88,17 @@ RULE = Rule(
     saving=_waits.SAVING,
     fix=Fix(
         summary="Take the waits out of the loop.",
+        code=(
+            "# without synchronize() in the loop; to measure, record events:\n"
+            "begin, end = (torch.Event(enable_timing=True) for _ in range(2))\n"
+            "begin.record(); loss = step(batch); end.record()\n"
+            "...                             # read begin.elapsed_time(end) a hundred steps later\n"
+            "stream.wait_event(event)        # one stream waits for another: the host need not"
+        ),
+        caveats=(
+            "A wait that protects memory which the host reads or frees must stay, or become an "
+            "event's.",
+        ),
         verify="In the next trace `After a sync` in Overview is near 0.",
     ),
     effort="flag",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
+from msgspec.structs import replace
 
 from stepscope import intervals
 from stepscope.analyses import references, requirements
@@ -192,22 +193,13 @@ def _fix(trace: Trace, pairs: RoundTrips) -> Fix:
     between = operators_between(trace, pairs)
     module = trace.dialect.terms.get("module", "accelerator")
     what = f" Here the host does {', '.join(between)} in between." if between else ""
-    return Fix(
-        summary=f"Keep it on the device: torch has the operation.{what}",
-        code=(
-            f'# instead of: y = operation(x.cpu()).to("{module}")\n'
-            "y = operation(x)              # the same operation runs where x is\n"
-            "index = torch.nonzero(mask)   # and torch.where, torch.unique, … for NumPy's"
-        ),
-        verify="In the next trace no copy to the host is left inside the step.",
-        caveats=CAVEATS,
+    return replace(
+        RULE.fix,
+        summary=f"{RULE.fix.summary}{what}",
+        code=RULE.fix.code.replace(".to(device)", f'.to("{module}")'),
     )
 
 
-CAVEATS = (
-    "Equal sizes may be chance: look at the pairs.",
-    "If it cannot stay on the device, do it once in several steps.",
-)
 RULE = Rule(
     id="host-device-pingpong",
     title="A tensor goes to the CPU and comes straight back",
@@ -234,8 +226,16 @@ RULE = Rule(
     ),
     fix=Fix(
         summary="Keep it on the device: torch has the operation.",
+        code=(
+            "# instead of: y = operation(x.cpu()).to(device)\n"
+            "y = operation(x)              # the same operation runs where x is\n"
+            "index = torch.nonzero(mask)   # and torch.where, torch.unique, … for NumPy's"
+        ),
         verify="In the next trace no copy to the host is left inside the step.",
-        caveats=CAVEATS,
+        caveats=(
+            "Equal sizes may be chance: look at the pairs.",
+            "If it cannot stay on the device, do it once in several steps.",
+        ),
     ),
     effort="hour",
     risk="none",

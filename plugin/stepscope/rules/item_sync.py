@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
+from msgspec.structs import replace
 
 from stepscope import intervals
 from stepscope.analyses.devices.claimable import alone
@@ -104,18 +105,10 @@ def _module(trace: Trace) -> str:
 
 def _fix(trace: Trace) -> Fix:
     warning = trace.dialect.terms.get("sync_warning", "")
-    named = f"`{warning}` names every line that still waits; " if warning else ""
-    return Fix(
-        summary="Keep values on the device and read them every N steps.",
-        code=(
-            "running += loss.detach()          # instead of running += loss.item()\n"
-            "if step % 100 == 0:\n"
-            "    print(running.item() / 100)   # one wait in a hundred steps\n"
-            "    running.zero_()\n"
-            "# and torch.where(condition, a, b) instead of `if condition:` on a tensor"
-        ),
-        verify=f"{named}in the next trace `After a sync` in Overview is near 0.",
-        caveats=("A wait at the step's end may be needed by what follows.",),
+    if not warning:
+        return RULE.fix
+    return replace(
+        RULE.fix, verify=f"`{warning}` names every line that still waits. {RULE.fix.verify}"
     )
 
 
@@ -143,7 +136,15 @@ RULE = Rule(
     ),
     fix=Fix(
         summary="Keep values on the device and read them every N steps.",
+        code=(
+            "running += loss.detach()          # instead of running += loss.item()\n"
+            "if step % 100 == 0:\n"
+            "    print(running.item() / 100)   # one wait in a hundred steps\n"
+            "    running.zero_()\n"
+            "# and torch.where(condition, a, b) instead of `if condition:` on a tensor"
+        ),
         verify="In the next trace `After a sync` in Overview is near 0.",
+        caveats=("A wait at the step's end may be needed by what follows.",),
     ),
     effort="hour",
     risk="none",

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
 
 from stepscope import intervals
 from stepscope.analyses import references, requirements
@@ -129,16 +130,7 @@ def _evidence(trace: Trace, found: BlockingLaunches, idle_ns: int) -> Iterator[E
 
 def _fix(trace: Trace) -> Fix:
     names = trace.dialect.environment.get("blocking", "").split(", ")
-    return Fix(
-        summary="Take the debugging mode out of the environment of the job.",
-        code="\n".join(f"unset {name}" for name in names if name),
-        language="sh",
-        verify="In the next trace kernels run on while the host launches the next ones.",
-        caveats=(
-            "It may be set in the job's script, a Dockerfile, or by os.environ at a module's top.",
-            "Errors of kernels are reported later again, at another line than caused them.",
-        ),
-    )
+    return replace(RULE.fix, code="\n".join(f"unset {name}" for name in names if name))
 
 
 RULE = Rule(
@@ -165,6 +157,11 @@ RULE = Rule(
     ),
     fix=Fix(
         summary="Take the debugging mode out of the environment of the job.",
+        language="sh",
+        caveats=(
+            "It may be set in the job's script, a Dockerfile, or by os.environ at a module's top.",
+            "Errors of kernels are reported later again, at another line than caused them.",
+        ),
         verify="In the next trace kernels run on while the host launches the next ones.",
     ),
     effort="flag",

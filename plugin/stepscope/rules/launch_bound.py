@@ -150,7 +150,7 @@ def _evidence(
 
 def _fix(trace: Trace, cost: Dispatch, options: Options, *, is_distorted: bool) -> Fix:
     graph = trace.dialect.terms.get("graph", "")
-    caveats = ["Changing shapes make torch.compile compile again."]
+    caveats = list(RULE.fix.caveats)
     if is_distorted:
         caveats.append(
             "Stacks were recorded, which slows just this: record again with_stack=False."
@@ -199,7 +199,12 @@ RULE = Rule(
         "At most all idle time in such gaps, as replaying a graph would win it; at least half of "
         "it. More than the host's part of a step cannot be won: the device's work stays."
     ),
-    fix=Fix(summary="Launch fewer, larger kernels.", verify=VERIFY),
+    fix=Fix(
+        summary="Launch fewer, larger kernels.",
+        code='model = torch.compile(model, mode="reduce-overhead")',
+        verify=VERIFY,
+        caveats=("Changing shapes make torch.compile compile again.",),
+    ),
     effort="hour",
     risk="none",
     options=Options(),

@@ -159,20 +159,7 @@ def _fix(found: Collections) -> Fix:
             verify=VERIFY,
             caveats=("Memory in cycles of references lives until the next collection.",),
         )
-    return Fix(
-        summary="Leave out of collections what stays, and collect when it suits you.",
-        code=(
-            "# behind the warm-up, before the loop:\n"
-            "gc.collect(); gc.freeze()    # model, optimizer and datasets are not looked at again\n"
-            "gc.disable()\n"
-            "for step, batch in enumerate(loader):\n"
-            "    ...\n"
-            "    if step % 1000 == 0:\n"
-            "        gc.collect()         # on all ranks in the same step"
-        ),
-        verify=VERIFY,
-        caveats=CAVEATS,
-    )
+    return RULE.fix
 
 
 VERIFY = "Record again with record_python_gc_info=True: `Python GC` takes less than 1 % of a step."
@@ -202,6 +189,15 @@ RULE = Rule(
     ),
     fix=Fix(
         summary="Leave out of collections what stays, and collect when it suits you.",
+        code=(
+            "# behind the warm-up, before the loop:\n"
+            "gc.collect(); gc.freeze()    # model, optimizer and datasets are not looked at again\n"
+            "gc.disable()\n"
+            "for step, batch in enumerate(loader):\n"
+            "    ...\n"
+            "    if step % 1000 == 0:\n"
+            "        gc.collect()         # on all ranks in the same step"
+        ),
         verify=VERIFY,
         caveats=CAVEATS,
     ),

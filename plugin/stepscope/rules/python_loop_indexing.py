@@ -1,9 +1,11 @@
 """A loop of Python takes a tensor apart, element by element or row by row."""
 
+import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from stepscope import intervals
@@ -94,7 +96,7 @@ def _worth_looking(trace: Trace, loops: IndexingLoops, options: Options) -> Inde
     chosen = ~works[loops.pattern] & (loops.operator_ns <= options.most_operator_us * 1000)
     chosen &= (loops.end_ns > within.start_ns) & (loops.start_ns < within.end_ns)
     names = ("first", "repeats", "start_ns", "end_ns", "operator_ns", "pattern")
-    return replace(loops, **{name: getattr(loops, name)[chosen] for name in names})
+    return dataclasses.replace(loops, **{name: getattr(loops, name)[chosen] for name in names})
 
 
 def _time(trace: Trace, times: Intervals) -> str:
@@ -199,21 +201,8 @@ def _fix(pattern: tuple[str, ...]) -> Fix:
         )
     else:
         does = ", ".join(dict.fromkeys(name.removeprefix("aten::") for name in inner)) or "…"
-        code = (
-            f"# instead of {does} of x[i] in each turn, of all of x along its dimension 0:\n"
-            "total = x.sum(0)\n"
-            "rows = x[index]                  # or x.index_select(0, index): many rows at once\n"
-            "out = torch.vmap(of_one_row)(x)  # what is written for one row"
-        )
-    return Fix(
-        summary="Do with one operator what the loop does element by element.",
-        code=code,
-        verify="In the next trace aten::select is called a few times a step.",
-        caveats=(
-            "Where a turn needs the result of the one before, take out of the loop what does not.",
-            "Iterating over the rows (for row in x) saves the indexing alone, hardly any time.",
-        ),
-    )
+        code = f"# instead of {does} of x[i] in each turn:\n{RULE.fix.code}"
+    return replace(RULE.fix, code=code)
 
 
 RULE = Rule(
@@ -242,6 +231,15 @@ RULE = Rule(
     ),
     fix=Fix(
         summary="Do with one operator what the loop does element by element.",
+        code=(
+            "total = x.sum(0)                 # of all of x along its dimension 0\n"
+            "rows = x[index]                  # or x.index_select(0, index): many rows at once\n"
+            "out = torch.vmap(of_one_row)(x)  # what is written for one row"
+        ),
+        caveats=(
+            "Where a turn needs the result of the one before, take out of the loop what does not.",
+            "Iterating over the rows (for row in x) saves the indexing alone, hardly any time.",
+        ),
         verify="In the next trace aten::select is called a few times a step.",
     ),
     effort="hour",

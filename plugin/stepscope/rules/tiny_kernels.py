@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from stepscope import intervals
 from stepscope.analyses import requirements
 from stepscope.analyses.devices.activity import DeviceActivity
@@ -159,22 +161,13 @@ def _table(trace: Trace, options: Options) -> EvidenceTable:
 
 
 def _fix(trace: Trace, table: EvidenceTable) -> Fix:
-    graph = trace.dialect.terms.get("graph", "")
     seen = f" Most often here: {table.rows[0].cells[0]}." if table.rows else ""
-    replay = ', mode="reduce-overhead"' if graph else ""
-    return Fix(
-        summary=f"Fuse kernels that follow each other.{seen}",
-        code=(
-            f"model = torch.compile(model{replay})\n"
-            "# and what comes fused: F.scaled_dot_product_attention, F.rms_norm,\n"
-            "# optimizers with fused=True or foreach=True"
-        ),
-        verify=VERIFY,
-        caveats=("Products and convolutions are not fused with each other.",),
-    )
+    code = RULE.fix.code
+    if trace.dialect.terms.get("graph"):
+        code = code.replace("(model)", '(model, mode="reduce-overhead")')
+    return replace(RULE.fix, summary=f"{RULE.fix.summary}{seen}", code=code)
 
 
-VERIFY = "In the next trace there are fewer kernels a step in the Kernels view, and longer ones."
 RULE = Rule(
     id="tiny-kernels",
     title="Most kernels are very short",
@@ -199,7 +192,16 @@ RULE = Rule(
         "them, a quarter of it at least; and of the work of all such kernels what fusing saves, "
         "where the device is the limit. What launch-bound claims is not counted again."
     ),
-    fix=Fix(summary="Fuse kernels that follow each other.", verify=VERIFY),
+    fix=Fix(
+        summary="Fuse kernels that follow each other.",
+        code=(
+            "model = torch.compile(model)\n"
+            "# and what comes fused: F.scaled_dot_product_attention, F.rms_norm,\n"
+            "# optimizers with fused=True or foreach=True"
+        ),
+        verify="In the next trace the Kernels view has fewer kernels a step, and longer ones.",
+        caveats=("Products and convolutions are not fused with each other.",),
+    ),
     effort="hour",
     risk="none",
     options=Options(),
