@@ -1,6 +1,7 @@
 """What rules on some host calls have in common: what the calls cost, claimed and shown."""
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope import intervals
@@ -93,18 +94,18 @@ def evidence(trace: Trace, cost: CallCost) -> tuple[Evidence, ...]:
     )
 
 
-def by_name(trace: Trace, rows: NDArray[np.int64], label: str) -> EvidenceTable:
-    """Return some host calls by operator: how often, and how long on the host in all."""
-    names = trace.host_calls["name"].cat
+def by_name(frame: pd.DataFrame, rows: NDArray[np.int64], label: str) -> EvidenceTable:
+    """Return some calls (rows of a frame of the host) by name: how often, how long in all."""
+    names = frame["name"].cat
     codes = names.codes.to_numpy()[rows]
-    took = trace.host_calls["duration_ns"].to_numpy()[rows]
+    took = frame["duration_ns"].to_numpy()[rows]
     total = np.bincount(codes, weights=took, minlength=len(names.categories))
     count = np.bincount(codes, minlength=len(names.categories))
     order = np.argsort(-total, kind="stable")[:MOST_ROWS]
     return EvidenceTable(
         label=label,
         columns=(
-            EvidenceColumn(label="Operator", unit="text"),
+            EvidenceColumn(label="Call", unit="code"),
             EvidenceColumn(label="Calls", unit="count"),
             EvidenceColumn(label="Host time", unit="ns"),
         ),
@@ -118,17 +119,30 @@ def by_name(trace: Trace, rows: NDArray[np.int64], label: str) -> EvidenceTable:
     )
 
 
+def most_time(frame: pd.DataFrame, rows: NDArray[np.int64], most: int) -> list[int]:
+    """Return the rows of a frame that took longest, the longest first."""
+    took = frame["duration_ns"].to_numpy()[rows]
+    return [int(row) for row in rows[np.argsort(-took, kind="stable")[:most]]]
+
+
 def longest(trace: Trace, rows: NDArray[np.int64], detail: str = "") -> tuple[EventReference, ...]:
     """Return the longest of some host calls."""
-    took = trace.host_calls["duration_ns"].to_numpy()[rows]
-    most = rows[np.argsort(-took, kind="stable")[:MOST_ROWS]]
-    return tuple(references.host_call(trace, row, detail=detail) for row in most.tolist())
+    most = most_time(trace.host_calls, rows, MOST_ROWS)
+    return tuple(references.host_call(trace, row, detail=detail) for row in most)
 
 
 def lines(trace: Trace, rows: NDArray[np.int64]) -> tuple[SourceLine, ...]:
     """Return the user's lines that led to the longest of some host calls; none without stacks."""
-    took = trace.host_calls["duration_ns"].to_numpy()[rows]
-    most = rows[np.argsort(-took, kind="stable")[:MOST_LINES]]
+    most = most_time(trace.host_calls, rows, MOST_LINES)
+    return references.source_lines(references.line_of_host_call(trace, row) for row in most)
+
+
+def lines_around(trace: Trace, frame: pd.DataFrame, rows: list[int]) -> tuple[SourceLine, ...]:
+    """Return the user's lines around some events of the host; none without stacks."""
+    events = (frame.iloc[row] for row in rows)
     return references.source_lines(
-        references.line_of_host_call(trace, row) for row in most.tolist()
+        references.source_line(
+            trace, str(event["thread"]), int(event["start_ns"]), int(event["end_ns"])
+        )
+        for event in events
     )

@@ -99,4 +99,4 @@ def operators(trace: Trace, found: Updates) -> EvidenceTable:
     """Return the operators that the updates called themselves."""
     calls = trace.host_calls
     inside = np.isin(calls["parent"].to_numpy(), found.rows) & calls["is_operator"].to_numpy()
-    return _calls.by_name(trace, np.flatnonzero(inside), "Operators of the updates")
+    return _calls.by_name(calls, np.flatnonzero(inside), "Operators of the updates")

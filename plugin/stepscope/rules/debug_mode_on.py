@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope import intervals
-from stepscope.analyses import ancestry, frame_times, references
+from stepscope.analyses import ancestry, frame_times
 from stepscope.analyses.devices.activity import main_device
 from stepscope.analyses.devices.claimable import alone
 from stepscope.analyses.host.anomaly_checks import anomaly_checks
@@ -22,7 +22,7 @@ from stepscope.errors import NotApplicableError
 from stepscope.frames.naming import named
 from stepscope.intervals import Intervals
 from stepscope.quantities import share
-from stepscope.report import Evidence, Fix, Link, SourceLine
+from stepscope.report import Evidence, Fix, Link
 from stepscope.rules import Claim, Finding, Rule, _calls, option, severity_of
 from stepscope.trace import Trace
 
@@ -140,19 +140,10 @@ def _running(trace: Trace, tools: dict[str, Rows]) -> Finding:
         confidence="medium",
         message=f"{names} ran within the steps: its frames are on the stack {count:,} times.",
         evidence=(Evidence(label="Frames of it", value=count, unit="count"),),
-        locations=_lines(trace, next(iter(tools.values()))),
+        locations=_calls.lines_around(
+            trace, trace.python_calls, next(iter(tools.values()))[: _calls.MOST_LINES].tolist()
+        ),
         place=names,
-    )
-
-
-def _lines(trace: Trace, rows: Rows) -> tuple[SourceLine, ...]:
-    calls = trace.python_calls
-    around = (calls.iloc[row] for row in rows[: _calls.MOST_LINES].tolist())
-    return references.source_lines(
-        references.source_line(
-            trace, str(call["thread"]), int(call["start_ns"]), int(call["end_ns"])
-        )
-        for call in around
     )
 
 
