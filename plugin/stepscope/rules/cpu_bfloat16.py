@@ -1,0 +1,149 @@
+"""A machine without a device multiplies large matrices in float32."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope import intervals
+from stepscope.analyses import requirements
+from stepscope.analyses.frame_times import times
+from stepscope.analyses.operators.flops import operator_work
+from stepscope.analyses.operators.product_shapes import LEFT_OPERAND
+from stepscope.analyses.steps.window import window
+from stepscope.analyses.training import is_training
+from stepscope.errors import NotApplicableError
+from stepscope.frames.naming import named
+from stepscope.quantities import duration, share
+from stepscope.report import Evidence, Fix, Link
+from stepscope.rules import Finding, Rule, _products, option
+from stepscope.trace import Trace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When it is worth a word."""
+
+    least_share: float = option(
+        0.50,
+        "Large matrix products in float32, of the window.",
+        origin="ours: converting has a price, so that products must be most of the time",
+    )
+    least_flops: float = option(
+        1e8,
+        "Operations of a product that counts as large.",
+        origin="ours: on a processor with avx512_bf16, products of 256³ and more became 1.9 to 4 "
+        "times as fast, a small convolutional network 0.8 times",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Finding]:
+    """Report large products in float32 that fill most of the time."""
+    _insist_on_no_device(trace)
+    requirements.shapes(trace)
+    rows = _large_products(trace, options)
+    span = window(trace)
+    ran = intervals.clip(times(trace.host_calls, rows), span.start_ns, span.end_ns)
+    busy_ns = intervals.duration_ns(ran)
+    if not busy_ns or busy_ns < options.least_share * span.duration_ns:
+        return
+    flops = float(operator_work(trace).flops[rows].sum())
+    lasting = trace.host_calls["duration_ns"].to_numpy()[rows]
+    yield Finding(
+        severity="info",
+        confidence="low",
+        message=(
+            f"Large matrix products in float32 take {duration(span.per_step(busy_ns))}"
+            f"{_products.each(trace)} ({share(busy_ns / span.duration_ns)}). Where the processor "
+            "has instructions for bfloat16, which the recording does not tell, they are about "
+            "twice as fast in it."
+        ),
+        evidence=(
+            Evidence(
+                label="Large products in float32",
+                value=busy_ns / span.duration_ns,
+                unit="share",
+                link=Link(view="operators", search="mm"),
+            ),
+            Evidence(label="Such products", value=len(rows), unit="count"),
+            Evidence(
+                label="Billions of operations a second",
+                value=flops / max(1, int(lasting.sum())),
+                unit="count",
+            ),
+        ),
+        locations=_products.locations(trace, rows, lasting),
+        fix=_fix(trace),
+    )
+
+
+def _insist_on_no_device(trace: Trace) -> None:
+    try:
+        requirements.main(trace)
+    except NotApplicableError:
+        return
+    msg = "the program ran on a machine with a device"
+    raise NotApplicableError(msg)
+
+
+def _large_products(trace: Trace, options: Options) -> NDArray[np.int64]:
+    work = operator_work(trace)
+    is_large = np.nan_to_num(work.flops) >= options.least_flops
+    is_large &= named(work.data_type, "float32".__eq__)
+    return np.flatnonzero(is_large & named(trace.host_calls["name"], LEFT_OPERAND.__contains__))
+
+
+def _fix(trace: Trace) -> Fix:
+    code = "    loss = criterion(model(x), y)\nloss.backward()"
+    if not is_training(trace):
+        code = "    out = model(x)"
+    return Fix(
+        summary="Try autocast in bfloat16, if the processor has instructions for it.",
+        code=(
+            "torch.cpu.get_capabilities()   # amx_bf16, avx512_bf16 or, on Arm, bf16: True?\n"
+            'with torch.autocast("cpu", dtype=torch.bfloat16):\n' + code
+        ),
+        verify="The step is shorter; in Operators by shapes, products have the type bfloat16.",
+        caveats=(
+            "Without such instructions bfloat16 is slower than float32.",
+            "Results have 8 bits of mantissa instead of 24: compare the loss.",
+        ),
+    )
+
+
+RULE = Rule(
+    id="cpu-bfloat16",
+    title="Large matrix products run in float32 on a processor",
+    category="precision",
+    why=(
+        "Recent server processors multiply bfloat16 with instructions of its own (AMX, "
+        "AVX512-BF16, Arm's BF16): twice as many numbers at a time and half the bytes, or more."
+    ),
+    detects=(
+        "On a machine without a device, matrix products in float32 of `least_flops` operations and "
+        "more each, by their shapes, that are `least_share` of the window."
+    ),
+    silent=(
+        "Convolutions do not count: small ones became slower where it was measured.",
+        "Where a device did the work, the host's products do not matter.",
+    ),
+    saving=(
+        "None is claimed: whether the processor has the instructions is not in the recording, and "
+        "without them it is slower."
+    ),
+    fix=Fix(summary="Try autocast in bfloat16."),
+    effort="flag",
+    risk="numerics",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"host calls", "nesting", "steps"}),
+    priority=420,
+    links=(
+        "https://pytorch.org/blog/empowering-pytorch-on-intel-xeon-scalable-processors-with-bfloat16/",
+        "https://docs.pytorch.org/docs/stable/amp.html#cpu-op-specific-behavior",
+    ),
+    life_cycle="preview",
+    origin="PyTorch's blog: 1.4 to 1.6 times with AVX512-BF16; ours: measured on one processor",
+    aliases=("cpu-bf16",),
+)
