@@ -1,21 +1,27 @@
 """What was found before is put aside; what is new, or has become worse, counts."""
 
 import json
+import shutil
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
+import stepscope
 from loading import SAMPLE_LOGS, trace_of
+from stepscope import discover
 from stepscope.advice import advise
 from stepscope.advice.baseline import baseline_in, baseline_of, compared, fixed, written
+from stepscope.api.app import create_app
 from stepscope.cli import cli
 from stepscope.errors import UsageError
-from stepscope.report import Outcome, Report, SourceLine
+from stepscope.report import Report, SourceLine
 from stepscope.rules import Finding, Rule
 from stepscope.trace import Run
 from test_advice import TRACE, claiming, rule
+from test_catalog import catalog_of, read_all
 
 FAULT = SAMPLE_LOGS / "synthetic_item_sync" / "fault"
 FIX = SAMPLE_LOGS / "synthetic_item_sync" / "fix"
@@ -127,8 +133,8 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(cli, ["advise", "--isolated", *map(str, arguments)])
 
 
-def found(result: Result) -> list[Outcome | dict[str, Any]]:
-    outcomes = json.loads(result.stdout)["runs"][0]["outcomes"]
+def found(result: Result) -> list[dict[str, Any]]:
+    outcomes: list[dict[str, Any]] = json.loads(result.stdout)["runs"][0]["outcomes"]
     return [each for each in outcomes if each["status"] == "found"]
 
 
@@ -207,5 +213,58 @@ def test_hints_of_the_program_tell_the_batch() -> None:
     batch = batch_size(trace)
     assert batch is not None
     assert (batch.size, batch.is_certain, batch.operator) == (32, True, "")
+    odd: Any
     for odd in ({"batch_size": 0}, {"batch_size": "many"}, {"batch_size": True}, [], "x", None):
         assert hints(trace_of(rows, stepscope=odd)).batch_size is None
+
+
+# In Python, TensorBoard and the page
+
+
+def test_python_takes_the_same_choices(tmp_path: Path) -> None:
+    loaded = stepscope.load(FAULT)
+    only = stepscope.advise(loaded, select=["item-sync"]).report
+    assert [(each.rule, each.status) for each in only.outcomes] == [("item-sync", "found")]
+    high = {"item-sync": {"least_idle_share": 0.9}}
+    [quiet] = stepscope.advise(loaded, select=["item-sync"], options=high).report.outcomes
+    assert quiet.status != "found"
+    path = tmp_path / "stepscope.toml"
+    path.write_text('ignore = ["item-sync"]')
+    rules = {each.rule for each in stepscope.advise(loaded, config=path).report.outcomes}
+    assert "launch-bound" in rules
+    assert "item-sync" not in rules
+    with pytest.raises(UsageError, match="Did you mean item-sync"):
+        stepscope.advise(loaded, select=["item-sink"])
+
+
+def test_tensorboard_is_given_a_file(tmp_path: Path) -> None:
+    from stepscope.tensorboard import chosen_advice
+
+    path = tmp_path / "stepscope.toml"
+    path.write_text('ignore = ["item-sync"]')
+    assert chosen_advice(Namespace()) is None
+    advice = chosen_advice(Namespace(stepscope_config=str(path)))
+    assert advice is not None
+    assert advice.changes.ignore == ("item-sync",)
+    path.write_text('ignore = ["item-sink"]')
+    with pytest.raises(UsageError, match="Did you mean item-sync"):
+        chosen_advice(Namespace(stepscope_config=str(path)))
+
+
+def test_the_page_shows_advice_by_the_settings_of_the_run(tmp_path: Path) -> None:
+    from stepscope.advice.settings import AdviceSettings, Changes, Profile
+    from stepscope.api.ahead import prepare
+
+    run_folder = tmp_path / "serve-1"
+    shutil.copytree(FAULT, run_folder)
+    quiet = Profile(runs=("serve-*",), changes=Changes(ignore=("item-sync",)))
+    settings = AdviceSettings(
+        profiles={"serving": quiet}, changes=Changes(ignore=("launch-bound",))
+    )
+    catalog, later = catalog_of(tmp_path, prepare=prepare, advice=settings)
+    read_all(catalog, later)
+    client = create_app(catalog).test_client()
+    address = f"/api/runs/{discover.run_identifier(str(run_folder))}/advice"
+    rules = {each["rule"] for each in client.get(address).get_json()["outcomes"]}
+    assert "gpu-idle-gap" in rules
+    assert not rules & {"item-sync", "launch-bound"}

@@ -51,12 +51,20 @@ class Later:
 def catalog_of(
     *folders: Path,
     kept_bytes: int = 10**9,
-    prepare: Callable[[Trace], Any] | None = None,
+    prepare: Callable[..., Any] | None = None,
+    advice: Any = None,
 ) -> tuple[Catalog, Later]:
     later = Later()
     directories = [LogDirectory(path=str(folder)) for folder in folders]
     chosen = Settings(memory_bytes=int(kept_bytes / KEPT_SHARE))
-    catalog = Catalog(directories, settings=chosen, executor=later, reader=Here(), prepare=prepare)
+    catalog = Catalog(
+        directories,
+        settings=chosen,
+        executor=later,
+        reader=Here(),
+        prepare=prepare,
+        advice=advice,
+    )
     return catalog, later
 
 

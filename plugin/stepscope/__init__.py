@@ -17,7 +17,7 @@ from stepscope._version import __version__
 
 TYPE_CHECKING = False  # type checkers know this name; `typing` would cost TensorBoard 9 ms
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pandas import DataFrame
 
@@ -57,11 +57,36 @@ def load_all(path: str | PathLike[str], *, jobs: int = 1) -> "tuple[Run, ...]":
     return library.load_all(path, jobs=jobs)
 
 
-def advise(run: "Run") -> "Advice":
-    """Return what to fix in a run: `print` it, show it in a notebook, or use its `report`."""
+def advise(  # noqa: PLR0913 (each is something a user may say)
+    run: "Run",
+    *,
+    select: "Sequence[str]" = (),
+    ignore: "Sequence[str]" = (),
+    options: "Mapping[str, Mapping[str, bool | float | str]] | None" = None,
+    preview: bool = False,
+    config: str | PathLike[str] | None = None,
+) -> "Advice":
+    """Return what to fix in a run: `print` it, show it in a notebook, or use its `report`.
+
+    A recording that cannot be analysed is a warning.
+
+    Args:
+        run: What `load` gave.
+        select: Only these rules: ids, categories, severities, or `all`.
+        ignore: Not these; as `select`.
+        options: Rule id to option to value, as `{"item-sync": {"least_idle_share": 0.02}}`.
+        preview: Ask rules too that are still on trial.
+        config: A `stepscope.toml` or `pyproject.toml`; what is said here goes before it.
+
+    Raises:
+        UnreadableError: no recording of the run can be analysed.
+        UsageError: there is no such rule or option, or a value does not fit it.
+    """
     from stepscope import library
 
-    return library.advise(run)
+    return library.advise(
+        run, select=select, ignore=ignore, options=options, preview=preview, config=config
+    )
 
 
 def compare(before: "Run | Trace", *after: "Run | Trace") -> "Comparison":

@@ -9,6 +9,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
@@ -40,8 +41,7 @@ from stepscope.report import Problem
 from stepscope.storage import FileStamp
 
 if TYPE_CHECKING:
-    from stepscope.advice import RecordingAdvice
-    from stepscope.trace import Trace
+    from stepscope.advice import AdviceSettings, RecordingAdvice
 
 log = logging.getLogger(__name__)
 
@@ -63,19 +63,21 @@ class Executor(Protocol):
 class Catalog:
     """The files under some log directories, read in the background, each once."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (each can be another in a test)
         self,
         directories: Iterable[LogDirectory],
         *,
         settings: Settings,
         executor: Executor | None = None,
         reader: Reader | None = None,
-        prepare: "Callable[[Trace], RecordingAdvice] | None" = None,
+        prepare: "Callable[..., RecordingAdvice] | None" = None,
+        advice: "AdviceSettings | None" = None,
     ) -> None:
         """`prepare` does work ahead of questions: after a file is read, before it is `Ready`.
 
-        It returns the file's advice, which is kept when the trace is dropped. `reader` is where
-        files are read: in processes of their own, where it is not said.
+        It is given the trace and, where there is `advice`, the settings for its run by name. It
+        returns the file's advice, which is kept when the trace is dropped. `reader` is where files
+        are read: in processes of their own, where it is not said.
         """
         self.directories = tuple(directories)
         self.pace = Pace()
@@ -83,9 +85,8 @@ class Catalog:
         self._executor: Executor = executor or DaemonThreads(settings.jobs)
         self._room = Room(settings.memory_bytes, self.let_go)
         self._reader = reader or Readers(self._room)
-        self._steps: tuple[Step, ...] = ()
-        if prepare is not None:
-            self._steps = (("analysing", analyse), ("advising", prepare))
+        self._prepare = prepare
+        self.advice = advice
         self._lock = threading.RLock()
         self._entries: dict[str, Entry] = {}
         self._stops: dict[str, Stop] = {}
@@ -199,6 +200,15 @@ class Catalog:
         """Make room for a file that does not fit beside what is kept."""
         with self._lock:
             self._shrink(self._room.kept_bytes - missing_bytes)
+
+    def _steps(self, run: str) -> tuple[Step, ...]:
+        """Return what is worked out of a run's recordings when they are read."""
+        if self._prepare is None:
+            return ()
+        task = self._prepare
+        if self.advice is not None:
+            task = partial(task, settings=self.advice.of_run(run))
+        return (("analysing", analyse), ("advising", task))
 
     def scan(self) -> None:
         """Look through the directories once: new files are queued, changed ones read again."""
@@ -319,7 +329,10 @@ class Catalog:
             self._put(entry, stop, Reading(told=told, clock=clock), entry.facts)
 
         order = Order(
-            file=entry.file, stamp=entry.stamp, steps=self._steps, cache=self._settings.cache
+            file=entry.file,
+            stamp=entry.stamp,
+            steps=self._steps(entry.file.run),
+            cache=self._settings.cache,
         )
         try:
             answer = self._reader.read(order, tell, stop)

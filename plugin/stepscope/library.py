@@ -1,16 +1,19 @@
 """What `stepscope.load`, `advise`, `table` and `compare` give to a script or a notebook."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike, fspath
+from pathlib import Path
 
 import pandas as pd
 
 from stepscope import comparison, discover
 from stepscope._version import __version__
-from stepscope.advice import advise_each
+from stepscope.advice import AdviceSettings, advise_each
+from stepscope.advice.settings import Changes, checked
+from stepscope.advice.settings_files import settings_in
 from stepscope.comparison.messages import ComparisonReport
 from stepscope.comparison.sampling import Sample, sample
 from stepscope.config import settings
@@ -93,13 +96,30 @@ def load(path: str | PathLike[str], *, jobs: int = 1) -> Run:
     return runs[0]
 
 
-def advise(run: Run) -> Advice:
-    """Return what every rule says of a run; a recording that cannot be analysed is a warning.
+def advise(  # noqa: PLR0913 (each is something a user may say)
+    run: Run,
+    *,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    options: Mapping[str, Mapping[str, bool | float | str]] | None = None,
+    preview: bool = False,
+    config: str | PathLike[str] | None = None,
+) -> Advice:
+    """Return what the rules say of a run: see `stepscope.advise`.
 
     Raises:
         UnreadableError: no recording of the run can be analysed.
+        UsageError: there is no such rule or option, or a value does not fit it.
     """
-    report, problems = advise_each(run)
+    said = AdviceSettings() if config is None else settings_in(Path(fspath(config)))
+    given = Changes(
+        select=tuple(select) or None,
+        ignore=tuple(ignore),
+        preview=preview or None,
+        options=options or {},
+    )
+    settings = checked(replace(said, changes=said.changes.then(given)))
+    report, problems = advise_each(run, settings)
     _tell(problems, is_any_left=bool(report.workers))
     return Advice(report)
 

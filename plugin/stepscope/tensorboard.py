@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
+    from stepscope.advice import AdviceSettings
     from stepscope.catalog import Catalog
     from stepscope.config import Settings
     from stepscope.log_directories import LogDirectory
@@ -43,6 +44,11 @@ class StepscopeLoader(base_plugin.TBLoader):  # type: ignore[misc] # TensorBoard
             const="1",
             help="Keep what was read of large traces on disk (STEPSCOPE_CACHE).",
         )
+        group.add_argument(
+            "--stepscope_config",
+            metavar="FILE",
+            help="Which rules are asked, what is put aside: a stepscope.toml or pyproject.toml.",
+        )
 
     def load(self, context: base_plugin.TBContext) -> "StepscopePlugin":
         """Return the plugin; what is raised here is logged by TensorBoard, which goes on."""
@@ -64,6 +70,7 @@ class StepscopePlugin(base_plugin.TBPlugin):  # type: ignore[misc] # TensorBoard
             log_directories(context.logdir or "", specification),
             settings=chosen_settings(context.flags),
             prepare=prepare,
+            advice=chosen_advice(context.flags),
         )
         self._catalog.watch()
 
@@ -89,6 +96,19 @@ def chosen_settings(flags: "Namespace") -> "Settings":
         memory=getattr(flags, "stepscope_memory", None),
         cache=getattr(flags, "stepscope_cache", None),
     )
+
+
+def chosen_advice(flags: "Namespace") -> "AdviceSettings | None":
+    """Return what the file says that was given, if one was."""
+    path = getattr(flags, "stepscope_config", None)
+    if not path:
+        return None
+    from pathlib import Path
+
+    from stepscope.advice.settings import checked
+    from stepscope.advice.settings_files import settings_in
+
+    return checked(settings_in(Path(path)))
 
 
 class _Late:

@@ -153,6 +153,20 @@ def rules_of(changes: Changes, known: Iterable[Rule[Any]]) -> tuple[Rule[Any], .
     )
 
 
+def checked(settings: AdviceSettings) -> AdviceSettings:
+    """Return settings in which every rule and option that is named anywhere is one.
+
+    Raises:
+        UsageError: one is not.
+    """
+    known = known_rules(has_packages=settings.has_packages)
+    for changes in (settings.changes, *(each.changes for each in settings.profiles.values())):
+        rules_of(changes, known)
+        for suppression in changes.suppressions:
+            find_rule(suppression.rule, known)
+    return settings
+
+
 def severities_of(changes: Changes, known: Iterable[Rule[Any]]) -> Mapping[str, Severity]:
     """Return the severities that the user gave to rules, by their ids."""
     by_id = _by_id(known)

@@ -7,18 +7,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stepscope.advice import RecordingAdvice
+    from stepscope.advice import AdviceSettings, RecordingAdvice
     from stepscope.trace import Trace
 
 
-def prepare(trace: "Trace") -> "RecordingAdvice":
+def prepare(trace: "Trace", *, settings: "AdviceSettings | None" = None) -> "RecordingAdvice":
     """Return a recording's advice, and leave in it the overview, which every visit asks for first.
 
-    The advice is kept when the recording is not.
+    The advice is kept when the recording is not; it is by the settings of the run.
     """
     from stepscope.api.answers import advice
     from stepscope.api.overview import overview
 
     with suppress(Exception):  # it fails again when it is asked for, and says so there
         overview(trace)
-    return advice(trace)
+    return advice(trace, settings)

@@ -11,7 +11,7 @@ from stepscope.api import encoding, listing, messages, refusals
 from stepscope.api.answers import Answers
 from stepscope.catalog import Catalog
 from stepscope.entries import Cancelled, Entry, Ready, Unreadable
-from stepscope.report import SCHEMA_VERSION, Problem, json_schema
+from stepscope.report import SCHEMA_VERSION, Problem, RunReport, json_schema
 from stepscope.trace import Trace
 
 DEFAULT_GROUP = "name"
@@ -37,7 +37,7 @@ def register(app: flask.Flask, catalog: Catalog, answers: Answers) -> None:
         entries = catalog.run(run)
         known = _known_of(entries)
         name = entries[0].file.run
-        return _kept(entries, lambda: merged(name, [_advice(entry, answers) for entry in known]))
+        return _kept(entries, lambda: _merged(catalog, name, [_advice(e, answers) for e in known]))
 
     @api.get("/traces/<trace>/overview")
     def overview(trace: str) -> flask.Response:
@@ -113,6 +113,12 @@ def _ready(entry: Entry) -> Trace:
         case Cancelled():
             raise refusals.cancelled(entry.file.worker)
     raise refusals.still_loading(entry.file.worker)
+
+
+def _merged(catalog: Catalog, name: str, recordings: list[RecordingAdvice]) -> RunReport:
+    if catalog.advice is None:
+        return merged(name, recordings)
+    return merged(name, recordings, catalog.advice)
 
 
 def _advice(entry: Entry, answers: Answers) -> RecordingAdvice:

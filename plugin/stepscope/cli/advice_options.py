@@ -31,7 +31,7 @@ class Asked:
         Raises:
             UsageError: the file, a rule, an option or a value is not as it must be.
         """
-        from stepscope.advice.settings import AdviceSettings, Changes
+        from stepscope.advice.settings import AdviceSettings, Changes, checked
         from stepscope.advice.settings_files import (
             checked_profile,
             nearest_file,
@@ -55,19 +55,7 @@ class Asked:
             profile=checked_profile(profile, said.profiles),
             has_packages=said.has_packages and self.has_plugins,
         )
-        _insist(settings)
-        return settings
-
-
-def _insist(settings: "AdviceSettings") -> None:
-    """Insist that every rule and option that is named anywhere be one."""
-    from stepscope.advice.settings import find_rule, known_rules, rules_of
-
-    known = known_rules(has_packages=settings.has_packages)
-    for changes in (settings.changes, *(each.changes for each in settings.profiles.values())):
-        rules_of(changes, known)
-        for suppression in changes.suppressions:
-            find_rule(suppression.rule, known)
+        return checked(settings)
 
 
 def _names(given: tuple[str, ...]) -> tuple[str, ...]:

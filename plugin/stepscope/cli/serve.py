@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from stepscope.cli.advice_options import Asked, with_rules
 from stepscope.cli.reading import Effort, with_effort
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
+    from stepscope.advice import AdviceSettings
     from stepscope.catalog import Catalog
     from stepscope.config import Settings
     from stepscope.log_directories import LogDirectory
@@ -39,6 +41,7 @@ LOOPBACK = "127.0.0.1"
     help="Answer to this name too, where a proxy passes it on; repeatable.",
 )
 @click.option("--open", "is_opened", is_flag=True, help="Open the page in the browser.")
+@with_rules
 @with_effort
 def serve(  # noqa: PLR0913 (one parameter an option)
     *,
@@ -47,6 +50,7 @@ def serve(  # noqa: PLR0913 (one parameter an option)
     port: int | None,
     allowed: tuple[str, ...],
     is_opened: bool,
+    asked: Asked,
     effort: Effort,
 ) -> None:
     """Serve the page for the traces below each LOGDIR, until Ctrl-C.
@@ -65,7 +69,7 @@ def serve(  # noqa: PLR0913 (one parameter an option)
     from stepscope.addresses import shown
 
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
-    catalog = _catalog(logdirs, effort.settings())
+    catalog = _catalog(logdirs, effort.settings(), asked.settings())
     app = _app(catalog, host, allowed)
     listening = _listening(host, port)
     address = _address(host, int(listening.getsockname()[1]))
@@ -76,11 +80,11 @@ def serve(  # noqa: PLR0913 (one parameter an option)
     answer(app, sockets=[listening], threads=THREADS, ident="stepscope", _quiet=True)
 
 
-def _catalog(logdirs: tuple[str, ...], chosen: "Settings") -> "Catalog":
+def _catalog(logdirs: tuple[str, ...], chosen: "Settings", advice: "AdviceSettings") -> "Catalog":
     from stepscope.api.ahead import prepare
     from stepscope.catalog import Catalog
 
-    catalog = Catalog(_directories(logdirs), settings=chosen, prepare=prepare)
+    catalog = Catalog(_directories(logdirs), settings=chosen, prepare=prepare, advice=advice)
     catalog.watch()
     catalog.start_reading()
     return catalog
