@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from stepscope import intervals
 from stepscope.analyses.devices.activity import main_device
 from stepscope.intervals import Intervals
-from stepscope.trace import Trace
+from stepscope.trace import Trace, computed
 
 
 def alone(trace: Trace, rows: NDArray[np.int64]) -> Intervals:
@@ -22,4 +22,18 @@ def alone(trace: Trace, rows: NDArray[np.int64]) -> Intervals:
     start = trace.device_events["start_ns"].to_numpy()[device.rows]
     end = trace.device_events["end_ns"].to_numpy()[device.rows]
     mine = intervals.union(start[chosen], end[chosen])
-    return intervals.difference(mine, intervals.union(start[~chosen], end[~chosen]))
+    beside = ~chosen & _overlaps(trace)
+    return intervals.difference(mine, intervals.union(start[beside], end[beside]))
+
+
+@computed
+def _overlaps(trace: Trace) -> NDArray[np.bool_]:
+    """Tell which of the main device's rows, in the order they began, run while another does."""
+    device = main_device(trace)
+    rows = np.zeros(0, dtype=np.int64) if device is None else device.rows
+    start = trace.device_events["start_ns"].to_numpy()[rows]
+    end = trace.device_events["end_ns"].to_numpy()[rows]
+    found = np.zeros(len(rows), dtype=bool)
+    found[:-1] = end[:-1] > start[1:]
+    found[1:] |= start[1:] < np.maximum.accumulate(end)[:-1]
+    return found
