@@ -65,9 +65,7 @@ def test_kernels_are_chained_by_stream_and_a_product_ends_a_chain() -> None:
             ["kernel", "gemm", 24, 5, {"correlation": 6}],
         ]
     )
-    events = trace.device_events
-    found = kernel_chains(trace, events.index.to_numpy())
-    starts = events["start_ns"].to_numpy()
+    found, starts = kernel_chains(trace), trace.device_events["start_ns"].to_numpy()
     assert dict(zip(starts[found.rows].tolist(), found.chain.tolist(), strict=True)) == {
         0: 0,
         6_000: 0,

@@ -16,7 +16,7 @@ from stepscope.analyses import references, requirements
 from stepscope.analyses.devices.claimable import alone
 from stepscope.analyses.devices.gpu_bound import gpu_bound_times
 from stepscope.analyses.devices.kernel_names import short
-from stepscope.analyses.group_statistics import numbered, sums
+from stepscope.analyses.group_statistics import sums
 from stepscope.analyses.host.source_lines import lines_of_device_events
 from stepscope.analyses.links import links
 from stepscope.analyses.operators.costs import owners_of_device_events
@@ -41,6 +41,8 @@ NONE = -1
 MOST_ROWS = 10
 MOST_LINES = 5
 MOST_EVENTS = 10
+MOST_ASKED = 10_000
+"""Pieces of work, the longest, whose source lines are looked up."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -193,33 +195,46 @@ def _grouped(
     trace: Trace, found: Work, who: NDArray[np.int64]
 ) -> tuple[list[str | None], list[str], NDArray[np.int64], NDArray[np.int64]]:
     """Return of each operator and kernel their names, of each row the group, and their times."""
-    names = trace.host_calls["name"].cat
+    names, ran = trace.host_calls["name"].cat, trace.device_events["name"].cat
     texts = [*map(str, names.categories), None]
-    owner = np.append(names.codes.to_numpy(), NONE)[who]
-    events = trace.device_events.iloc[found.rows]
-    keys = pd.DataFrame({"owner": owner, "name": events["name"].cat.codes.to_numpy()})
-    group, first = numbered(keys, keys.columns)
-    took = sums(events["duration_ns"].to_numpy(), group, len(first))
-    operators = [texts[code] for code in owner[first].tolist()]
-    kernels = [short(str(name)) for name in events["name"].iloc[first]]
+    owner = np.append(names.codes.to_numpy(), NONE)[who].astype(np.int64)
+    width = len(ran.categories) + 1
+    group, keys = pd.factorize(owner * width + ran.codes.to_numpy()[found.rows] + 1)
+    took = sums(_durations(trace, found.rows), group, len(keys))
+    operators = [texts[code] for code in (keys // width).tolist()]
+    kernels = [short(str(ran.categories[code - 1])) for code in (keys % width).tolist()]
     return operators, kernels, group, took
 
 
 def longest(trace: Trace, found: Work, say: str = "") -> tuple[EventReference, ...]:
     """Return the longest events of the work; `say` is what is said of each."""
-    took = trace.device_events["duration_ns"].to_numpy()[found.rows]
-    most = np.argsort(-took, kind="stable")[:MOST_EVENTS]
-    return tuple(
-        references.device_event(trace, row, detail=say) for row in found.rows[most].tolist()
-    )
+    chosen = _longest(trace, found, MOST_EVENTS)
+    return tuple(references.device_event(trace, row, detail=say) for row in chosen.tolist())
 
 
 def lines(trace: Trace, found: Work) -> tuple[SourceLine, ...]:
     """Return the user's lines that led to most of it; none where no stacks were recorded."""
-    told = lines_of_device_events(trace, found.rows)
-    took = trace.device_events["duration_ns"].to_numpy()[found.rows]
+    rows = _longest(trace, found, MOST_ASKED)
+    told = lines_of_device_events(trace, rows)
+    took = _durations(trace, rows)
     known = told.codes >= 0
     total = np.bincount(told.codes[known], weights=took[known], minlength=len(told.categories))
     most = np.argsort(-total, kind="stable")[:MOST_LINES]
     most = most[total[most] > 0]
     return references.source_lines(str(told.categories[row]) for row in most.tolist())
+
+
+def _durations(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.asarray(trace.device_events["duration_ns"].to_numpy()[rows])
+
+
+def _longest(trace: Trace, found: Work, most: int) -> NDArray[np.int64]:
+    """Return the longest rows, the longest first; of equals the first."""
+    took = _durations(trace, found.rows)
+    if len(took) > most:
+        least = np.partition(took, len(took) - most)[len(took) - most]
+        kept = np.flatnonzero(took >= least)
+    else:
+        kept = np.arange(len(took))
+    order = kept[np.argsort(-took[kept], kind="stable")][:most]
+    return np.asarray(found.rows[order])

@@ -98,7 +98,9 @@ def _askers(trace: Trace) -> NDArray[np.int64]:
     is_copying = named(calls["name"], COPYING.search)
     owner = links(trace).owner_of_device_event
     found = np.where(np.append(is_copying, False)[owner], owner, NONE)
-    rows = np.unique(found[found != NONE])
+    is_owner = np.zeros(len(calls) + 1, dtype=bool)
+    is_owner[found] = True
+    rows = np.flatnonzero(is_owner[:-1])
     around = nearest_of(parent, rows, ~is_copying)
     is_other = np.append(
         named(calls["name"], CONVERSION.search) | named(calls["name"], OTHERS.search), False

@@ -46,7 +46,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     except NotApplicableError:
         yield from _on_host(trace, options)
         return
-    chains = kernel_chains(trace, rows)
+    chains = kernel_chains(trace)
     found = _kernel_time.work(trace, rows, _mask(trace, chains.chained))
     if found.share < options.least_share or found.whole_ns < options.least_time_ns:
         return

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.ancestry import nearest, nearest_of
-from stepscope.analyses.devices.launch_order import stream_numbers
+from stepscope.analyses.devices.activity import main_device
 from stepscope.analyses.operators.costs import owners_of_device_events
+from stepscope.analyses.steps.window import window
 from stepscope.frames.naming import named
 from stepscope.trace import Trace, computed
 
@@ -70,15 +71,21 @@ class Chains:
         return np.asarray(self.rows[self.chain != NONE])
 
 
-def kernel_chains(trace: Trace, rows: NDArray[np.int64]) -> Chains:
-    """Return the pointwise kernels among rows of `device_events`, chained by stream."""
+@computed
+def kernel_chains(trace: Trace) -> Chains:
+    """Return the pointwise kernels that began on the main device within the window, by stream."""
+    device, within = main_device(trace), window(trace)
+    rows = np.zeros(0, dtype=np.int64) if device is None else device.rows
     events = trace.device_events
-    in_order = rows[np.argsort(stream_numbers(events.iloc[rows])[0], kind="stable")]
-    streams = events["stream"].to_numpy()[in_order]
-    is_pointwise = named(events["name"], KERNEL.search)[in_order]
-    owner = owners_of_device_events(trace)[in_order]
+    start = events["start_ns"].to_numpy()[rows]
+    rows = rows[(start >= within.start_ns) & (start < within.device_end_ns)]
+    streams = events["stream"].to_numpy()[rows]
+    order = np.argsort(streams, kind="stable")
+    rows, streams = rows[order], streams[order]
+    is_pointwise = named(events["name"], KERNEL.search)[rows]
+    owner = owners_of_device_events(trace)[rows]
     is_pointwise[np.append(_in_optimizer(trace), False)[owner]] = False
-    return _chains(in_order, streams, is_pointwise)
+    return _chains(rows, streams, is_pointwise)
 
 
 @computed
