@@ -15,7 +15,7 @@ from stepscope.dialects import MEMORY_DEVICES
 from stepscope.errors import MissingDataError
 from stepscope.frames import THREAD, Column, Schema
 from stepscope.ingest.exact import NO_TIME
-from stepscope.trace import Trace
+from stepscope.trace import Trace, computed
 
 NAME = "[OutOfMemory]"
 NONE = -1
@@ -44,6 +44,7 @@ SCHEMA: Schema = (
 )
 
 
+@computed
 def memory_ooms(trace: Trace) -> pd.DataFrame:
     """Return one row a time that a device ran out of memory, in `SCHEMA` columns, by time.
 
