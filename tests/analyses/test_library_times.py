@@ -37,7 +37,7 @@ def test_a_stretch_without_operators_counts_whole_where_numpy_fills_most_of_it()
     # 10 us before and 10 us behind the function are the label's alone
     assert [(each.label, each.frame, each.time_ns) for each in places(trace, times.around)] == [
         ("masking", "train.py(7): mask", 580_000),
-        ("masking", "", 20_000),
+        ("masking", None, 20_000),
     ]
 
 

@@ -67,7 +67,7 @@ def _unrecorded(found: Presence) -> Finding:
     if found.device_operators:
         what = f"{found.device_operators[0]} ran, which only runs where a device is"
     else:
-        what = f"Memory was allocated on a device ({found.device_allocation_count:,} times)"
+        what = f"Memory was allocated on a device ({count(found.device_allocation_count, 'time')})"
     return _finding(
         found,
         f"{what}, but the profiler was not told to record the device.",
@@ -80,7 +80,7 @@ def _unrecorded(found: Presence) -> Finding:
 
 
 def _unknown(found: Presence) -> Finding:
-    device = found.device_names[0] if found.device_names else f"A {found.dialect.device}"
+    device = found.device_names[0] if found.device_names else "A device"
     if found.is_recorded:
         text = f"{device} is at hand and was recorded, and nothing was launched on it."
     else:

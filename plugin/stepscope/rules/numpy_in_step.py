@@ -81,7 +81,7 @@ def _finding(trace: Trace, lost: Intervals) -> Finding:
         message=f"{text}{_at(where[0])}{_mostly(lost, functions)}.",
         evidence=_evidence(trace, lost, where, functions),
         tables=(_table(where),),
-        locations=references.source_lines(each.frame for each in where),
+        locations=references.source_lines(each.frame or "" for each in where),
         claims=(
             Claim(
                 intervals=lost,
@@ -158,8 +158,8 @@ def _table(where: tuple[Place, ...]) -> EvidenceTable:
         ),
         rows=tuple(
             EvidenceRow(
-                cells=(each.frame or None, each.label or None, each.time_ns),
-                link=Link(view="operators", source=each.frame) if each.frame else None,
+                cells=(each.frame, each.label, each.time_ns),
+                link=Link(view="operators", source=each.frame),
             )
             for each in where
         ),

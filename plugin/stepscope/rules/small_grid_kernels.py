@@ -42,15 +42,15 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         msg = f"{trace.dialect.vendor or 'this'} traces do not tell how many blocks kernels have"
         raise NotApplicableError(msg)
     grids = grid_sizes(trace, device)
-    small, filled = grids.small_share, grids.filled_share
-    if small is None or filled is None:
+    small = grids.small_share
+    if small is None:
         msg = "no kernel tells how many blocks it has"
         raise MissingDataError(msg)
     if small <= options.least_time_share or len(grids.rows) < options.least_kernel_count:
         return
     yield Finding(
         severity="info",
-        message=_message(trace, grids, small, filled),
+        message=_message(trace, grids, small),
         evidence=(
             Evidence(
                 label=f"Kernel time in kernels with fewer blocks than {_unit(trace)}s",
@@ -63,7 +63,11 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
                 value=(grids.small_matrix_share or 0.0) / small,
                 unit="share",
             ),
-            Evidence(label=f"{_unit(trace)}s with a block, mean", value=filled, unit="share"),
+            Evidence(
+                label=f"{_unit(trace)}s with a block, mean",
+                value=grids.filled_share or 0.0,
+                unit="share",
+            ),
             Evidence(
                 label="Such kernels",
                 value=int(grids.is_small.sum()),
@@ -80,10 +84,11 @@ def _unit(trace: Trace) -> str:
     return trace.dialect.terms.get("multiprocessor", "multiprocessor")
 
 
-def _message(trace: Trace, grids: GridSizes, small: float, filled: float) -> str:
+def _message(trace: Trace, grids: GridSizes, small: float) -> str:
     text = (
         f"{share(small)} of kernel time is in kernels with fewer blocks than {_unit(trace)}s: "
-        f"while kernels run, {share(filled)} of the {_unit(trace)}s have a block on average."
+        f"while kernels run, {share(grids.filled_share or 0.0)} of the {_unit(trace)}s have a "
+        "block on average."
     )
     if 2 * (grids.small_matrix_share or 0.0) >= small:
         return (

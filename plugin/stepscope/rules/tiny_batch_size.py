@@ -12,7 +12,7 @@ from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.memory.peak import memory_peak
 from stepscope.analyses.steps.window import window
 from stepscope.analyses.training import is_training
-from stepscope.errors import MissingDataError
+from stepscope.errors import MissingDataError, NotApplicableError
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, Fix, Link
 from stepscope.rules import Answer, Finding, Rejected, Rule, option
@@ -103,16 +103,18 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
 def _signs(trace: Trace, device: DeviceActivity) -> _Signs:
     total_ns = max(1, window(trace).device_duration_ns)
     kernels = trace.kernels[(trace.kernels["device"] == device.device).to_numpy()]
+    if not len(kernels):
+        msg = "no kernel ran on the device"
+        raise NotApplicableError(msg)
     grids = grid_sizes(trace, device.device)
     peak = memory_peak(trace).get(device.device)
-    held = peak.held_bytes if peak and peak.capacity_bytes else None
     return _Signs(
         busy=intervals.duration_ns(device.busy) / total_ns,
         dispatch=idle_ledger(trace)[device.device].idle_ns["dispatch"] / total_ns,
-        median_kernel_ns=int(kernels["duration_ns"].median()) if len(kernels) else 0,
+        median_kernel_ns=int(kernels["duration_ns"].median()),
         small_grid=grids.small_share,
         filled=grids.filled_share,
-        memory=None if peak is None or held is None else held / (peak.capacity_bytes or 1),
+        memory=peak.held_share if peak else None,
     )
 
 

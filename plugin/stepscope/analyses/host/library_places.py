@@ -47,10 +47,10 @@ FUNCTION = re.compile(r"\(\d{1,9}\): (\w+)$|^<built-in \w+ (\w+)")
 class Place:
     """One place of the user's program."""
 
-    label: str
-    """The innermost annotation around it; "" where none is."""
-    frame: str
-    """The user's innermost function; "" where none was recorded."""
+    label: str | None
+    """The innermost annotation around it."""
+    frame: str | None
+    """The user's innermost function; None where none was recorded."""
     time_ns: int
 
 
@@ -58,8 +58,8 @@ def places(trace: Trace, times: Intervals, most: int = 10) -> tuple[Place, ...]:
     """Return where the main thread was during some times, where it was longest first."""
     program = main_thread_places(trace)
     _, stretch, length_ns = program.cut(times[:, 0], times[:, 1])
-    labels = [*map(str, trace.host_calls["name"].cat.categories), ""]
-    frames = [*map(str, users_calls(trace)["name"].cat.categories), ""]
+    labels = [*map(str, trace.host_calls["name"].cat.categories), None]
+    frames = [*map(str, users_calls(trace)["name"].cat.categories), None]
     # -1, none, becomes the last
     label, function = program.annotation[stretch] % len(labels), program.function[stretch]
     keys, which = np.unique(label * len(frames) + function % len(frames), return_inverse=True)

@@ -26,6 +26,13 @@ class MemoryPeak:
         """What the process took from the device: reserved, else allocated."""
         return self.reserved_bytes if self.reserved_bytes is not None else self.allocated_bytes
 
+    @property
+    def held_share(self) -> float | None:
+        """How much of the device's memory that is."""
+        if self.held_bytes is None or not self.capacity_bytes:
+            return None
+        return self.held_bytes / self.capacity_bytes
+
 
 @computed
 def memory_peak(trace: Trace) -> dict[int, MemoryPeak]:
