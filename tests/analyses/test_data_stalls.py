@@ -79,6 +79,11 @@ def test_calls_within_a_call_are_one_batch() -> None:
     assert (stalls.total_ns, stalls.batch_ns) == (100 * US, 100 * US)
 
 
+def test_a_slow_call_moves_the_mean_and_not_the_median() -> None:
+    stalls = data_stalls(trace_of([STEP, load(100, 10), load(200, 10), load(300, 100)]))
+    assert (stalls.batch_ns, stalls.median_ns) == (40 * US, 10 * US)
+
+
 def test_a_trace_without_such_calls_has_no_loader_and_one_without_the_host_cannot_tell() -> None:
     with pytest.raises(NotApplicableError, match="no batch was fetched"):
         data_stalls(trace_of([STEP]))

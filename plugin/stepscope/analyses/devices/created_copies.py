@@ -64,9 +64,9 @@ def created_copies(trace: Trace, copies: HostCopies) -> CreatedCopies:
     move = outermost(trace, copies.owner)
     is_move = np.append(named(calls["name"], MOVE.__eq__), False)[move]
     copies, move = copies.chosen(is_move), move[is_move]
-    maker, same = _made_before(trace, move)
+    shape = _first_shapes(calls["input_dims"]) if len(move) else np.full(1, NONE, dtype=np.int64)
+    maker, same = _made_before(trace, move, shape)
     found = (maker != NONE) & _is_made_here(trace, copies, maker, move)
-    shape = _first_shapes(calls["input_dims"])
     known = shape[move] != NONE
     untold = np.append(named(calls["name"], UNTOLD_SHAPE.__contains__), False)[maker]
     found &= same | untold | ~known
@@ -78,11 +78,10 @@ def created_copies(trace: Trace, copies: HostCopies) -> CreatedCopies:
     )
 
 
-def _made_before(trace: Trace, move: Rows) -> tuple[Rows, Flags]:
+def _made_before(trace: Trace, move: Rows, shape: Rows) -> tuple[Rows, Flags]:
     """Return the operator before each move that makes a tensor, or -1, and if its shape agrees."""
     calls = trace.host_calls
     thread = calls["thread"].cat.codes.to_numpy()
-    shape = _first_shapes(calls["input_dims"])
     name = calls["name"]
     makes = named(name, MAKERS.__contains__)
     passed = named(name, PASSED_OVER.__contains__) | ~calls["is_operator"].to_numpy()

@@ -30,6 +30,8 @@ class DataStalls:
     rows: NDArray[np.int64]
     """The calls within the window, as `host_calls` rows; of calls within each other the outer."""
     total_ns: int
+    median_ns: float
+    """Of a call, as a whole; NaN where there is none."""
     exposed: Intervals
     """While no device was busy; without a device, all of it."""
     iterators: tuple[str, ...]
@@ -72,9 +74,12 @@ def data_stalls(trace: Trace, containing: str = "") -> DataStalls:
     chosen = (names.str.contains(containing, regex=False) & inside).to_numpy()
     times = intervals.clip(frame_times.times(calls, chosen), within.start_ns, within.end_ns)
     has_device = bool(len(trace.device_events))
+    rows = _outermost(trace, loading.rows[chosen])
+    lasting = trace.host_calls["duration_ns"].to_numpy()[rows]
     return DataStalls(
-        rows=_outermost(trace, loading.rows[chosen]),
+        rows=rows,
         total_ns=intervals.duration_ns(times),
+        median_ns=float(np.median(lasting)) if len(rows) else float("nan"),
         exposed=intervals.difference(times, all_busy(trace)),
         has_device=has_device,
         is_device_missing=not has_device and bool(trace.metadata.get("deviceProperties")),
@@ -116,8 +121,11 @@ def _heaviest_inside(trace: Trace, row: int) -> str:
     name, spent_ns = references.costliest_frame_within(
         trace, str(call["thread"]), int(call["start_ns"]), int(call["end_ns"])
     )
-    children = np.flatnonzero(trace.host_calls["parent"].to_numpy() == row)
-    inside = trace.host_calls.iloc[children].groupby("name", observed=True)["duration_ns"].sum()
+    start = trace.host_calls["start_ns"]
+    until = int(start.searchsorted(int(call["end_ns"]), side="left"))
+    within = trace.host_calls.iloc[row + 1 : until]
+    children = within[(within["parent"] == row).to_numpy()]
+    inside = children.groupby("name", observed=True)["duration_ns"].sum()
     if not inside.empty and int(inside.max()) > spent_ns:  # a child without a name is in no group
         name, spent_ns = str(inside.idxmax()), int(inside.max())
     spent = spent_ns / max(1, int(call["duration_ns"]))

@@ -7,6 +7,7 @@ and before the next call nothing happens but that the new iterator draws its see
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -110,11 +111,12 @@ def _by_calls(trace: Trace, calls: pd.DataFrame) -> LoaderRestarts:
     begin, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
     ended, following = end[:-1], begin[1:]
     is_edge = (end - begin)[:-1] >= LEAST_SHUTDOWN_NS
-    is_edge &= (calls["thread"].to_numpy()[:-1] == calls["thread"].to_numpy()[1:]) & (
-        _count_between(trace, ended, following, seeds=True) > 0
-    )
-    is_edge &= _count_between(trace, ended, following, seeds=False) == 0
+    is_edge &= calls["thread"].to_numpy()[:-1] == calls["thread"].to_numpy()[1:]
     is_edge &= _begins_in_window(trace, calls)[:-1]
+    for is_wanted, has_any in ((SEED.__eq__, True), (_is_not_of_iterator, False)):
+        if not is_edge.any():
+            return NO_RESTART
+        is_edge &= (_count_between(trace, ended, following, is_wanted) > 0) == has_any
     return replace(
         NO_RESTART,
         count=int(is_edge.sum()),
@@ -123,16 +125,20 @@ def _by_calls(trace: Trace, calls: pd.DataFrame) -> LoaderRestarts:
     )
 
 
+def _is_not_of_iterator(name: str) -> bool:
+    return name not in OF_ITERATOR
+
+
 def _count_between(
-    trace: Trace, after_ns: NDArray[np.int64], before_ns: NDArray[np.int64], *, seeds: bool
+    trace: Trace,
+    after_ns: NDArray[np.int64],
+    before_ns: NDArray[np.int64],
+    is_wanted: Callable[[str], object],
 ) -> NDArray[np.int64]:
-    """Count operators that begin between times: those that draw seeds, or those of no iterator."""
+    """Count operators of some names that begin between times."""
     calls = trace.host_calls
-    if seeds:
-        chosen = named(calls["name"], SEED.__eq__)
-    else:
-        chosen = ~named(calls["name"], OF_ITERATOR.__contains__)
-    start = np.sort(calls["start_ns"].to_numpy()[chosen & calls["is_operator"].to_numpy()])
+    chosen = named(calls["name"], is_wanted) & calls["is_operator"].to_numpy()
+    start = np.sort(calls["start_ns"].to_numpy()[chosen], kind="stable")
     found = np.searchsorted(start, before_ns) - np.searchsorted(start, after_ns)
     return np.asarray(found, dtype=np.int64)
 

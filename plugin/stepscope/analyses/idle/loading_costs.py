@@ -35,7 +35,9 @@ def loading_costs(trace: Trace, rows: NDArray[np.int64], most: int = 10) -> tupl
     frames = references.users_calls(trace)
     in_loading = call_tree.enclosing(loading, spans(frames)) >= 0
     found = _costs(frames[in_loading], is_function=True)
-    directly = np.isin(calls["parent"].to_numpy(), rows) & calls["is_operator"].to_numpy()
+    is_loading = np.zeros(len(calls) + 1, dtype=bool)  # the last is of row -1
+    is_loading[rows] = True
+    directly = is_loading[calls["parent"].to_numpy()] & calls["is_operator"].to_numpy()
     found += _costs(calls[directly], is_function=False)
     whole_ns = int((loading[2] - loading[1]).sum())
     costs = [
