@@ -209,6 +209,24 @@ def test_three_empty_states_say_why_nothing_was_found(
     assert f"{label}: 18 rules looked." in said
 
 
+def test_no_recording_is_called_healthy_of_a_run_that_is_not() -> None:
+    quiet = msgspec.structs.replace(on_rank(0), standing=Standing("healthy", "18 rules looked."))
+    of_run = msgspec.structs.replace(FOUND, trace="", rule="straggler-rank")
+    for outcomes, said in (((of_run,), False), ((), True)):
+        run = run_of(*outcomes, workers=(quiet, on_rank(1)))
+        for render in (text.render, markdown.render, brief.render):
+            assert ("Healthy" in render(Report((run,)))) == said
+
+
+def test_a_bar_is_never_cut_off() -> None:
+    part = BudgetLine("cpu", "Communication", 999_400_000, 1.0, 444_000_000, 999_000_000, ())
+    worker = msgspec.structs.replace(WORKER, budget=(part,))
+    said = text.render(report_of(worker=worker), width=80)
+    [line] = re.findall(r"^Communication .*", said, re.MULTILINE)
+    assert line.endswith(" " + "░" * 22)
+    assert "…" not in line
+
+
 def test_without_a_standing_that_nothing_was_found_is_said() -> None:
     worker = msgspec.structs.replace(WORKER, standing=None)
     for render in (text.render, markdown.render):

@@ -92,7 +92,7 @@ def test_it_tells_the_verdict_then_the_time_then_what_to_change() -> None:
             "saves nothing.",
             "Suppressed (1)",
             "put aside by the configuration: the machine has no memory to pin.",
-            "Cannot tell (1) no shapes were recorded.",
+            "Cannot tell (1) No shapes were recorded.",
             "profile(record_shapes=True)",
             "Failed (1)",
             "Not applicable (1)",

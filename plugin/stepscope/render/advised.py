@@ -178,7 +178,9 @@ def _passed(outcomes: Iterable[Outcome]) -> tuple[Passed, ...]:
     rules: dict[str, list[str]] = {"": []}
     for rule, reason in why.items():
         rules.setdefault(reason, []).append(rule)
-    return tuple(Passed(rules=tuple(names), why=why) for why, names in rules.items() if names)
+    return tuple(
+        Passed(rules=tuple(sorted(names)), why=why) for why, names in rules.items() if names
+    )
 
 
 def _reasons(run: RunReport, outcomes: Iterable[Outcome]) -> dict[Status, tuple[Reason, ...]]:
@@ -204,10 +206,17 @@ def _reasons(run: RunReport, outcomes: Iterable[Outcome]) -> dict[Status, tuple[
 
 
 def _standings(run: RunReport) -> Iterable[Stand]:
-    """Yield the state of recordings in which nothing serious was found, the slowest's numbers."""
+    """Yield the state of recordings in which nothing serious was found, the slowest's numbers.
+
+    None is called healthy of a run with something serious, be it one that only all tell together.
+    """
+    is_serious = any(
+        each.status == "found" and each.severity in ("critical", "warning") for each in run.outcomes
+    )
+    hidden = {"found", "healthy"} if is_serious else {"found"}
     by_state: dict[str, list[WorkerReport]] = {}
     for worker in sorted(run.workers, key=lambda each: -each.step.mean_ns):
-        if worker.standing is not None and worker.standing.state != "found":
+        if worker.standing is not None and worker.standing.state not in hidden:
             by_state.setdefault(worker.standing.state, []).append(worker)
     for state, workers in by_state.items():
         if (standing := workers[0].standing) is None:

@@ -77,9 +77,10 @@ def _finding(number: int, each: Told, per: str) -> Iterator[str]:
     marks = "".join(f" ({text(mark)})" for mark in told.marks(outcome))
     yield from (f"### {number}. {severity}: {text(outcome.title)}{marks}", "")
     saving = told.savings(each, per)
+    qualities = "" if each.is_covered else told.qualities(outcome)
     facts = [
         f"**{words.capitalised(saving)}**" if saving else "",
-        told.qualities(outcome),
+        qualities if saving else words.capitalised(qualities),
         code(outcome.rule),
     ]
     yield from (" · ".join(fact for fact in facts if fact), "")

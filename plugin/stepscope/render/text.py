@@ -22,8 +22,8 @@ from stepscope.render.terminal import (
 )
 from stepscope.report import Evidence, Fix, Outcome, Report
 
-BAR = 24
-WIDTH_FOR_BARS = 72
+BAR = 22
+WIDTH_FOR_BARS = 80
 OWN_REASONS = 4
 """So many rules that do not apply, each for a reason of its own, are only named."""
 HOW_TO_GET_MORE = "All about a rule: stepscope explain RULE"
@@ -97,7 +97,7 @@ def _budget(advice: Advised, width: int) -> Iterator[RenderableType]:
     rows = told.budget(advice.lead) if advice.lead else ()
     if not rows or advice.lead is None:
         return
-    grid = _grid("Where the time goes", "", "", "could be won back")
+    grid = _grid("Where it goes", "", "", "could be won back")
     has_bars = width >= WIDTH_FOR_BARS
     if has_bars:
         grid.add_column("")
@@ -123,7 +123,7 @@ def _standings(advice: Advised) -> Iterator[RenderableType]:
         yield Text.assemble((f"{told.STATES[stand.state]}{where}: ", style), stand.message)
     if not advice.standings and not advice.found:
         yield Text(told.NOTHING_FOUND)
-    if advice.standings and advice.found:
+    if advice.standings:
         yield Text()
 
 
