@@ -48,7 +48,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     is_here = _on(events, device) & _collectives.within(trace)
     chosen = is_here & (events["stream"].to_numpy() == stream)
     total_ns = float(events["duration_ns"].to_numpy()[is_here].sum())
-    if stream == NO_STREAM or not total_ns:
+    if not total_ns:
         return
     on_stream = float(events["duration_ns"].to_numpy()[chosen].sum()) / total_ns
     running_ns = intervals.duration_ns(running_times(trace, chosen))

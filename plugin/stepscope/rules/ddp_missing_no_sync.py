@@ -81,7 +81,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
 
 
 def _is_needless(found: Accumulation, options: Options) -> bool:
-    if not found.update_count or not found.early_count:
+    if not found.early_count:
         return False
     is_accumulated = found.forward_count >= options.least_forwards_per_update * found.update_count
     return is_accumulated and (
