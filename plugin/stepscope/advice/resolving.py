@@ -8,7 +8,7 @@ the device, not the host, is the limit (`analyses/devices/gpu_bound.py`).
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -69,6 +69,8 @@ class Share:
     high: float
     """How much of `times` is won at least (of `low_times`) and at most."""
     low_times: Intervals
+    is_device_work: bool = False
+    """Whether it is of the device's own work, not of waiting."""
 
     @property
     def low_ns(self) -> float:
@@ -134,7 +136,13 @@ def _share(trace: Trace, claim: Claim, net: Intervals) -> Share:
         sure = intervals.intersection(sure, claim.low_intervals)
     if claim.is_device_work:
         sure = intervals.intersection(sure, gpu_bound_times(trace).sure)
-    return Share(times=net, low=claim.factor.low, high=claim.factor.high, low_times=sure)
+    return Share(
+        times=net,
+        low=claim.factor.low,
+        high=claim.factor.high,
+        low_times=sure,
+        is_device_work=claim.is_device_work,
+    )
 
 
 def _report(
@@ -191,6 +199,25 @@ def fingerprint(rule: Rule[Any], finding: Finding) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+
+
+def less_serious(one: Severity | None, other: Severity | None) -> Severity:
+    """Return the less serious of two severities; what is not worth a word is a note."""
+    known = (one or SEVERITIES[-1], other or SEVERITIES[-1])
+    return max(known, key=SEVERITIES.index)
+
+
+def _net_severity(stated: Severity | None, claim: ClaimReport | None) -> Severity | None:
+    """Return how serious a finding is once others have taken their part of what it claims.
+
+    One action is asked for once: what another finding would win already is no reason for alarm.
+    """
+    if claim is None or claim.net_high_ns >= claim.gross_ns:
+        return stated
+    return less_serious(stated, severity_of(claim.net_share))
+
+
 def _outcome(trace: Trace, found: Found, claim: ClaimReport | None) -> Outcome:
     rule, finding = found.rule, found.finding
     return Outcome(
@@ -201,7 +228,7 @@ def _outcome(trace: Trace, found: Found, claim: ClaimReport | None) -> Outcome:
         worker=trace.worker,
         span=trace.span,
         trace=trace.id,
-        severity=found.severity(trace),
+        severity=_net_severity(found.severity(trace), claim),
         confidence=found.confidence(trace),
         claim=claim,
         message=finding.message,

@@ -8,7 +8,7 @@ import msgspec
 
 from stepscope.advice.outcomes import unanswered
 from stepscope.advice.recordings import RecordingAdvice
-from stepscope.advice.resolving import fingerprint
+from stepscope.advice.resolving import SEVERITIES, fingerprint, less_serious
 from stepscope.advice.settings import Suppression
 from stepscope.advice.suppression import put_aside, today
 from stepscope.analyses.duplicates import with_duplicates
@@ -18,13 +18,11 @@ from stepscope.report import (
     MergedOutcome,
     Outcome,
     RunReport,
-    Severity,
     Status,
     WorkerReport,
 )
 from stepscope.rules import Finding, Recording, Rejected, Rule, RunClaim, RunEvidence, severity_of
 
-SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
 STATUSES: tuple[Status, ...] = (
     "found",
     "rejected",
@@ -206,12 +204,8 @@ def _lessened(outcome: Outcome, taken: Taken) -> Outcome:
         net_share=claim.net_share * high_ns / claim.net_high_ns,
         method=method.strip(),
     )
-    severity = _least_serious(outcome.severity, severity_of(less.net_share) or "info")
+    severity = less_serious(outcome.severity, severity_of(less.net_share))
     return msgspec.structs.replace(outcome, claim=less, severity=severity)
-
-
-def _least_serious(one: Severity | None, other: Severity) -> Severity:
-    return max(one or other, other, key=SEVERITIES.index)
 
 
 # The same finding in several recordings

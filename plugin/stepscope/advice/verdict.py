@@ -20,13 +20,18 @@ def advised_verdict(trace: Trace, found: Sequence[Resolved]) -> str:
     """
     costly = [each for each in found if _saved_ns(each) and each.rule.culprit]
     serious = [each for each in costly if each.outcome.severity in SERIOUS]
-    if serious:
+    is_fed = is_device_the_limit(trace) and all(_is_device_work(each) for each in serious)
+    if serious and not is_fed:
         worst = max(serious, key=_saved_ns)
         return ended(trace, f"{worst.rule.culprit} alone costs {duration(_saved_ns(worst))} of it")
-    if is_device_the_limit(trace):
-        loop = "the loop keeps it fed, so only its own work can be made faster"
+    if is_fed:
+        loop = "the loop keeps it fed, and only its own work can be made faster"
         return ended(trace, f"{loop}: {_work(trace, costly)}")
     return verdict(trace)
+
+
+def _is_device_work(each: Resolved) -> bool:
+    return all(share.is_device_work for share in each.shares if share.high_ns)
 
 
 def _saved_ns(each: Resolved) -> int:

@@ -1,0 +1,151 @@
+"""Work of the device that would become faster: won only where the device is the limit."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loading import trace_of
+from stepscope import intervals
+from stepscope.advice import advise, outcomes_of
+from stepscope.analyses.devices.activity import main_device
+from stepscope.analyses.devices.claimable import alone
+from stepscope.analyses.devices.gpu_bound import gpu_bound_share, gpu_bound_times
+from stepscope.calibration import Factor, speedup
+from stepscope.intervals import Intervals
+from stepscope.report import ClaimReport
+from stepscope.rules import Claim, Finding, Rule
+from stepscope.trace import Run, Trace
+from test_advice import claiming, rule
+
+HALF = Factor(low=0.25, high=0.5, source="The test.")
+"""Launch calls of 5 us; a kernel is queued behind one of 100 us, then the host is late."""
+ROWS: list[list[Any]] = [
+    ["user_annotation", "ProfilerStep#1", 0, 1000],
+    ["cuda_runtime", "cudaLaunchKernel", 0, 5, {"correlation": 1}],
+    ["cuda_runtime", "cudaLaunchKernel", 10, 5, {"correlation": 2}],
+    ["cuda_runtime", "cudaLaunchKernel", 500, 5, {"correlation": 3}],
+    ["kernel", "first", 10, 100, {"correlation": 1}],
+    ["kernel", "second", 110, 100, {"correlation": 2}],
+    ["kernel", "third", 510, 100, {"correlation": 3}],
+]
+
+
+def us(*spans: tuple[int, int]) -> Intervals:
+    return np.array(spans, dtype=np.int64).reshape(-1, 2) * 1000
+
+
+def working(*spans: tuple[int, int], factor: Factor = HALF, priority: int = 50) -> Rule[Any]:
+    claim = Claim(intervals=us(*spans), factor=factor, is_device_work=True)
+    return rule("faster", Finding(message="m", claims=(claim,)), priority=priority)
+
+
+def claim_of(trace: Trace, *rules: Rule[Any]) -> ClaimReport:
+    [claim] = [each.claim for each in outcomes_of(trace, rules) if each.rule == "faster"]
+    assert claim is not None
+    return claim
+
+
+def test_the_device_is_the_limit_where_its_next_work_is_queued_already() -> None:
+    bound = gpu_bound_times(trace_of(ROWS))
+    assert bound.sure.tolist() == us((10, 110), (510, 610)).tolist(), "nothing follows the third"
+    assert bound.unknown.tolist() == []
+
+
+def test_time_is_won_there_alone() -> None:
+    claim = claim_of(trace_of(ROWS), working((10, 210), (510, 610)))
+    assert (claim.gross_ns, claim.net_low_ns, claim.net_high_ns) == (100_000, 50_000, 100_000)
+
+
+def test_of_work_with_an_unknown_successor_nothing_is_sure() -> None:
+    rows = [row for row in ROWS if row[:3] != ["cuda_runtime", "cudaLaunchKernel", 10]]
+    trace = trace_of(rows)
+    assert gpu_bound_times(trace).unknown.tolist() == us((10, 110)).tolist()
+    claim = claim_of(trace, working((10, 110)))
+    assert (claim.net_low_ns, claim.net_high_ns) == (0, 50_000)
+
+
+def test_without_any_launch_only_the_last_is_known() -> None:
+    trace = trace_of([row for row in ROWS if row[0] != "cuda_runtime"])
+    device = main_device(trace)
+    assert device is not None
+    assert gpu_bound_share(trace, device) is None
+    claim = claim_of(trace, working((10, 210)))
+    assert (claim.net_low_ns, claim.net_high_ns) == (0, 100_000)
+
+
+def test_without_a_device_there_is_no_work_of_one() -> None:
+    trace = trace_of([["user_annotation", "ProfilerStep#1", 0, 1000]])
+    assert outcomes_of(trace, [working((0, 500))])[0].status == "passed"
+
+
+def test_waiting_and_work_never_hold_the_same_time() -> None:
+    waiting = rule("waiting", claiming((210_000, 510_000), high=1.0), priority=10)
+    report = advise(Run(name="run", workers=(trace_of(ROWS),)), [waiting, working((10, 610))])
+    saved = {each.rule: each.claim.net_high_ns for each in report.outcomes if each.claim}
+    assert saved == {"waiting": 300_000, "faster": 100_000}
+
+
+def test_work_beside_other_work_is_not_alone() -> None:
+    trace = trace_of(
+        [
+            ["kernel", "chosen", 0, 100, {"stream": 7}],
+            ["kernel", "other", 60, 100, {"stream": 8}],
+            ["kernel", "chosen", 200, 50, {"stream": 8}],
+        ]
+    )
+    rows = np.flatnonzero((trace.device_events["name"] == "chosen").to_numpy())
+    assert alone(trace, rows).tolist() == us((0, 60), (200, 250)).tolist()
+    assert alone(trace, rows[:0]).tolist() == intervals.EMPTY.tolist()
+
+
+@pytest.mark.parametrize(("low", "high", "shares"), [(2, 4, (0.5, 0.75)), (1, 2, (0.0, 0.5))])
+def test_a_speed_up_wins_all_but_what_is_left(
+    low: float, high: float, shares: tuple[float, float]
+) -> None:
+    factor = speedup(low, high, "The test.")
+    assert (factor.low, factor.high) == shares
+
+
+# The sentence of a device that is the limit
+
+
+BUSY: list[list[Any]] = [
+    ["user_annotation", "ProfilerStep#1", 0, 1000],
+    ["cuda_runtime", "cudaLaunchKernel", 0, 5, {"correlation": 1}],
+    ["cuda_runtime", "cudaLaunchKernel", 10, 5, {"correlation": 2}],
+    ["kernel", "void conv_backward(int)", 10, 690, {"correlation": 1}],
+    ["kernel", "gemm", 700, 300, {"correlation": 2}],
+]
+
+
+def verdict(*rules: Rule[Any]) -> str:
+    return advise(Run(name="run", workers=(trace_of(BUSY),)), rules).verdict
+
+
+def test_a_healthy_run_is_told_so_with_its_largest_kernel() -> None:
+    assert verdict(rule("quiet")) == (
+        "Step 1.00 ms (one step); the GPU is busy 99.0 % and is the limit; the loop keeps it fed,"
+        " and only its own work can be made faster: conv_backward takes 69.7 % of its kernels' time."
+    )
+
+
+def test_and_with_what_would_still_help() -> None:
+
+    told = verdict(
+        dataclasses.replace(working((10, 700)), culprit="arithmetic in double precision")
+    )
+    assert told.endswith("faster: arithmetic in double precision costs up to 345 µs.")
+
+
+def test_what_others_would_win_already_is_no_reason_for_alarm() -> None:
+    special = rule("special", claiming((210_000, 500_000), severity="critical"), priority=10)
+    general = rule("general", claiming((210_000, 510_000), severity="critical"), priority=20)
+    alone_ = rule("alone", claiming((610_000, 611_000), severity="critical"), priority=30)
+    outcomes = outcomes_of(trace_of(ROWS), [special, general, alone_])
+    assert {each.rule: each.severity for each in outcomes} == {
+        "special": "critical",
+        "general": "info",
+        "alone": "critical",
+    }
