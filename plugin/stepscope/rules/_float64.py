@@ -13,9 +13,15 @@ from stepscope.analyses.steps.window import window
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Link
 from stepscope.rules import _products
+from stepscope.rules._kernel_time import Work
 from stepscope.trace import Trace
 
 NAMED_OPERATORS = 2
+
+
+def work(found: DoublePrecision) -> Work:
+    """Return the device's part of it; on hosts there is none."""
+    return Work(rows=found.device_rows, time_ns=found.total_ns, whole_ns=found.whole_ns)
 
 
 def costliest(trace: Trace, found: DoublePrecision) -> list[str]:
@@ -34,7 +40,9 @@ def message(trace: Trace, found: DoublePrecision, *, is_default: bool) -> str:
     text = f"{what} work in float64 for {lasting} ({part} of {of}){listed}."
     slow = [] if _on_device(found) else slow_convolutions(trace)
     if slow:
-        text += f" Convolutions run as {slow[0]}: oneDNN, which does them in float32, knows no float64."
+        text += (
+            f" Convolutions run as {slow[0]}: oneDNN, which does them in float32, knows no float64."
+        )
     floating = share(found.floating_share)
     if is_default:
         cause = "it is the default dtype, or the model's"
@@ -67,7 +75,7 @@ def tables(trace: Trace, found: DoublePrecision) -> tuple[EvidenceTable, ...]:
     """Return the operators, beside what they cost in float32 where that is known, and kernels."""
     listed = [_operators(trace, found)]
     if _on_device(found):
-        listed.append(_products.kernel_table(trace, found.device_rows, found.whole_ns))
+        listed.append(_products.kernels(trace, work(found)))
     return tuple(table for table in listed if table.rows)
 
 

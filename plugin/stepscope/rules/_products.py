@@ -8,16 +8,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope import intervals
-from stepscope.analyses import references
+from stepscope.analyses import group_statistics, references
 from stepscope.analyses.devices.activity import main_device
-from stepscope.analyses.devices.claimable import alone
 from stepscope.analyses.devices.gpu_bound import gpu_bound_share, gpu_bound_times
 from stepscope.analyses.devices.kernel_names import short
 from stepscope.analyses.operators.product_kernels import ProductKernels
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import Factor
 from stepscope.report import (
-    EventReference,
     Evidence,
     EvidenceColumn,
     EvidenceRow,
@@ -25,11 +23,12 @@ from stepscope.report import (
     Link,
     SourceLine,
 )
-from stepscope.rules import INFO_SHARE, Claim, Finding, Rejected
+from stepscope.rules import INFO_SHARE, Finding, Rejected
+from stepscope.rules._kernel_time import Work
 from stepscope.trace import Trace
 
 HOST_IS_THE_LIMIT = (
-    "Faster kernels would save nothing now: the host launches too late, and is the limit."
+    "Faster kernels would save next to nothing now: the host launches too late, and is the limit."
 )
 MOST_ROWS = 10
 MOST_EVENTS = 5
@@ -46,15 +45,12 @@ def times(factor: Factor) -> str:
     return f"{1 / (1 - factor.low):.2g} to {1 / (1 - factor.high):.2g}"
 
 
-def claim(
-    trace: Trace, products: ProductKernels, chosen: Chosen, factor: Factor, method: str
-) -> Claim:
-    """Claim the times in which the device runs these kernels and nothing else."""
-    return Claim(
-        intervals=alone(trace, products.rows[chosen]),
-        factor=factor,
-        method=method,
-        is_device_work=True,
+def work(products: ProductKernels, chosen: Chosen) -> Work:
+    """Return the chosen kernels as a part of all of the device's."""
+    return Work(
+        rows=products.rows[chosen],
+        time_ns=products.total_ns(chosen),
+        whole_ns=products.kernel_ns,
     )
 
 
@@ -96,26 +92,30 @@ def limit(trace: Trace) -> Iterator[Evidence]:
 
 def tables(trace: Trace, products: ProductKernels, chosen: Chosen) -> tuple[EvidenceTable, ...]:
     """Return the operators and the kernels that take most of the time."""
-    both = (operators(trace, products, chosen), kernels(trace, products, chosen))
+    both = (operators(trace, products, chosen), kernels(trace, work(products, chosen)))
     return tuple(table for table in both if table.rows)
 
 
 def operators(trace: Trace, products: ProductKernels, chosen: Chosen) -> EvidenceTable:
     """Return the operators with their shapes and types."""
     known = chosen & (products.calls >= 0)
-    calls = trace.host_calls.iloc[products.calls[known]]
+    call, took = products.calls[known], products.duration_ns[known]
+    name, dims = (trace.host_calls[column].cat for column in ("name", "input_dims"))
     frame = pd.DataFrame(
         {
-            "name": calls["name"].astype(object).to_numpy(),
-            "dims": calls["input_dims"].astype(object).to_numpy(),
-            "type": products.data_type[known].astype(object),
-            "call": products.calls[known],
-            "ns": products.duration_ns[known],
+            "name": name.codes.to_numpy()[call],
+            "dims": dims.codes.to_numpy()[call],
+            "type": np.asarray(products.data_type.codes)[known],
         }
     )
-    grouped = frame.groupby(["name", "dims", "type"], dropna=False, sort=False)
-    worst = grouped.agg(calls=("call", "nunique"), ns=("ns", "sum")).reset_index()
-    worst = worst.sort_values("ns", ascending=False, kind="stable").head(MOST_ROWS)
+    group, first = group_statistics.numbered(frame, frame.columns)
+    total_ns = group_statistics.sums(took, group, len(first))
+    call_count = np.bincount(group[np.unique(call, return_index=True)[1]], minlength=len(first))
+    worst = np.argsort(-total_ns, kind="stable")[:MOST_ROWS]
+    names, shapes, types = (
+        [*map(str, texts), None]
+        for texts in (name.categories, dims.categories, products.data_type.categories)
+    )
     return EvidenceTable(
         label="Operators",
         columns=(
@@ -129,33 +129,32 @@ def operators(trace: Trace, products: ProductKernels, chosen: Chosen) -> Evidenc
         rows=tuple(
             EvidenceRow(
                 cells=(
-                    name,
-                    _known(dims),
-                    _known(of_type),
-                    calls,
-                    window(trace).per_step(total_ns),
-                    total_ns / products.kernel_ns,
+                    names[one],
+                    shapes[of_shape],
+                    types[of_type],
+                    int(call_count[row]),
+                    window(trace).per_step(total_ns[row]),
+                    int(total_ns[row]) / products.kernel_ns,
                 ),
-                link=Link(view="operators", search=name),
+                link=Link(view="operators", search=names[one]),
             )
-            for name, dims, of_type, calls, total_ns in zip(
-                *(worst[column].tolist() for column in worst), strict=True
+            for row, (one, of_shape, of_type) in zip(
+                worst.tolist(), frame.to_numpy()[first[worst]].tolist(), strict=True
             )
         ),
     )
 
 
-def kernels(trace: Trace, products: ProductKernels, chosen: Chosen) -> EvidenceTable:
-    """Return the kernels by name."""
-    return kernel_table(trace, products.rows[chosen], products.kernel_ns)
-
-
-def kernel_table(trace: Trace, rows: NDArray[np.int64], kernel_ns: int) -> EvidenceTable:
-    """Return the kernels of some rows of `device_events` by name, the costliest first."""
-    events = trace.device_events.iloc[rows]
-    by_name = events.groupby(events["name"].astype(object), sort=False)["duration_ns"]
-    worst = by_name.agg(["size", "sum"]).sort_values("sum", ascending=False, kind="stable")
-    worst = worst.head(MOST_ROWS).reset_index()
+def kernels(trace: Trace, found: Work) -> EvidenceTable:
+    """Return the kernels of some work by name, the costliest first."""
+    names = trace.device_events["name"].cat
+    code = names.codes.to_numpy()[found.rows].astype(np.int64)
+    count = len(names.categories) + 1  # the last is of kernels without a name
+    took = trace.device_events["duration_ns"].to_numpy()[found.rows]
+    total_ns = group_statistics.sums(took, code % count, count)
+    launches = np.bincount(code % count, minlength=count)
+    worst = np.argsort(-total_ns, kind="stable")[:MOST_ROWS]
+    texts = [*(short(str(name)) for name in names.categories), "?"]
     return EvidenceTable(
         label="Kernels",
         columns=(
@@ -167,37 +166,26 @@ def kernel_table(trace: Trace, rows: NDArray[np.int64], kernel_ns: int) -> Evide
         rows=tuple(
             EvidenceRow(
                 cells=(
-                    short(name),
-                    launches,
-                    window(trace).per_step(total_ns),
-                    total_ns / kernel_ns,
+                    texts[row],
+                    int(launches[row]),
+                    window(trace).per_step(total_ns[row]),
+                    int(total_ns[row]) / found.whole_ns,
                 ),
-                link=Link(view="kernels", search=short(name)),
+                link=Link(view="kernels", search=texts[row]),
             )
-            for name, launches, total_ns in zip(
-                *(worst[column].tolist() for column in worst), strict=True
-            )
+            for row in worst[launches[worst] > 0].tolist()
         ),
     )
-
-
-def _known(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def longest(trace: Trace, rows: NDArray[np.int64]) -> tuple[EventReference, ...]:
-    """Return the longest of some rows of `device_events`."""
-    duration = trace.device_events["duration_ns"].to_numpy()[rows]
-    order = np.argsort(-duration, kind="stable")[:MOST_EVENTS]
-    return tuple(references.device_event(trace, int(row)) for row in rows[order])
 
 
 def locations(
     trace: Trace, calls: NDArray[np.int64], weight_ns: NDArray[np.int64]
 ) -> tuple[SourceLine, ...]:
     """Return the user's lines behind the costliest of some rows of `host_calls`; -1 is none."""
-    totals = pd.Series(weight_ns).groupby(calls).sum()
-    totals = totals[totals.index >= 0].sort_values(ascending=False, kind="stable")
-    worst = totals.head(MOST_EVENTS).index
-    lines = (references.line_of_host_call(trace, int(row)) for row in worst)
+    known = calls >= 0
+    total_ns = np.bincount(calls[known], weights=weight_ns[known])
+    worst = np.argsort(-total_ns, kind="stable")[:MOST_EVENTS]
+    lines = (
+        references.line_of_host_call(trace, row) for row in worst[total_ns[worst] > 0].tolist()
+    )
     return references.source_lines(line for line in lines if line)

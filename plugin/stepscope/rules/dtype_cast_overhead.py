@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from stepscope.analyses.devices.claimable import alone
 from stepscope.analyses.operators.product_kernels import is_product
 from stepscope.analyses.operators.type_casts import UNKNOWN, TypeCasts, type_casts
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import NO_CASTS
 from stepscope.quantities import count, duration, share
 from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
-from stepscope.rules import Answer, Claim, Finding, Rule, _products, option
+from stepscope.rules import Answer, Finding, Rule, _kernel_time, _products, option
+from stepscope.rules._kernel_time import Work
 from stepscope.trace import Trace
 
 BY_THE_PROGRAM = "the program itself"
@@ -36,22 +36,23 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     if not total_ns or total_ns < options.least_share * casts.kernel_ns:
         return
     table = _by_pair(trace, casts)
+    work = Work(rows=casts.rows, time_ns=total_ns, whole_ns=casts.kernel_ns)
     finding = Finding(
         confidence="medium" if (casts.pairs == UNKNOWN).any() else "high",
         message=_message(trace, casts, table),
         evidence=tuple(_evidence(trace, casts)),
         tables=(
             _conversions(trace, casts, table),
-            _products.kernel_table(trace, casts.rows, casts.kernel_ns),
+            _products.kernels(trace, work),
         ),
-        events=_products.longest(trace, casts.rows),
-        locations=_products.locations(trace, casts.owners, casts.duration_ns),
+        events=_kernel_time.longest(trace, work),
+        locations=_kernel_time.lines(trace, work),
         claims=(
-            Claim(
-                intervals=alone(trace, casts.rows),
-                factor=NO_CASTS,
-                method="All of it where the types agree; some conversions remain at borders.",
-                is_device_work=True,
+            _kernel_time.claim(
+                trace,
+                work,
+                NO_CASTS,
+                "All of it where the types agree; some conversions remain at borders.",
             ),
         ),
         fix=_fix(table),

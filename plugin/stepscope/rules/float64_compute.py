@@ -23,7 +23,7 @@ from stepscope.errors import NotApplicableError
 from stepscope.intervals import Intervals
 from stepscope.quantities import count, share
 from stepscope.report import Fix
-from stepscope.rules import Answer, Claim, Finding, Rule, _float64, _products, option
+from stepscope.rules import Answer, Claim, Finding, Rule, _float64, _kernel_time, _products, option
 from stepscope.trace import Trace
 
 MEMORY_TIMES = 2
@@ -63,7 +63,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         message=_float64.message(trace, found, is_default=is_default),
         evidence=tuple(_float64.evidence(trace, found)),
         tables=_float64.tables(trace, found),
-        events=_products.longest(trace, found.device_rows),
+        events=_kernel_time.longest(trace, _float64.work(found)),
         locations=_products.locations(trace, found.calls, found.cost_ns),
         claims=tuple(_claims(trace, found)),
         fix=_fix(trace, found, is_default=is_default),

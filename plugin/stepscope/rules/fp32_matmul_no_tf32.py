@@ -14,7 +14,7 @@ from stepscope.errors import MissingDataError, NotApplicableError
 from stepscope.frames.naming import named
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Answer, Finding, Rejected, Rule, _products, option
+from stepscope.rules import Answer, Finding, Rejected, Rule, _kernel_time, _products, option
 from stepscope.trace import Trace
 
 FIRST_MAJOR = 8
@@ -89,7 +89,7 @@ def _finding(
 ) -> Finding:
     lasting = duration(window(trace).per_step(products.total_ns(plain)))
     part = products.share(plain)
-    unit = trace.dialect.matrix_unit
+    unit, found = trace.dialect.matrix_unit, _products.work(products, plain)
     factor = TF32_PRODUCTS if ratio is None else at_most(TF32_PRODUCTS, ratio)
     return Finding(
         message=(
@@ -113,15 +113,11 @@ def _finding(
             *_products.limit(trace),
         ),
         tables=_products.tables(trace, products, plain),
-        events=_products.longest(trace, products.rows[plain]),
-        locations=_products.locations(trace, products.calls[plain], products.duration_ns[plain]),
+        events=_kernel_time.longest(trace, found),
+        locations=_kernel_time.lines(trace, found),
         claims=(
-            _products.claim(
-                trace,
-                products,
-                plain,
-                factor,
-                f"{_products.times(factor)} times as fast in TF32.",
+            _kernel_time.claim(
+                trace, found, factor, f"{_products.times(factor)} times as fast in TF32."
             ),
         ),
     )

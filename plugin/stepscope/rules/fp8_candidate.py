@@ -17,7 +17,7 @@ from stepscope.errors import NotApplicableError
 from stepscope.frames.naming import named
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Answer, Finding, Rule, _products, option
+from stepscope.rules import Answer, Finding, Rule, _kernel_time, _products, option
 from stepscope.trace import Trace
 
 SIXTEEN_BITS = ("float16", "bfloat16")
@@ -81,7 +81,7 @@ def _is_large(name: str, least: int, dims: str) -> bool:
 def _finding(
     trace: Trace, products: ProductKernels, large: NDArray[np.bool_], ratio: float
 ) -> Finding:
-    part = products.share(large)
+    part, found = products.share(large), _products.work(products, large)
     lasting = duration(window(trace).per_step(products.total_ns(large)))
     return Finding(
         severity="info",
@@ -102,13 +102,12 @@ def _finding(
             *_products.limit(trace),
         ),
         tables=_products.tables(trace, products, large),
-        events=_products.longest(trace, products.rows[large]),
-        locations=_products.locations(trace, products.calls[large], products.duration_ns[large]),
+        events=_kernel_time.longest(trace, found),
+        locations=_kernel_time.lines(trace, found),
         claims=(
-            _products.claim(
+            _kernel_time.claim(
                 trace,
-                products,
-                large,
+                found,
                 FLOAT8_PRODUCTS,
                 f"In 8-bit floats {_products.times(FLOAT8_PRODUCTS)} times as fast, with scaling "
                 "and converting.",

@@ -19,7 +19,7 @@ from stepscope.calibration import (
 from stepscope.errors import NotApplicableError
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Answer, Claim, Finding, Rule, _products, option
+from stepscope.rules import Answer, Claim, Finding, Rule, _kernel_time, _products, option
 from stepscope.trace import Trace
 
 FLOAT16_MAJOR, BFLOAT16_MAJOR = 7, 8
@@ -110,8 +110,8 @@ def _finding(
             *_products.limit(trace),
         ),
         tables=_products.tables(trace, products, wide),
-        events=_products.longest(trace, products.rows[wide]),
-        locations=_products.locations(trace, products.calls[wide], products.duration_ns[wide]),
+        events=_kernel_time.longest(trace, _products.work(products, wide)),
+        locations=_kernel_time.lines(trace, _products.work(products, wide)),
         claims=tuple(_claims(trace, products, wide)),
         fix=_fix(trace),
     )
@@ -144,7 +144,7 @@ def _claims(trace: Trace, products: ProductKernels, wide: NDArray[np.bool_]) -> 
                 f"In 16 bits {_products.times(known)} times as fast as in "
                 f"{name.replace(TF32, 'TF32')}."
             )
-            yield _products.claim(trace, products, chosen, known, method)
+            yield _kernel_time.claim(trace, _products.work(products, chosen), known, method)
 
 
 def _limited(trace: Trace, factor: Factor, name: str) -> Factor:

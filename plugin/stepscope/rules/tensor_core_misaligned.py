@@ -15,7 +15,7 @@ from stepscope.calibration import ALIGNED_PRODUCTS, ALIGNED_PRODUCTS_ON_OLDER_UN
 from stepscope.errors import NotApplicableError
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
-from stepscope.rules import Answer, Claim, Finding, Rule, _products, option
+from stepscope.rules import Answer, Claim, Finding, Rule, _kernel_time, _products, option
 from stepscope.trace import Trace
 
 MISFIT = re.compile(r"(?P<what>.+?) (?P<size>\d+) → (?P<padded>\d+)")
@@ -43,14 +43,14 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     part = found.products.share(found.chosen)
     if part < options.least_share or not part:
         return
-    products, chosen = found.products, found.chosen
+    work = _products.work(found.products, found.chosen)
     finding = Finding(
         confidence="high" if found.by_name.any() else "medium",
         message=_message(trace, found),
         evidence=tuple(_evidence(trace, found)),
-        tables=(_sizes(trace, found), _products.kernels(trace, products, chosen)),
-        events=_products.longest(trace, products.rows[chosen]),
-        locations=_products.locations(trace, products.calls[chosen], products.duration_ns[chosen]),
+        tables=(_sizes(trace, found), _products.kernels(trace, work)),
+        events=_kernel_time.longest(trace, work),
+        locations=_kernel_time.lines(trace, work),
         claims=tuple(_claims(trace, found)),
         fix=_fix(found),
     )
@@ -148,7 +148,7 @@ def _claims(trace: Trace, found: MisalignedProducts) -> Iterator[Claim]:
     ):
         if chosen.any():
             method = f"Aligned, what is {what} is {_products.times(factor)} times as fast."
-            yield _products.claim(trace, found.products, chosen, factor, method)
+            yield _kernel_time.claim(trace, _products.work(found.products, chosen), factor, method)
 
 
 def _fix(found: MisalignedProducts) -> Fix:

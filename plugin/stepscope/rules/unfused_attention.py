@@ -13,7 +13,8 @@ from stepscope.calibration import FUSED_ATTENTION, FUSED_SHORT_ATTENTION
 from stepscope.frames.naming import named
 from stepscope.quantities import count, duration, share, size
 from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
-from stepscope.rules import Answer, Claim, Finding, Rule, _products, option
+from stepscope.rules import Answer, Claim, Finding, Rule, _kernel_time, _products, option
+from stepscope.rules._kernel_time import Work
 from stepscope.trace import Trace
 
 LONG = 512
@@ -41,15 +42,16 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     if not total_ns or total_ns < options.least_share * chains.kernel_ns:
         return
     is_math = bool(chains.is_math.any() and (chains.is_math | chains.is_backward).all())
+    work = Work(rows=chains.kernels, time_ns=total_ns, whole_ns=chains.kernel_ns)
     finding = Finding(
         message=_message(trace, chains, total_ns, is_math=is_math),
         evidence=tuple(_evidence(trace, chains, total_ns)),
         tables=(
             _shapes(trace, chains, duration_ns),
-            _products.kernel_table(trace, chains.kernels, chains.kernel_ns),
+            _products.kernels(trace, work),
         ),
-        events=_products.longest(trace, chains.kernels),
-        locations=_products.locations(trace, chains.first[chains.chains], duration_ns),
+        events=_kernel_time.longest(trace, work),
+        locations=_kernel_time.lines(trace, work),
         claims=tuple(_claims(trace, chains)),
         fix=_fix(trace, chains, is_math=is_math),
         effort="flag" if _is_eager(trace) else None,

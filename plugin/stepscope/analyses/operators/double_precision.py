@@ -86,7 +86,8 @@ def on_device(trace: Trace) -> DoublePrecision:
     duration = trace.device_events["duration_ns"].to_numpy()[rows]
     owner = links(trace).owner_of_device_event[rows]
     types = _kernel_types(trace, rows, owner)
-    is_double, is_single = named(types, DOUBLE.__eq__), named(types, SINGLE.__eq__)
+    is_double = named(types, DOUBLE.__eq__)
+    is_single = named(types, SINGLE.__eq__) if is_double.any() else is_double
     is_floating = named(types, FLOATING.__contains__)
     calls, cost = _by_call(owner[is_double], duration[is_double])
     return _double(
@@ -114,12 +115,14 @@ def _double(  # noqa: PLR0913 (each a figure of the result)
     kernels: tuple[Rows, Rows] = NO_KERNELS,
 ) -> DoublePrecision:
     total_ns = int(cost_ns.sum())
-    products = np.append(named(trace.host_calls["name"], is_product), False)
+    names = trace.host_calls["name"].cat
+    products = np.array([*(is_product(str(name)) for name in names.categories), False])
+    code = np.append(names.codes.to_numpy(), NONE)[calls]
     return DoublePrecision(
         calls=calls,
         cost_ns=cost_ns,
         twin_ns=_twins(trace, calls, *singles),
-        is_product=products[calls],
+        is_product=products[code],
         total_ns=total_ns,
         floating_share=min(1.0, total_ns / floating_ns) if floating_ns else float("nan"),
         whole_ns=whole_ns,
@@ -167,19 +170,19 @@ def _twins(
     trace: Trace, calls: Rows, singles: Rows, single_ns: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """Return the mean cost of each call's twins; NaN where it has none."""
-    keys = _keys(trace)
-    distinct, place = np.unique(keys[singles], return_inverse=True)
+    wanted, known = _keys(trace, calls), _keys(trace, singles)
+    distinct, place = np.unique(known, return_inverse=True)
     mean = ratio(sums(single_ns, place, len(distinct)), np.bincount(place, minlength=len(distinct)))
-    found = pd.Series(mean, index=distinct).reindex(keys[calls]).to_numpy(dtype=np.float64)
-    return np.where((calls == NONE) | (keys[calls] == NONE), np.nan, found)
+    found = pd.Series(mean, index=distinct).reindex(wanted).to_numpy(dtype=np.float64)
+    return np.where(wanted == NONE, np.nan, found)
 
 
-def _keys(trace: Trace) -> Rows:
+def _keys(trace: Trace, rows: Rows) -> Rows:
     """Return a number for each call's name and shapes, -1 where these are not known; and for -1."""
     name, dims = (trace.host_calls[column].cat for column in ("name", "input_dims"))
-    codes = dims.codes.to_numpy().astype(np.int64)
-    whole = name.codes.to_numpy().astype(np.int64) * (len(dims.categories) + 1) + codes
-    return np.append(np.where(codes == NONE, NONE, whole), NONE)
+    shapes, names = (np.append(each.codes.to_numpy(), NONE)[rows] for each in (dims, name))
+    whole = names.astype(np.int64) * (len(dims.categories) + 1) + shapes
+    return np.where((shapes == NONE) | (names == NONE), NONE, whole)
 
 
 def by_operator(trace: Trace, found: DoublePrecision) -> pd.DataFrame:

@@ -98,11 +98,13 @@ def _wanted(trace: Trace, products: ProductKernels) -> NDArray[np.int64]:
 
 def _strides(trace: Trace, calls: Rows) -> NDArray[np.object_]:
     """Return the recorded strides (JSON) of each call's inputs, "" where there are none."""
-    known = np.unique(calls[calls != NONE])
+    is_called = np.zeros(len(trace.host_calls) + 1, dtype=bool)
+    is_called[calls] = True
+    known = np.flatnonzero(is_called[:-1])
     written = trace.source.label("Input Strides", trace.host_calls["event"].to_numpy()[known])
     texts = np.array([*map(str, written.categories), ""], dtype=object)[np.asarray(written.codes)]
-    place = np.searchsorted(known, calls)
-    return np.append(texts, "")[np.where(calls != NONE, place, len(known))]
+    place = np.cumsum(is_called) - 1
+    return np.append(texts, "")[np.where(calls != NONE, place[calls], len(known))]
 
 
 def _in_backward(trace: Trace, calls: Rows) -> NDArray[np.bool_]:

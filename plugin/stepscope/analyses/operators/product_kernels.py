@@ -85,6 +85,7 @@ def is_product(operator: str) -> bool:
     return is_eligible or operator in RECURRENT
 
 
+@computed
 def kernels_in_window(trace: Trace) -> Rows:
     """Return the busiest device's kernels that began in the window, as rows of `device_events`.
 

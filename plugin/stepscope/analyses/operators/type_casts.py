@@ -64,32 +64,40 @@ def type_casts(trace: Trace) -> TypeCasts:
         NotApplicableError: the machine has no device.
     """
     kernels = kernels_in_window(trace)
+    duration = trace.device_events["duration_ns"].to_numpy()[kernels]
     owner = links(trace).owner_of_device_event[kernels]
     names, parent = trace.host_calls["name"], trace.host_calls["parent"].to_numpy()
+    pair, texts = _pairs(trace, owner)
+    kept = np.flatnonzero(pair != NONE)
     is_conversion = named(names, CONVERSION.__eq__)
-    converting = ancestry.nearest_of(parent, owner, is_conversion) != NONE
-    pair = np.where(converting, _pairs(trace, owner), SAME)
-    chosen = pair != SAME
+    kept = kept[ancestry.nearest_of(parent, owner[kept], is_conversion) != NONE]
     is_asker = ~named(names, PARTS.__contains__) & trace.host_calls["is_operator"].to_numpy()
-    duration = trace.device_events["duration_ns"].to_numpy()
     return TypeCasts(
-        rows=kernels[chosen],
-        pairs=pair[chosen],
-        owners=owner[chosen],
-        askers=ancestry.nearest_of(parent, owner[chosen], is_asker),
-        duration_ns=duration[kernels[chosen]],
-        kernel_ns=max(1, int(duration[kernels].sum())),
+        rows=kernels[kept],
+        pairs=np.array(texts, dtype=object)[pair[kept]],
+        owners=owner[kept],
+        askers=ancestry.nearest_of(parent, owner[kept], is_asker),
+        duration_ns=duration[kept],
+        kernel_ns=max(1, int(duration.sum())),
     )
 
 
-def _pairs(trace: Trace, owner: Rows) -> NDArray[np.object_]:
-    """Return which types a copy is between; `SAME` for what is no conversion of floats."""
-    types = trace.host_calls["input_types"].cat
-    is_copy = np.append(named(trace.host_calls["name"], COPY.__eq__), False)[owner]
+def _pairs(trace: Trace, owner: Rows) -> tuple[Rows, list[str]]:
+    """Return which types each copy is between, as places in a list of texts.
+
+    -1 for what is no conversion of floats. Where types are not known it may be one.
+    """
+    calls = trace.host_calls
+    types = calls["input_types"].cat
     written = [_pair(str(text)) for text in types.categories]
-    codes = np.append(types.codes.to_numpy(), NONE)[owner]
-    of_copy = np.array([*written, UNKNOWN], dtype=object)[codes]
-    return np.where(is_copy, of_copy, np.where(codes == NONE, UNKNOWN, SAME))
+    texts = [*written, UNKNOWN]
+    code = np.append(types.codes.to_numpy(), NONE)[owner].astype(np.int64)
+    is_float = np.array([*(text != SAME for text in written), True])[code]
+    is_copy = np.array([str(name) == COPY for name in calls["name"].cat.categories] + [False])
+    name = np.append(calls["name"].cat.codes.to_numpy(), NONE)[owner]
+    copies = is_copy[name] | (code == NONE)
+    chosen = (owner != NONE) & copies & is_float
+    return np.where(chosen, np.where(code == NONE, len(written), code), NONE), texts
 
 
 def _pair(written: str) -> str:
