@@ -12,6 +12,7 @@ from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.links import links
 from stepscope.analyses.steps.complete_steps import complete_steps
 from stepscope.analyses.steps.window import window
+from stepscope.analyses.training import is_training
 from stepscope.calibration import EXPOSED_TIME
 from stepscope.frames.naming import named
 from stepscope.intervals import Intervals
@@ -167,6 +168,8 @@ def _fix(trace: Trace, rows: Rows) -> Fix:
         variable = trace.dialect.environment.get("allocator", "PYTORCH_ALLOC_CONF")
         summary = FIX.summary
         code = FIX.code.replace(VARIABLE, variable)
+        if not is_training(trace):
+            code = code.replace(".sum().backward()", "")
     return Fix(summary=summary, code=code, verify=FIX.verify, caveats=FIX.caveats)
 
 
@@ -187,6 +190,7 @@ FIX = Fix(
         "Where the device is nearly full, the cache is given back to make room: see "
         "memory-near-capacity.",
         "Padding sequences to a few lengths costs arithmetic.",
+        "cudnn.benchmark=True allocates and frees while it tries algorithms, once for each shape.",
     ),
 )
 
