@@ -239,6 +239,13 @@ def test_wheel_holds_the_package_alone(distributions: Distributions) -> None:
     assert "stepscope/py.typed" in names
 
 
+def test_the_installed_package_writes_a_report_page(installed: Installed, logs: Path) -> None:
+    done = installed.run("stepscope", "advise", str(logs), "--format", "html")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("<!doctype html>")
+    assert "--background:" in done.stdout
+
+
 def test_page_is_built_on_a_machine_without_node(tmp_path: Path) -> None:
     source = copied_sources(tmp_path / "clone")
     binaries = tmp_path / "bin"
