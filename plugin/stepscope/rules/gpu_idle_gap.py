@@ -9,7 +9,6 @@ from stepscope import intervals
 from stepscope.analyses import references, requirements
 from stepscope.analyses.devices.activity import DeviceActivity
 from stepscope.analyses.host.activity import NOTHING, activity_during, call_during
-from stepscope.analyses.host.library_times import library_times
 from stepscope.analyses.idle.first_use import first_use_times
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.idle.stalls import Stalls, late_times, stalls_of
@@ -25,9 +24,8 @@ from stepscope.report import (
     EvidenceTable,
     Fix,
     Link,
-    Severity,
 )
-from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option, severity_of
+from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option
 from stepscope.trace import Trace
 
 CODE = """\
@@ -99,7 +97,6 @@ def _finding(trace: Trace, device: DeviceActivity, stalls: Stalls, options: Opti
     is_single = events[0].name == NOTHING and within.step_count <= 1
     doubtful = waits or is_single or _unknown(trace, device) > options.unknown_share
     return Finding(
-        severity=_severity(trace, stalls),
         confidence="low" if doubtful else "high",
         message=(
             f"{count(len(stalls.held_ns), 'stall')} of {trace.dialect.device} {device.device} "
@@ -107,7 +104,7 @@ def _finding(trace: Trace, device: DeviceActivity, stalls: Stalls, options: Opti
             f"{duration(within.per_step(total_ns))}"
             f"{' a step' if within.has_steps else ''} "
             f"({share(total_ns / within.reference_ns)}). "
-            f"{_host_was(events[0], waits=waits)}{_told_elsewhere(trace, stalls)}"
+            f"{_host_was(events[0], waits=waits)}"
         ),
         evidence=(
             Evidence(label="Long stalls", value=len(stalls.held_ns), unit="count"),
@@ -150,25 +147,6 @@ def _rejected(trace: Trace, device: DeviceActivity, loading: Intervals) -> Rejec
             Evidence(label="Calls", value=len(loading), unit="count"),
         ),
     )
-
-
-def _told_ns(trace: Trace, stalls: Stalls) -> int:
-    """Return how much of the stalls is NumPy's and the like, of which `numpy-in-step` tells."""
-    return intervals.duration_ns(intervals.intersection(stalls.times, library_times(trace).around))
-
-
-def _severity(trace: Trace, stalls: Stalls) -> Severity | None:
-    """Return how serious the rest is, where another rule tells of a part; None: all is ours."""
-    told_ns = _told_ns(trace, stalls)
-    if not told_ns:
-        return None
-    rest_ns = intervals.duration_ns(stalls.times) - told_ns
-    return severity_of(rest_ns / window(trace).reference_ns) or "info"
-
-
-def _told_elsewhere(trace: Trace, stalls: Stalls) -> str:
-    part = _told_ns(trace, stalls) / intervals.duration_ns(stalls.times)
-    return f" Of {share(part)} of it numpy-in-step tells." if part else ""
 
 
 def _table(events: tuple[EventReference, ...]) -> EvidenceTable:
@@ -271,7 +249,7 @@ RULE = Rule(
     silent=(
         "What data loading, the allocator or a wait for the device took is theirs.",
         "Loading a kernel's code at its first use happens once: it is listed as rejected.",
-        "Of time in NumPy, pandas or PIL numpy-in-step tells: the rest alone counts for severity.",
+        "What a rule with a special cause claims, such as numpy-in-step, is counted there.",
         "Gaps of less than 1 ms are dispatch: launch-bound tells of them.",
         "Without steps, what lies before the device's first work is no stall.",
         "On the CPU alone nothing stands still: numpy-in-step tells of time without operators.",
