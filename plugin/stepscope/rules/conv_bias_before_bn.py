@@ -1,6 +1,5 @@
 """Convolutions add a bias that the batch norm behind them takes away."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses import references, requirements
 from stepscope.analyses.devices.activity import main_device
+from stepscope.analyses.operators.arguments import shape
 from stepscope.analyses.operators.biased_convolutions import bias_work, biased_convolutions
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import ALL_OF_IT
@@ -96,18 +96,8 @@ def _layers(trace: Trace, rows: NDArray[np.int64]) -> Counter[Layer]:
     shapes = Counter(zip(calls["name"].astype(str), calls["input_dims"].astype(str), strict=True))
     found: Counter[Layer] = Counter()
     for (name, dims), times in shapes.items():
-        found[name, _shape(dims, 0), _shape(dims, 1)] += times
+        found[name, shape(dims, 0), shape(dims, 1)] += times
     return found
-
-
-def _shape(dims: str, place: int) -> tuple[int, ...]:
-    """Return the shape of an input; () where it cannot be read."""
-    try:
-        shape = json.loads(dims)[place]
-    except (ValueError, IndexError, TypeError, KeyError):
-        return ()
-    is_shape = isinstance(shape, list) and all(isinstance(size, int) for size in shape)
-    return tuple(shape) if is_shape else ()
 
 
 def _table(layers: Counter[Layer]) -> EvidenceTable:

@@ -1,6 +1,5 @@
 """Convolutions run on the library's engines for any shape."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from stepscope.analyses.devices.kernel_names import short
 from stepscope.analyses.links import links
+from stepscope.analyses.operators.arguments import argument
 from stepscope.analyses.steps.complete_steps import complete_steps
 from stepscope.calibration import CONVOLUTION_ENGINES
 from stepscope.errors import MissingDataError
@@ -60,11 +60,11 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         yield Rejected(message=f"{message} cudnn.benchmark is on: they were measured as fastest.")
         return
     static = _static_share(trace, found)
-    if static is None or static >= options.least_static_share:
+    if static >= options.least_static_share:
         yield _kernel_time.answer(trace, _finding(trace, found, message, static))
 
 
-def _finding(trace: Trace, found: Work, message: str, static: float | None) -> Finding:
+def _finding(trace: Trace, found: Work, message: str, static: float) -> Finding:
     return Finding(
         severity="info",
         confidence="medium",
@@ -77,11 +77,7 @@ def _finding(trace: Trace, found: Work, message: str, static: float | None) -> F
                 link=Link(view="kernels"),
             ),
             Evidence(label="torch.backends.cudnn.benchmark", value="False", unit="code"),
-            Evidence(
-                label="Shapes that come in every step",
-                value="not known without steps" if static is None else static,
-                unit="text" if static is None else "share",
-            ),
+            Evidence(label="Shapes that come in every step", value=static, unit="share"),
         ),
         tables=(_kernel_time.by_operator(trace, found, "Convolutions"),),
         events=_kernel_time.longest(trace, found),
@@ -106,19 +102,11 @@ def _is_measured(trace: Trace) -> bool:
     calls = trace.host_calls
     chosen = named(calls["name"], CONVOLUTION.__eq__)
     texts = calls["concrete_inputs"][chosen].dropna().unique()
-    flags = {_argument(str(text), BENCHMARK) for text in texts} & {"True", "False"}
+    flags = {argument(str(text), BENCHMARK) for text in texts} & {"True", "False"}
     if not flags:
         msg = "whether the library may measure its engines (cudnn.benchmark) was not recorded"
         raise MissingDataError(msg, RECORD_ARGUMENTS)
     return "True" in flags
-
-
-def _argument(concrete_inputs: str, place: int) -> str:
-    try:
-        values = json.loads(concrete_inputs)
-    except ValueError:
-        return ""
-    return str(values[place]) if isinstance(values, list) and len(values) > place else ""
 
 
 def _names(trace: Trace, found: Work) -> str:
@@ -129,16 +117,16 @@ def _names(trace: Trace, found: Work) -> str:
     return ", ".join(str(name) for name in longest.index[:NAMED_COUNT])
 
 
-def _static_share(trace: Trace, found: Work) -> float | None:
-    """Return the share of these convolutions whose shapes come in every step; None: not known."""
+def _static_share(trace: Trace, found: Work) -> float:
+    """Return the share of these convolutions whose shapes come in every step; 1 without steps."""
     starts = complete_steps(trace).steps["start_ns"].to_numpy()
     owner = np.unique(links(trace).owner_of_device_event[found.rows])
     calls = trace.host_calls.iloc[owner[owner >= 0]]
     shape = calls["input_dims"].cat.codes.to_numpy().astype(np.int64)
     step = np.searchsorted(starts, calls["start_ns"].to_numpy(), side="right") - 1
     known = (shape >= 0) & (step >= 0)
-    if len(starts) < 2 or not known.any():
-        return None
+    if not known.any():
+        return 1.0
     shape, step = shape[known], step[known]
     pairs = np.unique(shape * len(starts) + step) // len(starts)
     in_steps = np.bincount(pairs, minlength=int(shape.max()) + 1)

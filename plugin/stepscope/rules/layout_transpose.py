@@ -1,12 +1,12 @@
 """Convolutions reorder their tensors before they compute."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from stepscope.analyses.links import links
+from stepscope.analyses.operators.arguments import shape
 from stepscope.calibration import LAYOUT_CONVERSIONS
 from stepscope.report import Evidence, Fix, Link
 from stepscope.rules import Answer, Finding, Rule, _kernel_time, option
@@ -38,12 +38,9 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     found = _kernel_time.work(trace, rows, is_conversion)
     if found.share < options.least_share:
         return
-    owner = links(trace).owner_of_device_event[found.rows]
-    is_known = bool(2 * (owner >= 0).sum() >= len(owner))
     yield _kernel_time.answer(
         trace,
         Finding(
-            confidence="high" if is_known else "medium",
             message=(
                 "Conversions between channels-first and channels-last take "
                 f"{_kernel_time.taking(trace, found)}."
@@ -100,19 +97,10 @@ def _setting(trace: Trace) -> Iterator[str]:
 def _are_volumes(trace: Trace, found: Work) -> bool:
     """Tell whether most conversions are for convolutions in three dimensions; no where unknown."""
     dims = trace.host_calls["input_dims"].cat
-    told = [_dimensions(str(text)) == VOLUME_DIMENSIONS for text in dims.categories]
+    told = [len(shape(str(text), 0)) == VOLUME_DIMENSIONS for text in dims.categories]
     owner = links(trace).owner_of_device_event[found.rows]
     codes = np.append(dims.codes.to_numpy(), -1)[owner]
     return bool(np.mean(np.array([*told, False])[codes]) > 0.5)
-
-
-def _dimensions(shapes: str) -> int:
-    """Return how many dimensions any first few inputs have at most."""
-    try:
-        inputs = json.loads(shapes)
-    except ValueError:
-        return 0
-    return max((len(each) for each in inputs[:3] if isinstance(each, list)), default=0)
 
 
 RULE = Rule(

@@ -1,6 +1,5 @@
 """Matrix products run far below what the device can do with their shapes."""
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.devices.roofline import roofline
 from stepscope.analyses.links import links
+from stepscope.analyses.operators.arguments import shape
 from stepscope.analyses.operators.flops import nearest_with_work
 from stepscope.calibration import TUNED_PRODUCTS_SHARE, up_to_roofline
 from stepscope.errors import MissingDataError
@@ -97,8 +97,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
 
 
 def _reason(products: pd.DataFrame) -> str:
-    notes = products["note"].dropna()
-    note = str(notes.iloc[0]) if len(notes) else "The device's peak is not known."
+    note = str(next(iter(products["note"].dropna()), "The device's peak is not known."))
     return note[0].lower() + note[1:].rstrip(".")
 
 
@@ -164,11 +163,8 @@ def _fix(worst: "pd.Series[float]") -> Fix:
 
 def _shapes(dims: str) -> str:
     """Return the two matrices' shapes: `[788, 768] and [768, 768]`."""
-    try:
-        matrices = [each for each in json.loads(dims) if isinstance(each, list) and len(each) > 1]
-    except ValueError:
-        return dims
-    return " and ".join(str(each) for each in matrices[:2])
+    inputs = [list(shape(dims, place)) for place in range(3)]
+    return " and ".join(str(each) for each in inputs if len(each) > 1)
 
 
 RULE = Rule(

@@ -11,7 +11,7 @@ from stepscope import intervals
 from stepscope.analyses import references
 from stepscope.analyses.compiled.changing_inputs import ChangingInputs, changing_inputs
 from stepscope.analyses.compiled.compilations import compilation_table
-from stepscope.analyses.compiled.compile_events import COMPILE_ID, compile_events
+from stepscope.analyses.compiled.compile_events import compile_events
 from stepscope.analyses.devices.activity import all_busy
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import ALL_OF_IT
@@ -31,6 +31,7 @@ from stepscope.trace import Trace
 
 NONE = -1
 MOST_ROWS = 10
+FRAME = r"^(?P<frame>\d{1,9})/(?P<number>\d{1,9})"
 FRAME_PHASE = "_compile.compile_inner"
 
 
@@ -60,12 +61,12 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         again["start_ns"].to_numpy(), (again["start_ns"] + again["duration_ns"]).to_numpy()
     )
     time_ns = intervals.duration_ns(intervals.clip(took, within.start_ns, within.end_ns))
-    if not time_ns or time_ns < INFO_SHARE * within.duration_ns:
+    if time_ns < max(1, INFO_SHARE * within.duration_ns):
         return
     told = again["compile_id"].dropna()
     number = len(set(told)) or len(again)  # where some are told, the others are given up
     lasting = duration(within.per_step(time_ns))
-    inputs = changing_inputs(trace, _frames(again))
+    inputs = changing_inputs(trace, _numbers(again)["frame"].tolist())
     message = (
         f"{count(number, 'recompilation takes', 'recompilations take')} {lasting} "
         f"{_kernel_time.each(trace)} ({share(time_ns / within.duration_ns)})"
@@ -104,8 +105,8 @@ def _recompilations(trace: Trace) -> tuple[pd.DataFrame, NDArray[np.int64]]:
         msg = "no code compiled by torch.compile was called or compiled"
         raise NotApplicableError(msg)
     rows = np.flatnonzero(found.phase == np.arange(len(found.phase)))
-    within, steps = window(trace), trace.steps
-    first_end = int(steps["end_ns"].iloc[0]) if within.has_steps else within.end_ns
+    within = window(trace)
+    first_end = min(trace.steps["end_ns"], default=within.end_ns)
     start = table["start_ns"].to_numpy()
     told = table["is_recompilation"].to_numpy()
     is_again = np.where(pd.isna(told), start >= first_end, told == True)  # noqa: E712 (None too)
@@ -115,16 +116,14 @@ def _recompilations(trace: Trace) -> tuple[pd.DataFrame, NDArray[np.int64]]:
 
 def _settled_share(trace: Trace, again: pd.DataFrame) -> float:
     """Return which share of the steps, the last ones, have no recompilation."""
-    within, starts = window(trace), trace.steps["start_ns"].to_numpy()
-    if not within.has_steps:
-        return 0.0
+    starts, step_count = trace.steps["start_ns"].to_numpy(), window(trace).step_count
     last = np.searchsorted(starts, again["start_ns"].to_numpy().max(), side="right")
-    return float(max(0, within.step_count - int(last)) / within.step_count)
+    return max(0, step_count - int(last)) / max(1, step_count)
 
 
-def _frames(again: pd.DataFrame) -> list[int]:
-    matches = [COMPILE_ID.fullmatch(text) for text in again["compile_id"].dropna()]
-    return [int(match["frame"]) for match in matches if match and match["frame"]]
+def _numbers(again: pd.DataFrame) -> pd.DataFrame:
+    """Return the numbers of the frame and of its compilation, where they are told."""
+    return again["compile_id"].astype("str").str.extract(FRAME).dropna().astype("int64")
 
 
 def _evidence(trace: Trace, again: pd.DataFrame, number: int, time_ns: int) -> Iterator[Evidence]:
@@ -136,10 +135,9 @@ def _evidence(trace: Trace, again: pd.DataFrame, number: int, time_ns: int) -> I
         unit="share",
         link=Link(view="operators", search=FRAME_PHASE),
     )
-    matches = [COMPILE_ID.fullmatch(text) for text in again["compile_id"].dropna()]
-    times = [int(match["number"]) for match in matches if match and match["number"]]
-    if times:
-        yield Evidence(label="Compilations of one frame", value=max(times) + 1, unit="count")
+    times = _numbers(again)["number"]
+    if len(times):
+        yield Evidence(label="Compilations of one frame", value=int(times.max()) + 1, unit="count")
 
 
 def _table(again: pd.DataFrame) -> EvidenceTable:

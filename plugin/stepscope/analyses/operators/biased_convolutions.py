@@ -4,7 +4,6 @@ A batch norm in training subtracts each channel's mean, and with it whatever the
 the next operator beside the convolution, but for what counts its batches (`num_batches_tracked`).
 """
 
-import json
 import re
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.ancestry import nearest_of
 from stepscope.analyses.links import links
+from stepscope.analyses.operators.arguments import argument
 from stepscope.analyses.training import is_training
 from stepscope.frames.naming import named
 from stepscope.trace import Trace, computed
@@ -59,7 +59,7 @@ def biased_convolutions(trace: Trace) -> BiasedConvolutions:
 def _trains(trace: Trace, norms: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Tell which norms reckon with the batch's own mean; where not recorded, by the program."""
     told = trace.host_calls["concrete_inputs"].cat
-    modes = [_argument(str(text), TRAINING) for text in told.categories]
+    modes = [argument(str(text), TRAINING) for text in told.categories]
     default = str(is_training(trace))
     answers = np.array([*((mode or default) == "True" for mode in modes), default == "True"])
     return np.asarray(answers[told.codes.to_numpy()[norms]])
@@ -96,12 +96,4 @@ def bias_work(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _is_given(input_types: str, place: int) -> bool:
-    return _argument(input_types, place) not in ("", "None")
-
-
-def _argument(arguments: str, place: int) -> str:
-    try:
-        values = json.loads(arguments)
-    except ValueError:
-        return ""
-    return str(values[place]) if isinstance(values, list) and len(values) > place else ""
+    return argument(input_types, place) not in ("", "None")
