@@ -9,6 +9,7 @@ from stepscope.analyses import references
 from stepscope.analyses.devices.activity import DeviceActivity
 from stepscope.analyses.devices.copy_sites import CopySite, copy_sites
 from stepscope.analyses.devices.host_copies import HostCopies, copies_to_device
+from stepscope.analyses.steps.complete_steps import complete_steps
 from stepscope.analyses.steps.window import window
 from stepscope.errors import NotApplicableError
 from stepscope.quantities import duration, size
@@ -23,6 +24,8 @@ from stepscope.report import (
 from stepscope.trace import Trace
 
 TUTORIAL = "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html"
+LOADING_RATIO = 10
+"""A first step with so many times the copies, or bytes, of any later one loads the model."""
 COLUMNS = (
     EvidenceColumn("Asked for by", "text"),
     EvidenceColumn("Line", "text"),
@@ -34,7 +37,7 @@ COLUMNS = (
 
 
 def to_device(trace: Trace, device: DeviceActivity) -> HostCopies:
-    """Return all copies to a device within the window.
+    """Return all copies to a device within the window, but for those that load the model.
 
     Raises:
         NotApplicableError: there is none.
@@ -43,7 +46,19 @@ def to_device(trace: Trace, device: DeviceActivity) -> HostCopies:
     if not len(copies.rows):
         msg = "nothing was copied to the device while it was recorded"
         raise NotApplicableError(msg)
-    return copies
+    return copies.chosen(~_of_loading(trace, copies))
+
+
+def _of_loading(trace: Trace, copies: HostCopies) -> NDArray[np.bool_]:
+    """Tell which copies are a one-off: those of a first step that has far more than any later."""
+    start = complete_steps(trace).steps["start_ns"].to_numpy()
+    if len(start) < 2:
+        return np.zeros(len(copies.rows), dtype=bool)
+    step = np.maximum(np.searchsorted(start, copies.call_start_ns, side="right") - 1, 0)
+    number = np.bincount(step, minlength=len(start))
+    amount = np.bincount(step, weights=copies.bytes, minlength=len(start))
+    is_more = any(each[0] > LOADING_RATIO * each[1:].max() for each in (number, amount))
+    return np.asarray((step == 0) & is_more)
 
 
 def table(sites: Iterable[CopySite]) -> EvidenceTable:

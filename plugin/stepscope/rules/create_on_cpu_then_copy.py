@@ -192,6 +192,8 @@ RULE = Rule(
     silent=(
         "The tensor comes from a DataLoader, from NumPy, or is more than 64 kB made from a list: "
         "that is data.",
+        "They lie in a first step that has ten times the copies of any later one: the program is "
+        "starting.",
         "The shapes differ, or something else was computed in between.",
     ),
     saving=(

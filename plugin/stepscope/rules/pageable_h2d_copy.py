@@ -3,9 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from stepscope import intervals
 from stepscope.analyses import requirements
 from stepscope.analyses.batch_size import batch_size
@@ -53,7 +50,6 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         msg = f"{vendor}'s traces do not tell pageable memory from pinned"
         raise MissingDataError(msg)
     copies = copies.chosen(copies.is_pageable & (copies.bytes >= options.least_copy_bytes))
-    copies = copies.chosen(~_only_at_first(trace, copies))
     within = window(trace)
     host_share = copies.host_ns / within.reference_ns
     is_large = within.per_step(copies.total_bytes) >= options.least_step_bytes
@@ -73,6 +69,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         )
         return
     tables, events, lines = _copies.shown(trace, copies, _copies.largest(copies))
+    loading = data_loading(trace)
     yield Finding(
         severity=severity_of(claimed_ns / within.reference_ns) or "info",
         message=(
@@ -95,7 +92,8 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
                 ),
             ),
         ),
-        fix=_fix(trace, data_loading(trace)),
+        fix=_fix(trace, loading),
+        effort="flag" if loading.call_count else "hour",
     )
 
 
@@ -124,15 +122,6 @@ def _evidence(
     yield Evidence(label=staging, value=late_ns, unit="ns", link=overview)
     waiting = "Device idle behind waits for them"
     yield Evidence(label=waiting, value=behind_ns, unit="ns", link=overview)
-
-
-def _only_at_first(trace: Trace, copies: HostCopies) -> NDArray[np.bool_]:
-    """Tell which copies are a one-off: all in the first of several steps (loading the model)."""
-    steps = trace.steps
-    if len(steps) < 2:
-        return np.zeros(len(copies.rows), dtype=bool)
-    in_first = copies.call_start_ns < int(steps["start_ns"].iloc[1])
-    return in_first if in_first.all() else np.zeros(len(copies.rows), dtype=bool)
 
 
 def _fix(trace: Trace, loading: DataLoading) -> Fix:
@@ -181,7 +170,8 @@ RULE = Rule(
         "their calls for least_host_share of the window."
     ),
     silent=(
-        "All of them lie in the first of several steps: the model is being loaded.",
+        "They lie in a first step that has ten times the copies of any later one: the model is "
+        "being loaded.",
         "They are smaller than least_copy_bytes: many-small-h2d-copies answers for those.",
         "No time is lost: kernels run meanwhile, and the device is never idle for them.",
     ),
