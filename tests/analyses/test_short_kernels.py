@@ -40,6 +40,15 @@ def test_what_a_graph_replays_is_not_counted() -> None:
     assert counts({"graph": [SHORT, SHORT, SHORT]}, SHORT) == (1, 1, 0, 0)
 
 
+def test_what_began_before_the_steps_is_left_out() -> None:
+    actions = [SHORT, {"host": 50}, {"steps": 1, "body": [SHORT, {"host": 50}]}]
+    trace = trace_of(document=tracebuild.document(schedule=actions))
+    device = main_device(trace)
+    assert device is not None
+    found = short_kernels(trace, device, 10_000)
+    assert trace.device_events["start_ns"].to_numpy()[found.kernels].tolist() == [63_000]
+
+
 def test_idle_time_is_that_before_the_launches_that_would_be_saved() -> None:
     """Launches take 5 us each: 4 us pass between a kernel of 1 us and the next, twice."""
     trace, device = recorded(*[{"kernel": "add", "us": 1}] * 3)

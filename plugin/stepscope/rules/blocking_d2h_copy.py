@@ -1,15 +1,20 @@
 """Copies of tensors to the host make it wait."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from msgspec.structs import replace
+from msgspec import structs
 
+from stepscope import intervals
+from stepscope.analyses.steps.window import window
 from stepscope.analyses.training import is_training
-from stepscope.report import Fix, Link
-from stepscope.rules import Answer, Rule, _waits
-from stepscope.rules._waits import Options, Words, waits
+from stepscope.report import Fix, Link, Severity
+from stepscope.rules import Answer, Finding, Rule, _waits, severity_of
+from stepscope.rules._waits import Options, Waits, Words, waits
 from stepscope.trace import Trace
 
+READBACKS = 2
+"""An inference step hands over its result in one copy or two: it has to be waited for."""
 WORDS = Words(
     counted="Waits for a copy",
     happens=lambda number: f"The host waits {_waits.times(number)} for a tensor to be copied to it",
@@ -24,17 +29,26 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     if found is None:
         return
     if found.is_costly:
-        yield _waits.finding(trace, found, WORDS, _fix(trace))
+        finding = _waits.finding(trace, found, WORDS, _fix(trace))
+        yield replace(finding, severity=_severity(trace, found, finding))
     else:
         readback = "" if is_training(trace) else " In inference it is the result's readback."
         yield _waits.rejected(trace, found, WORDS, readback)
+
+
+def _severity(trace: Trace, found: Waits, finding: Finding) -> Severity | None:
+    """Return how serious it is: of a result's readback in inference, what its share says."""
+    if is_training(trace) or found.a_step > READBACKS:
+        return finding.severity
+    refill_ns = intervals.duration_ns(found.cost.refill)
+    return severity_of(refill_ns / window(trace).reference_ns)
 
 
 def _fix(trace: Trace) -> Fix:
     inherent = "Reading the result of an inference step is inherent: batch the readbacks."
     metrics = "Metrics that stay tensors need no copy at all."
     own = metrics if is_training(trace) else inherent
-    return replace(RULE.fix, caveats=(own, *RULE.fix.caveats))
+    return structs.replace(RULE.fix, caveats=(own, *RULE.fix.caveats))
 
 
 RULE = Rule(
@@ -53,6 +67,7 @@ RULE = Rule(
         *_waits.SILENT,
         "A copy into pinned memory with `non_blocking=True` waits for nothing.",
         "Reading single values is `item-sync`'s matter.",
+        "In inference one or two copies a step are the result's readback: a note under 5 %.",
     ),
     saving=_waits.SAVING,
     fix=Fix(
