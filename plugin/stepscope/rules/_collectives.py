@@ -8,13 +8,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope import intervals
-from stepscope.analyses import group_statistics, references
+from stepscope.analyses import group_statistics, references, requirements
 from stepscope.analyses.communication.collective_events import collective_events
 from stepscope.analyses.communication.exposed_times import exposed_times, running_times
 from stepscope.analyses.communication.exposure import host_computing
 from stepscope.analyses.devices.gpu_bound import gpu_bound_times
 from stepscope.analyses.links import matched
-from stepscope.analyses.requirements import RECORD_DEVICE
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import Factor
 from stepscope.errors import MissingDataError, NotApplicableError
@@ -28,7 +27,7 @@ from stepscope.report import (
     Link,
     Severity,
 )
-from stepscope.rules import Claim, severity_of
+from stepscope.rules import INFO_SHARE, Claim, severity_of
 from stepscope.trace import Trace
 
 Chosen = NDArray[np.bool_]
@@ -76,15 +75,16 @@ def timed(trace: Trace) -> pd.DataFrame:
     Raises:
         NotApplicableError: there is none.
         MissingDataError: of none it is known how long it took, or nothing was recorded that could
-            compute meanwhile.
+            compute meanwhile, or graphs were being captured.
     """
+    requirements.reliable_timeline(trace)
     events = collective_events(trace)
     if not len(events):
         msg = "the recording holds no collective"
         raise NotApplicableError(msg)
     if not events["duration_ns"].notna().any():
         msg = "of collectives only the host's calls were recorded, not how long they took"
-        raise MissingDataError(msg, RECORD_DEVICE)
+        raise MissingDataError(msg, requirements.RECORD_DEVICE)
     if not len(trace.device_events) and not len(_clipped(trace, host_computing(trace))):
         msg = "beside collectives nothing was recorded that computes: what they delay is not known"
         raise MissingDataError(msg, RECORD_OPERATORS)
@@ -145,8 +145,8 @@ def severity(lost: Exposed) -> Severity:
 
 
 def host_is_late(trace: Trace, lost: Exposed) -> str:
-    """Say that without these collectives the host would be as late; "" where it would not."""
-    if lost.won_share >= lost.share / 2:
+    """Say that without these collectives the host would be as late; "" where that is no matter."""
+    if lost.share < INFO_SHARE or lost.won_share >= lost.share / 2:
         return ""
     device = trace.dialect.device
     return f" Meanwhile the host had not launched what the {device} does next."

@@ -42,7 +42,8 @@ def advice(trace: Trace, worst: pd.DataFrame, passes: int) -> Advice:
 
 def _by_wrapper(trace: Trace, worst: pd.DataFrame, passes: int) -> Advice:
     wrapper, role = _collectives.wrapper(trace), _role(trace, worst)
-    if role == "TP" or str(worst["backend"].iloc[0]) in DIRECT:
+    is_split = role == "TP" or str(worst["backend"].iloc[0]) in DIRECT
+    if is_split or not (wrapper or is_training(trace)):
         return _tensor_parallel() if is_training(trace) else _serving()
     if wrapper.startswith("FSDP") or "FSDP" in role:
         return _sharded(wrapper)

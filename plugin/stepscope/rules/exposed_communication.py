@@ -56,12 +56,12 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     running = running_ns / window(trace).reference_ns
     hidden = 1 - lost.share / running
     evidence = tuple(_evidence(running, hidden, lost))
-    tables = (_collectives.table(events, chosen),)
     lasting = f"{duration(window(trace).per_step(running_ns))}{_collectives.each(trace)}"
     text = f"Communication takes {lasting} ({share(running)})"
     if lost.share < options.least_exposed_share:
         if running >= options.least_running_share:
             text += f", of which {share(hidden)} is hidden behind computing."
+            tables = (_collectives.table(events, chosen),)
             yield Rejected(message=text, evidence=evidence, tables=tables)
         return
     worst = _worst(events[chosen])
@@ -75,7 +75,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
             f"{_collectives.host_is_late(trace, lost)}"
         ),
         evidence=evidence,
-        tables=tables,
+        tables=(_collectives.table(events, chosen),),
         events=_collectives.longest(trace, events, chosen),
         claims=(_collectives.claim(lost, EXPOSED_COMMUNICATION, METHOD),),
         fix=fix,
@@ -130,8 +130,8 @@ RULE = Rule(
         "reach into other devices' memory themselves all count."
     ),
     silent=(
-        "With no collective it does not apply; where only the host's calls were recorded it "
-        "cannot tell.",
+        "With no collective it does not apply; where only the host's calls were recorded, or "
+        "graphs were being captured, it cannot tell.",
         "Communication of least_running_share or more that is hidden is listed as harmless.",
     ),
     saving=(
@@ -151,6 +151,5 @@ RULE = Rule(
         "https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html",
     ),
     origin="TraceLens; HTA's communication overlap; torch-tb-profiler's share of communication",
-    aliases=("communication-share",),
     culprit="communication beside which nothing computes",
 )
