@@ -127,7 +127,10 @@ def _evidence(
             link=link,
         ),
         Evidence(
-            label="Their time on the CPU", value=intervals.duration_ns(lost), unit="ns", link=link
+            label="Their time on the CPU, in all",
+            value=intervals.duration_ns(lost),
+            unit="ns",
+            link=link,
         ),
         Evidence(label="Of the window", value=taken, unit="share"),
         Evidence(label="Events on the device", value=found.event_count, unit="count"),

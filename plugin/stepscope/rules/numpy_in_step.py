@@ -132,8 +132,14 @@ def _evidence(
     start, end = max(lost.tolist(), key=lambda pair: pair[1] - pair[0])
     inside = _lost(trace, library_times(trace).inside)
     return (
-        Evidence(label="In their functions", value=intervals.duration_ns(inside), unit="ns"),
-        Evidence(label="With the Python around them", value=intervals.duration_ns(lost), unit="ns"),
+        Evidence(
+            label="In their functions, in all", value=intervals.duration_ns(inside), unit="ns"
+        ),
+        Evidence(
+            label="With the Python around them, in all",
+            value=intervals.duration_ns(lost),
+            unit="ns",
+        ),
         Evidence(
             label="Longest stretch",
             value=end - start,
