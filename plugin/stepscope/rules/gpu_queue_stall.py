@@ -151,8 +151,7 @@ RULE = Rule(
     detects=(
         "Idle time of the busiest device in which the work that came next had already been "
         "launched, in stalls of least_gap_ns or more. It speaks from least_idle_share of the "
-        "window; its confidence is low where fewer than linked_share of the device's work have a "
-        "recorded launch."
+        "window; its confidence is low where launches were not recorded."
     ),
     silent=(
         "Waits of less than least_gap_ns between a launch and its kernel are latency.",

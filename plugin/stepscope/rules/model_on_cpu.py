@@ -223,6 +223,11 @@ RULE = Rule(
     ),
     fix=Fix(
         summary="Move the model and every batch to the device.",
+        code=(
+            "device = torch.accelerator.current_accelerator()\n"
+            "model = model.to(device)  # before the optimizer is made\n"
+            "inputs = inputs.to(device, non_blocking=True)  # and every batch"
+        ),
         verify="The next recording has kernels.",
     ),
     effort="hour",

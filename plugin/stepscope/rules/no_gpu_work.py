@@ -149,7 +149,7 @@ RULE = Rule(
     saving="None is claimed: nothing of the device was measured.",
     fix=Fix(
         summary="Record the device's activity, and see that the model is on the device.",
-        code="profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], ...)",
+        code="profile()  # without `activities`, all that are supported are recorded",
         verify="The recording has kernels.",
     ),
     effort="flag",
