@@ -24,9 +24,12 @@ LAYERS = 12
 
 
 @pytest.fixture(autouse=True)
-def _without_anomaly_detection() -> Iterator[None]:
+def _one_thread() -> Iterator[None]:
+    """Small operators on many threads mostly wait for each other, where cores are taken."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     yield
-    torch.autograd.set_detect_anomaly(False)
+    torch.set_num_threads(threads)
 
 
 def said(path: Path, rule: Rule[Any], step: Callable[[], object]) -> list[Outcome]:
