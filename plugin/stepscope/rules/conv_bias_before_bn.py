@@ -131,10 +131,14 @@ def _claims(trace: Trace, rows: NDArray[np.int64]) -> tuple[Claim, ...]:
 
 
 def _fix(layers: Counter[Layer]) -> Fix:
-    (name, given, weight), _ = layers.most_common(1)[0]
+    (layer, _), *_ = layers.most_common(1)
+    return _fix_by(_code(*layer))
+
+
+def _fix_by(code: str) -> Fix:
     return Fix(
         summary="Leave the bias of convolutions before a batch norm out; the norm has its own.",
-        code=_code(name, given, weight),
+        code=code,
         verify="aten::add_ below aten::_convolution is gone, and this rule is silent.",
         caveats=(
             "For an old checkpoint subtract each bias from the norm's running_mean, then drop it.",
@@ -177,9 +181,7 @@ RULE = Rule(
         "On a device, the kernels that add the biases and sum up their gradients: all of them "
         "vanish. On a CPU nothing is claimed: there the library adds the bias while it convolves."
     ),
-    fix=Fix(
-        summary="Leave the bias of convolutions before a batch norm out; the norm has its own."
-    ),
+    fix=_fix_by(_code("aten::conv2d", (), ())),
     effort="flag",
     risk="none",
     options=Options(),

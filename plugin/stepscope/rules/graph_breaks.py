@@ -81,7 +81,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
                 method="Python and guards between two graphs, while no device works.",
             ),
         ),
-        fix=_fix(found),
+        fix=_fix(found.between),
     )
 
 
@@ -109,9 +109,9 @@ def _table(trace: Trace) -> EvidenceTable:
     )
 
 
-def _fix(found: GraphBreaks) -> Fix:
+def _fix(between: tuple[str, ...]) -> Fix:
     code = "model = torch.compile(model, fullgraph=True)  # raises at each break, and says why"
-    if set(found.between) & set(READS):
+    if set(between) & set(READS):
         code += (
             "\ntorch._dynamo.config.capture_scalar_outputs = True  # .item() stays in the graph\n"
             "x = torch.where(condition, a, b)  # instead of `if condition:` on a tensor"
@@ -155,10 +155,7 @@ RULE = Rule(
         "The Python and the guards between two graphs while no device works: half of it at least. "
         "What fusing across would win is not counted."
     ),
-    fix=Fix(
-        summary="Find what breaks the graph, and take it out of the compiled function.",
-        code="model = torch.compile(model, fullgraph=True)  # raises at each break, and says why",
-    ),
+    fix=_fix(between=()),
     effort="hour",
     risk="none",
     options=Options(),

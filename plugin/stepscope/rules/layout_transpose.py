@@ -72,6 +72,10 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
 
 def _fix(trace: Trace, found: Work) -> Fix:
     layout = "torch.channels_last_3d" if _are_volumes(trace, found) else "torch.channels_last"
+    return _fix_to(layout, *_setting(trace))
+
+
+def _fix_to(layout: str, *caveats: str) -> Fix:
     return Fix(
         summary="Keep the model and its inputs in the order that the convolutions compute in.",
         code=(
@@ -80,7 +84,7 @@ def _fix(trace: Trace, found: Work) -> Fix:
         ),
         verify="The conversions are gone from Kernels, all but those of the first input.",
         caveats=(
-            *_setting(trace),
+            *caveats,
             "An operator that does not know channels-last gives its result channels-first again: "
             "of conversions that remain, the table names the operator.",
             "It helps where products run on matrix units (float16, bfloat16, tf32); plain float32 "
@@ -126,7 +130,7 @@ RULE = Rule(
         "70 % of them at least, all at most. That convolutions themselves may become faster is not "
         "counted."
     ),
-    fix=Fix(summary="Keep the model and its inputs in the order that the convolutions compute in."),
+    fix=_fix_to("torch.channels_last"),
     effort="flag",
     risk="none",
     options=Options(),

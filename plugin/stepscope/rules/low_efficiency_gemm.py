@@ -137,12 +137,17 @@ def _table(low: pd.DataFrame) -> EvidenceTable:
 
 
 def _fix(worst: "pd.Series[float]") -> Fix:
+    case = f"# {worst['name']} of {_shapes(str(worst['input_dims']))}\n"
+    return _fix_of(case, is_short=bool(worst["kernel_ns"] < SHORT_NS * worst["call_count"]))
+
+
+def _fix_of(case: str, *, is_short: bool) -> Fix:
     verify = "Of the roofline, the same products reach more in the next trace."
-    if worst["kernel_ns"] < SHORT_NS * worst["call_count"]:
+    if is_short:
         return Fix(
             summary="Make fewer and larger products: these end before the device is full.",
             code=(
-                f"# {worst['name']} of {_shapes(str(worst['input_dims']))}\n"
+                f"{case}"
                 "qkv = nn.Linear(width, 3 * width)  # one product in place of three of one input\n"
                 "loader = DataLoader(dataset, batch_size=2 * batch_size)"
             ),
@@ -152,7 +157,7 @@ def _fix(worst: "pd.Series[float]") -> Fix:
     return Fix(
         summary="Let other tiles be tried for these shapes, or choose shapes that fill them.",
         code=(
-            f"# {worst['name']} of {_shapes(str(worst['input_dims']))}\n"
+            f"{case}"
             'model = torch.compile(model, mode="max-autotune")  # measures tiles for each shape\n'
             "# and sizes in multiples of 128: the last tiles of a row are filled, not padded"
         ),
@@ -190,7 +195,7 @@ RULE = Rule(
         "What would be won at 75 % of the roofline, where the device is the limit, at most; "
         "nothing at least: whether such shapes allow it is known only by trying."
     ),
-    fix=Fix(summary="Make fewer and larger products, in sizes that fill the device."),
+    fix=_fix_of("", is_short=True),
     effort="hour",
     risk="none",
     options=Options(),

@@ -151,9 +151,13 @@ def _fix(trace: Trace, call: NDArray[np.int64], *, is_compiled: bool) -> Fix:
     if is_compiled:
         code = "step = torch.compile(step)  # what is around the part that is compiled already"
     ready = [f"\n{text}  # instead of the formula written out" for text in functions(trace, call)]
+    return _fix_by("".join((code, *ready)))
+
+
+def _fix_by(code: str) -> Fix:
     return Fix(
         summary="Let the compiler write each chain as one kernel, or call the fused function.",
-        code=code + "".join(ready),
+        code=code,
         verify="After warm-up, kernels named triton_… (on a CPU CompiledFxGraph) do the work.",
         caveats=(
             "The first steps compile, and every new shape may compile again.",
@@ -186,10 +190,7 @@ RULE = Rule(
         "The chains' time where the device is the limit, done 1.3 to 2.5 times as fast; on a CPU "
         "60 % of it at least, as the recordings in sample_logs/compiled show."
     ),
-    fix=Fix(
-        summary="Let the compiler write each chain as one kernel, or call the fused function.",
-        code="model = torch.compile(model)",
-    ),
+    fix=_fix_by("model = torch.compile(model)"),
     effort="hour",
     risk="numerics",
     options=Options(),
