@@ -2,7 +2,10 @@
 
 import pytest
 
-from stepscope.analyses.operators.product_shapes import operands
+from stepscope.analyses.operators.product_shapes import batched, operands
+
+ODD = ("", "[[2,3]]", "[[2],[3]]", '[["a","b"],[3,4]]', "[[2,3],[3,Infinity]]", "[[", "{}", "7")
+TOO_LARGE = f"[[2,3],[3,{2**63}]]"
 
 
 @pytest.mark.parametrize(
@@ -12,13 +15,21 @@ from stepscope.analyses.operators.product_shapes import operands
         ("aten::bmm", "[[8,2,3],[8,3,4]]", ((2, 3), (3, 4))),
         ("aten::addmm", "[[4],[2,3],[3,4],[],[]]", ((2, 3), (3, 4))),
         ("aten::conv2d", "[[2,3],[3,4]]", None),
-        ("aten::mm", "", None),
-        ("aten::mm", "[[2,3]]", None),
-        ("aten::mm", "[[2],[3]]", None),
-        ("aten::mm", '[["a","b"],[3,4]]', None),
-        ("aten::mm", "[[", None),
-        ("aten::mm", "{}", None),
+        *(("aten::mm", text, None) for text in (*ODD, TOO_LARGE)),
     ],
 )
 def test_the_last_two_numbers_of_both_operands(name: str, text: str, expected: object) -> None:
     assert operands(name, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("aten::bmm", "[[8,2,3],[8,3,4]]", (8, 2, 3, 4)),
+        ("aten::baddbmm", "[[8,2,4],[8,2,3],[8,3,4]]", (8, 2, 3, 4)),
+        ("aten::bmm", "[[2,3],[3,4]]", None),
+        *(("aten::bmm", text, None) for text in ODD),
+    ],
+)
+def test_a_product_of_batches(name: str, text: str, expected: object) -> None:
+    assert batched(name, text) == expected

@@ -18,7 +18,7 @@ from stepscope.rules import Answer, Finding, Rejected, Rule, _kernel_time, _prod
 from stepscope.trace import Trace
 
 FIRST_MAJOR = 8
-"""Compute capability from which matrix units round float32 to TF32 (Ampere)."""
+"""Compute capability from which matrix units round float32 to TF32."""
 LEAST_RATIO = 1.5
 """How many times as fast TF32 has to be by the data sheet: 8 on an A100, 7.4 on an H100, 2 on an
 A10, but 1 on a GeForce RTX 3090 or 4090."""

@@ -23,7 +23,7 @@ from stepscope.rules import Answer, Claim, Finding, Rule, _kernel_time, _product
 from stepscope.trace import Trace
 
 FLOAT16_MAJOR, BFLOAT16_MAJOR = 7, 8
-"""Compute capability from which matrix units take these types (Volta, Ampere)."""
+"""Compute capability from which matrix units take these types."""
 LEAST_GAIN = 2
 """By memory: 16 bits are half the bytes on any device."""
 SMALL_TYPES = (

@@ -156,9 +156,11 @@ def _fix(found: MisalignedProducts) -> Fix:
     code = "size = -(-size // 8) * 8   # the next multiple of 8, in 16-bit types"
     if fits:
         what = WORDS.get(fits["what"], "the distance of rows")
+        padded = fits["padded"]
+        layer = f"{padded}, outputs" if fits["what"] == "K" else f"inputs, {padded}"
         code = (
-            f"# {what}: {fits['size']} becomes {fits['padded']}\n"
-            f"layer = nn.Linear(hidden, {fits['padded']})   # or pad the vocabulary, the sequence"
+            f"# {what}: {fits['size']} becomes {padded}\n"
+            f"layer = nn.Linear({layer})   # or pad the vocabulary, the sequence"
         )
     return Fix(
         summary="Pad sizes to a multiple of 8 elements (4 in TF32, 16 in 8-bit types).",

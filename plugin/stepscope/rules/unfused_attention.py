@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.devices.claimable import alone
+from stepscope.analyses.group_statistics import sums
 from stepscope.analyses.operators.attention_chains import AttentionChains, attention_chains
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import FUSED_ATTENTION, FUSED_SHORT_ATTENTION
@@ -103,14 +104,13 @@ def _evidence(trace: Trace, chains: AttentionChains, total_ns: int) -> Iterator[
 
 
 def _shapes(trace: Trace, chains: AttentionChains, duration_ns: NDArray[np.int64]) -> EvidenceTable:
-    calls = trace.host_calls.iloc[chains.first[chains.chains]]
-    dims = calls["input_dims"].astype(object).to_numpy()
-    by_shape: dict[str | None, tuple[set[int], int]] = {}
-    for shape in dict.fromkeys(dims.tolist()):
-        mine = dims == shape if isinstance(shape, str) else calls["input_dims"].isna().to_numpy()
-        which = set(chains.chains[mine].tolist())
-        by_shape[shape if isinstance(shape, str) else None] = which, int(duration_ns[mine].sum())
-    worst = sorted(by_shape.items(), key=lambda item: -item[1][1])[: _products.MOST_ROWS]
+    dims = trace.host_calls["input_dims"].cat
+    count = len(dims.categories) + 1  # the last is of calls without shapes
+    of_chain = dims.codes.to_numpy()[chains.first].astype(np.int64) % count
+    total_ns = sums(duration_ns, of_chain[chains.chains], count)
+    number = np.bincount(of_chain, minlength=count)
+    worst = np.argsort(-total_ns, kind="stable")[: _products.MOST_ROWS]
+    texts = [*map(str, dims.categories), None]
     return EvidenceTable(
         label="Attentions by the shapes of their first product",
         columns=(
@@ -122,14 +122,14 @@ def _shapes(trace: Trace, chains: AttentionChains, duration_ns: NDArray[np.int64
         rows=tuple(
             EvidenceRow(
                 cells=(
-                    shape,
-                    len(which),
-                    window(trace).per_step(total_ns),
-                    total_ns / chains.kernel_ns,
+                    texts[row],
+                    int(number[row]),
+                    window(trace).per_step(total_ns[row]),
+                    int(total_ns[row]) / chains.kernel_ns,
                 ),
                 link=Link(view="operators", search="aten::bmm", group="shapes"),
             )
-            for shape, (which, total_ns) in worst
+            for row in worst[number[worst] > 0].tolist()
         ),
     )
 

@@ -6,25 +6,24 @@ between are passed over. `product softmax product` is an attention, and in the b
 products on each side of the softmax's. Recommenders multiply batches too, but without a softmax.
 """
 
-import json
 import re
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses import ancestry
+from stepscope.analyses import ancestry, group_statistics
 from stepscope.analyses.links import links
 from stepscope.analyses.operators.flops import operator_work
 from stepscope.analyses.operators.product_kernels import kernels_in_window
+from stepscope.analyses.operators.product_shapes import batched
 from stepscope.frames.data_types import BYTES
 from stepscope.frames.naming import named
 from stepscope.trace import Trace, computed
 
 NONE = -1
 Rows = NDArray[np.int64]
-PRODUCTS = {"aten::bmm": 0, "aten::baddbmm": 1, "aten::baddbmm_": 1}
-"""Batched products, with the place of the left operand."""
+PRODUCTS = frozenset({"aten::bmm", "aten::baddbmm", "aten::baddbmm_"})
 SOFTMAX = re.compile(r"(?<!log_)(?<!Log)[sS]oftmax(?!_backward|\w*Backward)")
 SOFTMAX_BACKWARD = re.compile(r"^aten::_(?:masked_)?softmax_backward")
 BETWEEN_LAYERS = re.compile(
@@ -34,6 +33,7 @@ BETWEEN_LAYERS = re.compile(
 )
 MATH = "aten::_scaled_dot_product_attention_math"
 """What torch's own attention is, where no faster kernel takes its operands."""
+UNKNOWN = (np.nan,) * 4
 _PRODUCT, _SOFTMAX, _BACKWARD, _OTHER = range(4)
 
 
@@ -145,41 +145,19 @@ def _fit(trace: Trace, first: Rows, last: Rows) -> NDArray[np.bool_]:
 
     True where shapes are not known.
     """
-    results = _shapes(trace, first)
-    operands = _shapes(trace, last)
-    fits = [
-        one is None or other is None or (one[1], one[3]) == (other[1], other[2])
-        for one, other in zip(results, operands, strict=True)
-    ]
-    return np.array(fits, dtype=bool)
+    _, rows, _, columns = _shapes(trace, first).T
+    _, of_operand, inner, _ = _shapes(trace, last).T
+    differs = (rows != of_operand) | (columns != inner)
+    return np.asarray(~differs | np.isnan(rows) | np.isnan(inner))
 
 
-Product = tuple[int, int, int, int]
-"""Batch, rows, inner dimension and columns."""
-
-
-def _shapes(trace: Trace, rows: Rows) -> list[Product | None]:
-    calls = trace.host_calls
-    name, dims = calls["name"].cat, calls["input_dims"].cat
-    pair = name.codes.to_numpy()[rows].astype(np.int64) * (len(dims.categories) + 1)
-    pair += dims.codes.to_numpy()[rows]
-    _, first, place = np.unique(pair, return_index=True, return_inverse=True)
-    found = [
-        _product(calls["name"].iloc[row], calls["input_dims"].iloc[row]) for row in rows[first]
-    ]
-    return [found[at] for at in place.tolist()]
-
-
-def _product(name: str, dims: object) -> Product | None:
-    """Return the shape of a product of batches; None where it is not known."""
-    at = PRODUCTS[str(name)]
-    try:
-        left, right = json.loads(str(dims))[at : at + 2]
-        batch, rows, inner = map(int, left)
-        columns = int(right[2])
-    except (ValueError, TypeError, IndexError, RecursionError):
-        return None
-    return batch, rows, inner, columns
+def _shapes(trace: Trace, products: Rows) -> NDArray[np.float64]:
+    """Return batch, rows, inner dimension and columns of each product; NaN where not known."""
+    calls = trace.host_calls[["name", "input_dims"]].iloc[products]
+    group, first = group_statistics.numbered(calls, calls.columns)
+    texts = zip(*(calls[column].iloc[first].tolist() for column in calls), strict=True)
+    found = [batched(str(name), str(dims)) or UNKNOWN for name, dims in texts]
+    return np.array(found, dtype=np.float64).reshape(-1, 4)[group]
 
 
 def _scores(
@@ -188,13 +166,10 @@ def _scores(
     """Return the rows of scores of a head, and the bytes of all; of backward chains NaN."""
     types = operator_work(trace).data_type[first]
     sizes = np.array([*(BYTES.get(str(name), 0) for name in types.categories), np.nan])
-    shapes = [
-        None if backward else shape
-        for shape, backward in zip(_shapes(trace, first), is_backward.tolist(), strict=True)
-    ]
-    length = np.array([shape[1] if shape else np.nan for shape in shapes], dtype=np.float64)
-    count = [float(shape[0]) * shape[1] * shape[3] if shape else np.nan for shape in shapes]
-    return length, np.array(count, dtype=np.float64) * sizes[np.asarray(types.codes)]
+    shapes = _shapes(trace, first)
+    shapes[is_backward] = np.nan
+    batch, rows, _, columns = shapes.T
+    return rows, batch * rows * columns * sizes[np.asarray(types.codes)]
 
 
 def _within_math(trace: Trace, first: Rows) -> NDArray[np.bool_]:

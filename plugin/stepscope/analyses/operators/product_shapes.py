@@ -9,11 +9,15 @@ LEFT_OPERAND: Mapping[str, int] = MappingProxyType(
         "aten::mm": 0,
         "aten::bmm": 0,
         "aten::addmm": 1,
+        "aten::addmm_": 1,
         "aten::_addmm_activation": 1,
         "aten::baddbmm": 1,
+        "aten::baddbmm_": 1,
     }
 )
 """The place of a product's left operand; the right one is behind it."""
+MOST = 2**63
+"""One more than what int64 holds: no tensor has such a size or stride."""
 Pair = tuple[int, int]
 
 
@@ -22,11 +26,31 @@ def operands(name: str, text: str) -> tuple[Pair, Pair] | None:
 
     Of shapes `((m, k), (k, n))`. None for other operators, and where there are no such numbers.
     """
+    found = _both(name, text)
+    if found is None or min(map(len, found)) < 2:
+        return None
+    left, right = found
+    return (left[-2], left[-1]), (right[-2], right[-1])
+
+
+def batched(name: str, text: str) -> tuple[int, int, int, int] | None:
+    """Return batch, rows, inner dimension and columns of a product of batches; None as above."""
+    found = _both(name, text)
+    if found is None or [len(each) for each in found] != [3, 3]:
+        return None
+    (batch, rows, inner), right = found
+    return batch, rows, inner, right[2]
+
+
+def _both(name: str, text: str) -> tuple[list[int], list[int]] | None:
     at = LEFT_OPERAND.get(name)
     if at is None or not text:
         return None
     try:
         left, right = json.loads(text)[at : at + 2]
-        return (int(left[-2]), int(left[-1])), (int(right[-2]), int(right[-1]))
+        numbers = [*left, *right]
     except (ValueError, TypeError, LookupError, RecursionError):
         return None
+    if not all(isinstance(number, int) and 0 <= number < MOST for number in numbers):
+        return None
+    return list(left), list(right)
