@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope import intervals
+from stepscope.analyses import references
 from stepscope.analyses.devices.activity import all_busy, main_device
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.idle.synchronizations import Cause, synchronizations
@@ -106,3 +107,10 @@ def longest(trace: Trace, cost: SyncCost, count: int) -> NDArray[np.int64]:
     syncs = synchronizations(trace)
     waited = (syncs.end_ns - syncs.start_ns)[cost.rows]
     return np.asarray(cost.rows[np.argsort(-waited, kind="stable")[:count]])
+
+
+def place(trace: Trace, owner: int) -> str:
+    """Return where something was asked for: the user's line, else the operator, else say so."""
+    if owner < 0:
+        return "outside any operator"
+    return references.line_of_host_call(trace, owner) or str(trace.host_calls["name"].iloc[owner])
