@@ -86,3 +86,9 @@ def test_what_autograd_recorded_is_wanted_by_the_backward_pass() -> None:
 def test_what_lies_between_cuts_the_chain() -> None:
     trace = scheduled(operator("sum", "sum"), operator("relu", "relu"), {"item": 4})
     assert names(trace)[1] == []
+
+
+def test_an_annotation_around_the_read_cuts_nothing() -> None:
+    read = {"annotation": "logging", "body": [{"item": 4}]}
+    trace = scheduled(operator("sum", "sum"), read)
+    assert names(trace)[1] == ["sum"] * 3

@@ -130,8 +130,9 @@ def finding(
 ) -> Finding:
     """Return the finding about costly waits; `also` is claimed beside the idle time."""
     where = sync_sites(trace, found.cost, found.operators)
+    claims = (_claim(found), *also)
     return Finding(
-        severity=severity(trace, found),
+        severity=severity(trace, claims),
         message=(
             f"{words.happens(found.cost.count)} ({found.a_step:.3g} {each(trace)}); behind that "
             f"{device(trace)} stands still for {per_step(trace, found.idle_ns)} "
@@ -141,7 +142,7 @@ def finding(
         tables=(_table(where),),
         events=_events(trace, found, where),
         locations=references.source_lines(site.line for site in where.sites if site.line),
-        claims=(_claim(found), *also),
+        claims=claims,
         fix=fix,
     )
 
@@ -185,10 +186,10 @@ def _insist_on_awaited_work(trace: Trace, cost: SyncCost) -> None:
         raise MissingDataError(msg, requirements.RECORD_DEVICE)
 
 
-def severity(trace: Trace, found: Waits) -> Severity:
+def severity(trace: Trace, claims: tuple[Claim, ...]) -> Severity:
     """Return how serious costly waits are: never less than a warning."""
-    refill_ns = intervals.duration_ns(found.cost.refill)
-    serious = severity_of(refill_ns / window(trace).reference_ns)
+    won_ns = sum(claim.factor.high * intervals.duration_ns(claim.intervals) for claim in claims)
+    serious = severity_of(won_ns / window(trace).reference_ns)
     return "critical" if serious == "critical" else "warning"
 
 

@@ -67,7 +67,10 @@ def _of_scaler(trace: Trace, found: Waits) -> Finding:
                 "optimizer.step()"
             ),
             verify=f"{SCALER} is gone from the operators.",
-            caveats=("bfloat16 has 8 bits of precision where float16 has 11: watch the loss.",),
+            caveats=(
+                "bfloat16 has 8 bits of precision where float16 has 11: watch the loss.",
+                "Older devices have no matrix units for bfloat16: there float16 is faster.",
+            ),
         ),
         risk="numerics",
         place="GradScaler",
