@@ -77,7 +77,9 @@ def _finding(trace: Trace, lost: Intervals) -> Finding:
         if len(trace.device_events)
         else f"Instead of torch, {library} takes {_lasting(trace, lost)}"
     )
+    device = presence(trace)
     return Finding(
+        confidence="low" if device and not device.is_recorded else "high",
         message=f"{text}{_at(where[0])}{_mostly(lost, functions)}.",
         evidence=_evidence(trace, lost, where, functions),
         tables=(_table(where),),
@@ -304,6 +306,8 @@ RULE = Rule(
         "Where the device works meanwhile, nothing is lost: from mentioned_share of the window on "
         "it is listed as rejected.",
         "Labels that torch writes itself (optimizers, collectives, compiled code) are not yours.",
+        "Where a device was at hand and not recorded, it may have worked meanwhile: the confidence "
+        "is low.",
         "Without stacks, beside a device: gpu-idle-gap tells of its stalls, and names the label.",
     ),
     saving=(
