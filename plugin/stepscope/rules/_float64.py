@@ -11,7 +11,7 @@ from stepscope.analyses.operators.double_precision import (
 )
 from stepscope.analyses.steps.window import window
 from stepscope.quantities import duration, share
-from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Link
+from stepscope.report import Evidence, EvidenceTable, Link
 from stepscope.rules import _products
 from stepscope.rules._kernel_time import Work
 from stepscope.trace import Trace
@@ -81,27 +81,24 @@ def tables(trace: Trace, found: DoublePrecision) -> tuple[EvidenceTable, ...]:
 
 def _operators(trace: Trace, found: DoublePrecision) -> EvidenceTable:
     worst = by_operator(trace, found).head(_products.MOST_ROWS)
-    return EvidenceTable(
-        label="Operators in float64",
-        columns=(
-            EvidenceColumn(label="Operator", unit="text"),
-            EvidenceColumn(label="Shapes", unit="code"),
-            EvidenceColumn(label="Calls", unit="count"),
-            EvidenceColumn(label="Time", unit="ns"),
-            EvidenceColumn(label="A call's mean", unit="ns"),
-            EvidenceColumn(label="The same in float32", unit="ns"),
-        ),
-        rows=tuple(
-            EvidenceRow(
-                cells=(
-                    name,
-                    dims if isinstance(dims, str) else None,
-                    calls,
-                    window(trace).per_step(total_ns),
-                    round(total_ns / calls),
-                    None if np.isnan(twin_ns) else round(twin_ns),
-                ),
-                link=Link(view="operators", search=name),
+    return _products.table(
+        "Operators in float64",
+        {
+            "Operator": "text",
+            "Shapes": "code",
+            "Calls": "count",
+            "Time": "ns",
+            "A call's mean": "ns",
+            "The same in float32": "ns",
+        },
+        (
+            (
+                name,
+                dims if isinstance(dims, str) else None,
+                calls,
+                window(trace).per_step(total_ns),
+                round(total_ns / calls),
+                None if np.isnan(twin_ns) else round(twin_ns),
             )
             for name, dims, calls, total_ns, twin_ns in zip(
                 *(worst[column].tolist() for column in worst), strict=True

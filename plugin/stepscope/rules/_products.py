@@ -1,6 +1,6 @@
 """What the rules on types of numbers show of the products that they are about."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +22,8 @@ from stepscope.report import (
     EvidenceTable,
     Link,
     SourceLine,
+    Unit,
+    View,
 )
 from stepscope.rules import INFO_SHARE, Finding, Rejected
 from stepscope.rules._kernel_time import Work
@@ -33,6 +35,7 @@ HOST_IS_THE_LIMIT = (
 MOST_ROWS = 10
 MOST_EVENTS = 5
 Chosen = NDArray[np.bool_]
+Cell = int | float | str | None
 
 
 def each(trace: Trace) -> str:
@@ -116,27 +119,24 @@ def operators(trace: Trace, products: ProductKernels, chosen: Chosen) -> Evidenc
         [*map(str, texts), None]
         for texts in (name.categories, dims.categories, products.data_type.categories)
     )
-    return EvidenceTable(
-        label="Operators",
-        columns=(
-            EvidenceColumn(label="Operator", unit="text"),
-            EvidenceColumn(label="Shapes", unit="code"),
-            EvidenceColumn(label="Type", unit="text"),
-            EvidenceColumn(label="Calls", unit="count"),
-            EvidenceColumn(label="Kernel time", unit="ns"),
-            EvidenceColumn(label="Of all kernels", unit="share"),
-        ),
-        rows=tuple(
-            EvidenceRow(
-                cells=(
-                    names[one],
-                    shapes[of_shape],
-                    types[of_type],
-                    int(call_count[row]),
-                    window(trace).per_step(total_ns[row]),
-                    int(total_ns[row]) / products.kernel_ns,
-                ),
-                link=Link(view="operators", search=names[one]),
+    return table(
+        "Operators",
+        {
+            "Operator": "text",
+            "Shapes": "code",
+            "Type": "text",
+            "Calls": "count",
+            "Kernel time": "ns",
+            "Of all kernels": "share",
+        },
+        (
+            (
+                names[one],
+                shapes[of_shape],
+                types[of_type],
+                int(call_count[row]),
+                window(trace).per_step(total_ns[row]),
+                int(total_ns[row]) / products.kernel_ns,
             )
             for row, (one, of_shape, of_type) in zip(
                 worst.tolist(), frame.to_numpy()[first[worst]].tolist(), strict=True
@@ -155,25 +155,37 @@ def kernels(trace: Trace, found: Work) -> EvidenceTable:
     launches = np.bincount(code % count, minlength=count)
     worst = np.argsort(-total_ns, kind="stable")[:MOST_ROWS]
     texts = [*(short(str(name)) for name in names.categories), "?"]
-    return EvidenceTable(
-        label="Kernels",
-        columns=(
-            EvidenceColumn(label="Kernel", unit="code"),
-            EvidenceColumn(label="Launches", unit="count"),
-            EvidenceColumn(label="Time", unit="ns"),
-            EvidenceColumn(label="Of all kernels", unit="share"),
-        ),
-        rows=tuple(
-            EvidenceRow(
-                cells=(
-                    texts[row],
-                    int(launches[row]),
-                    window(trace).per_step(total_ns[row]),
-                    int(total_ns[row]) / found.whole_ns,
-                ),
-                link=Link(view="kernels", search=texts[row]),
+    return table(
+        "Kernels",
+        {"Kernel": "code", "Launches": "count", "Time": "ns", "Of all kernels": "share"},
+        (
+            (
+                texts[row],
+                int(launches[row]),
+                window(trace).per_step(total_ns[row]),
+                int(total_ns[row]) / found.whole_ns,
             )
             for row in worst[launches[worst] > 0].tolist()
+        ),
+        view="kernels",
+    )
+
+
+def table(
+    label: str,
+    columns: Mapping[str, Unit],
+    rows: Iterable[tuple[Cell, ...]],
+    *,
+    view: View = "operators",
+    link: Link | None = None,
+) -> EvidenceTable:
+    """Return a table whose rows are found in a view by their first column, or all by one link."""
+    return EvidenceTable(
+        label=label,
+        columns=tuple(EvidenceColumn(label=name, unit=unit) for name, unit in columns.items()),
+        rows=tuple(
+            EvidenceRow(cells=cells, link=link or Link(view=view, search=str(cells[0] or "")))
+            for cells in rows
         ),
     )
 

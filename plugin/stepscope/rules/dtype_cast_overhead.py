@@ -10,7 +10,7 @@ from stepscope.analyses.operators.type_casts import UNKNOWN, TypeCasts, type_cas
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import NO_CASTS
 from stepscope.quantities import count, duration, share
-from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.report import Evidence, EvidenceTable, Fix, Link
 from stepscope.rules import Answer, Finding, Rule, _kernel_time, _products, option
 from stepscope.rules._kernel_time import Work
 from stepscope.trace import Trace
@@ -98,31 +98,23 @@ def _evidence(trace: Trace, casts: TypeCasts) -> Iterator[Evidence]:
 
 
 def _conversions(trace: Trace, casts: TypeCasts, table: pd.DataFrame) -> EvidenceTable:
-    return EvidenceTable(
-        label="Conversions",
-        columns=(
-            EvidenceColumn(label="Types", unit="text"),
-            EvidenceColumn(label="Asked for by", unit="text"),
-            EvidenceColumn(label="Kernels", unit="count"),
-            EvidenceColumn(label="Time", unit="ns"),
-            EvidenceColumn(label="Of all kernels", unit="share"),
-        ),
-        rows=tuple(
-            EvidenceRow(
-                cells=(
-                    pair,
-                    asker,
-                    number,
-                    window(trace).per_step(total_ns),
-                    total_ns / casts.kernel_ns,
-                ),
-                link=Link(view="operators", search="aten::_to_copy"),
-            )
+    worst = table.head(_products.MOST_ROWS)
+    return _products.table(
+        "Conversions",
+        {
+            "Types": "text",
+            "Asked for by": "text",
+            "Kernels": "count",
+            "Time": "ns",
+            "Of all kernels": "share",
+        },
+        (
+            (pair, asker, number, window(trace).per_step(total_ns), total_ns / casts.kernel_ns)
             for pair, asker, number, total_ns in zip(
-                *(table.head(_products.MOST_ROWS)[column].tolist() for column in table),
-                strict=True,
+                *(worst[column].tolist() for column in worst), strict=True
             )
         ),
+        link=Link(view="operators", search="aten::_to_copy"),
     )
 
 

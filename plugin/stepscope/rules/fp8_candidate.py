@@ -96,7 +96,7 @@ def _finding(
                 label="Large products in 16 bits",
                 value=part,
                 unit="share",
-                link=Link(view="operators", group="shapes"),
+                link=Link(view="operators", group="shape"),
             ),
             Evidence(label="Peak in 8 bits over 16", value=ratio, unit="count"),
             *_products.limit(trace),

@@ -85,7 +85,7 @@ def _insist_on_small_types(trace: Trace) -> None:
 def _finding(
     trace: Trace, products: ProductKernels, wide: NDArray[np.bool_], small_ns: int
 ) -> Finding:
-    link = Link(view="operators", group="shapes")
+    link = Link(view="operators", group="shape")
     types = " and ".join(_types(products, wide))
     return Finding(
         message=(

@@ -14,7 +14,7 @@ from stepscope.analyses.steps.window import window
 from stepscope.calibration import ALIGNED_PRODUCTS, ALIGNED_PRODUCTS_ON_OLDER_UNITS
 from stepscope.errors import NotApplicableError
 from stepscope.quantities import duration, share
-from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.report import Evidence, EvidenceTable, Fix, Link
 from stepscope.rules import Answer, Claim, Finding, Rule, _kernel_time, _products, option
 from stepscope.trace import Trace
 
@@ -113,25 +113,22 @@ def _sizes(trace: Trace, found: MisalignedProducts) -> EvidenceTable:
     keys = ["name", "dims", "type", "sizes"]
     worst = frame.groupby(keys, dropna=False, sort=False)["ns"].sum().reset_index()
     worst = worst.sort_values("ns", ascending=False, kind="stable").head(_products.MOST_ROWS)
-    return EvidenceTable(
-        label="Misaligned products",
-        columns=(
-            EvidenceColumn(label="Operator", unit="text"),
-            EvidenceColumn(label="Shapes", unit="code"),
-            EvidenceColumn(label="Type", unit="text"),
-            EvidenceColumn(label="What does not fit", unit="text"),
-            EvidenceColumn(label="Kernel time", unit="ns"),
-        ),
-        rows=tuple(
-            EvidenceRow(
-                cells=(
-                    name,
-                    shapes if isinstance(shapes, str) else None,
-                    of_type if isinstance(of_type, str) else None,
-                    sizes or None,
-                    window(trace).per_step(total_ns),
-                ),
-                link=Link(view="operators", search=name, group="shapes"),
+    return _products.table(
+        "Misaligned products",
+        {
+            "Operator": "text",
+            "Shapes": "code",
+            "Type": "text",
+            "What does not fit": "text",
+            "Kernel time": "ns",
+        },
+        (
+            (
+                name,
+                shapes if isinstance(shapes, str) else None,
+                of_type if isinstance(of_type, str) else None,
+                sizes or None,
+                window(trace).per_step(total_ns),
             )
             for name, shapes, of_type, sizes, total_ns in zip(
                 *(worst[column].tolist() for column in worst), strict=True

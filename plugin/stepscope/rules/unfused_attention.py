@@ -13,7 +13,7 @@ from stepscope.analyses.steps.window import window
 from stepscope.calibration import FUSED_ATTENTION, FUSED_SHORT_ATTENTION
 from stepscope.frames.naming import named
 from stepscope.quantities import count, duration, share, size
-from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.report import Evidence, EvidenceTable, Fix, Link
 from stepscope.rules import Answer, Claim, Finding, Rule, _kernel_time, _products, option
 from stepscope.rules._kernel_time import Work
 from stepscope.trace import Trace
@@ -111,26 +111,19 @@ def _shapes(trace: Trace, chains: AttentionChains, duration_ns: NDArray[np.int64
     number = np.bincount(of_chain, minlength=count)
     worst = np.argsort(-total_ns, kind="stable")[: _products.MOST_ROWS]
     texts = [*map(str, dims.categories), None]
-    return EvidenceTable(
-        label="Attentions by the shapes of their first product",
-        columns=(
-            EvidenceColumn(label="Shapes", unit="code"),
-            EvidenceColumn(label="Attentions", unit="count"),
-            EvidenceColumn(label="Kernel time", unit="ns"),
-            EvidenceColumn(label="Of all kernels", unit="share"),
-        ),
-        rows=tuple(
-            EvidenceRow(
-                cells=(
-                    texts[row],
-                    int(number[row]),
-                    window(trace).per_step(total_ns[row]),
-                    int(total_ns[row]) / chains.kernel_ns,
-                ),
-                link=Link(view="operators", search="aten::bmm", group="shapes"),
+    return _products.table(
+        "Attentions by the shapes of their first product",
+        {"Shapes": "code", "Attentions": "count", "Kernel time": "ns", "Of all kernels": "share"},
+        (
+            (
+                texts[row],
+                int(number[row]),
+                window(trace).per_step(total_ns[row]),
+                int(total_ns[row]) / chains.kernel_ns,
             )
             for row in worst[number[worst] > 0].tolist()
         ),
+        link=Link(view="operators", search="aten::bmm", group="shape"),
     )
 
 
