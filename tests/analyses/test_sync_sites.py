@@ -89,6 +89,6 @@ def test_what_lies_between_cuts_the_chain() -> None:
 
 
 def test_an_annotation_around_the_read_cuts_nothing() -> None:
-    read = {"annotation": "logging", "body": [{"item": 4}]}
+    read = {"annotation": "logging", "us": 1, "after_us": 1, "body": [{"item": 4}]}
     trace = scheduled(operator("sum", "sum"), read)
     assert names(trace)[1] == ["sum"] * 3
