@@ -44,10 +44,10 @@ def share_of_window(trace: Trace, time_ns: float) -> float:
 
 def claims(cost: CallCost, late: Factor, work: Factor, method: str) -> tuple[Claim, ...]:
     """Claim the idle time and the device's work, each with its factor; `method` says how."""
-    idle = Claim(intervals=cost.idle, factor=late, method=method)
-    if not len(cost.work):
-        return (idle,)
-    return (idle, Claim(intervals=cost.work, factor=work, is_device_work=True))
+    return (
+        Claim(intervals=cost.idle, factor=late, method=method),
+        Claim(intervals=cost.work, factor=work, is_device_work=True),
+    )
 
 
 def is_worth_a_word(trace: Trace, claimed: tuple[Claim, ...]) -> bool:

@@ -85,7 +85,6 @@ def _finding(trace: Trace, rows: Rows, times: Intervals) -> Finding:
         method="Idle time of the device while the host was in these calls.",
     )
     return Finding(
-        severity=None if severity_of(lost) else "info",
         confidence="high" if has_steps else "low",
         message=_message(trace, rows, times, idle),
         evidence=_evidence(trace, rows, times, lost),
@@ -141,13 +140,11 @@ def _explicit(trace: Trace, rows: Rows) -> int:
 
 
 def _longest(trace: Trace, rows: Rows) -> tuple[EventReference, ...]:
-    names, owner = trace.host_calls["name"], links(trace).owner_of_call
+    names = trace.host_calls["name"].cat
+    askers = [*map(str, names.categories), "outside any operator"]  # -1, none, is the last
+    asker = np.append(names.codes.to_numpy(), -1)[links(trace).owner_of_call]
     return tuple(
-        references.runtime_call(
-            trace,
-            row,
-            detail=f"in {names.iloc[owner[row]]}" if owner[row] >= 0 else "outside any operator",
-        )
+        references.runtime_call(trace, row, detail=f"asked by: {askers[asker[row]]}")
         for row in _calls.most_time(trace.runtime_calls, rows, _calls.MOST_ROWS)
     )
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stepscope.analyses import requirements
 from stepscope.analyses.memory.cache_fill import CacheFill, cache_fill
 from stepscope.analyses.memory.fragmentation import memory_fragmentation
 from stepscope.analyses.memory.peak import memory_peak
-from stepscope.errors import NotApplicableError
 from stepscope.quantities import count, share, size
 from stepscope.report import Evidence, Fix, Link
 from stepscope.rules import Answer, Finding, Rejected, Rule, option
@@ -39,9 +39,7 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report each device whose cache is badly filled at its fullest."""
-    if not len(trace.device_events) and not trace.dialect.memory_device_types:
-        reason = "the program ran on a machine without a device"
-        raise NotApplicableError(reason)
+    requirements.main(trace)
     table = memory_fragmentation(trace)
     for fill, (unused, part) in zip(
         cache_fill(trace),
@@ -113,9 +111,7 @@ def _label(fill: CacheFill) -> str:
 
 
 def _fix(trace: Trace) -> Fix:
-    variable = trace.dialect.environment.get("allocator")
-    if variable is None:
-        return FIX
+    variable = trace.dialect.environment.get("allocator", VARIABLE)
     code = FIX.code.replace(VARIABLE, variable)
     return Fix(summary=FIX.summary, code=code, verify=FIX.verify, caveats=FIX.caveats)
 

@@ -93,10 +93,10 @@ def _checking(trace: Trace, questions: Rows, chain: Rows) -> Finding:
 def _claims(lost: tuple[Intervals, Intervals]) -> tuple[Claim, ...]:
     idle, work = lost
     method = "The time of the checks, and what the device stands still behind them."
-    claims = (Claim(intervals=idle, factor=ALL_OF_IT, method=method),)
-    if not len(work):
-        return claims
-    return (*claims, Claim(intervals=work, factor=ALL_OF_IT, is_device_work=True))
+    return (
+        Claim(intervals=idle, factor=ALL_OF_IT, method=method),
+        Claim(intervals=work, factor=ALL_OF_IT, is_device_work=True),
+    )
 
 
 def _lost(trace: Trace, host: Intervals, chain: Rows) -> tuple[Intervals, Intervals]:

@@ -59,7 +59,6 @@ def _with_gradients(trace: Trace, recorded: Rows, recorded_share: float) -> Find
     number = count(len(recorded), "operator")
     return Finding(
         severity="info",
-        confidence="high" if len(trace.steps) else "medium",
         message=(
             f"{number} ({share(recorded_share)}) were recorded for a backward pass that never "
             "comes: gradients are on. Results of these operators may be kept in memory for it."

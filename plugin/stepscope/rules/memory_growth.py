@@ -20,7 +20,6 @@ from stepscope.report import (
     EvidenceTable,
     Fix,
     Link,
-    SourceLine,
 )
 from stepscope.rules import Finding, Rule, option
 from stepscope.trace import Trace
@@ -50,9 +49,9 @@ class Options:
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report each device of which more is allocated at every step's end than at the one before."""
     growth, steps = memory_growth(trace), memory_by_step(trace)
-    step_count = int(growth["step_count"].max()) if len(growth) else FEWEST_STEPS
+    step_count = growth["step_count"].max()  # NaN where nothing was allocated
     if step_count < FEWEST_STEPS:
-        are = count(step_count, "step is", "steps are")
+        are = count(int(step_count), "step is", "steps are")
         reason = f"{are} too few to tell growth from chance"
         raise MissingDataError(reason, RECORD_MORE_STEPS)
     for row in growth.to_dict("records"):
@@ -70,7 +69,7 @@ def _of_device(table: pd.DataFrame, row: dict[Any, Any]) -> pd.DataFrame:
 
 
 def _finding(trace: Trace, row: dict[Any, Any], grown: float, options: Options) -> Finding:
-    leaks = _of_device(memory_leaks(trace), row).head(MOST_ROWS)
+    leaks = _leaks(trace, row)
     device = str(row["device_type"]) + (f" {row['device']}" if row["device"] >= 0 else "")
     left = row["full_after_step_count"]
     text = (
@@ -80,16 +79,14 @@ def _finding(trace: Trace, row: dict[Any, Any], grown: float, options: Options) 
     if not np.isnan(left):
         text += f" At that rate it is full after {round(left):,} more."
     if len(leaks):
-        worst = leaks.iloc[0]
-        what = worst["operator"] if isinstance(worst["operator"], str) else "no operator"
-        text += f" Most of what stays behind, {what} allocated."
+        text += f" Most of what stays behind, {leaks[0]['operator'] or 'no operator'} allocated."
     return Finding(
         severity="warning" if left <= options.soon_step_count else "info",
         confidence="high" if row["confidence"] == "high" else "medium",
         message=text,
         evidence=tuple(_evidence(row, grown)),
         tables=(_table(leaks),) if len(leaks) else (),
-        locations=_lines(leaks),
+        locations=references.source_lines(leak["function"] for leak in leaks),
         place=device,
     )
 
@@ -109,7 +106,14 @@ def _evidence(row: dict[Any, Any], grown: float) -> Iterator[Evidence]:
         yield Evidence(label="Steps until the device is full", value=value, unit="count")
 
 
-def _table(leaks: pd.DataFrame) -> EvidenceTable:
+def _leaks(trace: Trace, row: dict[Any, Any]) -> list[dict[Any, Any]]:
+    """Return what stays behind on a device, the most first; names that are missing are None."""
+    table = _of_device(memory_leaks(trace), row).head(MOST_ROWS).astype(object)
+    leaks: list[dict[Any, Any]] = table.where(table.notna(), None).to_dict("records")
+    return [{**leak, "function": (leak["stack"] or "").rpartition(";")[2]} for leak in leaks]
+
+
+def _table(leaks: list[dict[Any, Any]]) -> EvidenceTable:
     return EvidenceTable(
         label="What stays behind, step after step",
         columns=(
@@ -122,29 +126,17 @@ def _table(leaks: pd.DataFrame) -> EvidenceTable:
         rows=tuple(
             EvidenceRow(
                 cells=(
-                    _text(leak["operator"]),
-                    _text(leak["module"]),
-                    _innermost(leak["stack"]),
+                    leak["operator"],
+                    leak["module"],
+                    leak["function"] or None,
                     round(leak["bytes_per_step"]),
                     int(leak["step_count"]),
                 ),
-                link=Link(view="operators", search=_text(leak["operator"])),
+                link=Link(view="operators", search=leak["operator"]),
             )
-            for leak in leaks.to_dict("records")
+            for leak in leaks
         ),
     )
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _innermost(stack: object) -> str | None:
-    return stack.rpartition(";")[2] if isinstance(stack, str) else None
-
-
-def _lines(leaks: pd.DataFrame) -> tuple[SourceLine, ...]:
-    return references.source_lines(_innermost(stack) or "" for stack in leaks["stack"])
 
 
 RULE = Rule(

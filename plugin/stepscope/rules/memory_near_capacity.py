@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from stepscope.analyses import requirements
 from stepscope.analyses.memory.at_peak import memory_peak_table
 from stepscope.analyses.memory.curve import memory_curves
 from stepscope.analyses.memory.devices import REMEDY
 from stepscope.analyses.memory.holders import memory_holders
 from stepscope.analyses.memory.ooms import memory_ooms
 from stepscope.analyses.training import is_training
-from stepscope.errors import MissingDataError, NotApplicableError
+from stepscope.errors import MissingDataError
 from stepscope.quantities import count, share, size
 from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
 from stepscope.rules import Answer, Finding, Rejected, Rule, option
@@ -65,9 +66,7 @@ class _Fullest:
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report the fullest device, where it is nearly full."""
-    if not len(trace.device_events) and not trace.dialect.memory_device_types:
-        reason = "the program ran on a machine without a device"
-        raise NotApplicableError(reason)
+    requirements.main(trace)
     full, ooms = _fullest(trace), len(memory_ooms(trace))
     if full.taken_share < options.least_share and not ooms:
         if not full.has_totals:
@@ -83,7 +82,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         confidence="high" if full.has_totals else "medium",
         message=_message(full, ooms, is_tight=is_tight),
         evidence=_evidence(full, ooms),
-        tables=(_holders(trace, full),),
+        tables=tuple(_holders(trace, full)),
         fix=_fix(trace),
         place=full.label,
     )
@@ -152,20 +151,21 @@ def _evidence(full: _Fullest, ooms: int) -> tuple[Evidence, ...]:
         Evidence(label="Taken, of the device", value=full.taken_share, unit="share"),
         Evidence(label="Allocated at the peak", value=int(full.allocated_bytes), unit="bytes"),
         Evidence(label="The device has", value=int(full.capacity_bytes), unit="bytes"),
+        Evidence(label="Out of memory", value=ooms, unit="count"),
     ]
     if not np.isnan(full.reserved_bytes):
         reserved = int(full.reserved_bytes)
         facts.insert(1, Evidence(label="Reserved at most", value=reserved, unit="bytes"))
-    if ooms:
-        facts.append(Evidence(label="Out of memory", value=ooms, unit="count"))
     return tuple(facts)
 
 
-def _holders(trace: Trace, full: _Fullest) -> EvidenceTable:
-    """Return which operators had allocated what was held at the peak."""
+def _holders(trace: Trace, full: _Fullest) -> Iterator[EvidenceTable]:
+    """Yield which operators had allocated what was held at the peak, where that is known."""
     table: pd.DataFrame = memory_holders(trace)
     is_mine = (table["device_type"] == full.type) & (table["device"] == full.number)
-    return EvidenceTable(
+    if not is_mine.any():
+        return
+    yield EvidenceTable(
         label="Who holds the memory at the peak",
         columns=(
             EvidenceColumn(label="Operator", unit="text"),
@@ -176,7 +176,7 @@ def _holders(trace: Trace, full: _Fullest) -> EvidenceTable:
         rows=tuple(
             EvidenceRow(
                 cells=(row["holder"], row["origin"], int(row["held_bytes"]), row["peak_share"]),
-                link=Link(view="operators", search=row["holder"]) if row["holder"] else None,
+                link=Link(view="operators", search=row["holder"]),
             )
             for row in table[is_mine].head(MOST_ROWS).to_dict("records")
         ),

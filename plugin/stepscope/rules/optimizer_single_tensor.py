@@ -47,7 +47,6 @@ def _finding(trace: Trace, found: Updates) -> Finding:
     )
     saves = _calls.is_worth_a_word(trace, claims)
     return Finding(
-        severity=None if saves else "info",
         message=_message(trace, found, saves=saves),
         evidence=_optimizer.evidence(trace, found),
         tables=(_optimizer.operators(trace, found),),

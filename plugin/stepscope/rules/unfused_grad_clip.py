@@ -41,7 +41,6 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     claims = (_claim(trace, cost),)
     saves = _calls.is_worth_a_word(trace, claims)
     yield Finding(
-        severity=None if saves else "info",
         message=_message(trace, cost, len(found.rows) / update_count),
         evidence=_evidence(trace, found, cost),
         events=_calls.longest(trace, found.rows),

@@ -60,7 +60,6 @@ def _finding(trace: Trace, fills: Rows, zeroing: Rows) -> Finding:
     claims = _claims(cost, has_device=has_device)
     saves = _calls.is_worth_a_word(trace, claims)
     return Finding(
-        severity=None if saves else "info",
         message=_message(trace, len(fills), cost),
         evidence=(
             Evidence(
