@@ -1,5 +1,6 @@
 """What hides communication, by who communicates: the fix of `exposed-communication`."""
 
+import re
 from collections.abc import Callable
 
 import pandas as pd
@@ -22,6 +23,9 @@ VERIFY = "Exposed communication in Overview falls, and so does the step."
 FEW_BUCKETS = 2
 MUCH_BYTES = 8 * 2**20
 """Gradients of less fill no bucket, and there is nothing to cut."""
+EMBEDDINGS = re.compile(r"^fbgemm::\w*(?:embedding|pooled_embs|sparse)")
+SPARSE_PIPELINE = re.compile(r"\bsparse_data_dist\b")
+"""TorchRec's operators on tables of embeddings, and what its pipeline writes of the next batch."""
 DIRECT = frozenset({"custom", "symm_mem"})
 Advice = tuple[str, Fix, Effort, Risk]
 """Who communicates, in a word; what to do about it; what that takes; what it may change."""
@@ -36,7 +40,7 @@ def advice(trace: Trace, worst: pd.DataFrame, passes: int) -> Advice:
     if backend in HOST_BACKENDS and main_device(trace) is not None:
         return _through_the_host(trace, backend)
     if kind in BY_KIND:
-        return BY_KIND[kind]()
+        return BY_KIND[kind](trace)
     return _by_wrapper(trace, worst, passes)
 
 
@@ -170,29 +174,64 @@ def _serving() -> Advice:
     return "serving", fix, "hour", "memory"
 
 
-def _exchange() -> Advice:
+def _exchange(trace: Trace) -> Advice:
+    names = [str(name) for name in trace.host_calls["name"].cat.categories]
+    if any(map(SPARSE_PIPELINE.search, names)):
+        return "embeddings", _fewer_bytes(), "hour", "numerics"
+    if any(map(EMBEDDINGS.search, names)):
+        return "embeddings", _sparse_pipeline(), "day", "none"
     fix = Fix(
         summary="Exchange while something else computes.",
         code=(
-            "# embeddings of a recommender: the next batch's exchange runs beside this batch\n"
-            "pipeline = torchrec.distributed.train_pipeline.TrainPipelineSparseDist(\n"
-            "    model, optimizer, device\n"
-            ")\n"
-            "# mixtures of experts: compute what needs no exchange in between\n"
-            "work = dist.all_to_all_single(output, tokens, async_op=True)\n"
-            "shared = shared_expert(hidden)\n"
+            "work = dist.all_to_all_single(received, tokens, async_op=True)\n"
+            "shared = shared_expert(hidden)   # what needs no exchange\n"
             "work.wait()"
         ),
         verify=VERIFY,
-        caveats=(
-            SINGLE_RANK,
-            "An exchange waits for the rank with most to send: balance experts or tables too.",
-        ),
+        caveats=(SINGLE_RANK, "An exchange waits for the rank with most to send: balance experts."),
     )
     return "all-to-all", fix, "day", "none"
 
 
-def _pipeline() -> Advice:
+def _sparse_pipeline() -> Fix:
+    return Fix(
+        summary="Exchange the next batch's features while this batch computes.",
+        code=(
+            "from torchrec.distributed.train_pipeline import TrainPipelineSparseDist\n"
+            "pipeline = TrainPipelineSparseDist(model, optimizer, device)\n"
+            "output = pipeline.progress(batches)"
+        ),
+        verify=VERIFY,
+        caveats=(
+            SINGLE_RANK,
+            "An exchange waits for the rank with most to send: balance tables over ranks too.",
+            "A second batch is held in the device's memory.",
+        ),
+    )
+
+
+def _fewer_bytes() -> Fix:
+    return Fix(
+        summary="Send embeddings in fewer bytes, and balance tables over ranks.",
+        code=(
+            "from torchrec.distributed.fbgemm_qcomm_codec import (\n"
+            "    CommType, QCommsConfig, get_qcomm_codecs_registry,\n"
+            ")\n"
+            "codecs = get_qcomm_codecs_registry(\n"
+            "    QCommsConfig(forward_precision=CommType.FP16, backward_precision=CommType.BF16)\n"
+            ")\n"
+            "sharder = EmbeddingBagCollectionSharder(qcomm_codecs_registry=codecs)"
+        ),
+        verify=VERIFY,
+        caveats=(
+            SINGLE_RANK,
+            "Embeddings and their gradients are rounded on the way.",
+            "The pipeline that exchanges features one batch ahead runs already.",
+        ),
+    )
+
+
+def _pipeline(_: Trace) -> Advice:
     fix = Fix(
         summary="Run more and smaller micro-batches, or interleave stages.",
         code=(
@@ -216,7 +255,7 @@ def _through_the_host(trace: Trace, backend: str) -> Advice:
     return backend, fix, "flag", "none"
 
 
-def _barrier() -> Advice:
+def _barrier(_: Trace) -> Advice:
     fix = Fix(
         summary="Leave out the barrier: collectives wait for each other by themselves.",
         code="# no dist.barrier() in the loop",
@@ -247,7 +286,7 @@ def _function(worst: pd.DataFrame) -> str:
     return tensors.get(kind, kind)
 
 
-BY_KIND: dict[str, Callable[[], Advice]] = {
+BY_KIND: dict[str, Callable[[Trace], Advice]] = {
     "barrier": _barrier,
     **dict.fromkeys(("all_to_all", "all_to_allv"), _exchange),
     **dict.fromkeys(("send", "recv", "send_recv"), _pipeline),

@@ -151,5 +151,5 @@ RULE = Rule(
         "https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html",
     ),
     origin="TraceLens; HTA's communication overlap; torch-tb-profiler's share of communication",
-    culprit="communication beside which nothing computes",
+    culprit="communication that nothing hides",
 )
