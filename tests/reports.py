@@ -252,7 +252,7 @@ RANKS = Report(
 )
 HOSTILE = (
     "\x1b[31mred\x1b[0m\x07<script>alert(1)</script> [bold]x[/] [a](http://e.x) ![b](http://e.x) "
-    "`y` | z\r\n# not a heading @you ::error::x ##[error]x %0A \u202e\ud800"
+    "`y` | z\r\n# not a heading @you ::error::x ##[error]x %0A &#64;me &commat;me \u202e\ud800"
 )
 
 

@@ -144,7 +144,8 @@ def acts_in_markdown(rendered: str) -> list[str]:
     rows = re.findall(r"^\|.*", fenced, re.MULTILINE)
     torn = [row for row in rows if not row.endswith((" |", "-|", ":|"))]
     plain = re.sub(r"\\.", "", re.sub(r"(?<![\\`])(`+)(?!`).*?(?<!`)\1(?!`)", "", fenced))
-    acting = re.findall(r"<(?!/?(?:details|summary)>|https://)[^\s\d]|@|\[", plain)
+    plain = plain.replace("@<!-- -->", "")
+    acting = re.findall(r"<(?!/?(?:details|summary)>|https://)[^\s\d]|@|\[|&[\w#]", plain)
     return acting + torn + re.findall(r"^# .*", plain, re.MULTILINE)
 
 

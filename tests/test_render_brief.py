@@ -63,7 +63,7 @@ def test_what_there_is_no_room_for_is_counted() -> None:
 def test_of_many_runs_the_worst_are_told_first() -> None:
     mild = [named(f"mild {number}", finding(0, LONG, "info")) for number in range(40)]
     said = brief.render(Report((*mild, named("bad", finding(1, LONG, "critical")))))
-    assert said.index("bad: Step") < said.index("mild 0: Step")
+    assert said.index("Run bad: Step") < said.index("Run mild 0: Step")
     assert "1. critical rule-1" in said
 
 

@@ -106,7 +106,7 @@ def _lines(advice: Advised, *, is_first: bool) -> Iterator[Line]:
     """Yield what there is to say of a run, in the order in which it is read."""
     verdict = line(told.verdict(advice), VERDICT if is_first else VERDICT // 2)
     yield Line(
-        text=f"\n{line(advice.run.name, NAME)}: {verdict}",
+        text=f"\nRun {line(advice.run.name, NAME)}: {verdict}",
         urgency=0 if is_first else 3,
         kind="run",
     )

@@ -5,10 +5,13 @@ from collections.abc import Iterable, Iterator
 
 from stepscope.render import words
 
-SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~#@])")
-"""What Markdown would act upon; `@` too, which would call a person."""
-ACTING = re.compile(r"([\\`\[@]|<(?=[^\s\d]))")
-"""What begins a link, a picture, a tag, code or a call, within a line."""
+SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~#&])")
+"""What Markdown would act upon."""
+ACTING = re.compile(r"([\\`\[]|<(?=[^\s\d])|&(?=[\w#]))")
+"""What begins a link, a picture, a tag, code or a sign in letters, within a line."""
+NO_CALL = "@<!-- -->"
+"""An `@` that calls nobody: GitHub looks for names in what Markdown has become, where no backslash
+is left."""
 ADDRESS = re.compile(r"https?://[\w.-]+(?:/[\w./~%+:#?=&;,-]*)?", re.ASCII)
 """A web address that needs no escapes."""
 LINE_BREAKS = re.compile(r"[\t\r\n\u2028\u2029]+ *")
@@ -16,17 +19,20 @@ LINE_BREAKS = re.compile(r"[\t\r\n\u2028\u2029]+ *")
 
 def text(found: str) -> str:
     """Return one line of text that Markdown shows as it is."""
-    return SPECIAL.sub(r"\\\1", LINE_BREAKS.sub(" ", words.plain(found)))
+    shown = SPECIAL.sub(r"\\\1", LINE_BREAKS.sub(" ", words.plain(found)))
+    return shown.replace("@", NO_CALL)
 
 
 def line(found: str, most: int) -> str:
     """Return a line for a chat: what would act there does not, and names stay readable."""
     shown = words.cut(LINE_BREAKS.sub(" ", words.plain(found)), most)
-    return ACTING.sub(r"\\\1", shown)
+    return ACTING.sub(r"\\\1", shown).replace("@", NO_CALL)
 
 
 def code(name: str) -> str:
-    """Return a name set as code."""
+    """Return a name set as code; nothing of nothing."""
+    if not name:
+        return ""
     plain = LINE_BREAKS.sub(" ", words.plain(name)).replace("|", "\\|")
     ticks = "`" * (max(map(len, re.findall(r"`+", plain)), default=0) + 1)
     space = " " if "`" in plain else ""
