@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from stepscope import call_tree
 from stepscope.analyses.idle.synchronizations import synchronizations
+from stepscope.analyses.references import users_calls
 from stepscope.analyses.steps.window import window
 from stepscope.dialects import SYNCHRONIZE_NAME
 from stepscope.frames.naming import named
@@ -19,8 +20,12 @@ from stepscope.rules._waits import Options, Waits, Words, waits
 from stepscope.trace import Trace
 
 CALL = re.compile(SYNCHRONIZE_NAME)
-OF_PROFILERS = re.compile(r"^torch[/\\]profiler|profil|timer|benchmark", re.IGNORECASE)
-"""Python functions that wait in order to measure."""
+OF_PROFILER = re.compile(r"^torch[/\\](?:profiler|autograd[/\\]profiler)")
+MEASURES = re.compile(
+    r"\): .*(?:profil|timer|benchmark|elapsed)|(?:^|[/\\])\w*(?:timer|profiler)s?\.py\(",
+    re.IGNORECASE,
+)
+"""Functions of the user's that wait in order to measure, by their names or their files'."""
 WORDS = Words(
     counted="Explicit waits",
     happens=lambda number: f"The program itself waits for the device {_waits.times(number)}",
@@ -47,11 +52,14 @@ def _of_program(trace: Trace) -> NDArray[np.bool_]:
     end.
     """
     syncs, calls = synchronizations(trace), trace.runtime_calls
-    python = trace.python_calls
-    measuring = python[named(python["name"], OF_PROFILERS.search)]
-    around = call_tree.enclosing(spans(measuring), spans(calls.iloc[syncs.calls]))
+    within = spans(calls.iloc[syncs.calls])
+    python, functions = trace.python_calls, users_calls(trace)
+    profiler = python[named(python["name"], OF_PROFILER.search)]
+    innermost = call_tree.enclosing(spans(functions), within)
+    measures = np.append(named(functions["name"], MEASURES.search), False)[innermost]
+    measures |= call_tree.enclosing(spans(profiler), within) >= 0
     is_call = named(calls["name"], CALL.search)[syncs.calls]
-    return is_call & (around < 0) & (syncs.end_ns <= window(trace).device_end_ns)
+    return is_call & ~measures & (syncs.end_ns <= window(trace).device_end_ns)
 
 
 def _fix(trace: Trace, found: Waits) -> Fix:
@@ -81,8 +89,8 @@ RULE = Rule(
     ),
     silent=(
         *_waits.SILENT,
-        "Waits in functions that measure (`profil`, `timer` and `benchmark` in their names) are "
-        "left out, where stacks were recorded.",
+        "Waits that a function makes in order to measure (`profil`, `timer`, `benchmark` or "
+        "`elapsed` in its name) are left out, where stacks were recorded.",
         "Without steps, a wait for the device's last work is the recording's own end.",
     ),
     saving=_waits.SAVING,
