@@ -39,7 +39,8 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report the share of kernel time in which multiprocessors have no block."""
     device = requirements.main(trace).device
     if not trace.dialect.tells_occupancy:
-        msg = f"{trace.dialect.vendor or 'this'} traces do not tell how many blocks kernels have"
+        vendor = trace.dialect.vendor or "this vendor"
+        msg = f"recordings of {vendor}'s devices do not tell how many blocks kernels have"
         raise NotApplicableError(msg)
     grids = grid_sizes(trace, device)
     small = grids.small_share
