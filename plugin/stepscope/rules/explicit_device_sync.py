@@ -59,7 +59,7 @@ def _of_program(trace: Trace) -> NDArray[np.bool_]:
     measures = np.append(named(functions["name"], MEASURES.search), False)[innermost]
     measures |= call_tree.enclosing(spans(profiler), within) >= 0
     is_call = named(calls["name"], CALL.search)[syncs.calls]
-    return is_call & ~measures & (syncs.end_ns <= window(trace).device_end_ns)
+    return np.asarray(is_call & ~measures & (syncs.end_ns <= window(trace).device_end_ns))
 
 
 def _fix(trace: Trace, found: Waits) -> Fix:
