@@ -28,7 +28,7 @@ def test_the_outer_of_two_steps_counts_and_its_launches_do() -> None:
     assert (found.begin_ns.tolist(), found.end_ns.tolist()) == ([100 * US], [400 * US])
     assert (found.is_listwise.tolist(), found.is_fused.tolist()) == ([True], [False])
     assert found.work.events.tolist() == [0]
-    assert found.work.launch_count(found.work.callers == found.rows[0]) == 1
+    assert found.work.callers.tolist() == found.rows.tolist()
 
 
 def test_an_update_begins_when_the_closures_backward_pass_is_over_on_any_thread() -> None:
@@ -69,4 +69,21 @@ def test_a_graphs_kernels_are_one_launch() -> None:
     )
     work = optimizer_updates(trace).work
     assert work.events.tolist() == [0, 1]
-    assert work.launch_count(work.callers >= 0) == 1
+    assert (len(work.callers), work.launch_of_event.tolist()) == (1, [0, 0])
+
+
+def test_a_launch_whose_kernel_was_not_recorded_counts() -> None:
+    trace = trace_of(
+        [
+            STEP,
+            ["user_annotation", "Optimizer.step#SGD.step", 100, 300],
+            ["cuda_runtime", "cudaLaunchKernel", 125, 5, {"correlation": 1}],
+            ["cuda_runtime", "cudaMemsetAsync", 135, 5, {"correlation": 2}],
+            ["gpu_memset", "Memset (Device)", 145, 5, {"correlation": 2}],
+            ["cuda_runtime", "cudaEventRecord", 155, 5, {"correlation": 3}],
+            ["cuda_runtime", "cudaLaunchKernel", 500, 5, {"correlation": 4}],
+        ]
+    )
+    work = optimizer_updates(trace).work
+    assert (len(work.callers), work.events.tolist()) == (2, [0])
+    assert work.launch_of_event.tolist() == [1]

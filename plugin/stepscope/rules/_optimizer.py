@@ -72,16 +72,16 @@ def updates(trace: Trace) -> Iterator[Updates]:
 
 def _of(trace: Trace, found: OptimizerUpdates, optimizer: str) -> Updates:
     at = found.of(optimizer)
-    own = np.isin(found.work.callers, found.rows[at])
+    own = found.work.only(np.isin(found.work.callers, found.rows[at]))
     host = intervals.union(found.begin_ns[at], found.end_ns[at])
     return Updates(
         optimizer=optimizer,
         count=len(at),
-        launch_count=found.work.launch_count(own),
+        launch_count=len(own.callers),
         is_listwise=bool(found.is_listwise[at].any()),
         is_fused=bool(found.is_fused[at].any()),
         rows=found.rows[at],
-        cost=call_cost(trace, host, found.work.events[own]),
+        cost=call_cost(trace, host, own.events),
     )
 
 

@@ -7,53 +7,68 @@ from numpy.typing import NDArray
 
 from stepscope.analyses import ancestry
 from stepscope.analyses.links import calls_around_runtime_calls, links
+from stepscope.dialects import LAUNCH_NAME
+from stepscope.frames.naming import named
 from stepscope.trace import Trace
 
 NONE = -1
+Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LaunchedWork:
-    """Device events and the calls that launched them; all arrays are parallel."""
+    """Launches, and the device events that they brought.
 
-    events: NDArray[np.int64]
+    A graph's launch brings many events; one of which the device's record is missing brings none.
+    Where only a flow tells what launched an event, that is a launch of its own.
+    """
+
+    callers: Rows
+    """For each launch, which of the host calls made it: a row of `host_calls`."""
+    start_ns: Rows
+    """When each launch began; of a flow, when its operator did."""
+    events: Rows
     """Rows of `device_events`, in their order."""
-    callers: NDArray[np.int64]
-    """Which of the host calls launched each: a row of `host_calls`."""
-    launches: NDArray[np.int64]
-    """Rows of `runtime_calls`, one for all events of a graph; below 0, each another, where the
-    launch is known by a flow only."""
-    launch_ns: NDArray[np.int64]
-    """When the launch began; of a flow, when its operator did."""
+    launch_of_event: Rows
+    """For each of `events`, the place of its launch."""
 
-    def launch_count(self, chosen: NDArray[np.bool_]) -> int:
-        """Return how many launches brought the chosen events."""
-        return len(np.unique(self.launches[chosen]))
+    def only(self, kept: NDArray[np.bool_]) -> "LaunchedWork":
+        """Return some of the launches, and what they brought."""
+        with_event = kept[self.launch_of_event]
+        place = np.cumsum(kept) - 1
+        return LaunchedWork(
+            callers=self.callers[kept],
+            start_ns=self.start_ns[kept],
+            events=self.events[with_event],
+            launch_of_event=place[self.launch_of_event[with_event]],
+        )
 
 
-def outermost(trace: Trace, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+def outermost(trace: Trace, chosen: NDArray[np.bool_]) -> Rows:
     """Return those of the chosen host calls (a mask) that lie in no other chosen one, as rows."""
     rows = np.flatnonzero(chosen)
     parent = trace.host_calls["parent"].to_numpy()
     return np.asarray(rows[ancestry.nearest_of(parent, parent[rows], chosen) == NONE])
 
 
-def launched_work(trace: Trace, rows: NDArray[np.int64]) -> LaunchedWork:
+def launched_work(trace: Trace, rows: Rows) -> LaunchedWork:
     """Return what these rows of `host_calls`, of which none lies in another, launched."""
-    parent = trace.host_calls["parent"].to_numpy()
-    wanted = np.zeros(len(parent), dtype=bool)
+    linked, calls, host = links(trace), trace.runtime_calls, trace.host_calls
+    call, owner = linked.call_of_device_event, linked.owner_of_device_event
+    is_launch = named(calls["name"], LAUNCH_NAME.search)
+    is_launch[call[call != NONE]] = True
+    by_flow = (call == NONE) & (owner != NONE)
+    around = np.concatenate((calls_around_runtime_calls(trace)[is_launch], owner[by_flow]))
+    launch = np.append(np.cumsum(is_launch) - 1, NONE)[call]
+    launch[by_flow] = is_launch.sum() + np.arange(by_flow.sum())
+    wanted = np.zeros(len(host), dtype=bool)
     wanted[rows] = True
-    linked = links(trace)
-    call = linked.call_of_device_event
-    around = np.append(calls_around_runtime_calls(trace), NONE)[call]
-    around = np.where(around == NONE, linked.owner_of_device_event, around)
-    caller = ancestry.nearest_of(parent, around, wanted)
-    events = np.flatnonzero(caller != NONE)
-    call, around = call[events], around[events]
-    begin = np.append(trace.runtime_calls["start_ns"].to_numpy(), 0)[call]
-    return LaunchedWork(
-        events=events,
-        callers=caller[events],
-        launches=np.where(call == NONE, -1 - events, call),
-        launch_ns=np.where(call == NONE, trace.host_calls["start_ns"].to_numpy()[around], begin),
+    every = LaunchedWork(
+        callers=ancestry.nearest_of(host["parent"].to_numpy(), around, wanted),
+        start_ns=np.concatenate(
+            (calls["start_ns"].to_numpy()[is_launch], host["start_ns"].to_numpy()[owner[by_flow]])
+        ),
+        events=np.flatnonzero(launch != NONE),
+        launch_of_event=launch[launch != NONE],
     )
+    return every.only(every.callers != NONE)

@@ -65,7 +65,6 @@ def optimizer_updates(trace: Trace) -> OptimizerUpdates:
     work = launched_work(trace, rows)
     begin_of = np.zeros(len(calls), dtype=np.int64)
     begin_of[rows] = begin
-    own = work.launch_ns >= begin_of[work.callers]
     codes = calls["name"].cat.codes.to_numpy()[rows]
     texts = np.array([_class_of(str(name)) for name in calls["name"].cat.categories], dtype=object)
     return OptimizerUpdates(
@@ -75,12 +74,7 @@ def optimizer_updates(trace: Trace) -> OptimizerUpdates:
         end_ns=end[rows],
         is_listwise=_holds(trace, rows, LISTWISE),
         is_fused=_holds(trace, rows, FUSED),
-        work=LaunchedWork(
-            events=work.events[own],
-            callers=work.callers[own],
-            launches=work.launches[own],
-            launch_ns=work.launch_ns[own],
-        ),
+        work=work.only(work.start_ns >= begin_of[work.callers]),
     )
 
 
