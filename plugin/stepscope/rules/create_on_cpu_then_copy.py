@@ -187,7 +187,7 @@ RULE = Rule(
     detects=(
         "Copies to the device that an aten::to asks for within 200 µs of an operator that makes a "
         "tensor (zeros, ones, full, rand, arange, eye and their kin, torch.tensor of a list) of "
-        "the same shape, as far as shapes were recorded. It speaks from least_a_step a step on."
+        "the same shape, as far as shapes were recorded. It speaks from `least_a_step` a step on."
     ),
     silent=(
         "The tensor comes from a DataLoader, from NumPy, or is more than 64 kB made from a list: "

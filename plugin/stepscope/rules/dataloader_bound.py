@@ -146,7 +146,7 @@ RULE = Rule(
     detects=(
         "The calls for the next batch of torch's DataLoader and DataPipes and of Lightning's "
         "loops. It speaks where the part of them during which no device works is at least "
-        "least_share of the window; on a CPU alone, all of them count."
+        "`least_share` of the window; on a CPU alone, all of them count."
     ),
     silent=("A device works while batches are fetched: nothing could be won.",),
     saving=(

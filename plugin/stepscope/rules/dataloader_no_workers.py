@@ -115,11 +115,11 @@ RULE = Rule(
     ),
     detects=(
         f"The calls {ITERATOR}.__next__, which only a DataLoader with num_workers=0 makes. It "
-        "speaks where the part of them during which no device works is at least least_share of "
-        "the window, and the median batch takes least_batch_ns or more."
+        "speaks where the part of them during which no device works is at least `least_share` of "
+        "the window, and the median batch takes `least_batch_ns` or more."
     ),
     silent=(
-        "The median batch takes less than least_batch_ns: a data set in memory is right without "
+        "The median batch takes less than `least_batch_ns`: a data set in memory is right without "
         "workers.",
         "A device works during the loading: nothing could be won.",
     ),

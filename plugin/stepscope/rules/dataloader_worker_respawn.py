@@ -148,7 +148,7 @@ RULE = Rule(
         "With stacks, DataLoader.__iter__ in which processes are started once something was "
         "loaded, and _shutdown_workers; without, a call for a batch that takes 1 ms or more, "
         "behind which nothing happens but that a new iterator draws its seed. It speaks where "
-        "that takes at least least_share of the window while no device works."
+        "that takes at least `least_share` of the window while no device works."
     ),
     silent=(
         "The first iterator of the recording is made: that has to be done once.",

@@ -150,7 +150,7 @@ RULE = Rule(
     why="A copy and kernels can run at once, on different streams; here the kernels wait for it.",
     detects=(
         "Copies to the device during which nothing computes and the host does not wait for data. "
-        "It speaks where the step waits for at least least_share of the device's time of that: "
+        "It speaks where the step waits for at least `least_share` of the device's time of that: "
         "what follows is launched already, or the host waits for the copy."
     ),
     silent=(

@@ -157,7 +157,7 @@ RULE = Rule(
     ),
     detects=(
         f"Calls of {PIN} on the thread that runs the loop. It speaks where no device works "
-        "during at least least_share of the window of them."
+        "during at least `least_share` of the window of them."
     ),
     silent=(
         "The DataLoader's pinning thread does it: that lies beside the loop.",

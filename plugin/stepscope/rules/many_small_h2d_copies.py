@@ -141,8 +141,8 @@ RULE = Rule(
         "around it, and the wait for it where it blocks."
     ),
     detects=(
-        "Copies to the device of less than below_bytes. It speaks from least_count a step on "
-        "(without steps, in 100 ms) where the device stands still for least_share of the window "
+        "Copies to the device of less than `below_bytes`. It speaks from `least_count` a step on "
+        "(without steps, in 100 ms) where the device stands still for `least_share` of the window "
         "on account of them: while the host is in their calls, or right behind its waits for them."
     ),
     silent=(

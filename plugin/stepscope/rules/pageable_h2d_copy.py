@@ -165,14 +165,14 @@ RULE = Rule(
         "thread: the copy is slower, cannot overlap, and blocks the host."
     ),
     detects=(
-        "Copies to the device of at least least_copy_bytes each that the profiler labels as "
-        "pageable. It speaks where they are at least least_step_bytes a step, or keep the host in "
-        "their calls for least_host_share of the window."
+        "Copies to the device of at least `least_copy_bytes` each that the profiler labels as "
+        "pageable. It speaks where they are at least `least_step_bytes` a step, or keep the host "
+        "in their calls for `least_host_share` of the window."
     ),
     silent=(
         "They lie in a first step that has ten times the copies of any later one: the model is "
         "being loaded.",
-        "They are smaller than least_copy_bytes: many-small-h2d-copies answers for those.",
+        "They are smaller than `least_copy_bytes`: many-small-h2d-copies answers for those.",
         "No time is lost: kernels run meanwhile, and the device is never idle for them.",
     ),
     saving=(
