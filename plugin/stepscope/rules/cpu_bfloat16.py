@@ -114,7 +114,7 @@ def _fix(trace: Trace) -> Fix:
 
 RULE = Rule(
     id="cpu-bfloat16",
-    title="Large matrix products run in float32 on a processor",
+    title="Large matrix products run in float32 on the CPU",
     category="precision",
     why=(
         "Recent server processors multiply bfloat16 with instructions of its own (AMX, "
@@ -132,7 +132,10 @@ RULE = Rule(
         "None is claimed: whether the processor has the instructions is not in the recording, and "
         "without them it is slower."
     ),
-    fix=Fix(summary="Try autocast in bfloat16."),
+    fix=Fix(
+        summary="Try autocast in bfloat16.",
+        code='with torch.autocast("cpu", dtype=torch.bfloat16):\n    out = model(x)',
+    ),
     effort="flag",
     risk="numerics",
     options=Options(),

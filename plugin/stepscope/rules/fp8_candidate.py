@@ -26,6 +26,9 @@ LEAST_RATIO = 1.5
 """How many times as fast 8-bit floats have to be by the device's data sheet."""
 MULTIPLE = 16
 """What sizes must be multiples of (`torch._scaled_mm`)."""
+TRAINING = """\
+from torchao.float8 import convert_to_float8_training
+convert_to_float8_training(model)   # before torch.compile, and compile is needed"""
 MATRICES = frozenset({"aten::mm", "aten::addmm", "aten::_addmm_activation"})
 
 
@@ -118,10 +121,7 @@ def _finding(
 
 
 def _fix(trace: Trace) -> Fix:
-    code = (
-        "from torchao.float8 import convert_to_float8_training\n"
-        "convert_to_float8_training(model)   # before torch.compile, and compile is needed"
-    )
+    code = TRAINING
     if not is_training(trace):
         code = (
             "from torchao import quantization\n"
@@ -161,7 +161,7 @@ RULE = Rule(
         "The products' time on the device, 1.2 to 1.8 times as fast; only where the host is early "
         "enough. It comes after all other claims on the same kernels."
     ),
-    fix=Fix(summary="Try 8-bit floats for the large linear layers."),
+    fix=Fix(summary="Try 8-bit floats for the large linear layers.", code=TRAINING),
     effort="day",
     risk="numerics",
     options=Options(),

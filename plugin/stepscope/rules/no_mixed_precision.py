@@ -47,7 +47,7 @@ class Options:
         0.20,
         "Products in float32 and TF32, of all kernels' time.",
         origin="ours: xprof speaks below 10 % of 16-bit work; recommenders that need float32 for "
-        "their tables have 11 and 19 % in real traces, models without autocast 34 % and more",
+        "their tables have 11 and 19 % in real traces, models without autocast 33 % and more",
     )
     least_ratio: float = option(
         3.0,
