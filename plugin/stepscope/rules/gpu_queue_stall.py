@@ -88,7 +88,6 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         ),
         tables=(_table(trace, stalls, options),),
         events=tuple(_events(trace, stalls, options)),
-        place=f"device {device.device}",
     )
 
 

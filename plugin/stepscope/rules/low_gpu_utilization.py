@@ -49,7 +49,7 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report each device that is busy for less than `warn_below_share` of the window."""
-    devices = requirements.devices(trace)
+    devices, main = requirements.devices(trace), requirements.main(trace)
     requirements.reliable_timeline(trace)
     total_ns = window(trace).device_duration_ns
     for device in devices:
@@ -65,7 +65,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
             evidence=tuple(_evidence(trace, device, busy)),
             tables=tuple(_steps(trace, device)),
             fix=_fix(trace, device),
-            place=f"device {device.device}",
+            place="" if device.device == main.device else "another device",
         )
 
 
