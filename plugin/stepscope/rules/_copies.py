@@ -24,6 +24,8 @@ from stepscope.report import (
 from stepscope.trace import Trace
 
 TUTORIAL = "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html"
+ANY_DEVICE = "device"
+"""What `.to()` takes where it is not known which device it is."""
 LOADING_RATIO = 10
 """A first step with so many times the copies, or bytes, of any later one loads the model."""
 COLUMNS = (
@@ -120,7 +122,7 @@ def lasting(trace: Trace, time_ns: float) -> str:
 def target(trace: Trace) -> str:
     """Return what `.to()` takes on this machine: `"cuda"`."""
     module = trace.dialect.terms.get("module", "")
-    return f'"{module}"' if module and module != "accelerator" else "device"
+    return f'"{module}"' if module and module != "accelerator" else ANY_DEVICE
 
 
 def module(trace: Trace) -> str:

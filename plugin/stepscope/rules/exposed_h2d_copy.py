@@ -16,6 +16,7 @@ from stepscope.intervals import Intervals
 from stepscope.quantities import count, duration, share, size
 from stepscope.report import Evidence, Fix
 from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, _copies, option
+from stepscope.rules._copies import ANY_DEVICE
 from stepscope.trace import Trace
 
 VERIFY = "Memcpy's share of the step in Overview falls: copies then run beside kernels."
@@ -69,7 +70,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
                 ),
             ),
         ),
-        fix=_fix(trace),
+        fix=_fix(_copies.module(trace), _copies.target(trace)),
     )
 
 
@@ -118,22 +119,24 @@ def _evidence(copies: HostCopies, exposed: float, lost: float) -> Iterator[Evide
     yield Evidence(label="Copies", value=len(copies.rows), unit="count")
 
 
-def _fix(trace: Trace) -> Fix:
-    module = _copies.module(trace)
+def _fix(module: str, target: str) -> Fix:
+    """Return the prefetcher for torch's module of the device, and what `.to()` takes there."""
+    is_known = target != ANY_DEVICE
     return Fix(
         summary="Copy the next batch on a stream of its own while this one is computed.",
         code=(
-            f"copier = {module}.Stream()\n"
+            f"copier = {f'{module}.Stream()' if is_known else 'torch.Stream(device)'}\n"
             "def prefetch(batch):\n"
-            f"    with {module}.stream(copier):\n"
-            f"        return batch.to({_copies.target(trace)}, non_blocking=True)  # pinned\n"
-            "upcoming = prefetch(next(batches))\n"
-            "for batch in batches:\n"
+            "    if batch is None:\n"
+            "        return None\n"
+            f"    with {f'{module}.stream(copier)' if is_known else 'copier'}:\n"
+            f"        return batch.to({target}, non_blocking=True)  # from pinned memory\n"
+            "upcoming = prefetch(next(batches, None))\n"
+            "while upcoming is not None:\n"
             f"    {module}.current_stream().wait_stream(copier)\n"
-            "    ready, upcoming = upcoming, prefetch(batch)\n"
+            "    ready, upcoming = upcoming, prefetch(next(batches, None))\n"
             f"    ready.record_stream({module}.current_stream())\n"
-            "    train_step(ready)\n"
-            "train_step(upcoming)  # the last one"
+            "    train_step(ready)"
         ),
         verify=VERIFY,
         caveats=(
@@ -164,10 +167,7 @@ RULE = Rule(
     saving=(
         "At most all copying that no kernel hides and that the step waits for; at least half of it."
     ),
-    fix=Fix(
-        summary="Copy the next batch on a stream of its own while this one is computed.",
-        verify=VERIFY,
-    ),
+    fix=_fix("torch.accelerator", ANY_DEVICE),
     effort="hour",
     risk="memory",
     options=Options(),

@@ -77,7 +77,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
                 ),
             ),
         ),
-        fix=_fix(trace, often),
+        fix=_fix(significant(often), _copies.target(trace)),
     )
 
 
@@ -114,13 +114,14 @@ def _evidence(copies: HostCopies, cost: CopyCost, often: float, lost: float) -> 
     yield Evidence(label="Host time in their calls", value=copies.host_ns, unit="ns")
 
 
-def _fix(trace: Trace, often: float) -> Fix:
+def _fix(often: str, target: str) -> Fix:
+    """Return what to do instead of so many copies a step; `target` is what `.to()` takes."""
     return Fix(
         summary="Pack what belongs together into one tensor, and copy that.",
         code=(
-            f"# one copy a step in place of {significant(often)}\n"
+            f"# one copy a step in place of {often}\n"
             "packed = torch.cat([value.flatten() for value in small])  # of one dtype, pinned\n"
-            f"packed = packed.to({_copies.target(trace)}, non_blocking=True)\n"
+            f"packed = packed.to({target}, non_blocking=True)\n"
             "small = packed.split([value.numel() for value in small])\n"
             "# what never changes: copy it once, before the loop (register_buffer in a module)"
         ),
@@ -156,7 +157,7 @@ RULE = Rule(
         "At most the idle time while the host is in their calls and right behind its waits for "
         "them; at least half of the former."
     ),
-    fix=Fix(summary="Pack what belongs together into one tensor, and copy that.", verify=VERIFY),
+    fix=_fix("many", _copies.ANY_DEVICE),
     effort="hour",
     risk="none",
     options=Options(),
