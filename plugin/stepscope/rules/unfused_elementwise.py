@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope import intervals
+from stepscope.analyses import references
 from stepscope.analyses.frame_times import times
 from stepscope.analyses.operators.costs import owners_of_device_events
 from stepscope.analyses.operators.pointwise_chains import Chains, kernel_chains, operator_chains
@@ -15,11 +16,13 @@ from stepscope.calibration import POINTWISE_CHAINS, POINTWISE_CHAINS_ON_CPU
 from stepscope.dialects import TRITON_NAME
 from stepscope.errors import NotApplicableError
 from stepscope.quantities import duration, share
-from stepscope.report import Evidence, Fix, Link
+from stepscope.report import Evidence, Fix, Link, SourceLine
 from stepscope.rules import Answer, Claim, Finding, Rule, _kernel_time, option
 from stepscope.rules._kernel_time import Work
 from stepscope.rules._pointwise_evidence import chain_table, functions
 from stepscope.trace import Trace
+
+MOST_LINES = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +119,7 @@ def _on_host(trace: Trace, options: Options) -> Iterator[Finding]:
         tables=(
             chain_table(trace, chains, chains.rows, calls["duration_ns"].to_numpy()[chains.rows]),
         ),
+        locations=_lines(trace, chains.chained),
         claims=(
             Claim(
                 intervals=ran,
@@ -125,6 +129,14 @@ def _on_host(trace: Trace, options: Options) -> Iterator[Finding]:
         ),
         fix=_fix(trace, chains.rows, is_compiled=False),
     )
+
+
+def _lines(trace: Trace, rows: NDArray[np.int64]) -> tuple[SourceLine, ...]:
+    """Return the user's lines that called the longest of some operators."""
+    took = trace.host_calls["duration_ns"].to_numpy()[rows]
+    longest = rows[np.argsort(-took, kind="stable")[:MOST_LINES]]
+    texts = (references.line_of_host_call(trace, row) for row in longest.tolist())
+    return references.source_lines(filter(None, texts))
 
 
 def _mask(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
