@@ -49,10 +49,10 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report each device that is busy for less than `warn_below_share` of the window."""
-    devices, main = requirements.devices(trace), requirements.main(trace)
+    devices = requirements.devices(trace)
     requirements.reliable_timeline(trace)
     total_ns = window(trace).device_duration_ns
-    for device in devices:
+    for before, device in enumerate(devices):
         busy = intervals.duration_ns(device.busy) / total_ns if total_ns else 1.0
         if busy >= options.warn_below_share:
             continue
@@ -65,7 +65,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
             evidence=tuple(_evidence(trace, device, busy)),
             tables=tuple(_steps(trace, device)),
             fix=_fix(trace, device),
-            place="" if device.device == main.device else "another device",
+            place="another device, " * before,  # not its number: ranks have one each
         )
 
 

@@ -1,0 +1,27 @@
+"""What a finding is known by again: not the number of the device, of which each rank has its own."""
+
+import loading
+import tracebuild
+from stepscope.advice import outcomes_of
+from stepscope.rules.low_gpu_utilization import RULE
+
+
+def fingerprints(*devices: int) -> list[str]:
+    rows = [
+        row
+        for device in devices
+        for start, name in ((10, "first"), (970, "last"))
+        for row in (["kernel", name, start, 20, {"device": device, "correlation": 1}],)
+    ]
+    rows.append(["cuda_runtime", "cudaLaunchKernel", 0, 5, {"correlation": 1}])
+    trace = loading.trace_of(document=tracebuild.document(rows=rows))
+    return [outcome.fingerprint for outcome in outcomes_of(trace, [RULE])]
+
+
+def test_an_idle_device_is_known_again_on_another_rank() -> None:
+    assert fingerprints(0) == fingerprints(3)
+
+
+def test_two_idle_devices_are_two_findings() -> None:
+    first, second = fingerprints(0, 1)
+    assert first != second
