@@ -180,10 +180,8 @@ def message_words(events: pd.DataFrame) -> str:
 def table(events: pd.DataFrame, chosen: Chosen) -> EvidenceTable:
     """Return the chosen collectives by kind, group and message, the longest exposed first."""
     mine = events[chosen & events["duration_ns"].notna().to_numpy()]
-    key = mine.groupby(["kind", "group", "message_bytes"], dropna=False, sort=False).ngroup()
-    number = key.to_numpy(dtype=np.int64)
-    count = int(number.max()) + 1 if len(number) else 0
-    lost = group_statistics.sums(mine["exposed_ns"].to_numpy().astype(np.int64), number, count)
+    number, first = group_statistics.numbered(mine, ("kind", "group", "message_bytes"))
+    lost = group_statistics.sums(mine["exposed_ns"].to_numpy().astype(np.int64), number, len(first))
     worst = np.argsort(-lost, kind="stable")[:SHOWN_COUNT]
     rows = tuple(_row(mine[number == place]) for place in worst)
     return EvidenceTable(label="Collectives", columns=COLUMNS, rows=rows)

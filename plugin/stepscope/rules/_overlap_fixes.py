@@ -292,3 +292,20 @@ BY_KIND: dict[str, Callable[[Trace], Advice]] = {
     **dict.fromkeys(("send", "recv", "send_recv"), _pipeline),
 }
 """Kinds that tell by themselves who communicates."""
+ANY = Fix(
+    summary="Begin to communicate earlier, and send less.",
+    code=(
+        "# DDP: buckets that fill early, half the bytes\n"
+        "model = DDP(model, bucket_cap_mb=25, static_graph=True)\n"
+        "model.register_comm_hook(None, default_hooks.bf16_compress_hook)\n"
+        "# fully sharded: gather ahead, keep what was gathered\n"
+        "block.set_modules_to_forward_prefetch([following])\n"
+        "fully_shard(model, reshard_after_forward=False)\n"
+        "# by hand\n"
+        "work = dist.all_reduce(tensor, async_op=True)\n"
+        "work.wait()  # where the result is needed"
+    ),
+    verify=VERIFY,
+    caveats=(SINGLE_RANK,),
+)
+"""Where nobody knows who communicates: the rule's page."""

@@ -88,16 +88,19 @@ def _table(trace: Trace, devices: tuple[DeviceActivity, ...]) -> EvidenceTable:
 
 
 def _fix(trace: Trace, device_count: int) -> Fix:
-    module = trace.dialect.terms.get("module", "cuda")
-    group = trace.dialect.terms.get("process_group", "nccl")
+    group = trace.dialect.terms.get("process_group")
+    return _processes(str(device_count), f'"{group}"' if group else "")
+
+
+def _processes(count_text: str, group: str) -> Fix:
     return Fix(
         summary="Run one process a device, with DistributedDataParallel.",
         code=(
-            f"# torchrun --nproc-per-node={device_count} train.py\n"
-            f'dist.init_process_group("{group}")\n'
+            f"# torchrun --nproc-per-node={count_text} train.py\n"
+            f"dist.init_process_group({group})\n"
             'rank = int(os.environ["LOCAL_RANK"])\n'
-            f"torch.{module}.set_device(rank)\n"
-            f'model = DDP(model.to(f"{module}:{{rank}}"), device_ids=[rank])\n'
+            "torch.accelerator.set_device_index(rank)\n"
+            "model = DDP(model.to(rank), device_ids=[rank])\n"
             "loader = DataLoader(dataset, sampler=DistributedSampler(dataset), batch_size=...)"
         ),
         verify=(
@@ -133,7 +136,7 @@ RULE = Rule(
         "None is claimed: what a process a device wins depends on the model, from a few percent to "
         "several times."
     ),
-    fix=Fix(summary="Run one process a device, with DistributedDataParallel."),
+    fix=_processes("gpu", ""),
     effort="hour",
     risk="behaviour",
     options=Options(),

@@ -15,6 +15,11 @@ VERIFY = (
     "In the next recording all-reduces (or reduce-scatters) follow only the last backward pass "
     "before each optimizer step."
 )
+HELD_WHOLE = "Until they are reduced, gradients are held whole: more memory."
+DDP_CAVEATS = (
+    "The forward pass belongs into no_sync() too: DDP decides there.",
+    "Two models that are trained one behind the other and step together need both reductions.",
+)
 METHOD = (
     "Reductions that the next forward pass follows without an optimizer step, while nothing "
     "computed; at least half: late ranks are then waited for in the last reduction."
@@ -101,24 +106,7 @@ def _risk(found: Accumulation) -> Risk:
     return "none" if found.wrapper == "DDP" else "memory"
 
 
-def _fix(found: Accumulation, k: int) -> Fix:
-    if found.wrapper == "FSDP2":
-        return Fix(
-            summary="Reduce gradients in the last of the accumulated passes only.",
-            code=(
-                f"is_last = (index + 1) % {k} == 0\n"
-                "model.set_requires_gradient_sync(is_last)\n"
-                f"(loss_of(model(batch)) / {k}).backward()"
-            ),
-            verify=VERIFY,
-            caveats=("Until they are reduced, gradients are held whole: more memory.",),
-        )
-    caveats = [
-        "The forward pass belongs into no_sync() too: DDP decides there.",
-        "Two models that are trained one behind the other and step together need both reductions.",
-    ]
-    if found.wrapper == "FSDP":
-        caveats = ["Until they are reduced, gradients are held whole: more memory."]
+def _with_no_sync(k: int, caveats: tuple[str, ...]) -> Fix:
     return Fix(
         summary="Reduce gradients in the last of the accumulated passes only.",
         code=(
@@ -127,7 +115,24 @@ def _fix(found: Accumulation, k: int) -> Fix:
             f"    (loss_of(model(batch)) / {k}).backward()"
         ),
         verify=VERIFY,
-        caveats=tuple(caveats),
+        caveats=caveats,
+    )
+
+
+def _fix(found: Accumulation, k: int) -> Fix:
+    if found.wrapper == "DDP":
+        return _with_no_sync(k, DDP_CAVEATS)
+    if found.wrapper == "FSDP":
+        return _with_no_sync(k, (HELD_WHOLE,))
+    return Fix(
+        summary="Reduce gradients in the last of the accumulated passes only.",
+        code=(
+            f"is_last = (index + 1) % {k} == 0\n"
+            "model.set_requires_gradient_sync(is_last)\n"
+            f"(loss_of(model(batch)) / {k}).backward()"
+        ),
+        verify=VERIFY,
+        caveats=(HELD_WHOLE,),
     )
 
 
@@ -157,7 +162,7 @@ RULE = Rule(
         "Half to all of the exposed time of the reductions that no optimizer step follows: where a "
         "rank comes late, the others wait for it in the last reduction instead."
     ),
-    fix=Fix(summary="Reduce gradients in the last of the accumulated passes only."),
+    fix=_with_no_sync(4, DDP_CAVEATS),
     effort="flag",
     risk="none",
     options=Options(),

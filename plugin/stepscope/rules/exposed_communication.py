@@ -10,7 +10,7 @@ from stepscope.analyses import group_statistics
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import EXPOSED_COMMUNICATION
 from stepscope.quantities import duration, share
-from stepscope.report import Evidence, Fix, Link
+from stepscope.report import Evidence, Link
 from stepscope.rules import (
     Answer,
     Finding,
@@ -139,7 +139,7 @@ RULE = Rule(
         "of it, an estimate. Over a run's ranks, waiting for late ones is counted under "
         "straggler-rank."
     ),
-    fix=Fix(summary="Begin to communicate earlier, and send less."),
+    fix=_overlap_fixes.ANY,
     effort="hour",
     risk="none",
     options=Options(),

@@ -150,7 +150,7 @@ RULE = Rule(
         "At most the late gathers' exposed time in which the device was the limit; at least 30 % "
         "of it, since a unit's computing may be shorter than the next one's transfer."
     ),
-    fix=Fix(summary="Gather the next unit's parameters while this one computes."),
+    fix=_fix("FSDP2"),
     effort="hour",
     risk="memory",
     options=Options(),

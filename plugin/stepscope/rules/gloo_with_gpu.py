@@ -75,24 +75,30 @@ def _evidence(trace: Trace, number: int, running: float) -> Iterator[Evidence]:
         yield Evidence(label="Backend in the header", value=str(info["backend"]), unit="text")
 
 
-def _fix(trace: Trace) -> Fix:
-    library = trace.dialect.terms.get("collectives", "the device's own library")
-    group = trace.dialect.terms.get("process_group", "<its name>")
-    module = trace.dialect.terms.get("module", "cuda")
+def _fix(trace: Trace) -> Fix | None:
+    """Return the rule's own fix in the words of the device's vendor; None where it has none."""
+    terms = trace.dialect.terms
+    if (group := terms.get("process_group")) is None:
+        return None
+    code = (
+        f'dist.init_process_group("{group}")\n'
+        "# or both, where tensors of the host are sent too:\n"
+        f'dist.init_process_group("cpu:gloo,{terms["module"]}:{group}")'
+    )
+    return _through(terms["collectives"], code)
+
+
+def _through(library: str, code: str) -> Fix:
     return Fix(
         summary=f"Let {library} communicate between the devices.",
-        code=(
-            f'dist.init_process_group("{group}")\n'
-            "# or both, where tensors of the host are sent too:\n"
-            f'dist.init_process_group("cpu:gloo,{module}:{group}")'
-        ),
+        code=code,
         verify=(
             "The next recording holds collectives as kernels of the device, and no copies of "
             "gradients to the host."
         ),
         caveats=(
-            f"{library} needs a device of its own for every rank.",
-            "Two ranks on one device, as in some tests, can only use gloo.",
+            "It needs a device of its own for every rank: two ranks on one device, as in some "
+            "tests, can only use gloo.",
         ),
     )
 
@@ -119,7 +125,10 @@ RULE = Rule(
         "None is claimed here: the time in which the device waits for gloo is counted under "
         "exposed-communication."
     ),
-    fix=Fix(summary="Let the device's own library communicate."),
+    fix=_through(
+        "the device's own library",
+        "dist.init_process_group()  # without a name: gloo for the host, the device's for it",
+    ),
     effort="flag",
     risk="none",
     options=Options(),

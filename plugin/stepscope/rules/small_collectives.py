@@ -30,6 +30,7 @@ KINDS = frozenset({"all_reduce", "all_gather", "reduce_scatter"})
 """What gradients and parameters are sent by; an exchange of all with all has sizes of its own."""
 BUCKET_BYTES = 25 * 2**20
 """DDP's `bucket_cap_mb`, by default."""
+VERIFY = "Messages a step fall, and so does the exposed time of communication."
 WITHOUT_STEPS_NS = 100_000_000
 """Where there are no steps, counts are of a tenth of a second."""
 
@@ -82,7 +83,9 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     tables = (_collectives.table(events, found.chosen),)
     words = _words(trace, mine, found)
     if not is_training(trace):
-        text = f"{words} Inference with tensor parallelism sends two a layer by design."
+        text = (
+            f"{words} In inference they belong to the model: two a layer with tensor parallelism."
+        )
         yield Rejected(message=text, evidence=evidence, tables=tables)
         return
     if factor.high * lost.share < INFO_SHARE:
@@ -187,12 +190,11 @@ def _evidence(mine: pd.DataFrame, found: _Many, lost: _collectives.Exposed) -> I
 
 
 def _fix(trace: Trace, found: _Many) -> Fix:
-    verify = "Messages a step fall, and so does the exposed time of communication."
     if not np.isnan(found.bucket_ratio):
         return Fix(
             summary="Let DDP fill larger buckets.",
             code="model = DDP(model, bucket_cap_mb=25)  # the default; up to 100 on fast links",
-            verify=verify,
+            verify=VERIFY,
             caveats=("Too large a bucket begins late: nothing of the backward pass is left then.",),
         )
     if _collectives.wrapper(trace).startswith("FSDP"):
@@ -203,23 +205,25 @@ def _fix(trace: Trace, found: _Many) -> Fix:
                 "    fully_shard(block)\n"
                 "fully_shard(model)"
             ),
-            verify=verify,
+            verify=VERIFY,
             caveats=("A unit's parameters are held whole while it runs: more memory.",),
         )
-    return Fix(
-        summary="Send all gradients in a few messages.",
-        code=(
-            "model = DDP(model)  # reduces gradients in buckets, during the backward pass\n"
-            "# or by hand, one message for all of them:\n"
-            "flat = torch.cat([grad.flatten() for grad in grads])\n"
-            "dist.all_reduce(flat)\n"
-            "for grad, part in zip(grads, flat.split([grad.numel() for grad in grads])):\n"
-            "    grad.copy_(part.view_as(grad))"
-        ),
-        verify=verify,
-        caveats=("The flat copy needs the memory of all gradients once more.",),
-    )
+    return TOGETHER
 
+
+TOGETHER = Fix(
+    summary="Send all gradients in a few messages.",
+    code=(
+        "model = DDP(model)  # reduces gradients in buckets, during the backward pass\n"
+        "# or by hand, one message for all of them:\n"
+        "flat = torch.cat([grad.flatten() for grad in grads])\n"
+        "dist.all_reduce(flat)\n"
+        "for grad, part in zip(grads, flat.split([grad.numel() for grad in grads])):\n"
+        "    grad.copy_(part.view_as(grad))"
+    ),
+    verify=VERIFY,
+    caveats=("The flat copy needs the memory of all gradients once more.",),
+)
 
 RULE = Rule(
     id="small-collectives",
@@ -247,7 +251,7 @@ RULE = Rule(
         "shortest of the smallest to the shortest of the largest messages; at least 30 % of that, "
         "since a part may be waiting for other ranks."
     ),
-    fix=Fix(summary="Send a few large messages instead."),
+    fix=TOGETHER,
     effort="hour",
     risk="memory",
     options=Options(),
