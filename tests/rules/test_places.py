@@ -1,4 +1,4 @@
-"""What a finding is known by again: not the number of the device, of which each rank has its own."""
+"""What a finding is known by again: not its device's number, of which each rank has its own."""
 
 import loading
 import tracebuild
@@ -8,10 +8,9 @@ from stepscope.rules.low_gpu_utilization import RULE
 
 def fingerprints(*devices: int) -> list[str]:
     rows = [
-        row
+        ["kernel", "gemm", start_us, 20, {"device": device, "correlation": 1}]
         for device in devices
-        for start, name in ((10, "first"), (970, "last"))
-        for row in (["kernel", name, start, 20, {"device": device, "correlation": 1}],)
+        for start_us in (10, 970)
     ]
     rows.append(["cuda_runtime", "cudaLaunchKernel", 0, 5, {"correlation": 1}])
     trace = loading.trace_of(document=tracebuild.document(rows=rows))
