@@ -22,6 +22,17 @@ export function outcome(patch: Partial<Outcome>): Outcome {
     remedy: null,
     links: [],
     doubts: [],
+    tables: [],
+    locations: [],
+    effort: null,
+    risk: null,
+    life_cycle: 'stable',
+    is_symptom: false,
+    fingerprint: '',
+    package: '',
+    culprit: '',
+    suppressed_by: '',
+    baseline: '',
     ...patch,
   };
 }
@@ -52,6 +63,7 @@ export function claim(netHighNs: number): NonNullable<Outcome['claim']> {
     net_high_ns: netHighNs,
     net_share: netHighNs / 1e8,
     method: 'Reckoned from idle time.',
+    steps: '',
   };
 }
 
@@ -80,10 +92,13 @@ export function workerReport(patch: Partial<WorkerReport> = {}): WorkerReport {
     fingerprint: '',
     record_next: [],
     profile_call: '',
+    budget: [],
+    standing: null,
+    file: '',
     ...patch,
   };
 }
 
 export function runReport(outcomes: Outcome[], patch: Partial<WorkerReport> = {}): RunReport {
-  return { name: 'run', workers: [workerReport(patch)], outcomes };
+  return { name: 'run', workers: [workerReport(patch)], outcomes, merged: [], verdict: '' };
 }

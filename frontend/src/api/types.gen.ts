@@ -17,12 +17,19 @@ DeviceReport?: DeviceReport
 HealthItem?: HealthItem
 HealthExample?: HealthExample
 RecordNext?: RecordNext
+BudgetLine?: BudgetLine
+Standing?: Standing
 Outcome?: Outcome
 ClaimReport?: ClaimReport
 Evidence?: Evidence
 Link?: Link
 EventReference?: EventReference
 Fix?: Fix
+EvidenceTable?: EvidenceTable
+EvidenceColumn?: EvidenceColumn
+EvidenceRow?: EvidenceRow
+SourceLine?: SourceLine
+MergedOutcome?: MergedOutcome
 Overview?: Overview
 Category?: Category
 StepRow?: StepRow
@@ -97,12 +104,14 @@ message: string
 remedy: string
 }
 /**
- * A run: its workers' recordings and what every rule said of each.
+ * A run: its workers' recordings and what every rule said of each, and of all of them.
  */
 export interface RunReport {
 name: string
 workers: WorkerReport[]
 outcomes: Outcome[]
+merged: MergedOutcome[]
+verdict: string
 }
 /**
  * One worker's recording: one trace file.
@@ -128,6 +137,9 @@ producer: string
 fingerprint: string
 record_next: RecordNext[]
 profile_call: string
+budget: BudgetLine[]
+standing: (Standing | null)
+file: string
 }
 /**
  * The mean step. Without steps, `count` is 0 and the figures are of the whole window.
@@ -191,13 +203,32 @@ why: string
 code: string
 }
 /**
+ * One part of the mean step (without steps: of the window); the parts sum to the whole.
+ */
+export interface BudgetLine {
+category: string
+label: string
+time_ns: number
+share: number
+recoverable_low_ns: number
+recoverable_high_ns: number
+rules: string[]
+}
+/**
+ * Where a recording stands when all rules have spoken, with the numbers that say so.
+ */
+export interface Standing {
+state: ("cannot-tell" | "found" | "healthy" | "not-applicable")
+message: string
+}
+/**
  * What one rule said of one worker's recording.
  */
 export interface Outcome {
 rule: string
 title: string
 category: string
-status: ("failed" | "found" | "not-applicable" | "passed" | "suppressed")
+status: ("cannot-tell" | "failed" | "found" | "not-applicable" | "passed" | "rejected" | "suppressed")
 worker: string
 span: string
 trace: string
@@ -213,12 +244,23 @@ reason: (string | null)
 remedy: (string | null)
 links: string[]
 doubts: string[]
+tables: EvidenceTable[]
+locations: SourceLine[]
+effort: (("day" | "flag" | "hour") | null)
+risk: (("behaviour" | "memory" | "none" | "numerics") | null)
+life_cycle: ("deprecated" | "preview" | "stable")
+is_symptom: boolean
+fingerprint: string
+package: string
+culprit: string
+suppressed_by: ("" | "baseline" | "configuration" | "recording")
+baseline: ("" | "new" | "unchanged" | "worse")
 }
 /**
  * What a finding could save, per step where there are steps, else over the window.
  * 
- *     `gross_ns` is the finding alone; `net_*` what is left once every nanosecond that another
- *     finding also claims has been given to one of them.
+ *     `gross_ns` is the finding alone, at most; `net_*` what is left once every nanosecond that
+ *     another finding also claims has been given to one of them.
  */
 export interface ClaimReport {
 gross_ns: number
@@ -226,6 +268,7 @@ net_low_ns: number
 net_high_ns: number
 net_share: number
 method: string
+steps: string
 }
 /**
  * One measured fact behind a finding: a label, a value with its unit, and where to see it.
@@ -240,12 +283,15 @@ link: (Link | null)
  * A place in the page that shows what a piece of evidence is about.
  */
 export interface Link {
-view: ("advice" | "kernels" | "operators" | "overview")
+view: ("advice" | "health" | "kernels" | "operators" | "overview")
 search?: (string | null)
 group?: (string | null)
 step?: (number | null)
 start_ns?: (number | null)
 end_ns?: (number | null)
+trace?: (string | null)
+source?: (string | null)
+rank?: (number | null)
 }
 /**
  * One event of the trace that shows the problem.
@@ -256,6 +302,7 @@ track: string
 start_ns: number
 duration_ns: number
 detail: string
+event: (number | null)
 }
 /**
  * What to change, how to see that it worked, and what it may cost.
@@ -266,6 +313,48 @@ code: string
 language: string
 verify: string
 caveats: string[]
+}
+/**
+ * What a finding is made of: its kernels, operators, source lines, ranks; the worst first.
+ */
+export interface EvidenceTable {
+label: string
+columns: EvidenceColumn[]
+rows: EvidenceRow[]
+}
+/**
+ * A column of a table of evidence, and how its cells are to be read.
+ */
+export interface EvidenceColumn {
+label: string
+unit: ("bytes" | "bytes/s" | "code" | "count" | "ns" | "share" | "text")
+}
+/**
+ * A row of a table of evidence; a cell is None where its value is not known.
+ */
+export interface EvidenceRow {
+cells: (number | string | null)[]
+link: (Link | null)
+}
+/**
+ * A line of the user's program that a finding is about.
+ */
+export interface SourceLine {
+path: string
+line: number
+function: string
+}
+/**
+ * What one rule found in several recordings of a run, once.
+ */
+export interface MergedOutcome {
+outcome: Outcome
+traces: string[]
+of_count: number
+where: string
+net_low_ns: (number | null)
+net_median_ns: (number | null)
+net_high_ns: (number | null)
 }
 /**
  * Where the step time of one recording goes.

@@ -6,7 +6,10 @@ export interface Words {
 
 const WORDS: Readonly<Record<string, Words>> = {
   kernel: { label: 'Kernel', help: 'A device computes.' },
-  communication: { label: 'Communication', help: 'A collective runs and nothing computes.' },
+  communication: {
+    label: 'Communication',
+    help: 'A collective runs and no device computes; without one, no operator.',
+  },
   memcpy: { label: 'Memcpy', help: 'A device copies and nothing computes or communicates.' },
   memset: { label: 'Memset', help: 'A device sets memory and does nothing else.' },
   runtime: {

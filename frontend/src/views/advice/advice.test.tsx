@@ -154,7 +154,7 @@ describe('what found nothing', () => {
       outcome({ rule: 'p', status: 'passed', title: 'Fine' }),
       outcome({
         rule: 'n',
-        status: 'not-applicable',
+        status: 'cannot-tell',
         title: 'Blind',
         reason: 'No shapes.',
         remedy: 'profile(record_shapes=True)',
@@ -162,7 +162,7 @@ describe('what found nothing', () => {
       outcome({ rule: 'f', status: 'failed', title: 'Broken', reason: 'KeyError' }),
     ]);
     renderInPage(<Advice report={report} {...here} />);
-    const blind = screen.getByText('Not applicable').closest('details');
+    const blind = screen.getByText('Cannot tell').closest('details');
     expect(blind?.open).toBe(false);
     expect(blind?.textContent).toContain('No shapes.');
     expect(blind?.textContent).toContain('profile(record_shapes=True)');
@@ -171,9 +171,9 @@ describe('what found nothing', () => {
   });
 
   it.each([
-    [['passed', 'passed'], 'Nothing to fix was found'],
-    [['passed', 'not-applicable', 'not-applicable'], 'of the CPU alone'],
-    [['passed', 'failed', 'not-applicable'], 'does not tell enough'],
+    [['passed', 'not-applicable'], 'of the CPU alone'],
+    [['passed', 'cannot-tell', 'cannot-tell'], 'of the CPU alone'],
+    [['passed', 'failed', 'cannot-tell'], 'does not tell enough'],
     [['not-applicable'], 'No check applies'],
   ] as const)('is called what it is: %s', (statuses, words) => {
     const outcomes = statuses.map((status, at) => outcome({ rule: `r${at}`, status }));
@@ -182,15 +182,16 @@ describe('what found nothing', () => {
   });
 
   it('lies open where it is all there is to read', () => {
-    const report = runReport([outcome({ status: 'not-applicable', reason: 'No shapes.' })]);
+    const blind = outcome({ status: 'cannot-tell', reason: 'No shapes.' });
+    const report = runReport([blind, outcome({ rule: 'f', status: 'failed', reason: 'KeyError' })]);
     renderInPage(<Advice report={report} {...here} />);
-    expect(screen.getByText('Not applicable').closest('details')?.open).toBe(true);
+    expect(screen.getByText('Cannot tell').closest('details')?.open).toBe(true);
   });
 });
 
 it('of a CPU alone says what was checked, what to look at, and how to record a device', async () => {
   const remedy = 'torch.profiler.profile(activities=[ProfilerActivity.CUDA])';
-  const blind = { status: 'not-applicable', reason: 'No device.', remedy } as const;
+  const blind = { status: 'cannot-tell', reason: 'No device.', remedy } as const;
   const report = runReport(
     [
       outcome({ rule: 'p', status: 'passed', title: 'Few steps' }),
@@ -202,9 +203,7 @@ it('of a CPU alone says what was checked, what to look at, and how to record a d
   const { store } = renderInPage(<Advice report={report} {...here} />);
   const card = screen.getByRole('heading', { name: /of the CPU alone/ }).closest('section');
   if (!card) throw new Error('the heading stands in a section');
-  expect(card.textContent).toContain(
-    '1 check could be made and found nothing wrong: looked for “Few steps”.',
-  );
+  expect(card.textContent).toContain('1 check could be made and found nothing wrong.');
   expect(card.textContent).toContain(remedy);
   const parts = within(card).getAllByRole('listitem');
   expect(parts.map((part) => part.textContent)).toEqual([
@@ -218,4 +217,108 @@ it('of a CPU alone says what was checked, what to look at, and how to record a d
 it('says so where the chosen recording has no advice', () => {
   renderInPage(<Advice report={runReport([])} trace="t9" name="gone, span 1" />);
   expect(screen.getByRole('heading', { name: /No advice on gone/ })).toBeTruthy();
+});
+
+describe('what looks like a fault', () => {
+  it('and costs nothing is listed with the numbers that acquit it', () => {
+    const evidence = [{ label: 'Reads', value: 4, unit: 'count' as const, link: null }];
+    const message = 'The host waits for 28 % of the time, and the GPU works meanwhile.';
+    const report = runReport([
+      outcome({ rule: 'x', title: 'Found' }),
+      outcome({ rule: 'r', status: 'rejected', title: 'Reading drains', message, evidence }),
+    ]);
+    renderInPage(<Advice report={report} {...here} />);
+    const rejected = screen.getByText('Considered and rejected').closest('details');
+    expect(rejected?.textContent).toContain(`Reading drains? ${message}`);
+    expect(rejected?.textContent).toContain('Reads4');
+  });
+});
+
+describe('what was put aside', () => {
+  it('says by whom and why', () => {
+    const aside = {
+      status: 'suppressed',
+      message: 'It costs 2 ms.',
+      reason: 'Accepted.',
+      suppressed_by: 'recording',
+    } as const;
+    renderInPage(<Advice report={runReport([outcome(aside)])} {...here} />);
+    const list = screen.getByText('Put aside').closest('details');
+    expect(list?.textContent).toContain(
+      'It costs 2 ms. Put aside by the program itself: Accepted.',
+    );
+  });
+});
+
+describe('an open finding', () => {
+  it('shows tables, source lines, effort and risk', () => {
+    const tables = [
+      {
+        label: 'Kernels',
+        columns: [
+          { label: 'Kernel', unit: 'code' as const },
+          { label: 'Time', unit: 'ns' as const },
+        ],
+        rows: [
+          { cells: ['gemm', 2_000_000], link: { view: 'kernels' as const, search: 'gemm' } },
+          { cells: ['other', null], link: null },
+        ],
+      },
+    ];
+    const locations = [{ path: 'train.py', line: 12, function: 'step' }];
+    const report = runReport([outcome({ tables, locations, effort: 'flag', risk: 'numerics' })]);
+    renderInPage(<Advice report={report} {...here} />);
+    const table = screen.getByRole('heading', { name: 'Kernels' }).closest('section');
+    expect(table?.textContent).toContain('gemm2.00 ms');
+    expect(table?.textContent).toContain('other–');
+    expect(screen.getByText('train.py:12 step')).toBeTruthy();
+    expect(screen.getByText('an argument or a line')).toBeTruthy();
+    expect(screen.getByText(/results change a little/)).toBeTruthy();
+  });
+});
+
+describe('the time budget', () => {
+  const line = { category: 'kernel', label: 'Kernel', rules: [] };
+  const budget = [
+    { ...line, time_ns: 6e7, share: 0.6, recoverable_low_ns: 0, recoverable_high_ns: 0 },
+    {
+      ...line,
+      category: 'dataloader',
+      label: 'Data loading',
+      time_ns: 4e7,
+      share: 0.4,
+      recoverable_low_ns: 1e7,
+      recoverable_high_ns: 3e7,
+      rules: ['dataloader-no-workers'],
+    },
+  ];
+
+  it('says what of each part could be won back, and by which rule', () => {
+    renderInPage(<Advice report={runReport([outcome({})], { budget })} {...here} />);
+    expect(screen.getByText(/30.0 %\) could be won back/)).toBeTruthy();
+    const row = screen.getByRole('rowheader', { name: 'Data loading' }).closest('tr');
+    expect(row?.textContent).toContain('40.0 %');
+    expect(row?.textContent).toContain('dataloader-no-workers');
+  });
+});
+
+describe('a run of several ranks', () => {
+  it('begins with what concerns all of them', () => {
+    const late = outcome({
+      rule: 'late',
+      title: 'Rank 1 is late',
+      trace: '',
+      worker: '',
+      span: '',
+    });
+    const two = runReport([late, outcome({ rule: 'own', title: 'Own' })]);
+    const other = two.workers.map((each) => ({ ...each, trace: 't2', name: 'worker1' }));
+    const report = { ...two, workers: [...two.workers, ...other], verdict: 'Two recordings.' };
+    renderInPage(<Advice report={report} {...here} />, { open: 'none' });
+    expect(screen.getByText('Two recordings.')).toBeTruthy();
+    const whole = screen.getByRole('region', { name: 'In the run as a whole' });
+    expect(within(whole).getByRole('button', { name: /Rank 1 is late/ })).toBeTruthy();
+    const first = screen.getByRole('region', { name: 'What to fix first' });
+    expect(within(first).queryByRole('button', { name: /Rank 1 is late/ })).toBeNull();
+  });
 });

@@ -8,8 +8,16 @@ import { HealthSummary } from '../../widgets/health';
 import { Elsewhere } from './elsewhere';
 import { Finding } from './finding';
 import { NothingFound } from './nothing_found';
-import { Failed, NotApplicable, Passed, Suppressed } from './others';
-import { alsoFound, emptiness, foundElsewhere, type Sorted, sorted, takersOf } from './outcomes';
+import { CannotTell, Failed, NotApplicable, Passed, Rejected, Suppressed } from './others';
+import {
+  alsoFound,
+  emptiness,
+  foundElsewhere,
+  ofTheRun,
+  type Sorted,
+  sorted,
+  takersOf,
+} from './outcomes';
 import { Verdict } from './verdict';
 import './advice.css';
 
@@ -30,10 +38,11 @@ interface FindingsProps {
 function Findings({ report, outcomes, worker }: FindingsProps): ReactNode {
   const { location, go } = useNavigation();
   const { found, covered } = outcomes;
-  const open = location.open ?? found[0]?.rule ?? null;
+  const ofRun = ofTheRun(report.outcomes);
+  const open = location.open ?? (ofRun[0] ?? found[0])?.rule ?? null;
   const finding = (outcome: Outcome): ReactNode => (
     <Finding
-      key={outcome.rule}
+      key={outcome.rule + outcome.fingerprint}
       outcome={outcome}
       run={report.name}
       step={worker.step}
@@ -45,7 +54,16 @@ function Findings({ report, outcomes, worker }: FindingsProps): ReactNode {
   );
   return (
     <>
-      <section aria-labelledby="fix-first">
+      {ofRun.length > 0 && (
+        <section aria-labelledby="of-the-run">
+          <div className="section-head">
+            <h2 id="of-the-run">In the run as a whole</h2>
+            <p>What its ranks cost each other; their own findings do not count that time again.</p>
+          </div>
+          <ol className="findings">{ofRun.map(finding)}</ol>
+        </section>
+      )}
+      <section aria-labelledby="fix-first" hidden={found.length === 0}>
         <div className="section-head">
           <h2 id="fix-first">What to fix first</h2>
           <p>
@@ -93,12 +111,13 @@ export function Advice({ report, trace, name }: Props): ReactNode {
       </Empty>
     );
   }
-  const hasFound = outcomes.found.length + outcomes.covered.length > 0;
+  const hasFound =
+    outcomes.found.length + outcomes.covered.length + ofTheRun(report.outcomes).length > 0;
   const isUnsure =
     !hasFound && ['cannot-tell', 'nothing-applicable'].includes(emptiness(outcomes, worker));
   return (
     <div className="advice">
-      <Verdict worker={worker} />
+      <Verdict worker={worker} run={report} />
       {hasFound ? (
         <Findings report={report} outcomes={outcomes} worker={worker} />
       ) : (
@@ -107,8 +126,10 @@ export function Advice({ report, trace, name }: Props): ReactNode {
       <Elsewhere outcomes={foundElsewhere(report.outcomes, trace)} />
       <Failed outcomes={outcomes.failed} />
       <div className="others">
+        <Rejected outcomes={outcomes.rejected} />
         <Passed outcomes={outcomes.passed} />
-        <NotApplicable outcomes={outcomes.notApplicable} isOpen={isUnsure} />
+        <CannotTell outcomes={outcomes.cannotTell} isOpen={isUnsure} />
+        <NotApplicable outcomes={outcomes.notApplicable} />
         <Suppressed outcomes={outcomes.suppressed} />
       </div>
       <HealthSummary items={worker.health} />

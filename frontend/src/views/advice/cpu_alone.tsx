@@ -50,16 +50,16 @@ interface Props {
 
 /** Nothing was found and no device was recorded: what that is worth, and where to look instead. */
 export function CpuAlone({ outcomes, worker }: Props): ReactNode {
-  const { passed, notApplicable } = outcomes;
-  const remedies = byLack(notApplicable).map((lack) => lack.remedy);
+  const { passed, cannotTell, notApplicable } = outcomes;
+  const remedies = byLack(cannotTell).map((lack) => lack.remedy);
+  const blind = cannotTell.length + notApplicable.length;
   const recordDevice = remedies.find((remedy) => remedy.includes('ProfilerActivity'));
-  const titles = passed.map((outcome) => `“${outcome.title}”`).join(', ');
   return (
     <Empty icon="info" title="This recording is of the CPU alone">
       <p>
-        {plural(passed.length, 'check')} could be made and found nothing wrong: looked for {titles}.{' '}
-        {plural(notApplicable.length, 'other check')} had nothing to look at, most of them because
-        no GPU or other device was recorded. So this is no clean bill.
+        {plural(passed.length, 'check')} could be made and found nothing wrong.{' '}
+        {plural(blind, 'other check')} had nothing to look at, most of them because no GPU or other
+        device was recorded. So this is no clean bill.
       </p>
       <div className="next">
         <section>

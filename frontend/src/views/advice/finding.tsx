@@ -60,7 +60,7 @@ function Saving({
 export function Finding(props: Props): ReactNode {
   const { outcome, step, also, takers, isOpen, onToggle } = props;
   const id = useId();
-  const facts = outcome.evidence.length + outcome.events.length;
+  const facts = outcome.evidence.length + outcome.tables.length + outcome.events.length;
   return (
     <li
       data-rule={outcome.rule}
@@ -86,6 +86,8 @@ export function Finding(props: Props): ReactNode {
           <span className="finding-meta">
             {outcome.doubts.length > 0 && <span className="doubtful">doubtful</span>}
             {outcome.confidence && <span>{outcome.confidence} confidence</span>}
+            {outcome.life_cycle !== 'stable' && <span>{outcome.life_cycle} rule</span>}
+            {outcome.package !== '' && <span>from {outcome.package}</span>}
             <span>{plural(facts, 'piece of evidence', 'pieces of evidence')}</span>
             {also.length > 0 && <span>also in {plural(also.length, 'other recording')}</span>}
           </span>

@@ -1,68 +1,20 @@
 import type { ReactNode } from 'react';
-import type {
-  ClaimReport,
-  EventReference,
-  Evidence,
-  Fix,
-  Outcome,
-  StepReport,
-} from '../../api/types.gen';
-import {
-  duration,
-  durationRange,
-  instant,
-  quantity,
-  quantityExact,
-  share,
-} from '../../core/format';
+import type { ClaimReport, EventReference, Fix, Outcome, StepReport } from '../../api/types.gen';
+import { duration, durationRange, instant, quantityExact, share } from '../../core/format';
 import { shortName } from '../../core/names';
 import { useNavigation } from '../../state/navigation';
 import { Code } from '../../widgets/code';
 import { Copy } from '../../widgets/copy';
-import { Goto, placeOf } from '../../widgets/goto';
+import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 import { Prose } from '../../widgets/prose';
 import { Doubts } from './doubts';
+import { EvidenceFacts, EvidenceTables } from './evidence';
 import { findingMarkdown } from './markdown';
 import { isCovered } from './outcomes';
 
 const MOST_EVENTS = 10;
 const MOST_PLACES = 6;
-
-function EvidenceRow({ row }: { readonly row: Evidence }): ReactNode {
-  const text = quantity(row.value, row.unit);
-  return (
-    <tr>
-      <th scope="row">{row.label}</th>
-      <td className={row.unit === 'code' ? 'mono' : ''} title={quantityExact(row.value, row.unit)}>
-        {row.unit === 'code' ? shortName(text) : text}
-      </td>
-      <td className="evidence-link">
-        {row.link && (
-          <Goto to={placeOf(row.link)}>
-            {row.link.view} <Icon name="arrow" size={13} />
-          </Goto>
-        )}
-      </td>
-    </tr>
-  );
-}
-
-function EvidenceTable({ rows }: { readonly rows: readonly Evidence[] }): ReactNode {
-  if (rows.length === 0) return null;
-  return (
-    <section>
-      <h4>Evidence</h4>
-      <table className="plain evidence">
-        <tbody>
-          {rows.map((row) => (
-            <EvidenceRow key={row.label} row={row} />
-          ))}
-        </tbody>
-      </table>
-    </section>
-  );
-}
 
 function EventTable({ events }: { readonly events: readonly EventReference[] }): ReactNode {
   if (events.length === 0) return null;
@@ -135,6 +87,51 @@ function FixSection({ fix }: { readonly fix: Fix }): ReactNode {
           </ul>
         </>
       )}
+    </section>
+  );
+}
+
+const EFFORT: Readonly<Record<NonNullable<Outcome['effort']>, string>> = {
+  flag: 'an argument or a line',
+  hour: 'an hour, of somebody who knows the code',
+  day: 'a day or more',
+};
+const RISK: Readonly<Record<NonNullable<Outcome['risk']>, string>> = {
+  none: 'none: the same results in less time',
+  numerics: 'results change a little: check that the model still learns',
+  memory: 'needs more memory',
+  behaviour: 'the program does something else',
+};
+
+/** What the fix takes, and what it may change beside the time. */
+function Price({ effort, risk }: Pick<Outcome, 'effort' | 'risk'>): ReactNode {
+  if (!effort || !risk) return null;
+  return (
+    <dl className="price">
+      <div>
+        <dt>Effort</dt>
+        <dd>{EFFORT[effort]}</dd>
+      </div>
+      <div>
+        <dt>Risk</dt>
+        <dd>{RISK[risk]}</dd>
+      </div>
+    </dl>
+  );
+}
+
+function SourceLines({ lines }: { readonly lines: Outcome['locations'] }): ReactNode {
+  if (lines.length === 0) return null;
+  return (
+    <section>
+      <h4>In your code</h4>
+      <ul className="source-lines">
+        {lines.map((line) => (
+          <li key={`${line.path}:${line.line}`} className="mono">
+            {line.path}:{line.line} {line.function}
+          </li>
+        ))}
+      </ul>
     </section>
   );
 }
@@ -226,11 +223,21 @@ export function FindingBody({ outcome, run, step, also }: Props): ReactNode {
           <p>
             <Prose text={outcome.why} />
           </p>
-          <EvidenceTable rows={outcome.evidence} />
+          {outcome.evidence.length > 0 && (
+            <section>
+              <h4>Evidence</h4>
+              <EvidenceFacts rows={outcome.evidence} />
+            </section>
+          )}
           {outcome.claim && <Reckoning claim={outcome.claim} step={step} />}
         </div>
-        <div>{outcome.fix && <FixSection fix={outcome.fix} />}</div>
+        <div>
+          {outcome.fix && <FixSection fix={outcome.fix} />}
+          <Price effort={outcome.effort} risk={outcome.risk} />
+        </div>
       </div>
+      <EvidenceTables tables={outcome.tables} />
+      <SourceLines lines={outcome.locations} />
       <EventTable events={outcome.events} />
       <footer>
         <AlsoFound also={also} />

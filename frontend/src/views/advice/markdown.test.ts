@@ -20,6 +20,7 @@ describe('a finding as Markdown', () => {
             start_ns: 1_500_000,
             duration_ns: 69_000_000,
             detail: '',
+            event: null,
           },
         ],
         fix: {

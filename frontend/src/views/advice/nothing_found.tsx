@@ -34,7 +34,7 @@ function Healthy({ outcomes, worker }: Props): ReactNode {
 }
 
 function CannotTell({ outcomes, worker }: Props): ReactNode {
-  const blind = outcomes.notApplicable.length + outcomes.failed.length;
+  const blind = outcomes.cannotTell.length + outcomes.failed.length;
   const made = outcomes.passed.length;
   const isDamaged = worker.health.some(
     (item) => item.nature === 'damage' && item.effect !== 'none',
@@ -49,8 +49,8 @@ function CannotTell({ outcomes, worker }: Props): ReactNode {
             , and the file is <Goto to={{ view: 'health' }}>damaged</Goto>
           </>
         )}
-        . That is no clean bill. Below, under “Not applicable”, each says why, and which line of
-        code would record what it lacks.
+        . That is no clean bill. Below, under “Cannot tell”, each says why, and which line of code
+        would record what it lacks.
       </p>
     </Empty>
   );
@@ -60,8 +60,8 @@ function NothingApplicable({ outcomes }: Props): ReactNode {
   return (
     <Empty icon="info" title="No check applies to this recording">
       <p>
-        None of {plural(outcomes.notApplicable.length, 'check')} finds in this trace what it looks
-        at. Below, under “Not applicable”, each says why, and which line of code would record it.
+        None of {plural(outcomes.notApplicable.length, 'check')} finds in this trace what it is
+        about. Below, under “Not applicable”, each says why.
       </p>
     </Empty>
   );

@@ -5,9 +5,11 @@ import { isCode, sentence } from '../../core/sentence';
 import { useNavigation } from '../../state/navigation';
 import { Code } from '../../widgets/code';
 import { Fold } from '../../widgets/fold';
+import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 import { Prose } from '../../widgets/prose';
 import { Doubts } from './doubts';
+import { EvidenceFacts, EvidenceTables } from './evidence';
 import { byLack } from './outcomes';
 
 interface Props {
@@ -80,20 +82,67 @@ function PassedInDoubt({ outcomes }: Props): ReactNode {
   );
 }
 
-interface NotApplicableProps extends Props {
+/** What looks like a fault and costs nothing here, with the numbers that acquit it. */
+export function Rejected({ outcomes }: Props): ReactNode {
+  return (
+    <Fold
+      title="Considered and rejected"
+      note="looks like a fault, and costs nothing here"
+      size={outcomes.length}
+      isOpen={useIsNamed(outcomes)}
+    >
+      {outcomes.map((outcome) => (
+        <li key={outcome.rule + outcome.message} className="rejected" data-rule={outcome.rule}>
+          <p>
+            <strong>{outcome.title}?</strong> <Prose text={outcome.message} />
+          </p>
+          <EvidenceFacts rows={outcome.evidence} />
+          <EvidenceTables tables={outcome.tables} />
+          <Goto to={{ open: outcome.rule }}>
+            <code className="rule-name">{outcome.rule}</code>
+          </Goto>
+        </li>
+      ))}
+    </Fold>
+  );
+}
+
+interface CannotTellProps extends Props {
   /** True where it is what the user should read next. */
   readonly isOpen: boolean;
 }
 
-/** Checks that this recording gives no ground for, by what they lack, with what would record it. */
-export function NotApplicable({ outcomes, isOpen }: NotApplicableProps): ReactNode {
+/** Checks that cannot tell, by what they lack, with what would record it. */
+export function CannotTell({ outcomes, isOpen }: CannotTellProps): ReactNode {
   return (
     <Fold
-      title="Not applicable"
-      note="the trace lacks what they look at"
+      title="Cannot tell"
+      note="what they need was not recorded, or is damaged"
       size={outcomes.length}
       isOpen={useIsNamed(outcomes) || isOpen}
     >
+      <Lacks outcomes={outcomes} />
+    </Fold>
+  );
+}
+
+/** Checks that are about something that this recording has nothing of. */
+export function NotApplicable({ outcomes }: Props): ReactNode {
+  return (
+    <Fold
+      title="Not applicable"
+      note="there is nothing of what they are about"
+      size={outcomes.length}
+      isOpen={useIsNamed(outcomes)}
+    >
+      <Lacks outcomes={outcomes} />
+    </Fold>
+  );
+}
+
+function Lacks({ outcomes }: Props): ReactNode {
+  return (
+    <>
       {byLack(outcomes).map((lack) => (
         <li key={lack.reason + lack.remedy} className="lack">
           <div>
@@ -115,15 +164,26 @@ export function NotApplicable({ outcomes, isOpen }: NotApplicableProps): ReactNo
           )}
         </li>
       ))}
-    </Fold>
+    </>
   );
 }
 
+const BY: Readonly<Record<Outcome['suppressed_by'], string>> = {
+  '': '',
+  configuration: 'in the configuration',
+  baseline: 'by the baseline',
+  recording: 'by the program itself',
+};
+
 export function Suppressed({ outcomes }: Props): ReactNode {
   return (
-    <Fold title="Suppressed" note="switched off by you" size={outcomes.length}>
+    <Fold title="Put aside" note="found, and put aside with a reason" size={outcomes.length}>
       {outcomes.map((outcome) => (
-        <Check key={outcome.rule} outcome={outcome} words={outcome.reason ?? ''} />
+        <Check
+          key={outcome.rule + outcome.fingerprint}
+          outcome={outcome}
+          words={`${sentence(outcome.message)} Put aside ${BY[outcome.suppressed_by]}: ${outcome.reason ?? ''}`}
+        />
       ))}
     </Fold>
   );

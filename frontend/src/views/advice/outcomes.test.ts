@@ -87,7 +87,7 @@ describe('nothing found', () => {
     effect: 'withheld',
     affects: [],
   };
-  const said = (...statuses: ('passed' | 'not-applicable' | 'failed')[]) =>
+  const said = (...statuses: ('passed' | 'cannot-tell' | 'not-applicable' | 'failed')[]) =>
     sorted(
       statuses.map((status, at) => outcome({ rule: `r${at}`, status })),
       here,
@@ -99,19 +99,18 @@ describe('nothing found', () => {
   });
 
   it('is told as such of a CPU alone, unless the file is damaged', () => {
-    const outcomes = said('passed', 'not-applicable', 'not-applicable');
+    const outcomes = said('passed', 'cannot-tell', 'cannot-tell');
     expect(emptiness(outcomes, { devices: [], health: [] })).toBe('cpu-alone');
     expect(emptiness(outcomes, { devices: [], health: [damaged] })).toBe('cannot-tell');
   });
 
   it('is healthy where most checks could be made', () => {
-    expect(emptiness(said('passed', 'passed', 'not-applicable'), device())).toBe('healthy');
+    expect(emptiness(said('passed', 'passed', 'cannot-tell'), device())).toBe('healthy');
+    expect(emptiness(said('passed', 'not-applicable', 'not-applicable'), device())).toBe('healthy');
   });
 
   it('is no clean bill where most could not, one broke, or the file is damaged', () => {
-    expect(emptiness(said('passed', 'not-applicable', 'not-applicable'), device())).toBe(
-      'cannot-tell',
-    );
+    expect(emptiness(said('passed', 'cannot-tell', 'cannot-tell'), device())).toBe('cannot-tell');
     expect(emptiness(said('passed', 'passed', 'failed'), device())).toBe('cannot-tell');
     expect(emptiness(said('passed', 'passed'), device([damaged]))).toBe('cannot-tell');
   });

@@ -6,7 +6,12 @@ export interface Sorted {
   readonly found: readonly Outcome[];
   /** Findings all of whose time another finding already counts. */
   readonly covered: readonly Outcome[];
+  /** What looks like a fault and costs nothing here. */
+  readonly rejected: readonly Outcome[];
   readonly passed: readonly Outcome[];
+  /** What they need was not recorded, or is damaged. */
+  readonly cannotTell: readonly Outcome[];
+  /** The recording has nothing of what they are about. */
   readonly notApplicable: readonly Outcome[];
   readonly failed: readonly Outcome[];
   readonly suppressed: readonly Outcome[];
@@ -25,12 +30,18 @@ export function sorted(outcomes: readonly Outcome[], trace: string): Sorted {
   return {
     found: found.filter((outcome) => !isCovered(outcome)),
     covered: found.filter(isCovered),
+    rejected: of('rejected'),
     passed: of('passed'),
+    cannotTell: of('cannot-tell'),
     notApplicable: of('not-applicable'),
     failed: of('failed'),
     suppressed: of('suppressed'),
   };
 }
+
+/** What rules over the whole run found: of ranks and of what they wait for. */
+export const ofTheRun = (outcomes: readonly Outcome[]): readonly Outcome[] =>
+  outcomes.filter((outcome) => outcome.trace === '' && outcome.status === 'found');
 
 /** The other recordings of the run in which a rule found the same. */
 export function alsoFound(
@@ -39,13 +50,17 @@ export function alsoFound(
   trace: string,
 ): readonly Outcome[] {
   return outcomes.filter(
-    (outcome) => outcome.rule === rule && outcome.status === 'found' && outcome.trace !== trace,
+    (outcome) =>
+      outcome.rule === rule &&
+      outcome.status === 'found' &&
+      outcome.trace !== trace &&
+      outcome.trace !== '',
   );
 }
 
 /** Findings of rules that found nothing in this recording, of each rule the first: the worst. */
 export function foundElsewhere(outcomes: readonly Outcome[], trace: string): readonly Outcome[] {
-  const found = outcomes.filter((outcome) => outcome.status === 'found');
+  const found = outcomes.filter((outcome) => outcome.status === 'found' && outcome.trace !== '');
   const seen = new Set(found.filter((each) => each.trace === trace).map((each) => each.rule));
   return found.filter(({ rule }) => !seen.has(rule) && seen.add(rule));
 }
@@ -65,14 +80,15 @@ type Recorded = Pick<WorkerReport, 'devices' | 'health'>;
 
 /** What it means that nothing was found: an honest word needs checks that could be made. */
 export function emptiness(outcomes: Sorted, { devices, health }: Recorded): Emptiness {
-  const { passed, notApplicable, failed } = outcomes;
-  if (passed.length === 0 && failed.length === 0) return 'nothing-applicable';
+  const { passed, rejected, cannotTell, failed } = outcomes;
+  const looked = passed.length + rejected.length;
+  if (looked + cannotTell.length + failed.length === 0) return 'nothing-applicable';
   const isDoubtful = passed.some((outcome) => outcome.doubts.length > 0);
   if (isDoubtful || failed.length > 0 || health.some((item) => item.severity === 'critical')) {
     return 'cannot-tell';
   }
-  if (passed.length >= notApplicable.length) return 'healthy';
-  return devices.length === 0 ? 'cpu-alone' : 'cannot-tell';
+  if (devices.length === 0) return 'cpu-alone';
+  return looked >= cannotTell.length ? 'healthy' : 'cannot-tell';
 }
 
 export interface Lack {

@@ -6,10 +6,12 @@ import { Goto } from '../../widgets/goto';
 
 const STATUS_WORDS: Readonly<Record<Outcome['status'], string>> = {
   found: 'found something',
+  rejected: 'acquitted it',
   passed: 'found nothing',
-  'not-applicable': 'says nothing',
+  'cannot-tell': 'cannot tell',
+  'not-applicable': 'does not apply',
   failed: 'failed',
-  suppressed: 'switched off',
+  suppressed: 'put aside',
 };
 
 const EFFECT_WORDS = { low: 'Made doubtful', withheld: 'Not to be used' } as const;

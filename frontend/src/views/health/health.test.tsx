@@ -62,7 +62,7 @@ describe('a damaged file', () => {
     const damage = screen.getByRole('region', { name: 'Damage' });
     const [checks] = within(damage).getAllByText(/^and \d+ checks$/);
     const list = checks?.closest('details') as HTMLElement;
-    await userEvent.click(within(list).getByRole('link', { name: 'Long GPU stalls' }));
+    await userEvent.click(within(list).getByRole('link', { name: 'Long stalls of the device' }));
     expect(store.current()).toMatchObject({ view: 'advice', open: 'gpu-idle-gap' });
     const [figure] = within(damage).getAllByRole('link', { name: 'kernels' });
     await userEvent.click(figure as HTMLElement);
