@@ -37,3 +37,10 @@ def test_what_a_graph_replays_is_no_launch() -> None:
 def test_a_copy_behind_a_launch_is_no_wait_for_it() -> None:
     launches = found({"kernel": "a"}, {"item": 4}, machine="mi250")
     assert launches.is_waited_for.tolist() == [False] * 2
+
+
+def test_launches_before_the_steps_are_left_out() -> None:
+    blocking = {"kernel": "a", "us": 30, "blocking": True}
+    actions = [blocking, {"steps": 1, "body": [blocking, {"kernel": "b"}]}]
+    trace = trace_of(document=tracebuild.document(schedule=actions))
+    assert blocking_launches(trace).blocks.tolist() == [True, False]
