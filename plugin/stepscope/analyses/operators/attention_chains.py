@@ -38,8 +38,8 @@ _PRODUCT, _SOFTMAX, _BACKWARD, _OTHER = range(4)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AttentionChains:
-    """Attentions that are written out; all arrays but `kernels` and `chains` are parallel."""
+class WrittenOut:
+    """Attentions that are written out, on whatever they run; all arrays are parallel."""
 
     first: Rows
     """The first product, as a row of `host_calls`."""
@@ -48,6 +48,12 @@ class AttentionChains:
     is_backward: NDArray[np.bool_]
     is_math: NDArray[np.bool_]
     """Whether it is torch's own fallback, not the program's."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AttentionChains(WrittenOut):
+    """The same with their kernels; all arrays but `kernels` and `chains` are parallel."""
+
     query_length: NDArray[np.float64]
     """Rows of scores of one head; NaN where shapes were not recorded."""
     scores_bytes: NDArray[np.float64]
@@ -69,25 +75,34 @@ def attention_chains(trace: Trace) -> AttentionChains:
         NotApplicableError: the machine has no device.
     """
     kernels = kernels_in_window(trace)
-    kind, row = _marks(trace)
-    forward = _forward(trace, kind, row)
-    backward = _backward(trace, kind, row)
-    first = np.concatenate((row[forward - 1], row[backward - 2]))
-    last = np.concatenate((row[forward + 1], row[backward + 2]))
-    is_backward = np.arange(len(first)) >= len(forward)
-    launched, chain = _launched(trace, kernels, first, last)
-    length, scores = _scores(trace, first, is_backward)
+    found = written_out(trace)
+    launched, chain = _launched(trace, kernels, found.first, found.last)
+    length, scores = _scores(trace, found.first, found.is_backward)
     duration = trace.device_events["duration_ns"].to_numpy()
     return AttentionChains(
-        first=first,
-        last=last,
-        is_backward=is_backward,
-        is_math=_within_math(trace, first),
+        first=found.first,
+        last=found.last,
+        is_backward=found.is_backward,
+        is_math=found.is_math,
         query_length=length,
         scores_bytes=scores,
         kernels=launched,
         chains=chain,
         kernel_ns=max(1, int(duration[kernels].sum())),
+    )
+
+
+def written_out(trace: Trace) -> WrittenOut:
+    """Return the attentions that are written out, by the order of operators on a thread."""
+    kind, row = _marks(trace)
+    forward = _forward(trace, kind, row)
+    backward = _backward(trace, kind, row)
+    first = np.concatenate((row[forward - 1], row[backward - 2]))
+    return WrittenOut(
+        first=first,
+        last=np.concatenate((row[forward + 1], row[backward + 2])),
+        is_backward=np.arange(len(first)) >= len(forward),
+        is_math=_within_math(trace, first),
     )
 
 
