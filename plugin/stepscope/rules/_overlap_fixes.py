@@ -19,7 +19,7 @@ SINGLE_RANK = (
     "A recording of one rank cannot tell transfer from waiting: record all ranks, and see which "
     "come late, before tuning the transfer."
 )
-VERIFY = "Exposed communication in Overview falls, and so does the step."
+VERIFY = "Communication in the step's breakdown (Overview) falls, and so does the step."
 FEW_BUCKETS = 2
 MUCH_BYTES = 8 * 2**20
 """Gradients of less fill no bucket, and there is nothing to cut."""

@@ -119,7 +119,7 @@ def _serving_fix() -> Fix:
             "# vLLM: --tensor-parallel-size 4 --data-parallel-size 2"
         ),
         language="shell",
-        verify="Exposed communication in Overview falls.",
+        verify="Communication in the step's breakdown (Overview) falls.",
         caveats=(
             "For short messages within a machine the library chose this on purpose: on a stream of "
             "its own each would wait for two events.",
@@ -165,7 +165,7 @@ RULE = Rule(
     risk="none",
     options=Options(),
     check=check,
-    rests_on=frozenset({"device times", "launches", "steps"}),
+    rests_on=frozenset({"device times", "steps"}),
     priority=220,
     links=(
         "https://docs.pytorch.org/docs/stable/distributed.html#synchronous-and-asynchronous-collective-operations",

@@ -141,7 +141,7 @@ RULE = Rule(
     ),
     fix=_overlap_fixes.ANY,
     effort="hour",
-    risk="none",
+    risk="numerics",
     options=Options(),
     check=check,
     rests_on=frozenset({"device times", "host calls", "steps"}),

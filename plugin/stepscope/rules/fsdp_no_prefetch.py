@@ -116,7 +116,10 @@ def _fix(wrapper: str) -> Fix:
     return Fix(
         summary="Gather the next unit's parameters while this one computes.",
         code=code,
-        verify="All-gathers begin while kernels run, and exposed communication falls.",
+        verify=(
+            "All-gathers begin while kernels run, and communication in the step's breakdown "
+            "(Overview) falls."
+        ),
         caveats=(
             "One more unit's parameters are held whole: more memory.",
             "It asks for the same order of units in every step.",

@@ -107,6 +107,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         events=_collectives.longest(trace, events, found.chosen),
         claims=(claim,),
         fix=_fix(trace, found),
+        effort=None if np.isnan(found.bucket_ratio) else "flag",
         place=_collectives.wrapper(trace),
     )
 
