@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from stepscope import call_tree, intervals
 from stepscope.analyses.devices.activity import main_device
-from stepscope.analyses.group_statistics import sums
+from stepscope.analyses.group_statistics import numbered, sums
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.idle.sync_cost import SyncCost
 from stepscope.analyses.idle.synchronizations import synchronizations
@@ -67,12 +67,12 @@ def sync_sites(trace: Trace, cost: SyncCost, operators: Rows | None = None) -> S
     calls = syncs.calls[cost.rows]
     lines = _lines(trace, calls, syncs.owner[cost.rows])
     keys = pd.DataFrame({"line": lines, "operator": _operators(trace, calls, named_by)})
-    group, distinct = pd.factorize(pd.MultiIndex.from_frame(keys))
+    group, first = numbered(keys, keys.columns)
     asker = links(trace).owner_of_call[calls]
     is_first = (asker < 0) | ~pd.Series(asker).duplicated().to_numpy()
     blocked_ns = (syncs.end_ns - syncs.start_ns)[cost.rows]
     idle_ns = _idle_behind(trace, cost.rows)
-    number = len(distinct)
+    number = len(first)
     totals = [
         sums(values, group, number) for values in (is_first.astype(np.int64), blocked_ns, idle_ns)
     ]
@@ -81,8 +81,8 @@ def sync_sites(trace: Trace, cost: SyncCost, operators: Rows | None = None) -> S
     rank[order] = np.arange(number)
     found = tuple(
         Site(
-            line=str(distinct[at][0]),
-            operator=str(distinct[at][1]),
+            line=str(keys["line"].iloc[first[at]]),
+            operator=str(keys["operator"].iloc[first[at]]),
             count=int(totals[0][at]),
             blocked_ns=int(totals[1][at]),
             idle_ns=int(totals[2][at]),
@@ -113,7 +113,7 @@ def _operators(trace: Trace, calls: Rows, owner: Rows) -> NDArray[np.object_]:
 def _texts(names: "pd.Series[Any]", rows: Rows) -> NDArray[np.object_]:
     """Return the names of rows, "" for -1 and for a row without a name."""
     texts = np.array([*map(str, names.cat.categories), ""], dtype=object)
-    return texts[np.append(names.cat.codes.to_numpy(), NONE)[rows]]
+    return np.asarray(texts[np.append(names.cat.codes.to_numpy(), NONE)[rows]])
 
 
 def _idle_behind(trace: Trace, rows: Rows) -> Rows:
