@@ -37,6 +37,7 @@ with ThreadPoolExecutor(1) as pool:
         ready, upcoming = upcoming.result(), pool.submit(prepare, batch)
         train_step(ready)
     train_step(upcoming.result())"""
+RECORD_STACKS = "profile(..., with_stack=True)  # names the function that takes the time"
 WITHOUT_STACKS = (
     "Where stacks were not recorded, the source line is unknown: profile(with_stack=True)."
 )
@@ -174,15 +175,17 @@ def _fix(trace: Trace, longest: EventReference) -> Fix:
     staged = trace.dialect.staged_copy_call
     if staged and staged.search(longest.name):
         return STAGED_COPY
-    known = longest.name != NOTHING
+    function = longest.name.rpartition(", called from ")[2]
+    is_function = bool(references.FRAME.match(function))
+    within = "" if longest.name == NOTHING else f" within {function}"
     caveats = () if len(trace.python_calls) else (WITHOUT_STACKS,)
     return Fix(
         summary=(
-            f"Move {longest.name} off the critical path, or let it overlap the previous step."
-            if known
-            else "Find what the host does then, and let it overlap the previous step."
+            f"Move {function} off the critical path, or let it overlap the previous step."
+            if is_function
+            else f"Find what the host does then{within}, and let it overlap the previous step."
         ),
-        code=CODE,
+        code=CODE if is_function else f"{RECORD_STACKS}\n{CODE}",
         verify="The stalls of 1 ms and more are gone from the idle causes in Overview.",
         caveats=("What needs this step's results cannot overlap it.", *caveats),
     )
