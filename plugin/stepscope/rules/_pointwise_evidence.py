@@ -1,16 +1,26 @@
-"""Which chains of pointwise work there are: each sequence of operators once, with its time."""
+"""What is said of chains of pointwise work: each sequence once with its time, and what to do."""
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stepscope.analyses import references
 from stepscope.analyses.group_statistics import sums
 from stepscope.analyses.operators.pointwise_chains import Chains
-from stepscope.report import EvidenceColumn, EvidenceRow, EvidenceTable, Link
+from stepscope.report import (
+    Evidence,
+    EvidenceColumn,
+    EvidenceRow,
+    EvidenceTable,
+    Fix,
+    Link,
+    SourceLine,
+)
 from stepscope.trace import Trace
 
 NONE = -1
 MOST_ROWS = 10
 MOST_NAMED = 8
+MOST_LINES = 10
 ARROW = " → "
 UNKNOWN = "?"
 """An operator whose launch was not recorded."""
@@ -79,9 +89,48 @@ def _contents(
     return found
 
 
-def functions(trace: Trace, call: NDArray[np.int64]) -> tuple[str, ...]:
+def _functions(trace: Trace, call: NDArray[np.int64]) -> tuple[str, ...]:
     """Return torch's functions for formulas whose operators are all among these calls."""
     codes = np.unique(trace.host_calls["name"].cat.codes.to_numpy()[call[call != NONE]])
     names = set(trace.host_calls["name"].cat.categories[codes])
     found = (text for parts, text in WRITTEN_OUT if names.issuperset(parts))
     return tuple(dict.fromkeys(found))
+
+
+def counts(chains: Chains) -> tuple[Evidence, ...]:
+    """Return how many chains there are, and how much stands alone."""
+    return (
+        Evidence(label="Chains", value=chains.count, unit="count"),
+        Evidence(label="In chains", value=len(chains.chained), unit="count"),
+        Evidence(label="Alone", value=len(chains.rows) - len(chains.chained), unit="count"),
+    )
+
+
+def lines_of_calls(trace: Trace, rows: NDArray[np.int64]) -> tuple[SourceLine, ...]:
+    """Return the user's lines that called the longest of some operators."""
+    took = trace.host_calls["duration_ns"].to_numpy()[rows]
+    longest = rows[np.argsort(-took, kind="stable")[:MOST_LINES]]
+    texts = (references.line_of_host_call(trace, row) for row in longest.tolist())
+    return references.source_lines(filter(None, texts))
+
+
+def fix(trace: Trace, call: NDArray[np.int64], *, is_compiled: bool) -> Fix:
+    """Return the fix for chains of these calls; where a part of the program is compiled or not."""
+    code = "model = torch.compile(model)"
+    if is_compiled:
+        code = "step = torch.compile(step)  # what is around the part that is compiled already"
+    ready = [f"\n{text}  # instead of the formula written out" for text in _functions(trace, call)]
+    return fix_by("".join((code, *ready)))
+
+
+def fix_by(code: str) -> Fix:
+    """Return the fix that some code is."""
+    return Fix(
+        summary="Let the compiler write each chain as one kernel, or call the fused function.",
+        code=code,
+        verify="After warm-up, kernels named triton_… (on a CPU CompiledFxGraph) do the work.",
+        caveats=(
+            "The first steps compile, and every new shape may compile again.",
+            "Fused arithmetic rounds less often: results differ in the last digits.",
+        ),
+    )

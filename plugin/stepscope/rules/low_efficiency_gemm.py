@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stepscope.analyses.devices.roofline import roofline
-from stepscope.analyses.links import links
+from stepscope.analyses.devices.roofline_kernels import kernels_of
 from stepscope.analyses.operators.arguments import shape
-from stepscope.analyses.operators.flops import nearest_with_work
 from stepscope.calibration import TUNED_PRODUCTS_SHARE, up_to_roofline
 from stepscope.errors import MissingDataError
 from stepscope.frames.naming import named
@@ -57,7 +55,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     if not len(known):
         raise MissingDataError(_reason(products), "")
     low = known[(known["roofline_share"] <= options.most_roofline_share).to_numpy()]
-    found = _kernel_time.work(trace, rows, _kernels_of(trace, low))
+    found = _kernel_time.work(trace, rows, kernels_of(trace, low))
     if not len(low) or found.share < options.least_share:
         return
     reached = float(np.average(low["roofline_share"], weights=low["kernel_ns"]))
@@ -99,20 +97,6 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
 def _reason(products: pd.DataFrame) -> str:
     note = str(next(iter(products["note"].dropna()), "The device's peak is not known."))
     return note[0].lower() + note[1:].rstrip(".")
-
-
-def _kernels_of(trace: Trace, groups: pd.DataFrame) -> NDArray[np.bool_]:
-    """Tell which of `device_events` are kernels of calls with these names and shapes."""
-    calls = trace.host_calls
-    pairs = set(zip(groups["name"], groups["input_dims"], strict=True))
-    names, dims = calls["name"].cat, calls["input_dims"].cat
-    name_codes = {str(name): code for code, name in enumerate(names.categories)}
-    dims_codes = {str(text): code for code, text in enumerate(dims.categories)}
-    width = len(dims.categories) + 1
-    wanted = [name_codes[name] * width + dims_codes[text] for name, text in pairs]
-    keys = names.codes.to_numpy().astype(np.int64) * width + dims.codes.to_numpy()
-    call = nearest_with_work(trace, links(trace).owner_of_device_event)
-    return np.append(np.isin(keys, wanted), False)[call] & _kernel_time.are_kernels(trace)
 
 
 def _table(low: pd.DataFrame) -> EvidenceTable:

@@ -7,22 +7,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope import intervals
-from stepscope.analyses import references
 from stepscope.analyses.frame_times import times
 from stepscope.analyses.operators.costs import owners_of_device_events
-from stepscope.analyses.operators.pointwise_chains import Chains, kernel_chains, operator_chains
+from stepscope.analyses.operators.pointwise_chains import kernel_chains, operator_chains
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import POINTWISE_CHAINS, POINTWISE_CHAINS_ON_CPU
 from stepscope.dialects import TRITON_NAME
 from stepscope.errors import NotApplicableError
 from stepscope.quantities import duration, share
-from stepscope.report import Evidence, Fix, Link, SourceLine
+from stepscope.report import Evidence, Link
 from stepscope.rules import Answer, Claim, Finding, Rule, _kernel_time, option
 from stepscope.rules._kernel_time import Work
-from stepscope.rules._pointwise_evidence import chain_table, functions
+from stepscope.rules._pointwise_evidence import (
+    chain_table,
+    counts,
+    fix,
+    fix_by,
+    lines_of_calls,
+)
 from stepscope.trace import Trace
-
-MOST_LINES = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +72,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
                 unit="share",
                 link=Link(view="kernels"),
             ),
-            *_chain_evidence(chains),
+            *counts(chains),
         ),
         tables=(
             chain_table(trace, chains, call, took),
@@ -85,7 +88,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
                 "Chains of two and more, done 1.3 to 2.5 times as fast in one kernel each.",
             ),
         ),
-        fix=_fix(trace, call, is_compiled=_is_compiled(trace)),
+        fix=fix(trace, call, is_compiled=_is_compiled(trace)),
     )
     yield _kernel_time.answer(trace, finding)
 
@@ -114,12 +117,12 @@ def _on_host(trace: Trace, options: Options) -> Iterator[Finding]:
                 unit="share",
                 link=Link(view="operators"),
             ),
-            *_chain_evidence(chains),
+            *counts(chains),
         ),
         tables=(
             chain_table(trace, chains, chains.rows, calls["duration_ns"].to_numpy()[chains.rows]),
         ),
-        locations=_lines(trace, chains.chained),
+        locations=lines_of_calls(trace, chains.chained),
         claims=(
             Claim(
                 intervals=ran,
@@ -127,16 +130,8 @@ def _on_host(trace: Trace, options: Options) -> Iterator[Finding]:
                 method="The time in chains of two and more, 60 % of it at least.",
             ),
         ),
-        fix=_fix(trace, chains.rows, is_compiled=False),
+        fix=fix(trace, chains.rows, is_compiled=False),
     )
-
-
-def _lines(trace: Trace, rows: NDArray[np.int64]) -> tuple[SourceLine, ...]:
-    """Return the user's lines that called the longest of some operators."""
-    took = trace.host_calls["duration_ns"].to_numpy()[rows]
-    longest = rows[np.argsort(-took, kind="stable")[:MOST_LINES]]
-    texts = (references.line_of_host_call(trace, row) for row in longest.tolist())
-    return references.source_lines(filter(None, texts))
 
 
 def _mask(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -148,34 +143,6 @@ def _mask(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
 def _is_compiled(trace: Trace) -> bool:
     names = trace.device_events["name"].cat.categories
     return any(TRITON_NAME.match(str(name)) for name in names)
-
-
-def _chain_evidence(chains: Chains) -> tuple[Evidence, ...]:
-    return (
-        Evidence(label="Chains", value=chains.count, unit="count"),
-        Evidence(label="In chains", value=len(chains.chained), unit="count"),
-        Evidence(label="Alone", value=len(chains.rows) - len(chains.chained), unit="count"),
-    )
-
-
-def _fix(trace: Trace, call: NDArray[np.int64], *, is_compiled: bool) -> Fix:
-    code = "model = torch.compile(model)"
-    if is_compiled:
-        code = "step = torch.compile(step)  # what is around the part that is compiled already"
-    ready = [f"\n{text}  # instead of the formula written out" for text in functions(trace, call)]
-    return _fix_by("".join((code, *ready)))
-
-
-def _fix_by(code: str) -> Fix:
-    return Fix(
-        summary="Let the compiler write each chain as one kernel, or call the fused function.",
-        code=code,
-        verify="After warm-up, kernels named triton_… (on a CPU CompiledFxGraph) do the work.",
-        caveats=(
-            "The first steps compile, and every new shape may compile again.",
-            "Fused arithmetic rounds less often: results differ in the last digits.",
-        ),
-    )
 
 
 RULE = Rule(
@@ -202,7 +169,7 @@ RULE = Rule(
         "The chains' time where the device is the limit, done 1.3 to 2.5 times as fast; on a CPU "
         "60 % of it at least, as the recordings in sample_logs/compiled show."
     ),
-    fix=_fix_by("model = torch.compile(model)"),
+    fix=fix_by("model = torch.compile(model)"),
     effort="hour",
     risk="numerics",
     options=Options(),

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from stepscope.analyses.compiled.compile_events import COMPILE_ID, REGION, compile_events, matching
 from stepscope.frames.naming import named
 from stepscope.trace import Trace
 
+NONE = -1
 CALL = "CompiledFunction"
 MOST_SHAPES = 64
 """Distinct lists of shapes that are looked at: more say no more."""
@@ -38,7 +41,8 @@ def changing_inputs(trace: Trace, frames: Iterable[int]) -> ChangingInputs:
     calls = trace.host_calls
     rows = np.flatnonzero(named(calls["name"], CALL.__eq__))
     ids = matching(trace, compile_events(trace).region[rows], REGION, "id")
-    found = [_change(trace, rows[_is_of(ids, frame)]) for frame in sorted(set(frames))]
+    frame_of_call = _frames(ids)
+    found = [_change(trace, rows[frame_of_call == frame]) for frame in sorted(set(frames))]
     order: tuple[Change, ...] = ("sizes", "dimensions", "none", "unknown")
     return min(found, key=lambda each: order.index(each.change), default=UNKNOWN)
 
@@ -46,12 +50,15 @@ def changing_inputs(trace: Trace, frames: Iterable[int]) -> ChangingInputs:
 UNKNOWN = ChangingInputs(change="unknown")
 
 
-def _is_of(ids: "np.ndarray[tuple[int], np.dtype[np.object_]]", frame: int) -> list[bool]:
-    matches = [COMPILE_ID.fullmatch(text) if text else None for text in ids]
-    return [bool(match and match["frame"] == str(frame)) for match in matches]
+def _frames(ids: NDArray[np.object_]) -> NDArray[np.int64]:
+    """Return the number of each id's frame, -1 where there is none."""
+    codes, distinct = pd.factorize(ids)
+    matches = [COMPILE_ID.fullmatch(str(text)) for text in distinct]
+    numbers = [int(match["frame"] or NONE) if match else NONE for match in matches]
+    return np.array([*numbers, NONE], dtype=np.int64)[codes]
 
 
-def _change(trace: Trace, rows: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> ChangingInputs:
+def _change(trace: Trace, rows: NDArray[np.int64]) -> ChangingInputs:
     texts = trace.host_calls["input_dims"].iloc[rows].dropna().unique()[:MOST_SHAPES]
     lists = [shapes for text in texts if (shapes := _shapes(str(text))) is not None]
     if len(rows) < 2 or not lists or len({len(shapes) for shapes in lists}) > 1:
@@ -72,6 +79,5 @@ def _shapes(text: str) -> list[list[int]] | None:
         shapes = json.loads(text)
     except ValueError:
         return None
-    if not isinstance(shapes, list):
-        return None
-    return [shape if isinstance(shape, list) else [] for shape in shapes]
+    is_plain = isinstance(shapes, list) and all(isinstance(shape, list) for shape in shapes)
+    return shapes if is_plain else None
