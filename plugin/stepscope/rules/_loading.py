@@ -21,6 +21,8 @@ from stepscope.report import (
 from stepscope.rules import Claim
 from stepscope.trace import Trace
 
+WORTH_LISTING = 0.01
+"""Of all loading: what takes less explains nothing."""
 CHEAP_BATCH_NS = 500_000
 """Of a batch made in the process: taking one from a worker costs more. Measured on two cores with a
 data set in memory (torch 2.13, 32 samples of 12 kB): 0.3 ms without workers, 1.8 ms from one."""
@@ -81,7 +83,8 @@ def evidence(trace: Trace, stalls: DataStalls, label: str, search: str) -> tuple
 
 def work(trace: Trace, stalls: DataStalls) -> tuple[tuple[EvidenceTable, ...], list[LoadingCost]]:
     """Return what the calls spend their time on, as a table (none where that is unknown)."""
-    costs = [*loading_costs(trace, stalls.rows)]
+    least_ns = WORTH_LISTING * stalls.total_ns
+    costs = [each for each in loading_costs(trace, stalls.rows) if each.time_ns >= least_ns]
     if not costs:
         return (), costs
     rows = tuple(

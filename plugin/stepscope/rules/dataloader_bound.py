@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from stepscope.analyses.hints import hints
 from stepscope.analyses.idle.data_stalls import DataStalls, data_stalls, slowest
+from stepscope.analyses.idle.loader_restarts import loader_restarts
 from stepscope.analyses.steps.window import window
 from stepscope.quantities import count, duration, share, significant
 from stepscope.report import Effort, Fix
@@ -78,7 +79,7 @@ def _fix(trace: Trace, stalls: DataStalls, exposed: float) -> tuple[Fix, Effort]
 
 def _more_workers(trace: Trace, stalls: DataStalls, exposed: float) -> Fix:
     times = 1 / max(0.05, 1 - exposed)
-    workers = hints(trace).num_workers
+    workers = hints(trace).num_workers or max(loader_restarts(trace).worker_counts, default=0)
     asked = f"{math.ceil(workers * times)}" if workers else "..."
     now = f" (now {workers})" if workers else ""
     return Fix(

@@ -70,7 +70,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
                 ),
             ),
         ),
-        fix=_fix(restarts),
+        fix=_fix(trace, restarts),
     )
 
 
@@ -107,7 +107,7 @@ def _message(trace: Trace, restarts: LoaderRestarts, sure: Intervals) -> str:
     )
 
 
-def _fix(restarts: LoaderRestarts) -> Fix:
+def _fix(trace: Trace, restarts: LoaderRestarts) -> Fix:
     if restarts.count >= BATCH_BY_BATCH * restarts.batch_count:
         return Fix(
             summary="Make the iterator once: the loop makes a new one for nearly every batch.",
@@ -123,7 +123,8 @@ def _fix(restarts: LoaderRestarts) -> Fix:
     return Fix(
         summary="Keep the workers from epoch to epoch.",
         code=(
-            f"loader = DataLoader(dataset, batch_size=..., num_workers={workers or '...'},\n"
+            f"loader = DataLoader(dataset, {_loading.batch_argument(trace)}, "
+            f"num_workers={workers or '...'},\n"
             "                    persistent_workers=True)"
         ),
         verify=VERIFY,
