@@ -22,7 +22,7 @@ def advised_verdict(trace: Trace, found: Sequence[Resolved]) -> str:
     serious = [each for each in costly if each.outcome.severity in SERIOUS]
     is_fed = is_device_the_limit(trace) and all(_is_device_work(each) for each in serious)
     if serious and not is_fed:
-        worst = max(serious, key=_saved_ns)
+        worst = max(serious, key=_least_and_most)
         return ended(trace, f"{worst.rule.culprit} alone costs {duration(_saved_ns(worst))} of it")
     if is_fed:
         loop = "the loop keeps it fed, and only its own work can be made faster"
@@ -32,6 +32,12 @@ def advised_verdict(trace: Trace, found: Sequence[Resolved]) -> str:
 
 def _is_device_work(each: Resolved) -> bool:
     return all(share.is_device_work for share in each.shares if share.high_ns)
+
+
+def _least_and_most(each: Resolved) -> tuple[int, int]:
+    """Return by what findings are compared: what is won at least, then at most."""
+    claim = each.outcome.claim
+    return (claim.net_low_ns, claim.net_high_ns) if claim is not None else (0, 0)
 
 
 def _saved_ns(each: Resolved) -> int:
