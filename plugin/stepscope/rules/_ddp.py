@@ -44,6 +44,11 @@ def calls(trace: Trace, name: str) -> NDArray[np.int64]:
     return np.flatnonzero(named(frame["name"], name.__eq__) & inside)
 
 
+def forward_count(trace: Trace) -> int:
+    """Return how many forward passes of DistributedDataParallel began within the window."""
+    return len(calls(trace, "DistributedDataParallel.forward"))
+
+
 def host_loss(trace: Trace, rows: NDArray[np.int64]) -> Intervals:
     """Return when the host was in these calls while no device worked, within the window."""
     span = window(trace)

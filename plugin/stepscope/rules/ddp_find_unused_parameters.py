@@ -35,6 +35,11 @@ BITMAP_TYPE = "int32"
 class Options:
     """When the search is worth a word."""
 
+    least_forward_share: float = option(
+        0.5,
+        "Share of the forward passes behind which DDP searches.",
+        origin="ours: with static_graph=True it may search once, in the first step",
+    )
     least_share: float = option(
         0.001,
         "Share of the window lost to it below which it is only listed as harmless.",
@@ -57,7 +62,8 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report the search by the time in which nothing else went on, and that of its all-reduce."""
     _ddp.insist(trace)
     rows = _ddp.calls(trace, SEARCH)
-    if not len(rows):
+    forwards = _ddp.forward_count(trace)
+    if not len(rows) or len(rows) < options.least_forward_share * forwards:
         return
     cost = _cost(trace, rows)
     lost = intervals.duration_ns(cost.times) / window(trace).reference_ns
@@ -134,11 +140,13 @@ RULE = Rule(
     ),
     detects=(
         "Searches by the reducer (search_unused_parameters) while no device worked, and "
-        "all-reduces of 32-bit whole numbers while nothing computed. It speaks where both together "
-        "take least_share of the window or more."
+        "all-reduces of 32-bit whole numbers while nothing computed. It speaks where there is one "
+        "behind least_forward_share of the forward passes, and both together take least_share of "
+        "the window or more."
     ),
     silent=(
         "With no DistributedDataParallel it does not apply.",
+        "A search in the first step alone is what static_graph=True makes of it.",
         "A search behind which the device goes on working, and an all-reduce that is hidden, are "
         "listed as harmless.",
     ),

@@ -100,7 +100,7 @@ def _in_group(worst: pd.DataFrame) -> str:
 
 def _passes(trace: Trace) -> int:
     """Return how many backward passes of DDP there are, or steps."""
-    forwards = len(_ddp.calls(trace, "DistributedDataParallel.forward"))
+    forwards = _ddp.forward_count(trace)
     return max(1, forwards or window(trace).step_count)
 
 

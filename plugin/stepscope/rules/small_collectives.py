@@ -140,7 +140,7 @@ def _are_small(mine: pd.DataFrame, options: Options) -> bool:
 
 def _in_buckets(trace: Trace, events: pd.DataFrame, chosen: _collectives.Chosen) -> _Many | None:
     """Return DDP's messages of gradients with how many more they are than buckets of 25 MiB."""
-    passes = len(_ddp.calls(trace, "DistributedDataParallel.forward"))
+    passes = _ddp.forward_count(trace)
     kind, dtype = events["kind"].to_numpy(), events["dtype"].to_numpy()
     reduced = chosen & (kind == "all_reduce") & (dtype != "int32")
     total_bytes = float(events["message_bytes"].to_numpy()[reduced].sum())
