@@ -123,11 +123,11 @@ def _fix(table: pd.DataFrame) -> Fix:
     asker = str(table["asker"].iloc[0])
     pair = str(table["pair"].iloc[0])
     if is_product(asker):
-        small = pair.rpartition("→ ")[2] if "16" in pair.rpartition("→ ")[2] else "bfloat16"
+        target = "dtype" if pair == UNKNOWN else f"torch.{pair.rpartition('→ ')[2]}"
         return Fix(
             summary="Keep the weights in the type that they are multiplied in.",
             code=(
-                f"model = model.to(torch.{small})   # instead of converting for every {asker}\n"
+                f"model = model.to({target})   # instead of converting for every {asker}\n"
                 "# in training: float32 weights in the optimizer, or a type that sums up exactly;\n"
                 "# under autocast leave cache_enabled=True: a weight is converted once a pass"
             ),

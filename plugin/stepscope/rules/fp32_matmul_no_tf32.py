@@ -41,12 +41,18 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report float32 products whose kernels' names tell that they use no matrix unit."""
     products = product_kernels(trace)
     _insist_on_telling_names(trace)
+    major = compute_major(trace)
+    if major is not None and major < FIRST_MAJOR:
+        msg = f"{trace.dialect.matrix_unit}s of compute capability {major} do not take float32"
+        raise NotApplicableError(msg)
     is_matrix = _no_convolution(trace, products)
     plain = products.of_type("float32") & products.multiplies & ~products.on_matrix_unit & is_matrix
     part = products.share(plain)
     if part < options.least_share or not part:
         return
-    _insist_on_rounding_units(trace)
+    if major is None:
+        msg = "the device's compute capability is not in the file"
+        raise MissingDataError(msg, "prof.export_chrome_trace(path)  # and keep `deviceProperties`")
     ratio = peak_ratio(trace, TF32, "float32")
     finding = _finding(trace, products, plain, ratio)
     if products.total_ns(products.of_type(TF32) & is_matrix) >= products.total_ns(plain):
@@ -59,22 +65,11 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
 
 def _insist_on_telling_names(trace: Trace) -> None:
     dialect = trace.dialect
-    if dialect.matrix_unit_kernel is None or dialect.float32_on_matrix_unit != "float32":
-        if dialect.plain_product is None:
-            msg = "kernels' names do not tell here how float32 is multiplied"
-            raise NotApplicableError(msg)
-        return
-    msg = f"{dialect.matrix_unit}s multiply float32 as it is"
-    raise NotApplicableError(msg)
-
-
-def _insist_on_rounding_units(trace: Trace) -> None:
-    major = compute_major(trace)
-    if major is None:
-        msg = "the device's compute capability is not in the file"
-        raise MissingDataError(msg, "prof.export_chrome_trace(path)  # and keep `deviceProperties`")
-    if major < FIRST_MAJOR:
-        msg = f"{trace.dialect.matrix_unit}s of compute capability {major} do not take float32"
+    if dialect.matrix_unit_kernel is not None and dialect.float32_on_matrix_unit == "float32":
+        msg = f"{dialect.matrix_unit}s multiply float32 as it is"
+        raise NotApplicableError(msg)
+    if dialect.plain_product is None:
+        msg = "kernels' names do not tell here how float32 is multiplied"
         raise NotApplicableError(msg)
 
 
