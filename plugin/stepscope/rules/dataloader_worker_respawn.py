@@ -18,7 +18,7 @@ from stepscope.trace import Trace
 
 WORKERS = "_MultiProcessingDataLoaderIter"
 PATTERN_COUNT = 2
-"""From so many restarts on, the recording holds a whole epoch and shows how often they come."""
+"""From so many starts or ends of workers on, the recording holds a whole epoch."""
 BATCH_BY_BATCH = 0.5
 """Restarts a call for a batch: the loop then makes an iterator for every batch or two."""
 VERIFY = (
@@ -55,8 +55,8 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         yield Rejected(message=_message(trace, restarts, sure), evidence=evidence)
         return
     yield Finding(
-        severity=None if restarts.count >= PATTERN_COUNT else "info",
-        confidence="medium" if restarts.count < PATTERN_COUNT else _loading.confidence(stalls),
+        severity=None if _is_pattern(restarts) else "info",
+        confidence=_loading.confidence(stalls) if _is_pattern(restarts) else "medium",
         message=_message(trace, restarts, sure),
         evidence=evidence,
         claims=(
@@ -72,6 +72,11 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         ),
         fix=_fix(trace, restarts),
     )
+
+
+def _is_pattern(restarts: LoaderRestarts) -> bool:
+    """Tell whether it shows how often restarts come."""
+    return max(restarts.count, len(restarts.shutdown)) >= PATTERN_COUNT
 
 
 def _evidence(restarts: LoaderRestarts, lost: float) -> Iterator[Evidence]:
