@@ -26,6 +26,7 @@ from stepscope.report import (
     EvidenceTable,
     Link,
     Severity,
+    SourceLine,
 )
 from stepscope.rules import INFO_SHARE, Claim, severity_of
 from stepscope.trace import Trace
@@ -220,3 +221,10 @@ def longest(trace: Trace, events: pd.DataFrame, chosen: Chosen) -> tuple[EventRe
         for kernel, call, detail in zip(kernels, calls, details, strict=True)
         if kernel >= 0 or call >= 0
     )
+
+
+def locations(trace: Trace, chosen: Chosen) -> tuple[SourceLine, ...]:
+    """Return the user's lines that asked for the first of the chosen collectives."""
+    first = trace.collectives["call"].to_numpy()[np.flatnonzero(chosen)[:SHOWN_COUNT]]
+    rows = matched(first, trace.host_calls["event"].to_numpy())
+    return references.source_lines(references.line_of_host_call(trace, int(row)) for row in rows)

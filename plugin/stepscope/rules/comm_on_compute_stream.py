@@ -82,6 +82,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         evidence=evidence,
         tables=(_collectives.table(events, chosen),),
         events=_collectives.longest(trace, events, chosen),
+        locations=_collectives.locations(trace, chosen),
         claims=(_collectives.claim(lost, EXPOSED_COMMUNICATION, METHOD),),
         fix=_serving_fix() if serves else None,
         effort="day" if serves else None,

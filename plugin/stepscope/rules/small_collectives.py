@@ -105,6 +105,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         evidence=evidence,
         tables=tables,
         events=_collectives.longest(trace, events, found.chosen),
+        locations=_collectives.locations(trace, found.chosen),
         claims=(claim,),
         fix=_fix(trace, found),
         effort=None if np.isnan(found.bucket_ratio) else "flag",
