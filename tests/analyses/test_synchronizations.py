@@ -36,6 +36,7 @@ def scheduled(*actions: dict[str, Any], machine: str = "h100") -> Trace:
         (["aten::index", "aten::nonzero"], "dynamic"),
         (["aten::masked_select"], "dynamic"),
         (["aten::unique2"], "dynamic"),
+        (["aten::repeat_interleave", "aten::item", "aten::_local_scalar_dense"], "dynamic"),
         (["aten::cumsum"], "operator"),
         ([], "explicit"),
     ],

@@ -35,6 +35,7 @@ INSTEAD = {
     "aten::nonzero": NONZERO,
     "aten::argwhere": NONZERO,
     "aten::repeat_interleave": "torch.repeat_interleave(x, repeats, output_size=n)",
+    "aten::one_hot": "torch.nn.functional.one_hot(x, num_classes=n)",
     "aten::bincount": (
         "torch.zeros(n, device=x.device).index_add_(0, x, torch.ones_like(x, dtype=torch.float))"
         "  # instead of torch.bincount(x)"
@@ -104,8 +105,8 @@ RULE = Rule(
     ),
     detects=(
         "Waits of the host below `aten::nonzero`, `aten::masked_select`, `aten::unique`, "
-        "`aten::repeat_interleave`, `aten::bincount` and indexing with a boolean mask. "
-        + _waits.DETECTS
+        "`aten::repeat_interleave`, `aten::bincount`, `aten::one_hot` and indexing with a boolean "
+        "mask. " + _waits.DETECTS
     ),
     silent=(
         *_waits.SILENT,

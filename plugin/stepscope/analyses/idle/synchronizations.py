@@ -33,6 +33,7 @@ DYNAMIC = frozenset(
         "aten::_index_put_impl_",
         "aten::argwhere",
         "aten::bincount",
+        "aten::one_hot",
     }
 )
 """Operators whose result's shape depends on values, so that the host must wait for them."""
@@ -103,8 +104,9 @@ def _causes(trace: Trace, rows: NDArray[np.int64], owner: NDArray[np.int64]) -> 
     of_owner = np.append(direction, -1)[owner]
     cause[of_owner == DIRECTIONS.index("HtoD")] = CAUSES.index("h2d")
     cause[of_owner == DIRECTIONS.index("DtoH")] = CAUSES.index("d2h")
-    cause[ancestor_named(trace, owner, DYNAMIC) >= 0] = CAUSES.index("dynamic")
     cause[ancestor_named(trace, owner, ITEM) >= 0] = CAUSES.index("item")
+    # some of these read their result's size with `aten::item`
+    cause[ancestor_named(trace, owner, DYNAMIC) >= 0] = CAUSES.index("dynamic")
     return cause
 
 
