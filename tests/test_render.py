@@ -143,9 +143,9 @@ def acts_in_markdown(rendered: str) -> list[str]:
     fenced = re.sub(r"^(`{3,})\w*\n.*?^\1$", "", rendered, flags=re.MULTILINE | re.DOTALL)
     rows = re.findall(r"^\|.*", fenced, re.MULTILINE)
     torn = [row for row in rows if not row.endswith((" |", "-|", ":|"))]
-    plain = re.sub(r"\\.", "", re.sub(r"(?<![\\`])(`+)(?!`).*?(?<!`)\1(?!`)", "", fenced))
+    plain = re.sub(r"\\.", " ", re.sub(r"(?<![\\`])(`+)(?!`).*?(?<!`)\1(?!`)", "", fenced))
     plain = plain.replace("@<!-- -->", "")
-    acting = re.findall(r"<(?!/?(?:details|summary)>|https://)[^\s\d]|@|\[|&[\w#]", plain)
+    acting = re.findall(r"<(?!/?(?:details|summary)>|https://)[A-Za-z/!?]|@|\[|&[\w#]", plain)
     return acting + torn + re.findall(r"^# .*", plain, re.MULTILINE)
 
 

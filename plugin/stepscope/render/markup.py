@@ -7,7 +7,7 @@ from stepscope.render import words
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~#&])")
 """What Markdown would act upon."""
-ACTING = re.compile(r"([\\`\[]|<(?=[^\s\d])|&(?=[\w#]))")
+ACTING = re.compile(r"([\\`\[]|<(?=[A-Za-z/!?]|$)|&(?=[\w#]|$))")
 """What begins a link, a picture, a tag, code or a sign in letters, within a line."""
 NO_CALL = "@<!-- -->"
 """An `@` that calls nobody: GitHub looks for names in what Markdown has become, where no backslash
