@@ -21,8 +21,9 @@ PAGE_SOURCES := $(shell find frontend/src frontend/public -type f ! -name '*.tes
 
 OLD_PANDAS := 2.2.3
 OLD_PANDAS_FOLDER := $(VENV)/pandas-$(OLD_PANDAS)
-# What HTA imports. It asks for JupyterLab too, which nothing here runs.
-PEERS := HolisticTraceAnalysis==0.5.0 narwhals orjson plotly psutil pydot
+# HTA with what it imports (it asks for JupyterLab too, which nothing here runs), and young advisers.
+PEERS := HolisticTraceAnalysis==0.5.0 narwhals orjson plotly psutil pydot \
+	gpu-idle==0.1.0 fournex==0.3.1 pytscope==0.2.1
 PARALLEL := -n auto --dist loadfile
 # What is tested without a frame of pandas: once is enough.
 WITHOUT_FRAMES := budget cache discover docs docs_site formats fuzz hatch_build ingest malformations \

@@ -4,7 +4,7 @@
 StepscopeError
 ├── UnreadableError      a file or folder that cannot be used: path, what is wrong, what to do
 ├── MissingDataError     this trace does not hold what an analysis or rule needs
-├── NotApplicableError   this trace has nothing of what a rule is about
+│   └── NotApplicableError   and never could: it has nothing of what is asked about
 ├── UsageError           the caller asked for something that does not exist
 └── NotFoundError        no run, recording or table of that name
 ```
@@ -47,12 +47,14 @@ class MissingDataError(StepscopeError):
         self.remedy = remedy
 
 
-class NotApplicableError(StepscopeError):
-    """The trace has nothing of what is asked about: a rule on ranks, and there is one process."""
+class NotApplicableError(MissingDataError):
+    """The trace has nothing of what is asked about: a rule on ranks, and there is one process.
+
+    Nothing has to be recorded for it, so there is no remedy.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
-        self.reason = reason
 
 
 class UsageError(StepscopeError):

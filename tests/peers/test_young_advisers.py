@@ -1,0 +1,28 @@
+"""On recordings whose cause is known our verdict is right, where the young peers' mostly is not."""
+
+import pytest
+
+from loading import SHARED_TRACES
+from peers.young_advisers import CASES, PEERS, Case, of_peers, of_stepscope
+
+pytestmark = [
+    pytest.mark.peer,
+    pytest.mark.skipif(not SHARED_TRACES.exists(), reason="the shared traces are not here"),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.path)
+def test_our_verdict_is_right(case: Case) -> None:
+    grade, verdict = of_stepscope(case)
+    assert grade == "right", verdict
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (PEERS / "analyzer.py").exists(), reason="the peers are not installed")
+def test_no_peer_is_right_on_most_of_them() -> None:
+    """Should one become so, docs/peers.md is to be made anew."""
+    right: dict[str, int] = {}
+    for case in CASES:
+        for name, grade in of_peers(case).items():
+            right[name] = right.get(name, 0) + (grade == "right")
+    assert all(count <= len(CASES) / 2 for count in right.values()), right
