@@ -8,33 +8,24 @@ from stepscope import intervals
 from stepscope.analyses import requirements
 from stepscope.analyses.devices.activity import DeviceActivity
 from stepscope.analyses.devices.copy_cost import copy_cost
-from stepscope.analyses.devices.created_copies import CreatedCopies, created_copies
+from stepscope.analyses.devices.created_copies import (
+    CreatedCopies,
+    created_copies,
+    first_shape,
+)
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import HALF_TO_ALL
 from stepscope.errors import MissingDataError
 from stepscope.intervals import Intervals
 from stepscope.quantities import count, share, significant
-from stepscope.report import Evidence, Fix, Link, Risk
+from stepscope.report import Evidence, Fix, Link
 from stepscope.rules import Answer, Claim, Finding, Rule, _copies, option, severity_of
+from stepscope.rules._created_fixes import VERIFY, fix, risk
 from stepscope.trace import Trace
 
 LEAST_WITHOUT_STEPS = 5
 """In all, where it is not known how many steps there are."""
-FROM_LIST = "aten::lift_fresh"
-CALLS = {
-    FROM_LIST: "torch.tensor(values{})",
-    "aten::arange": "torch.arange(n{})",
-    "aten::linspace": "torch.linspace(start, end, n{})",
-    "aten::eye": "torch.eye(n{})",
-    "aten::randperm": "torch.randperm(n{})",
-    "aten::full": "torch.full(shape, value{})",
-    "aten::full_like": "torch.full_like(x, value{})",
-    "aten::randint": "torch.randint(high, shape{})",
-    "aten::randint_like": "torch.randint_like(x, high{})",
-}
-RANDOM = "aten::rand"
-VERIFY = "No Memcpy HtoD is left behind the operators that are named here."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,8 +84,8 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         events=events,
         locations=lines,
         claims=_claims(late, claimed),
-        fix=_fix(trace, makers),
-        risk=_risk(makers),
+        fix=fix(makers, _shapes(trace, created), _copies.target(trace)),
+        risk=risk(makers),
     )
 
 
@@ -147,33 +138,17 @@ def _message(trace: Trace, number: int, makers: Counter[str], lost: float) -> st
     )
 
 
-def _fix(trace: Trace, makers: Counter[str]) -> Fix:
-    target = f"device={_copies.target(trace)}"
-    lines = []
-    for name, _ in makers.most_common(4):
-        short = name.removeprefix("aten::")
-        plain = f"torch.{short}({'x' if short.endswith('_like') else 'shape'}{{}})"
-        call = CALLS.get(name, plain)
-        made, moved = call.format(f", {target}"), call.format("")
-        lines.append(f"{made}  # not {moved}.to({_copies.target(trace)})")
-    if FROM_LIST in makers:
-        lines.append(
-            "# a list still has to be copied: make what never changes once, before the loop"
-        )
-    return Fix(
-        summary="Make them on the device.",
-        code="\n".join(lines),
-        verify=VERIFY,
-        caveats=(
-            "Random numbers come from the device's own generator then: others for the same seed.",
-        )
-        if _risk(makers) == "numerics"
-        else (),
-    )
-
-
-def _risk(makers: Counter[str]) -> Risk:
-    return "numerics" if any(name.startswith(RANDOM) for name in makers) else "none"
+def _shapes(trace: Trace, created: CreatedCopies) -> dict[str, str]:
+    """Return the shape that each maker's tensors have most often, as Python writes it."""
+    calls = trace.host_calls
+    names = calls["name"].iloc[created.maker].astype(str)
+    dims = calls["input_dims"].iloc[created.move].astype(str)
+    shapes: dict[str, str] = {}
+    for (maker, text), _ in Counter(zip(names, dims, strict=True)).most_common():
+        shape = first_shape(text)
+        if shape is not None and maker not in shapes:
+            shapes[maker] = f"({shape[1:-1]})" if "," in shape else shape
+    return shapes
 
 
 RULE = Rule(

@@ -119,13 +119,14 @@ def _is_made_here(trace: Trace, copies: HostCopies, maker: Rows, move: Rows) -> 
 
 def _first_shapes(dims: "pd.Series[str]") -> Rows:
     """Return a number for each row's first input's shape, -1 where none was recorded; one more."""
-    texts = [_first_shape(str(text)) for text in dims.cat.categories]
+    texts = [first_shape(str(text)) for text in dims.cat.categories]
     numbers, _ = pd.factorize(np.array(texts, dtype=object))
     codes = np.append(dims.cat.codes.to_numpy(), NONE)
     return np.asarray(np.append(numbers, NONE)[codes], dtype=np.int64)
 
 
-def _first_shape(text: str) -> str | None:
+def first_shape(text: str) -> str | None:
+    """Return the first input's shape of a row of `input_dims` (`[8, 4]`); None: not recorded."""
     try:
         shape = json.loads(text)[0]
     except (ValueError, IndexError, KeyError, TypeError, RecursionError):
