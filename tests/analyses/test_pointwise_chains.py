@@ -73,6 +73,7 @@ def test_kernels_are_chained_by_stream_and_a_product_ends_a_chain() -> None:
         2_000: -1,
     }
     assert found.count == 1
+    assert starts[found.fusable].tolist() == [6_000]  # of equals the first is the longest
 
 
 def test_on_the_host_views_do_not_end_a_chain_and_wrappers_are_not_counted_twice() -> None:
@@ -82,6 +83,7 @@ def test_on_the_host_views_do_not_end_a_chain_and_wrappers_are_not_counted_twice
             ["cpu_op", "aten::view", 6, 1],
             ["cpu_op", "aten::mean", 8, 10],
             ["cpu_op", "aten::sum", 9, 5],
+            ["cpu_op", "aten::tanh", 18, 1],
             ["cpu_op", "aten::linear", 20, 20],
             ["cpu_op", "aten::addmm", 22, 10],
             ["cpu_op", "aten::add", 41, 5],
@@ -89,8 +91,8 @@ def test_on_the_host_views_do_not_end_a_chain_and_wrappers_are_not_counted_twice
     )
     found = operator_chains(trace)
     names = trace.host_calls["name"].astype(str).to_numpy()
-    assert names[found.rows].tolist() == ["aten::mul", "aten::mean", "aten::add"]
-    assert found.chain.tolist() == [0, 0, -1]
+    assert names[found.rows].tolist() == ["aten::mul", "aten::mean", "aten::tanh", "aten::add"]
+    assert found.chain.tolist() == [0, 0, 0, -1]
 
 
 def test_what_an_optimizer_does_has_fused_versions_of_its_own() -> None:

@@ -5,6 +5,9 @@ several follow each other, one kernel could do the work of all: it reads once an
 device they are told by the names of torch's own kernels, which all vendors share, on the host by
 the operators' names. What runs between two of them on the same stream or thread ends a chain; views
 do nothing there. What an optimizer does is left out: it has fused versions of its own.
+
+The one kernel takes about as long as the longest of the chain takes now: it moves what that moves.
+All but the longest is therefore what fusing could save.
 """
 
 import re
@@ -45,7 +48,8 @@ WORK = re.compile(
     r"^aten::(?!(?:view|_unsafe_view|reshape|_reshape_alias|expand|t|transpose|permute|slice|select"
     r"|unsqueeze|squeeze|as_strided|detach|alias|chunk|split\w*|narrow|unbind|unfold|flatten|numpy_T"
     r"|expand_as|view_as|empty\w*|resize_|result_type|to|_to_copy|contiguous|clone|ones_like"
-    r"|zeros_like|zeros|ones|zero_|item|set_|lift_fresh|is_nonzero|\w+_like|detach_)$)"
+    r"|zeros_like|zeros|ones|zero_|item|set_|lift_fresh|is_nonzero|\w+_like|detach_"
+    r"|scalar_tensor|resolve_(?:conj|neg))$)"
 )
 """Operators that do work; the others are views, allocations, or have another do it."""
 OPTIMIZER = re.compile(r"^Optimizer\.")
@@ -59,6 +63,8 @@ class Chains:
     """All of it, as rows of `device_events` or `host_calls`."""
     chain: NDArray[np.int64]
     """The number of the chain that each belongs to, from 0; -1 of what stands alone."""
+    is_longest: NDArray[np.bool_]
+    """Whether each is the longest of its chain (of equals the first)."""
 
     @property
     def count(self) -> int:
@@ -69,6 +75,11 @@ class Chains:
     def chained(self) -> NDArray[np.int64]:
         """The rows that belong to a chain."""
         return np.asarray(self.rows[self.chain != NONE])
+
+    @property
+    def fusable(self) -> NDArray[np.int64]:
+        """The rows that belong to a chain and are not the longest of it."""
+        return np.asarray(self.rows[(self.chain != NONE) & ~self.is_longest])
 
 
 @computed
@@ -85,7 +96,7 @@ def kernel_chains(trace: Trace) -> Chains:
     is_pointwise = named(events["name"], KERNEL.search)[rows]
     owner = owners_of_device_events(trace)[rows]
     is_pointwise[np.append(_in_optimizer(trace), False)[owner]] = False
-    return _chains(rows, streams, is_pointwise)
+    return _chains(rows, streams, is_pointwise, events["duration_ns"].to_numpy())
 
 
 @computed
@@ -93,11 +104,12 @@ def operator_chains(trace: Trace) -> Chains:
     """Return the pointwise operators of the host, chained by thread."""
     calls = trace.host_calls
     rows = np.flatnonzero(named(calls["name"], WORK.search) & ~_in_optimizer(trace))
+    rows = rows[~_is_under_work(trace, rows)]
     threads = calls["thread"].cat.codes.to_numpy().astype(np.int64)[rows]
     order = np.argsort(threads, kind="stable")
     is_pointwise = named(calls["name"], OPERATOR.search)[rows]
-    is_pointwise &= ~_is_under_work(trace, rows)
-    return _chains(rows[order], threads[order], is_pointwise[order])
+    took = calls["duration_ns"].to_numpy()
+    return _chains(rows[order], threads[order], is_pointwise[order], took)
 
 
 def _is_under_work(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -117,9 +129,15 @@ def _in_optimizer(trace: Trace) -> NDArray[np.bool_]:
 
 
 def _chains(
-    rows: NDArray[np.int64], lane: NDArray[np.int64], is_wanted: NDArray[np.bool_]
+    rows: NDArray[np.int64],
+    lane: NDArray[np.int64],
+    is_wanted: NDArray[np.bool_],
+    took_ns: NDArray[np.int64],
 ) -> Chains:
-    """Return runs of wanted rows that follow each other in one lane; rows are by lane, in order."""
+    """Return runs of wanted rows that follow each other in one lane; rows are by lane, in order.
+
+    `took_ns` are the durations of the whole frame's rows.
+    """
     begins = np.ones(len(rows), dtype=bool)
     begins[1:] = (lane[1:] != lane[:-1]) | ~is_wanted[1:] | ~is_wanted[:-1]
     run = np.cumsum(begins)[is_wanted]
@@ -127,4 +145,8 @@ def _chains(
     is_chain = length >= SHORTEST
     chain = np.full(len(run), NONE, dtype=np.int64)
     chain[is_chain] = np.unique(run[is_chain], return_inverse=True)[1]
-    return Chains(rows=rows[is_wanted], chain=chain)
+    mine = rows[is_wanted]
+    order = np.lexsort((-took_ns[mine], chain))
+    is_longest = np.zeros(len(mine), dtype=bool)
+    is_longest[order] = np.diff(chain[order], prepend=NONE) > 0
+    return Chains(rows=mine, chain=chain, is_longest=is_longest)
