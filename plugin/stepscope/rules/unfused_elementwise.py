@@ -157,8 +157,8 @@ RULE = Rule(
     detects=(
         "Torch's own pointwise, reduction and layer-norm kernels that follow each other on a "
         "stream, two or more with nothing else in between. All but the longest of each chain "
-        "count, as a share of all kernels' time; on a CPU such operators on a thread, as a share of the "
-        "window. It speaks from `least_share` on, where there is `least_time_ns` of work."
+        "count, as a share of all kernels' time; on a CPU such operators on a thread, as a share "
+        "of the window. It speaks from `least_share` on, where there is `least_time_ns` of work."
     ),
     silent=(
         "What stands alone between products or convolutions is no chain.",
