@@ -11,6 +11,7 @@ from stepscope.analyses import references
 from stepscope.analyses.memory.by_step import memory_by_step
 from stepscope.analyses.memory.growth import memory_growth
 from stepscope.analyses.memory.leaks import memory_leaks
+from stepscope.analyses.training import is_training
 from stepscope.errors import MissingDataError
 from stepscope.quantities import count, share, size
 from stepscope.report import (
@@ -71,7 +72,7 @@ def _of_device(table: pd.DataFrame, row: dict[Any, Any]) -> pd.DataFrame:
 def _finding(trace: Trace, row: dict[Any, Any], grown: float, options: Options) -> Finding:
     leaks = _leaks(trace, row)
     device = str(row["device_type"]) + (f" {row['device']}" if row["device"] >= 0 else "")
-    left = row["full_after_step_count"]
+    left, trains = row["full_after_step_count"], is_training(trace)
     text = (
         f"Memory of {device} grows by {size(row['growth_bytes'])} a step ({share(grown)}) over "
         f"{row['step_count']} steps."
@@ -81,12 +82,13 @@ def _finding(trace: Trace, row: dict[Any, Any], grown: float, options: Options) 
     if len(leaks):
         text += f" Most of what stays behind, {leaks[0]['operator'] or 'no operator'} allocated."
     return Finding(
-        severity="warning" if left <= options.soon_step_count else "info",
-        confidence="high" if row["confidence"] == "high" else "medium",
+        severity="warning" if trains and left <= options.soon_step_count else "info",
+        confidence="high" if trains and row["confidence"] == "high" else "medium",
         message=text,
         evidence=tuple(_evidence(row, grown)),
         tables=(_table(leaks),) if len(leaks) else (),
         locations=references.source_lines(leak["function"] for leak in leaks),
+        fix=FIX if trains else CACHE,
         place=device,
     )
 
@@ -139,6 +141,29 @@ def _table(leaks: list[dict[Any, Any]]) -> EvidenceTable:
     )
 
 
+FIX = Fix(
+    summary="Let tensors of past steps go: keep numbers, or copies without their history.",
+    code=(
+        "losses.append(loss.detach())    # not loss, which keeps its graph\n"
+        "total += loss.detach()          # not total += loss\n"
+        "outputs.append(output.detach().cpu())    # or reduce them at once"
+    ),
+    verify="What is allocated at the ends of the steps stays the same in Memory.",
+    caveats=(
+        "What the first steps make to keep (optimizer states, caches) may last longer than "
+        "the recording's warm-up.",
+    ),
+)
+CACHE = Fix(
+    summary="Give what grows a fixed size, or let it go between requests.",
+    code=(
+        "outputs.append(output.cpu())    # not the tensor on the device\n"
+        "cache = StaticCache(config, max_cache_len=4096)    # transformers: keys and values"
+    ),
+    verify=FIX.verify,
+    caveats=("A cache of keys and values grows with each token, by design, until its text ends.",),
+)
+
 RULE = Rule(
     id="memory-growth",
     title="Memory grows from step to step",
@@ -156,21 +181,10 @@ RULE = Rule(
     silent=(
         "With fewer than five steps growth cannot be told from chance.",
         "A rise in one step alone, such as of an optimizer's state in the first, is none.",
+        "Where nothing trains it never warns: a cache of keys and values grows by design.",
     ),
     saving="Nothing is claimed: it costs memory, no time, until there is none left.",
-    fix=Fix(
-        summary="Let tensors of past steps go: keep numbers, or copies without their history.",
-        code=(
-            "losses.append(loss.detach())    # not loss, which keeps its graph\n"
-            "total += loss.detach()          # not total += loss\n"
-            "outputs.append(output.detach().cpu())    # or reduce them at once"
-        ),
-        verify="What is allocated at the ends of the steps stays the same in Memory.",
-        caveats=(
-            "What the first steps make to keep (optimizer states, caches) may last longer than "
-            "the recording's warm-up.",
-        ),
-    ),
+    fix=FIX,
     effort="hour",
     risk="none",
     options=Options(),
