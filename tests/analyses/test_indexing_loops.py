@@ -64,3 +64,18 @@ def test_more_than_eight_operators_are_no_pattern() -> None:
 def test_without_operators_there_are_none() -> None:
     kernels = trace_of([["kernel", "gemm", 0, 10]])
     assert len(indexing_loops(kernels, 3).first) == 0
+
+
+def test_an_annotation_in_a_turn_is_no_operator() -> None:
+    turn = [*ops("select"), {"annotation": "row", "us": 1}, *ops("add")]
+    assert loops({"repeat": 4, "body": turn}).patterns == (("aten::select", "aten::add"),)
+
+
+def test_turns_are_counted_from_the_first_select() -> None:
+    assert len(loops({"repeat": 3, "body": ops("add", "select")}).first) == 0
+    assert loops({"repeat": 4, "body": ops("add", "select")}).repeats.tolist() == [3]
+
+
+def test_what_repeats_beside_selects_is_no_loop_over_a_tensor() -> None:
+    found = loops(*ops("select", "mm", "select", "mm", "mm", "select", "cat", "mul", "mul", "mul"))
+    assert len(found.first) == 0
