@@ -78,24 +78,23 @@ def _about(worst: pd.DataFrame) -> str:
 
 def _ddp(worst: pd.DataFrame, passes: int) -> Advice:
     total_bytes = float(worst["message_bytes"].sum()) / max(1, passes)
+    is_known = bool(worst["message_bytes"].notna().all())
     count = len(worst) / max(1, passes)
-    lines = [_about(worst)]
-    if count <= FEW_BUCKETS and total_bytes >= MUCH_BYTES:
+    if is_known and total_bytes < MUCH_BYTES and count <= FEW_BUCKETS:
+        return _little_to_send(worst, total_bytes)
+    setting = "bucket_cap_mb=50, static_graph=True)  # try 25 to 100"
+    if is_known and count <= FEW_BUCKETS:
         cap = max(1, round(total_bytes / 4 / 2**20))
-        lines.append(f"# {size(total_bytes)} in few buckets: smaller ones begin earlier")
-        lines.append(f"model = DDP(model, bucket_cap_mb={cap}, static_graph=True)")
-    elif total_bytes >= MUCH_BYTES:
-        lines.append("model = DDP(model, bucket_cap_mb=50, static_graph=True)  # try 25 to 100")
-    else:
-        lines.append("model = DDP(model, static_graph=True, gradient_as_bucket_view=True)")
-    lines += [
-        "# half the bytes, where the model bears it:",
-        "from torch.distributed.algorithms.ddp_comm_hooks import default_hooks",
-        "model.register_comm_hook(None, default_hooks.bf16_compress_hook)",
-    ]
+        setting = f"bucket_cap_mb={cap}, static_graph=True)  # smaller ones begin earlier"
     fix = Fix(
         summary="Begin to reduce gradients earlier, and send less.",
-        code="\n".join(lines),
+        code=(
+            f"{_about(worst)}\n"
+            f"model = DDP(model, {setting}\n"
+            "# half the bytes, where the model bears it:\n"
+            "from torch.distributed.algorithms.ddp_comm_hooks import default_hooks\n"
+            "model.register_comm_hook(None, default_hooks.bf16_compress_hook)"
+        ),
         verify=VERIFY,
         caveats=(
             SINGLE_RANK,
@@ -106,6 +105,26 @@ def _ddp(worst: pd.DataFrame, passes: int) -> Advice:
         ),
     )
     return "DDP", fix, "flag", "numerics"
+
+
+def _little_to_send(worst: pd.DataFrame, total_bytes: float) -> Advice:
+    fix = Fix(
+        summary="Compute more between two reductions: a larger batch, or accumulated gradients.",
+        code=(
+            f"{_about(worst)}\n"
+            f"# {size(total_bytes)} of gradients are sent at once, when the backward pass ends\n"
+            "loader = DataLoader(dataset, batch_size=2 * batch_size)\n"
+            "# or, where memory is short, in all but the last of several passes:\n"
+            "with model.no_sync():\n"
+            "    loss_of(model(batch)).backward()"
+        ),
+        verify=VERIFY,
+        caveats=(
+            SINGLE_RANK,
+            "A larger batch asks for another learning rate.",
+        ),
+    )
+    return "DDP", fix, "flag", "behaviour"
 
 
 def _sharded(wrapper: str) -> Advice:

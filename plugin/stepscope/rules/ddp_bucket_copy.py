@@ -78,20 +78,23 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         message=f"{words}, which costs {cost}{_collectives.each(trace)} ({share(lost)}).",
         evidence=tuple(_evidence(trace, found)),
         events=_ddp.longest(trace, calls),
-        claims=(
-            Claim(
-                intervals=found.host,
-                factor=HALF_TO_ALL,
-                method="The host's time in the copies while no device worked, at least half.",
-            ),
-            Claim(
-                intervals=found.device,
-                factor=ALL_OF_IT,
-                method="All of the device's time in nothing but these copies.",
-                is_device_work=True,
-            ),
-        ),
+        claims=tuple(_claims(found)),
     )
+
+
+def _claims(found: _Copies) -> Iterator[Claim]:
+    yield Claim(
+        intervals=found.host,
+        factor=HALF_TO_ALL,
+        method="At least half of the host's time in the copies in which no device worked.",
+    )
+    if len(found.device):
+        yield Claim(
+            intervals=found.device,
+            factor=ALL_OF_IT,
+            method="All of the device's time in nothing but these copies.",
+            is_device_work=True,
+        )
 
 
 def _copies(trace: Trace, calls: NDArray[np.int64]) -> _Copies:

@@ -27,6 +27,7 @@ METHOD = (
     "At most the time in which collectives ran and nothing computed, where the device was the "
     "limit; at least 30 % of it."
 )
+HOST_METHOD = "At most the time in which collectives ran and no operator did; at least 30 % of it."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +78,11 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         evidence=evidence,
         tables=(_collectives.table(events, chosen),),
         events=_collectives.longest(trace, events, chosen),
-        claims=(_collectives.claim(lost, EXPOSED_COMMUNICATION, METHOD),),
+        claims=(
+            _collectives.claim(
+                lost, EXPOSED_COMMUNICATION, METHOD if lost.is_device_work else HOST_METHOD
+            ),
+        ),
         fix=fix,
         effort=effort,
         risk=risk,
