@@ -1,8 +1,10 @@
 """The operands of a product of two matrices."""
 
+import numpy as np
 import pytest
 
-from stepscope.analyses.operators.product_shapes import batched, operands
+from loading import trace_of
+from stepscope.analyses.operators.product_shapes import batched, distinct, operands
 
 ODD = ("", "[[2,3]]", "[[2],[3]]", '[["a","b"],[3,4]]', "[[2,3],[3,Infinity]]", "[[", "{}", "7")
 TOO_LARGE = f"[[2,3],[3,{2**63}]]"
@@ -33,3 +35,17 @@ def test_the_last_two_numbers_of_both_operands(name: str, text: str, expected: o
 )
 def test_a_product_of_batches(name: str, text: str, expected: object) -> None:
     assert batched(name, text) == expected
+
+
+def test_calls_are_asked_about_once_a_name_and_shapes() -> None:
+    trace = trace_of(
+        [
+            ["cpu_op", "aten::mm", 0, 5, {"Input Dims": [[2, 3], [3, 4]]}],
+            ["cpu_op", "aten::bmm", 10, 5],
+            ["cpu_op", "aten::mm", 20, 5, {"Input Dims": [[2, 3], [3, 4]]}],
+        ]
+    )
+    group, texts = distinct(trace, np.array([2, 1, 0, -1]))
+    shapes = ("aten::mm", "[[2,3],[3,4]]")
+    assert [texts[at] for at in group.tolist()] == [shapes, ("aten::bmm", ""), shapes, ("", "")]
+    assert len(texts) == 3

@@ -2,19 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.devices.capability import peak_ratio
 from stepscope.analyses.operators.product_kernels import ProductKernels, product_kernels
-from stepscope.analyses.operators.product_shapes import operands
+from stepscope.analyses.operators.product_shapes import distinct, operands
 from stepscope.analyses.steps.window import window
 from stepscope.analyses.training import is_training
 from stepscope.calibration import FLOAT8_PRODUCTS
 from stepscope.errors import NotApplicableError
-from stepscope.frames.naming import named
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, Fix, Link
 from stepscope.rules import Answer, Finding, Rule, _kernel_time, _products, option
@@ -64,17 +62,12 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
 
 def _are_large(trace: Trace, products: ProductKernels, least: int) -> NDArray[np.bool_]:
     """Tell which kernels belong to products of matrices all of whose sizes are large and fit."""
-    calls = trace.host_calls
-    dims = calls["input_dims"]
-    is_large = np.zeros(len(calls), dtype=bool)
-    for name in MATRICES:
-        mine = named(calls["name"], name.__eq__)
-        is_large |= mine & named(dims, partial(_is_large, name, least))
-    return np.append(is_large, False)[products.calls]
+    group, texts = distinct(trace, products.calls)
+    return np.array([_is_large(*each, least) for each in texts], dtype=bool)[group]
 
 
-def _is_large(name: str, least: int, dims: str) -> bool:
-    found = operands(name, dims)
+def _is_large(name: str, dims: str, least: int) -> bool:
+    found = operands(name, dims) if name in MATRICES else None
     if found is None:
         return False
     (m, k), (_, n) = found

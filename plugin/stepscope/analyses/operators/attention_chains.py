@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses import ancestry, group_statistics
+from stepscope.analyses import ancestry
 from stepscope.analyses.links import links
 from stepscope.analyses.operators.flops import operator_work
 from stepscope.analyses.operators.product_kernels import kernels_in_window
-from stepscope.analyses.operators.product_shapes import batched
+from stepscope.analyses.operators.product_shapes import batched, distinct
 from stepscope.frames.data_types import BYTES
 from stepscope.frames.naming import named
 from stepscope.trace import Trace, computed
@@ -168,10 +168,8 @@ def _fit(trace: Trace, first: Rows, last: Rows) -> NDArray[np.bool_]:
 
 def _shapes(trace: Trace, products: Rows) -> NDArray[np.float64]:
     """Return batch, rows, inner dimension and columns of each product; NaN where not known."""
-    calls = trace.host_calls[["name", "input_dims"]].iloc[products]
-    group, first = group_statistics.numbered(calls, calls.columns)
-    texts = zip(*(calls[column].iloc[first].tolist() for column in calls), strict=True)
-    found = [batched(str(name), str(dims)) or UNKNOWN for name, dims in texts]
+    group, texts = distinct(trace, products)
+    found = [batched(*each) or UNKNOWN for each in texts]
     return np.array(found, dtype=np.float64).reshape(-1, 4)[group]
 
 

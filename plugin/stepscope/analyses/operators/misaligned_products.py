@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from stepscope.analyses import ancestry, group_statistics
 from stepscope.analyses.devices.capability import compute_major
 from stepscope.analyses.operators.product_kernels import TF32, ProductKernels, product_kernels
-from stepscope.analyses.operators.product_shapes import operands
+from stepscope.analyses.operators.product_shapes import distinct, operands
 from stepscope.frames.data_types import BYTES
 from stepscope.frames.naming import named
 from stepscope.trace import Trace
@@ -117,18 +117,11 @@ def _sizes(
     trace: Trace, calls: Rows, wanted: NDArray[np.int64], strides: NDArray[np.object_]
 ) -> NDArray[np.object_]:
     """Return what of each call's shapes does not fit, as text; distinct calls are asked once."""
-    columns = ("name", "input_dims")
-    codes = [
-        np.append(trace.host_calls[each].cat.codes.to_numpy(), NONE)[calls] for each in columns
-    ]
-    frame = pd.DataFrame({"name": codes[0], "dims": codes[1], "wanted": wanted, "strides": strides})
+    product, texts = distinct(trace, calls)
+    frame = pd.DataFrame({"product": product, "wanted": wanted, "strides": strides})
     group, first = group_statistics.numbered(frame, frame.columns)
-    names, dims = (
-        np.array([*trace.host_calls[each].cat.categories, ""], dtype=object) for each in columns
-    )
     found = [
-        _misfits(names[codes[0][row]], dims[codes[1][row]], strides[row], int(wanted[row]))
-        for row in first.tolist()
+        _misfits(*texts[product[row]], strides[row], int(wanted[row])) for row in first.tolist()
     ]
     return np.array([*found, ""], dtype=object)[group]
 

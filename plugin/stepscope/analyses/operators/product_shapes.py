@@ -4,6 +4,13 @@ import json
 from collections.abc import Mapping
 from types import MappingProxyType
 
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses import group_statistics
+from stepscope.trace import Trace
+
 LEFT_OPERAND: Mapping[str, int] = MappingProxyType(
     {
         "aten::mm": 0,
@@ -54,3 +61,18 @@ def _both(name: str, text: str) -> tuple[list[int], list[int]] | None:
     if not all(isinstance(number, int) and 0 <= number < MOST for number in numbers):
         return None
     return list(left), list(right)
+
+
+def distinct(
+    trace: Trace, calls: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], list[tuple[str, str]]]:
+    """Return the group of each of some rows of `host_calls`, and each group's name and shapes.
+
+    Shapes are text (JSON), "" where they were not recorded. Row -1, no call, has two empty texts.
+    """
+    columns = [trace.host_calls[name].cat for name in ("name", "input_dims")]
+    codes = [np.append(column.codes.to_numpy(), -1)[calls] for column in columns]
+    frame = pd.DataFrame({"name": codes[0], "dims": codes[1]})
+    group, first = group_statistics.numbered(frame, frame.columns)
+    names, dims = ([*map(str, column.categories), ""] for column in columns)
+    return group, [(names[name], dims[shape]) for name, shape in frame.to_numpy()[first].tolist()]
