@@ -78,23 +78,20 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         message=f"{words}, which costs {cost}{_collectives.each(trace)} ({share(lost)}).",
         evidence=tuple(_evidence(trace, found)),
         events=_ddp.longest(trace, calls),
-        claims=tuple(_claims(found)),
+        claims=(
+            Claim(
+                intervals=found.host,
+                factor=HALF_TO_ALL,
+                method="At least half of the host's time in the copies while no device worked.",
+            ),
+            Claim(
+                intervals=found.device,
+                factor=ALL_OF_IT,
+                method="Where a device did nothing but these copies, all of that.",
+                is_device_work=True,
+            ),
+        ),
     )
-
-
-def _claims(found: _Copies) -> Iterator[Claim]:
-    yield Claim(
-        intervals=found.host,
-        factor=HALF_TO_ALL,
-        method="At least half of the host's time in the copies in which no device worked.",
-    )
-    if len(found.device):
-        yield Claim(
-            intervals=found.device,
-            factor=ALL_OF_IT,
-            method="All of the device's time in nothing but these copies.",
-            is_device_work=True,
-        )
 
 
 def _copies(trace: Trace, calls: NDArray[np.int64]) -> _Copies:

@@ -24,10 +24,9 @@ from stepscope.rules import (
 from stepscope.trace import Trace
 
 METHOD = (
-    "At most the time in which collectives ran and nothing computed, where the device was the "
-    "limit; at least 30 % of it."
+    "At most the time in which collectives ran and nothing computed (of a device's, that in which "
+    "the host was not the limit); at least 30 % of it."
 )
-HOST_METHOD = "At most the time in which collectives ran and no operator did; at least 30 % of it."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,11 +77,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         evidence=evidence,
         tables=(_collectives.table(events, chosen),),
         events=_collectives.longest(trace, events, chosen),
-        claims=(
-            _collectives.claim(
-                lost, EXPOSED_COMMUNICATION, METHOD if lost.is_device_work else HOST_METHOD
-            ),
-        ),
+        claims=(_collectives.claim(lost, EXPOSED_COMMUNICATION, METHOD),),
         fix=fix,
         effort=effort,
         risk=risk,
