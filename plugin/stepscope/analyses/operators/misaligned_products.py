@@ -61,7 +61,7 @@ def misaligned_products(trace: Trace) -> MisalignedProducts:
     loaded = np.array([*told, 0], dtype=np.int64)[names.cat.codes.to_numpy()[products.rows]]
     wanted = _wanted(trace, products)
     strides = _strides(trace, products.calls)
-    is_told = (strides != "") | ~_in_backward(trace, products.calls)
+    is_told = (strides[0] != NONE) | ~_in_backward(trace, products.calls)
     sizes = np.where(is_told, _sizes(trace, products.calls, wanted, strides), "")
     is_narrow = products.of_type(*SIXTEEN_BITS)
     return MisalignedProducts(
@@ -96,15 +96,18 @@ def _wanted(trace: Trace, products: ProductKernels) -> NDArray[np.int64]:
     return np.array([*of_type, 0], dtype=np.int64)[np.asarray(products.data_type.codes)]
 
 
-def _strides(trace: Trace, calls: Rows) -> NDArray[np.object_]:
-    """Return the recorded strides (JSON) of each call's inputs, "" where there are none."""
+def _strides(trace: Trace, calls: Rows) -> tuple[Rows, list[str]]:
+    """Return the recorded strides of each call's inputs as places in a list of texts (JSON).
+
+    The last text, at place -1, is of calls without them: "".
+    """
     is_called = np.zeros(len(trace.host_calls) + 1, dtype=bool)
     is_called[calls] = True
     known = np.flatnonzero(is_called[:-1])
     written = trace.source.label("Input Strides", trace.host_calls["event"].to_numpy()[known])
-    texts = np.array([*map(str, written.categories), ""], dtype=object)[np.asarray(written.codes)]
-    place = np.cumsum(is_called) - 1
-    return np.append(texts, "")[np.where(calls != NONE, place[calls], len(known))]
+    codes = np.append(np.asarray(written.codes), NONE).astype(np.int64)
+    place = np.where(calls != NONE, (np.cumsum(is_called) - 1)[calls], NONE)
+    return codes[place], [*map(str, written.categories), ""]
 
 
 def _in_backward(trace: Trace, calls: Rows) -> NDArray[np.bool_]:
@@ -114,20 +117,22 @@ def _in_backward(trace: Trace, calls: Rows) -> NDArray[np.bool_]:
 
 
 def _sizes(
-    trace: Trace, calls: Rows, wanted: NDArray[np.int64], strides: NDArray[np.object_]
+    trace: Trace, calls: Rows, wanted: NDArray[np.int64], strides: tuple[Rows, list[str]]
 ) -> NDArray[np.object_]:
     """Return what of each call's shapes does not fit, as text; distinct calls are asked once."""
-    product, texts = distinct(trace, calls)
-    frame = pd.DataFrame({"product": product, "wanted": wanted, "strides": strides})
+    (product, products), (stride, written) = distinct(trace, calls), strides
+    frame = pd.DataFrame({"product": product, "stride": stride, "wanted": wanted})
     group, first = group_statistics.numbered(frame, frame.columns)
     found = [
-        _misfits(*texts[product[row]], strides[row], int(wanted[row])) for row in first.tolist()
+        _misfits(products[one], written[of_stride], many)
+        for one, of_stride, many in frame.to_numpy()[first].tolist()
     ]
     return np.array([*found, ""], dtype=object)[group]
 
 
-def _misfits(name: str, dims: str, strides: str, wanted: int) -> str:
+def _misfits(product: tuple[str, str], strides: str, wanted: int) -> str:
     """Return the sizes of a product that are no multiple of `wanted`: `K 2798 → 2800`."""
+    name, dims = product
     shapes, steps = operands(name, dims), operands(name, strides)
     if shapes is None or not wanted or (strides and steps is None):
         return ""
