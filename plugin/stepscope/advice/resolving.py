@@ -126,8 +126,7 @@ def _possible(trace: Trace, claim: Claim) -> Intervals:
     mine = intervals.clip(claim.intervals, span.start_ns, span.device_end_ns)
     if not claim.is_device_work:
         return mine
-    bound = gpu_bound_times(trace)
-    return intervals.intersection(mine, intervals.merged(bound.sure, bound.unknown))
+    return intervals.intersection(mine, gpu_bound_times(trace).possible)
 
 
 def _share(trace: Trace, claim: Claim, net: Intervals) -> Share:

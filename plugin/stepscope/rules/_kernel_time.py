@@ -119,9 +119,8 @@ def claim(trace: Trace, found: Work, factor: Factor, method: str) -> Claim:
 
 def answer(trace: Trace, finding: Finding) -> Answer:
     """Return the finding; rejected, where faster device work would only wait for the host."""
-    bound = gpu_bound_times(trace)
     times = intervals.merged(*(each.intervals for each in finding.claims))
-    limit = intervals.intersection(times, intervals.merged(bound.sure, bound.unknown))
+    limit = intervals.intersection(times, gpu_bound_times(trace).possible)
     whole_ns = window(trace).reference_ns
     won = sum(each.factor.high for each in finding.claims) / max(1, len(finding.claims))
     if won * intervals.duration_ns(limit) >= INFO_SHARE * whole_ns:

@@ -24,6 +24,8 @@ class GpuBound:
     """Its events whose successor was launched before they ended, or that have no successor."""
     unknown: Intervals
     """Its events whose successor's launch was not recorded."""
+    possible: Intervals
+    """Both together."""
 
 
 @computed
@@ -31,14 +33,18 @@ def gpu_bound_times(trace: Trace) -> GpuBound:
     """Return when the main device, not the host, is the limit; nothing where there is no device."""
     device = main_device(trace)
     if device is None:
-        return GpuBound(sure=intervals.EMPTY, unknown=intervals.EMPTY)
+        return GpuBound(sure=intervals.EMPTY, unknown=intervals.EMPTY, possible=intervals.EMPTY)
     rows = device.rows
     start = trace.device_events["start_ns"].to_numpy()[rows]
     end = trace.device_events["end_ns"].to_numpy()[rows]
     waits, is_known = _successors(trace, rows, end)
     sure = intervals.union(start[waits], end[waits])
     unknown = intervals.union(start[~is_known], end[~is_known])
-    return GpuBound(sure=sure, unknown=intervals.difference(unknown, sure))
+    return GpuBound(
+        sure=sure,
+        unknown=intervals.difference(unknown, sure),
+        possible=intervals.merged(sure, unknown),
+    )
 
 
 def gpu_bound_share(trace: Trace, activity: DeviceActivity) -> float | None:
