@@ -27,7 +27,7 @@ from reports import (
     run_of,
     with_texts,
 )
-from stepscope.render import brief, github, json, markdown, text
+from stepscope.render import brief, github, html, json, markdown, text
 from stepscope.report import (
     BudgetLine,
     EvidenceColumn,
@@ -194,6 +194,17 @@ def test_what_could_be_won_back_stands_beside_each_part() -> None:
     assert line(0, 2_000_000) == "CPU 10.0 ms 100.0 % up to 2.00 ms"
     assert line(1_000_000, 2_000_000) == "CPU 10.0 ms 100.0 % 1.00 ms to 2.00 ms"
     assert line(2_000_000, 2_000_000) == "CPU 10.0 ms 100.0 % 2.00 ms"
+
+
+def test_of_many_rules_that_claim_a_part_the_first_are_named() -> None:
+    rules = tuple(f"rule-{number}" for number in range(6))
+    part = BudgetLine("cpu", "CPU", 10_000_000, 1.0, 1, 2, rules)
+    worker = msgspec.structs.replace(WORKER, budget=(part,))
+    for render in (markdown.render, html.render):
+        said = render(report_of(PASSED, worker=worker))
+        assert "rule-3" in said
+        assert "rule-4" not in said
+        assert "and 2 more rules" in said
 
 
 @pytest.mark.parametrize("render", [text.render, markdown.render, brief.render])

@@ -55,6 +55,7 @@ ROWS_SHOWN = 5
 LINES_SHOWN = 3
 ALSO_SHOWN = 3
 RECORDINGS_SHOWN = 8
+RULES_SHOWN = 4
 COVERED = "Seen too; the same time is counted above"
 TENTHS = 1000
 """Of a percent in the whole."""

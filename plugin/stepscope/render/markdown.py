@@ -52,11 +52,16 @@ def _budget(advice: Advised) -> Iterator[str]:
                 row.time,
                 row.share,
                 row.recoverable,
-                _names(row.rules),
+                _by(row.rules),
             )
             for row in (*rows, told.whole(advice.lead))
         ],
     )
+
+
+def _by(rules: tuple[str, ...]) -> str:
+    more = told.more(len(rules), told.RULES_SHOWN, "rule")
+    return " ".join(part for part in (_names(rules[: told.RULES_SHOWN]), more) if part)
 
 
 def _names(rules: Iterable[str]) -> str:
