@@ -20,11 +20,14 @@ from stepscope.errors import MissingDataError, NotApplicableError
 from stepscope.intervals import Intervals
 from stepscope.quantities import size
 from stepscope.report import (
+    Effort,
     EventReference,
     EvidenceColumn,
     EvidenceRow,
     EvidenceTable,
+    Fix,
     Link,
+    Risk,
     Severity,
     SourceLine,
 )
@@ -37,6 +40,13 @@ SHOWN_COUNT = 10
 RECORD_OPERATORS = "torch.profiler.profile(activities=[ProfilerActivity.CPU], ...)"
 UNNAMED = frozenset({"", "undefined"})
 """Descriptions that torch gives to groups that were given none."""
+SINGLE_RANK = (
+    "A recording of one rank cannot tell transfer from waiting: record all ranks, and see which "
+    "come late, before tuning the transfer."
+)
+VERIFY = "Communication in the step's breakdown (Overview) falls, and so does the step."
+Advice = tuple[str, Fix, Effort, Risk]
+"""Who communicates, in a word; what to do about it; what that takes; what it may change."""
 COLUMNS = (
     EvidenceColumn("Collective", "text"),
     EvidenceColumn("Group", "text"),

@@ -1,6 +1,5 @@
 """What hides communication, by who communicates: the fix of `exposed-communication`."""
 
-import re
 from collections.abc import Callable
 
 import pandas as pd
@@ -11,24 +10,15 @@ from stepscope.analyses.training import is_training
 from stepscope.errors import MissingDataError
 from stepscope.frames.collective_words import HOST_BACKENDS
 from stepscope.quantities import size
-from stepscope.report import Effort, Fix, Risk
-from stepscope.rules import _collectives
+from stepscope.report import Fix
+from stepscope.rules import _collectives, _exchange_fixes
+from stepscope.rules._collectives import Advice
 from stepscope.trace import Trace
 
-SINGLE_RANK = (
-    "A recording of one rank cannot tell transfer from waiting: record all ranks, and see which "
-    "come late, before tuning the transfer."
-)
-VERIFY = "Communication in the step's breakdown (Overview) falls, and so does the step."
 FEW_BUCKETS = 2
 MUCH_BYTES = 8 * 2**20
 """Gradients of less fill no bucket, and there is nothing to cut."""
-EMBEDDINGS = re.compile(r"^fbgemm::\w*(?:embedding|pooled_embs|sparse)")
-SPARSE_PIPELINE = re.compile(r"\bsparse_data_dist\b")
-"""TorchRec's operators on tables of embeddings, and what its pipeline writes of the next batch."""
 DIRECT = frozenset({"custom", "symm_mem"})
-Advice = tuple[str, Fix, Effort, Risk]
-"""Who communicates, in a word; what to do about it; what that takes; what it may change."""
 
 
 def advice(trace: Trace, worst: pd.DataFrame, passes: int) -> Advice:
@@ -95,9 +85,9 @@ def _ddp(worst: pd.DataFrame, passes: int) -> Advice:
             "from torch.distributed.algorithms.ddp_comm_hooks import default_hooks\n"
             "model.register_comm_hook(None, default_hooks.bf16_compress_hook)"
         ),
-        verify=VERIFY,
+        verify=_collectives.VERIFY,
         caveats=(
-            SINGLE_RANK,
+            _collectives.SINGLE_RANK,
             "The last bucket of a backward pass has nothing left to hide behind: a larger batch on "
             "each rank, or accumulation with no_sync(), makes it weigh less.",
             "The hook rounds gradients to bfloat16; static_graph=True asks for the same graph in "
@@ -118,9 +108,9 @@ def _little_to_send(worst: pd.DataFrame, total_bytes: float) -> Advice:
             "with model.no_sync():\n"
             "    loss_of(model(batch)).backward()"
         ),
-        verify=VERIFY,
+        verify=_collectives.VERIFY,
         caveats=(
-            SINGLE_RANK,
+            _collectives.SINGLE_RANK,
             "A larger batch asks for another learning rate.",
         ),
     )
@@ -144,9 +134,9 @@ def _sharded(wrapper: str) -> Advice:
     fix = Fix(
         summary="Gather parameters earlier, and less often.",
         code=code,
-        verify=VERIFY,
+        verify=_collectives.VERIFY,
         caveats=(
-            SINGLE_RANK,
+            _collectives.SINGLE_RANK,
             "Prefetched and kept parameters take memory: those of one more unit, or of all.",
         ),
     )
@@ -162,9 +152,9 @@ def _tensor_parallel() -> Advice:
             "torch._inductor.config._micro_pipeline_tp = True\n"
             "model = torch.compile(model)  # with SequenceParallel() for norms and dropouts"
         ),
-        verify=VERIFY,
+        verify=_collectives.VERIFY,
         caveats=(
-            SINGLE_RANK,
+            _collectives.SINGLE_RANK,
             "Asynchronous tensor parallelism is experimental in torch. Fewer ranks in a group, all "
             "on one machine, are the surer way.",
         ),
@@ -183,71 +173,14 @@ def _serving() -> Advice:
             "--enable-two-batch-overlap"
         ),
         language="shell",
-        verify=VERIFY,
+        verify=_collectives.VERIFY,
         caveats=(
-            SINGLE_RANK,
+            _collectives.SINGLE_RANK,
             "Each replica holds all weights: less memory is left for the cache. Latency of one "
             "request may rise while throughput does.",
         ),
     )
     return "serving", fix, "hour", "memory"
-
-
-def _exchange(trace: Trace) -> Advice:
-    names = [str(name) for name in trace.host_calls["name"].cat.categories]
-    if any(map(SPARSE_PIPELINE.search, names)):
-        return "embeddings", _fewer_bytes(), "hour", "numerics"
-    if any(map(EMBEDDINGS.search, names)):
-        return "embeddings", _sparse_pipeline(), "day", "none"
-    fix = Fix(
-        summary="Exchange while something else computes.",
-        code=(
-            "work = dist.all_to_all_single(received, tokens, async_op=True)\n"
-            "shared = shared_expert(hidden)   # what needs no exchange\n"
-            "work.wait()"
-        ),
-        verify=VERIFY,
-        caveats=(SINGLE_RANK, "An exchange waits for the rank with most to send: balance experts."),
-    )
-    return "all-to-all", fix, "day", "none"
-
-
-def _sparse_pipeline() -> Fix:
-    return Fix(
-        summary="Exchange the next batch's features while this batch computes.",
-        code=(
-            "from torchrec.distributed.train_pipeline import TrainPipelineSparseDist\n"
-            "pipeline = TrainPipelineSparseDist(model, optimizer, device)\n"
-            "output = pipeline.progress(batches)"
-        ),
-        verify=VERIFY,
-        caveats=(
-            SINGLE_RANK,
-            "An exchange waits for the rank with most to send: balance tables over ranks too.",
-            "A second batch is held in the device's memory.",
-        ),
-    )
-
-
-def _fewer_bytes() -> Fix:
-    return Fix(
-        summary="Send embeddings in fewer bytes, and balance tables over ranks.",
-        code=(
-            "from torchrec.distributed.fbgemm_qcomm_codec import (\n"
-            "    CommType, QCommsConfig, get_qcomm_codecs_registry,\n"
-            ")\n"
-            "codecs = get_qcomm_codecs_registry(\n"
-            "    QCommsConfig(forward_precision=CommType.FP16, backward_precision=CommType.BF16)\n"
-            ")\n"
-            "sharder = EmbeddingBagCollectionSharder(qcomm_codecs_registry=codecs)"
-        ),
-        verify=VERIFY,
-        caveats=(
-            SINGLE_RANK,
-            "Embeddings and their gradients are rounded on the way.",
-            "The pipeline that exchanges features one batch ahead runs already.",
-        ),
-    )
 
 
 def _pipeline(_: Trace) -> Advice:
@@ -257,8 +190,11 @@ def _pipeline(_: Trace) -> Advice:
             "schedule = ScheduleInterleaved1F1B(stages, n_microbatches=4 * pipeline_ranks)\n"
             "# from torch.distributed.pipelining"
         ),
-        verify=VERIFY,
-        caveats=(SINGLE_RANK, "Time to receive is mostly waiting for the stage before."),
+        verify=_collectives.VERIFY,
+        caveats=(
+            _collectives.SINGLE_RANK,
+            "Time to receive is mostly waiting for the stage before.",
+        ),
     )
     return "pipeline", fix, "hour", "none"
 
@@ -269,7 +205,7 @@ def _through_the_host(trace: Trace, backend: str) -> Advice:
         summary=f"Communicate between devices, not through the host with {backend}.",
         code=f'dist.init_process_group("{name}")',
         verify="The next recording holds collectives as kernels of the device.",
-        caveats=(SINGLE_RANK,),
+        caveats=(_collectives.SINGLE_RANK,),
     )
     return backend, fix, "flag", "none"
 
@@ -278,8 +214,11 @@ def _barrier(_: Trace) -> Advice:
     fix = Fix(
         summary="Leave out the barrier: collectives wait for each other by themselves.",
         code="# no dist.barrier() in the loop",
-        verify=VERIFY,
-        caveats=(SINGLE_RANK, "A barrier around a file that one rank writes is needed."),
+        verify=_collectives.VERIFY,
+        caveats=(
+            _collectives.SINGLE_RANK,
+            "A barrier around a file that one rank writes is needed.",
+        ),
     )
     return "barrier", fix, "hour", "behaviour"
 
@@ -293,8 +232,8 @@ def _by_hand(worst: pd.DataFrame) -> Advice:
             "...                         # what does not need the result\n"
             "work.wait()"
         ),
-        verify=VERIFY,
-        caveats=(SINGLE_RANK,),
+        verify=_collectives.VERIFY,
+        caveats=(_collectives.SINGLE_RANK,),
     )
     return "by hand", fix, "hour", "none"
 
@@ -307,7 +246,7 @@ def _function(worst: pd.DataFrame) -> str:
 
 BY_KIND: dict[str, Callable[[Trace], Advice]] = {
     "barrier": _barrier,
-    **dict.fromkeys(("all_to_all", "all_to_allv"), _exchange),
+    **dict.fromkeys(("all_to_all", "all_to_allv"), _exchange_fixes.advice),
     **dict.fromkeys(("send", "recv", "send_recv"), _pipeline),
 }
 """Kinds that tell by themselves who communicates."""
@@ -324,7 +263,7 @@ ANY = Fix(
         "work = dist.all_reduce(tensor, async_op=True)\n"
         "work.wait()  # where the result is needed"
     ),
-    verify=VERIFY,
-    caveats=(SINGLE_RANK,),
+    verify=_collectives.VERIFY,
+    caveats=(_collectives.SINGLE_RANK,),
 )
 """Where nobody knows who communicates: the rule's page."""

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope import intervals
 from stepscope.analyses import requirements
 from stepscope.analyses.communication.collective_events import collective_events
-from stepscope.analyses.communication.exposed_times import running_times
 from stepscope.analyses.steps.window import window
 from stepscope.errors import NotApplicableError
 from stepscope.frames.collective_words import HOST_BACKENDS
@@ -29,6 +27,12 @@ class Options:
         "Share of the window in which gloo's collectives run.",
         origin="ours: a barrier or a few numbers on the host take less",
     )
+    least_bytes: int = option(
+        65_536,
+        "Largest message below which gloo carries counts and flags, not what devices compute.",
+        origin="ours: serving's replicas agree on some hundred bytes a step, and wait for each "
+        "other in that; one layer's gradients are more",
+    )
 
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
@@ -42,10 +46,12 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         raise NotApplicableError(msg)
     if any(each not in HOST_BACKENDS for each in set(backend)):
         return  # for the host's tensors and barriers, beside the device's own library
-    chosen = is_gloo & _collectives.within(trace)
-    running_ns = intervals.duration_ns(running_times(trace, chosen))
+    chosen = is_gloo & _collectives.within(trace) & (events["kind"] != "barrier").to_numpy()
+    if not chosen.any():
+        return
+    running_ns = _collectives.running(trace, chosen)
     running = running_ns / window(trace).reference_ns
-    sent = _collectives.message_words(events[is_gloo])
+    sent = _collectives.message_words(events[chosen])
     lasting = duration(window(trace).per_step(running_ns))
     text = (
         f"{count(int(chosen.sum()), 'collective')}{f' of {sent}' if sent else ''} went through "
@@ -54,7 +60,8 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     )
     evidence = tuple(_evidence(trace, int(chosen.sum()), running))
     tables = (_collectives.table(events, chosen),)
-    if running < options.least_share:
+    is_control = events["message_bytes"][chosen].max() < options.least_bytes  # not where unknown
+    if running < options.least_share or is_control:
         yield Rejected(message=text, evidence=evidence, tables=tables)
         return
     yield Finding(
@@ -114,12 +121,14 @@ RULE = Rule(
     ),
     detects=(
         "Collectives of gloo in a recording in which a device computes and no collective of "
-        "another library was recorded, where gloo's take least_share of the window or more."
+        "another library was recorded, where gloo's take least_share of the window or more and the "
+        "largest sends least_bytes or more (or no size was recorded)."
     ),
     silent=(
         "With no device, or no collective through gloo, it does not apply.",
         "Gloo for the host's tensors and barriers beside the device's own library is usual.",
-        "A few numbers a step that take next to no time are listed as harmless.",
+        "Barriers, messages of less than least_bytes (counts and flags of the host), and what "
+        "takes next to no time are listed as harmless.",
     ),
     saving=(
         "None is claimed here: the time in which the device waits for gloo is counted under "

@@ -13,13 +13,14 @@ from stepscope.analyses.steps.window import window
 from stepscope.analyses.training import is_training
 from stepscope.calibration import EXPOSED_COMMUNICATION, Factor
 from stepscope.quantities import duration, share, size
-from stepscope.report import Evidence, Fix
+from stepscope.report import Evidence
 from stepscope.rules import (
     INFO_SHARE,
     Answer,
     Finding,
     Rejected,
     Rule,
+    _bundle_fixes,
     _collectives,
     _ddp,
     option,
@@ -30,7 +31,6 @@ KINDS = frozenset({"all_reduce", "all_gather", "reduce_scatter"})
 """What gradients and parameters are sent by; an exchange of all with all has sizes of its own."""
 BUCKET_BYTES = 25 * 2**20
 """DDP's `bucket_cap_mb`, by default."""
-VERIFY = "Messages a step fall, and so does the exposed time of communication."
 WITHOUT_STEPS_NS = 100_000_000
 """Where there are no steps, counts are of a tenth of a second."""
 
@@ -107,7 +107,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         events=_collectives.longest(trace, events, found.chosen),
         locations=_collectives.locations(trace, found.chosen),
         claims=(claim,),
-        fix=_fix(trace, found),
+        fix=_bundle_fixes.fix(trace, is_ddp=not np.isnan(found.bucket_ratio)),
         effort=None if np.isnan(found.bucket_ratio) else "flag",
         place=_collectives.wrapper(trace),
     )
@@ -191,42 +191,6 @@ def _evidence(mine: pd.DataFrame, found: _Many, lost: _collectives.Exposed) -> I
     yield Evidence(label="Exposed, of the window", value=lost.share, unit="share")
 
 
-def _fix(trace: Trace, found: _Many) -> Fix:
-    if not np.isnan(found.bucket_ratio):
-        return Fix(
-            summary="Let DDP fill larger buckets.",
-            code="model = DDP(model, bucket_cap_mb=25)  # the default; up to 100 on fast links",
-            verify=VERIFY,
-            caveats=("Too large a bucket begins late: nothing of the backward pass is left then.",),
-        )
-    if _collectives.wrapper(trace).startswith("FSDP"):
-        return Fix(
-            summary="Shard larger units: whole blocks, not single layers.",
-            code=(
-                "for block in model.blocks:   # not each nn.Linear\n"
-                "    fully_shard(block)\n"
-                "fully_shard(model)"
-            ),
-            verify=VERIFY,
-            caveats=("A unit's parameters are held whole while it runs: more memory.",),
-        )
-    return TOGETHER
-
-
-TOGETHER = Fix(
-    summary="Send all gradients in a few messages.",
-    code=(
-        "model = DDP(model)  # reduces gradients in buckets, during the backward pass\n"
-        "# or by hand, one message for all of them:\n"
-        "flat = torch.cat([grad.flatten() for grad in grads])\n"
-        "dist.all_reduce(flat)\n"
-        "for grad, part in zip(grads, flat.split([grad.numel() for grad in grads])):\n"
-        "    grad.copy_(part.view_as(grad))"
-    ),
-    verify=VERIFY,
-    caveats=("The flat copy needs the memory of all gradients once more.",),
-)
-
 RULE = Rule(
     id="small-collectives",
     title="Communication goes in many small messages",
@@ -253,7 +217,7 @@ RULE = Rule(
         "shortest of the smallest to the shortest of the largest messages; at least 30 % of that, "
         "since a part may be waiting for other ranks."
     ),
-    fix=TOGETHER,
+    fix=_bundle_fixes.TOGETHER,
     effort="hour",
     risk="memory",
     options=Options(),
