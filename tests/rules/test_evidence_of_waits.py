@@ -69,3 +69,8 @@ def test_loops_are_shown_by_what_they_repeat() -> None:
     assert row.cells == ("aten::select → aten::add", "train.py(7): total", 3, 60, 600_000)
     assert outcome.locations == (SourceLine(path="train.py", line=7, function="total"),)
     assert {event.detail for event in outcome.events} == {"first of 20 turns"}
+
+
+def test_many_waits_a_step_are_written_out() -> None:
+    outcome = said(recorded({"repeat": 1200, "body": [{"item": 4}]}), item_sync.RULE)
+    assert "3,600 values are read from the device (1,200 a step)" in outcome.message

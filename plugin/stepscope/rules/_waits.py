@@ -134,7 +134,7 @@ def finding(
     return Finding(
         severity=severity(trace, claims),
         message=(
-            f"{words.happens(found.cost.count)} ({found.a_step:.3g} {each(trace)}); behind that "
+            f"{words.happens(found.cost.count)} ({_often(found)} {each(trace)}); behind that "
             f"{device(trace)} stands still for {per_step(trace, found.idle_ns)} "
             f"({share(found.idle_share)})."
         ),
@@ -162,7 +162,7 @@ def rejected(trace: Trace, found: Waits, words: Words, why: str = "") -> Rejecte
         meanwhile = f" is at work {share(cost.working_share)} of that time, and"
     return Rejected(
         message=(
-            f"{words.happens(cost.count)} ({found.a_step:.3g} {each(trace)}), and the host is "
+            f"{words.happens(cost.count)} ({_often(found)} {each(trace)}), and the host is "
             f"blocked for {per_step(trace, cost.blocked_ns)} ({blocked}); but "
             f"{device(trace)}{meanwhile} stands still behind it for "
             f"{per_step(trace, found.idle_ns)} ({share(found.idle_share)}): {words.less} would "
@@ -206,6 +206,11 @@ def each(trace: Trace) -> str:
 def per_step(trace: Trace, total_ns: float) -> str:
     """Return a time of the window as a sentence has it: `217 µs a step`."""
     return f"{duration(window(trace).per_step(total_ns))} {each(trace)}"
+
+
+def _often(found: Waits) -> str:
+    """Return how many waits there are a step, as a sentence has it: `1`, `2.5`, `6,000`."""
+    return f"{found.a_step:,.0f}" if found.a_step >= 100 else f"{found.a_step:.3g}"
 
 
 def times(number: int) -> str:

@@ -42,9 +42,10 @@ class ReadValues:
 def read_values(trace: Trace, cost: SyncCost) -> ReadValues:
     """Return the device work behind reads of values (`sync_cost(trace, "item")`)."""
     owner = links(trace).owner_of_device_event
-    is_copy = np.isin(owner, cost.askers)
-    makers = _makers(trace, np.unique(synchronizations(trace).owner[cost.rows]))
-    is_made = np.isin(owner, _with_children(trace, owner, makers)) & ~is_copy
+    is_copy = _marked(trace, cost.askers)[owner]
+    makers = _makers(trace, synchronizations(trace).owner[cost.rows])
+    around = outermost(trace, np.where(is_copy, NONE, owner))
+    is_made = _marked(trace, makers)[around]
     return ReadValues(copies=np.flatnonzero(is_copy), makers=np.flatnonzero(is_made))
 
 
@@ -58,19 +59,19 @@ def _makers(trace: Trace, reads: NDArray[np.int64]) -> NDArray[np.int64]:
     top = top[np.argsort(thread[top], kind="stable")]
     fits = named(calls["name"], COMPARES_OR_REDUCES.__contains__)
     fits &= calls["sequence_number"].to_numpy() < 0
-    place = np.flatnonzero(np.isin(top, reads))
+    place = np.flatnonzero(_marked(trace, reads)[top])
     found = []
     for _ in range(LONGEST):
         place = place[place > 0]
         before = top[place - 1]
         place = place[fits[before] & (thread[before] == thread[top[place]])] - 1
         found.append(top[place])
-    return np.unique(np.concatenate(found))
+    return np.concatenate(found)
 
 
-def _with_children(
-    trace: Trace, owner: NDArray[np.int64], makers: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return which operators that launched something lie in one of the makers."""
-    launching = np.unique(owner[owner != NONE])
-    return launching[np.isin(outermost(trace, launching), makers)]
+def _marked(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return, for each row of `host_calls` and for -1 behind them, whether it is one of these."""
+    found = np.zeros(len(trace.host_calls) + 1, dtype=bool)
+    found[rows] = True
+    found[NONE] = False
+    return found
