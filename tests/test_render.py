@@ -277,6 +277,17 @@ def test_several_recordings_are_told_of_once_with_where() -> None:
         assert said.count("profile(record_shapes=True)") == 1
 
 
+def test_the_verdict_of_the_run_comes_first_then_that_of_its_slowest_recording() -> None:
+    slowest = msgspec.structs.replace(on_rank(1), verdict="Step 151 ms (rank 1).")
+    run = run_of(workers=(on_rank(0), slowest))
+    for of_run in ("2 recordings.", f"2 recordings: {slowest.verdict}"):
+        report = Report((msgspec.structs.replace(run, verdict=of_run),))
+        for render in (text.render, markdown.render, html.render):
+            said = render(report).replace("\\", "")
+            assert said.index("2 recordings") < said.index("Step 151 ms")
+            assert said.count("Step 151 ms (rank 1).") == 1
+
+
 def test_what_a_rule_found_elsewhere_in_the_recording_is_told_with_it() -> None:
     others = [
         msgspec.structs.replace(FOUND, trace="id0", fingerprint=f"o{n}", message=f"Place {n}.")

@@ -210,6 +210,14 @@ def recording(advice: Advised) -> str:
     return told if advice.is_single else f"The slowest of {len(advice.run.workers)}: {told}"
 
 
+def own_verdict(advice: Advised) -> str:
+    """Return what is said of the recording whose time is told, where the run's verdict does not."""
+    lead = advice.lead
+    if lead is None or advice.is_single or lead.verdict in advice.run.verdict:
+        return ""
+    return plain(lead.verdict)
+
+
 def recordings(advice: Advised) -> tuple[tuple[str, str, str], ...]:
     """Return of the slowest recordings, where there are several, name, step and busy device."""
     if advice.is_single:

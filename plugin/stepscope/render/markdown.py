@@ -32,6 +32,8 @@ def _run(advice: Advised) -> Iterator[str]:
         if left := told.more(len(advice.run.workers), len(rows), "recording"):
             yield from (left, "")
     yield from (text(told.recording(advice)), "")
+    if verdict := told.own_verdict(advice):
+        yield from (text(verdict), "")
     yield from _budget(advice)
     yield from _standings(advice)
     for number, each in enumerate(advice.found, start=1):

@@ -50,6 +50,8 @@ def _run(advice: Advised, width: int) -> Iterator[RenderableType]:
     yield from map(_health, advice.health)
     yield from _recordings(advice)
     yield Text(told.recording(advice), style="dim")
+    if verdict := told.own_verdict(advice):
+        yield Text(verdict)
     yield from _budget(advice, width)
     yield Text()
     yield from _standings(advice)
