@@ -49,10 +49,6 @@ def ms(found: LoaderRestarts) -> dict[str, Any]:
     return {name: (times / 1e6).tolist() for name, times in sets.items()}
 
 
-def without(trace: list[Any], name: str) -> list[Any]:
-    return [row for row in trace if row[1] != name]
-
-
 def test_stacks_tell_when_and_how_many() -> None:
     found = loader_restarts(trace_of([*STEPS, *CALLS, *SEED, *STACKS]))
     assert (found.count, found.worker_counts, found.batch_count) == (1, (2,), 5)
@@ -82,6 +78,9 @@ NONE: dict[str, Trace] = {
     ),
     "no iterator was made": trace_of([*STEPS, *CALLS]),
     "the program computes in between": trace_of([*STEPS, *CALLS, *SEED, WORK]),
+    "it was another thread's call": trace_of(
+        [*STEPS, *([*row, {"tid": 9}] if row[2] == 25_000 else row for row in CALLS), *SEED]
+    ),
     "it lies before the steps": trace_of(
         [["user_annotation", "ProfilerStep#1", 50_000, 50_000], *CALLS, *SEED]
     ),
