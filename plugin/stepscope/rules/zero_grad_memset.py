@@ -3,25 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from stepscope.analyses import ancestry, frame_times
-from stepscope.analyses.host.launched_work import launched_work, outermost
-from stepscope.analyses.idle.call_cost import CallCost, call_cost
+from stepscope.analyses.idle.call_cost import CallCost
+from stepscope.analyses.idle.zeroed_gradients import ZeroedGradients, zeroed_gradients
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import ALL_OF_IT, HALF_TO_ALL, ZEROING_ON_CPU
-from stepscope.errors import NotApplicableError
-from stepscope.frames.naming import named
 from stepscope.quantities import share
 from stepscope.report import Evidence, Fix, Link
 from stepscope.rules import Claim, Finding, Rule, _calls, option
 from stepscope.trace import Trace
-
-ZERO_GRAD = "Optimizer.zero_grad#"
-Rows = NDArray[np.int64]
-LISTWISE_FILL = "aten::_foreach_zero_"
-FILLS = frozenset({"aten::zero_", LISTWISE_FILL})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,41 +26,29 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report gradients that are filled with zeros within the optimizer's `zero_grad`."""
-    calls = trace.host_calls
-    is_zeroing = named(calls["name"], lambda name: name.startswith(ZERO_GRAD))
-    if not is_zeroing.any():
-        reason = "no optimizer's zero_grad was recorded"
-        raise NotApplicableError(reason)
-    rows = outermost(trace, named(calls["name"], FILLS.__contains__))
-    around = ancestry.nearest_of(calls["parent"].to_numpy(), rows, is_zeroing)
-    within = window(trace)
-    begins = calls["start_ns"].to_numpy()[rows]
-    rows = rows[(around >= 0) & (begins >= within.start_ns) & (begins < within.end_ns)]
-    is_many = len(rows) >= options.least_a_step * max(1, within.step_count)
-    if is_many or (calls["name"].iloc[rows] == LISTWISE_FILL).any():
-        yield _finding(trace, rows, np.unique(around[around >= 0]))
+    found = zeroed_gradients(trace)
+    is_many = len(found.fills) >= options.least_a_step * max(1, window(trace).step_count)
+    if is_many or found.is_listwise:
+        yield _finding(trace, found)
 
 
-def _finding(trace: Trace, fills: Rows, zeroing: Rows) -> Finding:
-    """Return the finding; both are rows of `host_calls`."""
-    has_device = len(trace.device_events) > 0
-    times = frame_times.times(trace.host_calls, zeroing if has_device else fills)
-    cost = call_cost(trace, times, launched_work(trace, fills).events)
-    claims = _claims(cost, has_device=has_device)
+def _finding(trace: Trace, found: ZeroedGradients) -> Finding:
+    cost = found.cost
+    claims = _claims(cost, has_device=len(trace.device_events) > 0)
     saves = _calls.is_worth_a_word(trace, claims)
     return Finding(
-        message=_message(trace, len(fills), cost),
+        message=_message(trace, len(found.fills), cost),
         evidence=(
             Evidence(
                 label="Fills",
-                value=len(fills),
+                value=len(found.fills),
                 unit="count",
                 link=Link(view="operators", search="aten::zero_"),
             ),
             *_calls.evidence(trace, cost),
         ),
-        events=_calls.longest(trace, zeroing),
-        locations=_calls.lines(trace, zeroing),
+        events=_calls.longest(trace, found.zeroing),
+        locations=_calls.lines(trace, found.zeroing),
         claims=claims if saves else (),
     )
 

@@ -1,0 +1,59 @@
+"""Gradients that are filled with zeros within the optimizer's `zero_grad`, and what that costs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses import ancestry, frame_times
+from stepscope.analyses.host.launched_work import launched_work, outermost
+from stepscope.analyses.idle.call_cost import CallCost, call_cost
+from stepscope.analyses.steps.window import window
+from stepscope.errors import NotApplicableError
+from stepscope.frames.naming import named
+from stepscope.trace import Trace, computed
+
+ZERO_GRAD = "Optimizer.zero_grad#"
+LISTWISE_FILL = "aten::_foreach_zero_"
+FILLS = frozenset({"aten::zero_", LISTWISE_FILL})
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ZeroedGradients:
+    """Rows of `host_calls` within the window, in the order they began."""
+
+    fills: Rows
+    """The operators that fill; a list of tensors is one."""
+    zeroing: Rows
+    """The calls of `zero_grad` that hold them."""
+    is_listwise: bool
+    """Whether one of the fills takes a list of tensors."""
+    cost: CallCost
+    """Of `zero_grad` and the fills' work; without a device, of the fills."""
+
+
+@computed
+def zeroed_gradients(trace: Trace) -> ZeroedGradients:
+    """Return the fills within the optimizer's `zero_grad`.
+
+    Raises:
+        NotApplicableError: no optimizer's `zero_grad` was recorded.
+    """
+    calls, within = trace.host_calls, window(trace)
+    is_zeroing = named(calls["name"], lambda name: name.startswith(ZERO_GRAD))
+    if not is_zeroing.any():
+        reason = "no optimizer's zero_grad was recorded"
+        raise NotApplicableError(reason)
+    begins = calls["start_ns"].to_numpy()
+    fills = outermost(trace, named(calls["name"], FILLS.__contains__))
+    fills = fills[(begins[fills] >= within.start_ns) & (begins[fills] < within.end_ns)]
+    around = ancestry.nearest_of(calls["parent"].to_numpy(), fills, is_zeroing)
+    fills, zeroing = fills[around >= 0], np.unique(around[around >= 0])
+    times = frame_times.times(calls, zeroing if len(trace.device_events) else fills)
+    return ZeroedGradients(
+        fills=fills,
+        zeroing=zeroing,
+        is_listwise=bool((calls["name"].iloc[fills] == LISTWISE_FILL).any()),
+        cost=call_cost(trace, times, launched_work(trace, fills).events),
+    )
