@@ -6,7 +6,13 @@ import tracebuild
 from loading import trace_of
 from stepscope.advice import outcomes_of
 from stepscope.report import EvidenceRow, Link, Outcome, SourceLine
-from stepscope.rules import blocking_d2h_copy, item_sync, launch_bound, python_loop_indexing
+from stepscope.rules import (
+    blocking_d2h_copy,
+    item_sync,
+    launch_bound,
+    python_gc_pauses,
+    python_loop_indexing,
+)
 from stepscope.trace import Trace
 
 GEMM = {"op": "aten::mm", "body": [{"kernel": "gemm", "us": 1000}]}
@@ -74,3 +80,16 @@ def test_loops_are_shown_by_what_they_repeat() -> None:
 def test_many_waits_a_step_are_written_out() -> None:
     outcome = said(recorded({"repeat": 1200, "body": [{"item": 4}]}), item_sync.RULE)
     assert "3,600 values are read from the device (1,200 a step)" in outcome.message
+
+
+def test_collections_are_shown_by_the_line_that_they_ran_in() -> None:
+    loading = {"python": "data.py(5): load", "us": 10, "body": [{"python": "Python GC", "us": 300}]}
+    trace = recorded(
+        {"op": "aten::mm", "us": 900}, loading, {"python": "Python GC", "us": 100},
+        record=("stacks",), machine="cpu",
+    )  # fmt: skip
+    outcome = said(trace, python_gc_pauses.RULE)
+    cells = [row.cells for row in rows(outcome)]
+    assert cells == [("data.py(5): load", 3, 900_000), (None, 3, 300_000)]
+    assert outcome.locations == (SourceLine(path="data.py", line=5, function="load"),)
+    assert outcome.events[0].name == "Python GC"
