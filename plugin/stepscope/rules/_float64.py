@@ -87,7 +87,7 @@ def _operators(trace: Trace, found: DoublePrecision) -> EvidenceTable:
             "Operator": "text",
             "Shapes": "code",
             "Calls": "count",
-            "Time": "ns",
+            f"Time{_products.each(trace)}": "ns",
             "A call's mean": "ns",
             "The same in float32": "ns",
         },

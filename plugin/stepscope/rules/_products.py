@@ -126,7 +126,7 @@ def operators(trace: Trace, products: ProductKernels, chosen: Chosen) -> Evidenc
             "Shapes": "code",
             "Type": "text",
             "Calls": "count",
-            "Kernel time": "ns",
+            f"Kernel time{each(trace)}": "ns",
             "Of all kernels": "share",
         },
         (
@@ -157,7 +157,12 @@ def kernels(trace: Trace, found: Work) -> EvidenceTable:
     texts = [*(short(str(name)) for name in names.categories), "?"]
     return table(
         "Kernels",
-        {"Kernel": "code", "Launches": "count", "Time": "ns", "Of all kernels": "share"},
+        {
+            "Kernel": "code",
+            "Launches": "count",
+            f"Time{each(trace)}": "ns",
+            "Of all kernels": "share",
+        },
         (
             (
                 texts[row],

@@ -105,7 +105,7 @@ def _conversions(trace: Trace, casts: TypeCasts, table: pd.DataFrame) -> Evidenc
             "Types": "text",
             "Asked for by": "text",
             "Kernels": "count",
-            "Time": "ns",
+            f"Time{_products.each(trace)}": "ns",
             "Of all kernels": "share",
         },
         (

@@ -121,7 +121,7 @@ def _sizes(trace: Trace, found: MisalignedProducts) -> EvidenceTable:
             "Shapes": "code",
             "Type": "text",
             "What does not fit": "text",
-            "Kernel time": "ns",
+            f"Kernel time{_products.each(trace)}": "ns",
         },
         (
             (

@@ -113,7 +113,12 @@ def _shapes(trace: Trace, chains: AttentionChains, duration_ns: NDArray[np.int64
     texts = [*map(str, dims.categories), None]
     return _products.table(
         "Attentions by the shapes of their first product",
-        {"Shapes": "code", "Attentions": "count", "Kernel time": "ns", "Of all kernels": "share"},
+        {
+            "Shapes": "code",
+            "Attentions": "count",
+            f"Kernel time{_products.each(trace)}": "ns",
+            "Of all kernels": "share",
+        },
         (
             (
                 texts[row],
