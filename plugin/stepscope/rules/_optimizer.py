@@ -1,6 +1,5 @@
 """What the rules on optimizers have in common: each optimizer's updates, and what torch offers."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +10,7 @@ from stepscope.analyses.host.optimizer_updates import OptimizerUpdates, optimize
 from stepscope.analyses.idle.call_cost import CallCost, call_cost
 from stepscope.report import Evidence, EvidenceTable, Link
 from stepscope.rules import _calls
-from stepscope.trace import Trace
+from stepscope.trace import Trace, computed
 
 LISTWISE = frozenset(
     # torch.optim: these take `foreach=True`
@@ -57,8 +56,9 @@ class Updates:
         return self.launch_count / self.count
 
 
-def updates(trace: Trace) -> Iterator[Updates]:
-    """Yield each optimizer's updates within the window, in the order of their first.
+@computed
+def updates(trace: Trace) -> tuple[Updates, ...]:
+    """Return each optimizer's updates within the window, in the order of their first.
 
     Raises:
         MissingDataError: no device event was recorded.
@@ -66,8 +66,7 @@ def updates(trace: Trace) -> Iterator[Updates]:
     """
     requirements.main(trace)
     found = optimizer_updates(trace)
-    for optimizer in dict.fromkeys(found.optimizer.tolist()):
-        yield _of(trace, found, optimizer)
+    return tuple(_of(trace, found, name) for name in dict.fromkeys(found.optimizer.tolist()))
 
 
 def _of(trace: Trace, found: OptimizerUpdates, optimizer: str) -> Updates:
