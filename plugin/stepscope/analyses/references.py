@@ -24,7 +24,9 @@ FOREIGN_PREFIXES = (
     "pandas/",
     "PIL/",
     "torchvision/",
+    "tqdm/",
     "triton/",
+    "typing_extensions.py",
     "Python GC",
 )
 FOREIGN_PARTS = ("site-packages/", "site-packages\\", "dist-packages/", "/torch/", "lib/python3")
