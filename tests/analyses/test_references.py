@@ -141,7 +141,7 @@ def test_references_say_what_where_and_when() -> None:
         ]
     )
     assert references.host_call(trace, 0) == EventReference(
-        name="aten::mm", track="thread 4711", start_ns=0, duration_ns=10 * US
+        name="aten::mm", track="thread 4711", start_ns=0, duration_ns=10 * US, event=0
     )
     assert references.runtime_call(trace, 0, detail="why") == EventReference(
         name="cudaLaunchKernel",
@@ -149,7 +149,8 @@ def test_references_say_what_where_and_when() -> None:
         start_ns=2 * US,
         duration_ns=3 * US,
         detail="why",
+        event=1,
     )
     assert references.device_event(trace, 0) == EventReference(
-        name="gemm", track="GPU 2 stream 9", start_ns=20 * US, duration_ns=30 * US
+        name="gemm", track="GPU 2 stream 9", start_ns=20 * US, duration_ns=30 * US, event=2
     )

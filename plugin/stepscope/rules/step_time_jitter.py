@@ -12,7 +12,7 @@ from stepscope.analyses.steps.statistics import steps_table
 from stepscope.analyses.steps.step_inputs import inputs_differ
 from stepscope.calibration import UP_TO_ALL
 from stepscope.errors import MissingDataError
-from stepscope.quantities import duration, number_ranges, significant
+from stepscope.quantities import count, duration, number_ranges, significant
 from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
 from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option
 from stepscope.trace import Trace
@@ -47,7 +47,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     steps = steps_table(trace)
     steady = steps[steps["is_steady"]]
     if len(steps) < options.least_steps:
-        msg = f"only {len(steps)} steps were recorded"
+        msg = f"only {count(len(steps), 'step was', 'steps were')} recorded"
         raise MissingDataError(msg, RECORD_MORE)
     middle_ns = float(steady["duration_ns"].median())
     odd = steady[steady["robust_z"] > options.least_z]

@@ -49,7 +49,7 @@ def _capital(text: str) -> str:
 
 RULE = Rule(
     id="trace-integrity",
-    title="The recording is damaged",
+    title="Parts of the recording are not to be relied upon",
     category="profiling",
     why=(
         "Work without its launch, clocks that disagree, lost records and cut-off files make some "
