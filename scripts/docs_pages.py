@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 import click
+import msgspec
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
@@ -21,6 +22,7 @@ from stepscope.exports import LEADING, leading
 from stepscope.frames import Schema
 from stepscope.quantities import share
 from stepscope.render import rule_page
+from stepscope.report import json_schema
 from stepscope.rules import Rule, all_rules
 from stepscope.tables import RunTable, all_tables
 
@@ -215,6 +217,17 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
+def schema() -> Iterator[str]:
+    """Yield the JSON Schema of the report, which is no page: programs fetch it."""
+    yield msgspec.json.format(msgspec.json.encode(json_schema()), indent=1).decode()
+
+
 PAGES: MappingProxyType[str, Callable[[], Iterator[str]]] = MappingProxyType(
-    {"tables.md": tables, "rules.md": rules, "cli.md": commands, "definitions.md": definitions}
+    {
+        "tables.md": tables,
+        "rules.md": rules,
+        "cli.md": commands,
+        "definitions.md": definitions,
+        "report.schema.json": schema,
+    }
 )

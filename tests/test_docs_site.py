@@ -1,6 +1,7 @@
 """The user's site: it builds without a network, holds all that there is, and fetches nothing."""
 
 import html
+import json
 import os
 import re
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 from stepscope.cli import COMMANDS
 from stepscope.render import rule_page
+from stepscope.report import json_schema
 from stepscope.rules import all_rules
 from stepscope.tables import all_tables
 
@@ -95,3 +97,8 @@ def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
         assert not [tag for tag in found if re.search(r"""(?:src|href)=["']?(?:https?:)?//""", tag)]
     for style in site.rglob("*.css"):
         assert not re.search(r"@import|url\(\s*[\"']?https?:", style.read_text())
+
+
+def test_the_reports_schema_is_published(site: Path) -> None:
+    assert json.loads((site / "report.schema.json").read_text()) == json_schema()
+    assert 'href="report.schema.json"' in (site / "advice.html").read_text()
