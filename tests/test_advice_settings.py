@@ -216,6 +216,19 @@ def test_profiles_are_for_runs_of_a_name_and_recordings_of_a_kind(
     assert settings.of_run(run).of_recording(is_training=is_training).ignore == ignored
 
 
+def test_what_is_said_last_goes_before_profiles_too() -> None:
+    last = PROFILES.then(Changes(select=("reads",), options={"reads": {"least_count": 1}}))
+    serving = Profile(
+        runs=("serve*",),
+        changes=Changes(select=("all",), options={"reads": {"least_count": 9}}),
+    )
+    of_file = dataclasses.replace(PROFILES, profiles={"serving": serving})
+    for settings in (last, of_file.then(last.changes)):
+        changes = settings.of_run("serve-7").of_recording(is_training=True)
+        assert changes.select == ("reads",)
+        assert changes.options == {"reads": {"least_count": 1}}
+
+
 # Suppressions
 
 
@@ -276,6 +289,9 @@ def test_suppressions_are_for_runs_of_a_name() -> None:
     )
     assert len(settings.of_run("debug-1").changes.suppressions) == 1
     assert settings.of_run("main").changes.suppressions == ()
+    of_kind = AdviceSettings(profiles={"training": Profile(changes=settings.changes)})
+    for run, count in (("debug-1", 1), ("main", 0)):
+        assert len(of_kind.of_run(run).of_recording(is_training=True).suppressions) == count
 
 
 @pytest.mark.parametrize(

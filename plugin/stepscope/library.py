@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 
@@ -118,7 +118,7 @@ def advise(  # noqa: PLR0913 (each is something a user may say)
         preview=preview or None,
         options=options or {},
     )
-    settings = checked(replace(said, changes=said.changes.then(given)))
+    settings = checked(said.then(given))
     report, problems = advise_each(run, settings)
     _tell(problems, is_any_left=bool(report.workers))
     return Advice(report)

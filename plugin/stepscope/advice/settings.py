@@ -77,6 +77,11 @@ class Changes:
             suppressions=(*self.suppressions, *later.suppressions),
         )
 
+    def of_run(self, run: str) -> "Changes":
+        """Return these without suppressions that are for other runs."""
+        meant = tuple(each for each in self.suppressions if fnmatchcase(run, each.runs))
+        return dataclasses.replace(self, suppressions=meant)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
@@ -98,6 +103,14 @@ class AdviceSettings:
     has_packages: bool = True
     """Whether rules of other installed packages are asked too."""
 
+    def then(self, later: Changes) -> "AdviceSettings":
+        """Return the settings with what is said later going before all, profiles included."""
+        profiles = {
+            name: dataclasses.replace(each, changes=each.changes.then(later))
+            for name, each in self.profiles.items()
+        }
+        return dataclasses.replace(self, changes=self.changes.then(later), profiles=profiles)
+
     def of_run(self, run: str) -> "AdviceSettings":
         """Return the settings with what the profiles say of a run of this name."""
         changes = self.changes
@@ -105,10 +118,12 @@ class AdviceSettings:
             is_meant = any(fnmatchcase(run, pattern) for pattern in profile.runs)
             if name == self.profile or (is_meant and not self.profile):
                 changes = changes.then(profile.changes)
-        meant = tuple(each for each in changes.suppressions if fnmatchcase(run, each.runs))
-        changes = dataclasses.replace(changes, suppressions=meant)
-        kept = {name: each for name, each in self.profiles.items() if name in (TRAINING, INFERENCE)}
-        return dataclasses.replace(self, changes=changes, profiles=kept)
+        kept = {
+            name: dataclasses.replace(each, changes=each.changes.of_run(run))
+            for name, each in self.profiles.items()
+            if name in (TRAINING, INFERENCE)
+        }
+        return dataclasses.replace(self, changes=changes.of_run(run), profiles=kept)
 
     def of_recording(self, *, is_training: bool) -> Changes:
         """Return what counts for a recording: the profile of its kind, where none was asked for."""

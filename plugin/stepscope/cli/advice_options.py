@@ -50,8 +50,7 @@ class Asked:
         )
         profile = said.profile if self.profile is None else self.profile
         settings = replace(
-            said,
-            changes=said.changes.then(given).then(option_changes(self.assignments)),
+            said.then(given.then(option_changes(self.assignments))),
             profile=checked_profile(profile, said.profiles),
             has_packages=said.has_packages and self.has_plugins,
         )
