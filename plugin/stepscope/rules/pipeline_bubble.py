@@ -1,0 +1,110 @@
+"""A pipeline's stage waits for its neighbours for longer than its schedule has to."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stepscope import intervals
+from stepscope.analyses import requirements
+from stepscope.analyses.communication.pipeline import Pipeline, pipeline
+from stepscope.analyses.steps.window import window
+from stepscope.calibration import UP_TO_ALL, part_of
+from stepscope.errors import NotApplicableError
+from stepscope.quantities import duration, share, significant
+from stepscope.report import Evidence, Fix, Link
+from stepscope.rules import Claim, Finding, Rule, option
+from stepscope.trace import Trace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When waiting is worth a word."""
+
+    least_excess_share: float = option(
+        0.05,
+        "Waiting for neighbours beyond what the schedule has to wait, of the window.",
+        origin="pytscope's pipeline rule speaks from an excess of 5 %",
+    )
+
+
+def check(trace: Trace, options: Options) -> Iterator[Finding]:
+    """Report waiting in sends and receives beyond the bubble of the stages and micro-batches."""
+    requirements.main(trace)
+    found = pipeline(trace)
+    if found is None:
+        msg = "no stage of a pipeline was recorded"
+        raise NotApplicableError(msg)
+    within = window(trace)
+    waited = intervals.duration_ns(found.waiting) / within.reference_ns
+    excess = waited - found.bubble_share
+    if excess < options.least_excess_share:
+        return
+    waited_ns = within.per_step(intervals.duration_ns(found.waiting))
+    yield Finding(
+        confidence="medium",
+        message=(
+            f"The stage waits for its neighbours {duration(waited_ns)}"
+            f"{' a step' if within.has_steps else ''} ({share(waited)}); with "
+            f"{found.stage_count} stages and "
+            f"{significant(found.part_count)} micro-batches {share(found.bubble_share)} are to be "
+            "expected."
+        ),
+        evidence=tuple(_evidence(found, waited, excess)),
+        claims=(
+            Claim(
+                intervals=found.waiting,
+                factor=part_of(UP_TO_ALL, excess / waited),
+                method=(
+                    "The waiting in sends and receives while nothing computes; of it the part "
+                    "beyond the schedule's own bubble, and nothing at least."
+                ),
+            ),
+        ),
+        place=f"{found.stage_count} stages",
+    )
+
+
+def _evidence(found: Pipeline, waited: float, excess: float) -> Iterator[Evidence]:
+    yield Evidence(
+        label="Waiting for neighbours", value=waited, unit="share", link=Link(view="overview")
+    )
+    yield Evidence(label="Stages", value=found.stage_count, unit="count")
+    yield Evidence(label="Micro-batches a step", value=found.part_count, unit="count")
+    yield Evidence(label="Bubble of that schedule", value=found.bubble_share, unit="share")
+    yield Evidence(label="Beyond it", value=excess, unit="share")
+
+
+RULE = Rule(
+    id="pipeline-bubble",
+    title="A pipeline's stage waits for its neighbours longer than its schedule has to",
+    category="communication",
+    why=(
+        "A stage can compute only what its neighbours have sent. At the beginning and end of a "
+        "step some waiting is inherent; more of it means stages of unequal work, or slow transfers."
+    ),
+    detects=(
+        "Sends and receives between stages while nothing computes. With p stages and m "
+        "micro-batches a step, (p - 1) / (m + p - 1) of it is the schedule's own bubble (GPipe, "
+        "1F1B). It speaks from `least_excess_share` beyond that."
+    ),
+    silent=("Interleaved and zero-bubble schedules wait less than that, and are never blamed.",),
+    saving="At most the waiting beyond the schedule's bubble; nothing is sure.",
+    fix=Fix(
+        summary="Give the stages equal work, and split the batch into more micro-batches.",
+        code=(
+            "from torch.distributed.pipelining import ScheduleInterleaved1F1B\n"
+            "schedule = ScheduleInterleaved1F1B(stages, n_microbatches=4 * len(stages))"
+        ),
+        verify="Waiting for neighbours is near the schedule's bubble.",
+        caveats=("More micro-batches make each smaller: kernels may become too small.",),
+    ),
+    effort="day",
+    risk="none",
+    options=Options(),
+    check=check,
+    rests_on=frozenset({"device times", "steps"}),
+    priority=229,
+    life_cycle="preview",
+    culprit="waiting for other stages",
+    links=("https://docs.pytorch.org/docs/stable/distributed.pipelining.html",),
+    origin="Huang et al., GPipe (2019); Narayanan et al., PipeDream-2BW and Megatron-LM (2021)",
+)
