@@ -112,6 +112,12 @@ def test_options_are_given_to_the_rule_and_to_no_other() -> None:
     assert chosen["reads"] == Thresholds()
 
 
+def test_options_by_the_old_and_the_new_name_are_all_given() -> None:
+    changes = Changes(options={"old-copies": {"least_share": 0.5}, "copies": {"least_count": 9}})
+    [chosen] = rules_of(dataclasses.replace(changes, select=("copies",)), KNOWN)
+    assert chosen.options == Thresholds(least_share=0.5, least_count=9)
+
+
 def test_a_whole_number_is_a_number() -> None:
     [chosen] = rules_of(Changes(select=("reads",), options={"reads": {"least_share": 1}}), KNOWN)
     assert repr(chosen.options.least_share) == "1.0"
@@ -125,6 +131,8 @@ def test_a_whole_number_is_a_number() -> None:
         ("least_share", 5.0, "a share is from 0 to 1, so 5 % is 0.05"),
         ("least_share", -0.1, "must not be negative"),
         ("least_share", float("nan"), "must not be negative or without bound"),
+        ("least_share", 10**400, "must not be negative or without bound"),
+        ("least_count", 10**400, "must not be negative or without bound"),
         ("least_count", 2.5, "it must be a whole number"),
         ("least_count", True, "it must be a whole number"),
         ("is_strict", 1, "it must be true or false"),
@@ -270,8 +278,16 @@ def test_a_suppression_may_be_of_one_finding_and_until_a_day() -> None:
         assert [each.status for each in put_aside([outcome("a")], [until], DAY)] == [status]
 
 
+def test_a_suppression_may_name_a_rule_by_an_alias() -> None:
+    renamed = dataclasses.replace(rule("new", Finding(message="m")), aliases=("old",))
+    changes = Changes(suppressions=(Suppression(rule="old", reason="r"),))
+    [told] = advice_by(TRACE, [renamed], changes).outcomes
+    assert (told.rule, told.status) == ("new", "suppressed")
+
+
 def test_a_suppression_that_puts_nothing_aside_is_told() -> None:
     all_of_them = [
+        Suppression(rule="not-asked", reason="nobody looked"),
         Suppression(rule="a", reason="used"),
         Suppression(rule="b", reason="gone"),
         Suppression(rule="a", reason="old", expires="2020-01-01"),
@@ -368,6 +384,13 @@ def test_pyproject_says_the_same_below_tool_stepscope(tmp_path: Path) -> None:
     assert settings_in(project) == settings_in(own)
 
 
+def test_the_day_of_a_suppression_may_be_a_date_or_a_text_in_toml(tmp_path: Path) -> None:
+    path = tmp_path / "stepscope.toml"
+    for day in ("2027-01-31", "'2027-01-31'"):
+        path.write_text(f"[[suppress]]\nrule = 'a'\nreason = 'b'\nexpires = {day}")
+        assert settings_in(path).changes.suppressions[0].expires == "2027-01-31"
+
+
 def test_the_nearest_file_counts(tmp_path: Path) -> None:
     below = tmp_path / "project" / "src"
     below.mkdir(parents=True)
@@ -396,6 +419,8 @@ def test_the_nearest_file_counts(tmp_path: Path) -> None:
         ),
         ("profile = 'trainin'", "there is no profile 'trainin'. Did you mean training"),
         ("select = [", "is no TOML"),
+        (f"[rules.reads]\nleast_count = {'9' * 5000}", "is no TOML"),
+        ("[[suppress]]\nrule = 'a'\nreason = 'b'\nexpires = '31.1.2027'", "expires: "),
     ],
 )
 def test_what_is_wrong_with_a_file_is_told_with_its_place(

@@ -180,14 +180,15 @@ def test_a_rule_can_be_chosen_set_and_ignored() -> None:
 
 def test_the_nearest_configuration_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "stepscope.toml").write_text(
-        'select = ["item-sync"]\n[[suppress]]\nrule = "item-sync"\nreason = "We know."\n'
-        '[[suppress]]\nrule = "launch-bound"\nreason = "Never so."\n'
+        'select = ["item-sync", "graph-breaks"]\n'
+        '[[suppress]]\nrule = "item-sync"\nreason = "We know."\n'
+        '[[suppress]]\nrule = "graph-breaks"\nreason = "Never so."\n'
     )
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(cli, ["advise", str(FAULT), "--format", "json"])
-    [outcome] = json.loads(done.stdout)["runs"][0]["outcomes"]
+    *_, outcome = json.loads(done.stdout)["runs"][0]["outcomes"]
     assert (outcome["status"], outcome["reason"]) == ("suppressed", "We know.")
-    assert "The suppression of launch-bound (Never so.) puts nothing aside." in done.stderr
+    assert "The suppression of graph-breaks (Never so.) puts nothing aside." in done.stderr
     other = tmp_path / "other.toml"
     other.write_text('ignore = ["item-sink"]')
     refused = CliRunner().invoke(cli, ["advise", str(FAULT), "--config", str(other)])

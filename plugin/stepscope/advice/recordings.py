@@ -18,7 +18,7 @@ from stepscope.advice.settings import (
     severities_of,
 )
 from stepscope.advice.standing import standing
-from stepscope.advice.suppression import of_recording, put_aside, today
+from stepscope.advice.suppression import by_their_ids, of_recording, put_aside, today
 from stepscope.advice.verdict import advised_verdict
 from stepscope.advice.workers import worker_report
 from stepscope.analyses.communication.rank_part import RankPart, rank_part
@@ -62,7 +62,7 @@ def advice_by(
     others, found = asked(trace, rules)
     said = [*others, *(each.outcome for each in found)]
     wanted = [_with_severity(each, severities) for each in said]
-    suppressions = (*changes.suppressions, *of_recording(trace))
+    suppressions = by_their_ids((*changes.suppressions, *of_recording(trace)), rules)
     shown = (each for each in wanted if is_shown(changes, each.severity))
     outcomes = put_aside(shown, suppressions, today())
     kept = {(each.rule, each.fingerprint) for each in outcomes if each.status == "found"}

@@ -10,7 +10,7 @@ from stepscope.advice.outcomes import unanswered
 from stepscope.advice.recordings import RecordingAdvice
 from stepscope.advice.resolving import SEVERITIES, fingerprint, less_serious
 from stepscope.advice.settings import Suppression
-from stepscope.advice.suppression import put_aside, today
+from stepscope.advice.suppression import by_their_ids, put_aside, today
 from stepscope.analyses.duplicates import with_duplicates
 from stepscope.quantities import count, duration, number_ranges
 from stepscope.report import (
@@ -51,7 +51,7 @@ def merged(
     if recordings:
         of_run, taken = _over_the_run(name, recordings, rules)
         outcomes = [_lessened(outcome, taken) for outcome in outcomes]
-        outcomes += put_aside(of_run, suppressions, today())
+        outcomes += put_aside(of_run, by_their_ids(suppressions, rules), today())
     run = with_outcomes(RunReport(name=name, workers=workers, outcomes=()), outcomes)
     return msgspec.structs.replace(run, verdict=_verdict(run))
 

@@ -23,6 +23,8 @@ ALL = "all"
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 TRAINING, INFERENCE = "training", "inference"
 MOST_SHARE = 1.0
+MOST_NUMBER = 2**63
+"""No time, size or count of a recording reaches it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +158,9 @@ def rules_of(changes: Changes, known: Iterable[Rule[Any]]) -> tuple[Rule[Any], .
     unwanted = _selector(by_id, changes.ignore)
     named = set(changes.select or ())
     has_preview = bool(changes.preview)
-    options = {_rule(by_id, name).id: values for name, values in changes.options.items()}
+    options: dict[str, dict[str, Value]] = {}
+    for name, values in changes.options.items():
+        options.setdefault(_rule(by_id, name).id, {}).update(values)
     for name in changes.severities:
         _rule(by_id, name)
     return tuple(
@@ -265,12 +269,12 @@ def _fitting(rule: str, of: "dataclasses.Field[Any]", value: Value) -> Value:
     wanted = type(of.default)
     fits = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-        value, fits = float(value), True
+        value, fits = float(min(value, MOST_NUMBER)), True
     if not fits:
         nouns = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
         msg = f"{rule}.{of.name} is {value!r}: it must be {nouns.get(wanted, wanted.__name__)}"
         raise UsageError(msg)
-    if isinstance(value, (int, float)) and not 0 <= value < float("inf"):
+    if isinstance(value, (int, float)) and not 0 <= value < MOST_NUMBER:
         msg = f"{rule}.{of.name} is {value!r}: it must not be negative or without bound"
         raise UsageError(msg)
     if of.name.endswith("_share") and isinstance(value, float) and value > MOST_SHARE:

@@ -19,12 +19,14 @@ ignore = ["tiny-batch-size"]
 rule = "item-sync"
 reason = "We log every step, and accept it."
 runs = "debug*"                  # may be left out, as `fingerprint` and `expires` may
+expires = 2027-01-31             # the last day on which it counts
 ```
 """
 
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +59,17 @@ class _Put(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     reason: str
     runs: str = "*"
     fingerprint: str = ""
-    expires: str = ""
+    expires: date | None = None
+
+    def suppression(self) -> Suppression:
+        """Return what it says."""
+        return Suppression(
+            rule=self.rule,
+            reason=self.reason,
+            runs=self.runs,
+            fingerprint=self.fingerprint,
+            expires=self.expires.isoformat() if self.expires else "",
+        )
 
 
 class _Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -155,7 +167,7 @@ def _parsed(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         msg = f"{path}: cannot be read ({error.strerror})"
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # no TOML, no UTF-8, or a number of thousands of digits
         msg = f"{path}: is no TOML ({error})"
     raise UsageError(msg)
 
@@ -175,7 +187,7 @@ def _value(text: str) -> Value:
     """Return a value as TOML reads it; what is no TOML is a text."""
     try:
         value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except ValueError:
         return text
     return value if isinstance(value, bool | int | float | str) else text
 
@@ -190,7 +202,7 @@ def _changes(said: _Part, path: str) -> Changes:
             for rule, each in said.rules.items()
         },
         severities=_severities(said.rules, path),
-        suppressions=tuple(Suppression(**msgspec.structs.asdict(each)) for each in said.suppress),
+        suppressions=tuple(each.suppression() for each in said.suppress),
     )
 
 

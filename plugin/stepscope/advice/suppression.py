@@ -1,13 +1,16 @@
 """Findings that a person put aside: they stay to be seen, with the reason."""
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 
 from stepscope.advice.settings import Suppression
 from stepscope.analyses.hints import hints
 from stepscope.report import Outcome
+from stepscope.rules import Rule
 from stepscope.trace import Trace
 
 
@@ -21,6 +24,16 @@ def of_recording(trace: Trace) -> tuple[Suppression, ...]:
     return tuple(
         Suppression(rule=rule, reason=reason, by="recording")
         for rule, reason in hints(trace).ignore.items()
+    )
+
+
+def by_their_ids(
+    suppressions: Iterable[Suppression], rules: Iterable[Rule[Any]]
+) -> tuple[Suppression, ...]:
+    """Return suppressions with the ids of their rules in place of aliases."""
+    ids = {alias: rule.id for rule in rules for alias in rule.aliases}
+    return tuple(
+        dataclasses.replace(each, rule=ids.get(each.rule, each.rule)) for each in suppressions
     )
 
 
@@ -45,14 +58,17 @@ def _marked(outcome: Outcome, suppressions: Sequence[Suppression], day: str) -> 
 def unused(
     suppressions: Sequence[Suppression], outcomes: Iterable[Outcome], day: str
 ) -> tuple[str, ...]:
-    """Say which suppressions put nothing aside, so that they can be removed."""
-    aside = [
-        msgspec.structs.replace(each, status="found") for each in outcomes if each.suppressed_by
-    ]
+    """Say which suppressions put nothing aside, so that they can be removed.
+
+    Of rules that were not asked nothing is said.
+    """
+    outcomes = tuple(outcomes)
+    asked = {each.rule for each in outcomes}
+    aside = [each for each in outcomes if each.suppressed_by]
     words = []
     for each in suppressions:
         if each.has_expired(day):
             words.append(f"The suppression of {each.rule} expired on {each.expires}.")
-        elif not any(each.covers(outcome, day) for outcome in aside):
+        elif each.rule in asked and not any(each.covers(outcome, day) for outcome in aside):
             words.append(f"The suppression of {each.rule} ({each.reason}) puts nothing aside.")
     return tuple(words)

@@ -202,10 +202,13 @@ def _run(
 
 def _notes(runs: "Sequence[RunReport]", rules: "AdviceSettings") -> tuple[str, ...]:
     """Say which suppressions put nothing aside, so that they do not outlive their reason."""
-    from stepscope.advice.suppression import today, unused
+    from stepscope.advice.settings import known_rules
+    from stepscope.advice.suppression import by_their_ids, today, unused
 
+    known = known_rules(has_packages=rules.has_packages)
     outcomes = [outcome for run in runs for outcome in run.outcomes]
-    return unused(rules.changes.suppressions, outcomes, today()) if runs else ()
+    suppressions = by_their_ids(rules.changes.suppressions, known)
+    return unused(suppressions, outcomes, today()) if runs else ()
 
 
 def _noted(report: "Report", gate: Gate) -> "Report":
