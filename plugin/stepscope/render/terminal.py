@@ -1,12 +1,12 @@
 """How text for a terminal is laid out: widths, colours, indents, and code that is not wrapped."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from io import StringIO
 from textwrap import indent
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
-from rich.syntax import Syntax
 from rich.text import Text
 
 from stepscope.render import words
@@ -19,6 +19,26 @@ STYLES: dict[Severity, str] = {
     "info": "bold cyan",
 }
 INDENT = 3
+TAB_COLUMNS = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Code:
+    """Code with its lines as they are, whatever the width."""
+
+    text: str
+    language: str
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield it; its words are told apart only where colours are shown: that takes long."""
+        shown = Text(self.text.expandtabs(TAB_COLUMNS))
+        if console.color_system is not None:
+            from rich.syntax import Syntax  # noqa: PLC0415 (half of what a text takes)
+
+            shown = Syntax("", self.language or "text", theme="ansi_dark").highlight(self.text)
+        shown.rstrip()
+        shown.no_wrap, shown.overflow = True, "ignore"
+        yield shown
 
 
 def laid_out(parts: Iterable[RenderableType], *, width: int, is_coloured: bool) -> str:
@@ -47,10 +67,7 @@ def indented(part: RenderableType) -> RenderableType:
 def code(text: str, language: str) -> RenderableType:
     """Return the code with its lines as they are, whatever the width."""
     shifted = indent(words.plain(text.strip("\n")), " " * 2 * INDENT)
-    coloured = Syntax("", language or "text", theme="ansi_dark").highlight(shifted)
-    coloured.rstrip()
-    coloured.no_wrap, coloured.overflow = True, "ignore"
-    return Group(coloured)  # bare, `print` would join it to a new text that wraps
+    return _Code(text=shifted, language=language)
 
 
 def severity_mark(severity: Severity) -> Text:
