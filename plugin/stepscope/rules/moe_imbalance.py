@@ -1,0 +1,104 @@
+"""Experts get unequal numbers of tokens: ranks exchange unequal amounts."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.analyses.communication.rank_part import RankPart
+from stepscope.errors import NotApplicableError
+from stepscope.quantities import share, size
+from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix
+from stepscope.rules import Finding, Rule, RunEvidence, _ranks, option
+
+EXCHANGES = frozenset({"all_to_all", "all_to_allv"})
+ROWS_SHOWN = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """When amounts are unequal."""
+
+    least_excess_share: float = option(
+        0.2,
+        "Most bytes that a rank exchanges, beyond the mean over the ranks.",
+        origin="SageMaker Debugger's LoadBalancing rule: 0.2; capacity factors are mostly 1.25",
+    )
+
+
+def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
+    """Report ranks that exchange more than the others in all-to-alls."""
+    ranks = _ranks.several(evidence)
+    exchanged = {part.evidence.worker: _mean_bytes(part) for part in ranks.parts}
+    known = {worker: amount for worker, amount in exchanged.items() if amount > 0}
+    if len(known) < 2:
+        msg = "no tokens are exchanged (all-to-all) whose amounts were recorded"
+        raise NotApplicableError(msg)
+    mean = float(np.mean(list(known.values())))
+    excess = max(known.values()) / mean - 1
+    if excess < options.least_excess_share:
+        return
+    ordered = sorted(known.items(), key=lambda item: -item[1])
+    yield Finding(
+        severity="info",
+        confidence=ranks.confidence("medium"),
+        message=(
+            f"{ordered[0][0]} exchanges {size(ordered[0][1])} in each all-to-all, {ordered[-1][0]} "
+            f"{size(ordered[-1][1])}: {share(excess)} more than the mean."
+        ),
+        evidence=(Evidence(label="Most beyond the mean", value=excess, unit="share"),),
+        tables=(
+            EvidenceTable(
+                label="What each exchanges in an all-to-all",
+                columns=(
+                    EvidenceColumn(label="Worker", unit="text"),
+                    EvidenceColumn(label="Mean size", unit="bytes"),
+                ),
+                rows=tuple(EvidenceRow(cells=each) for each in ordered[:ROWS_SHOWN]),
+            ),
+        ),
+        place="all-to-all",
+    )
+
+
+def _mean_bytes(part: RankPart) -> float:
+    """Return the mean size of a rank's exchanges, 0 where none was recorded."""
+    held = part.collectives
+    kinds = np.array([key.kind in EXCHANGES for key in held.keys] or [False])
+    sizes = held.message_bytes[kinds[held.key]] if len(held) else np.empty(0)
+    sizes = sizes[sizes > 0]
+    return float(sizes.mean()) if len(sizes) else 0.0
+
+
+RULE = Rule(
+    id="moe-imbalance",
+    title="Some experts get more tokens than others",
+    category="distributed balance",
+    why=(
+        "In a mixture of experts each rank computes the tokens that were routed to its experts. "
+        "The rank with the most decides how long the step takes; tokens beyond capacity are dropped."
+    ),
+    detects=(
+        "The mean size of each rank's all-to-alls, in which tokens travel to experts. It speaks "
+        "where one rank exchanges `least_excess_share` more than the mean."
+    ),
+    saving=(
+        "None: how much longer the experts compute is told by `rank-compute-imbalance` and "
+        "`straggler-rank`, which claim it."
+    ),
+    fix=Fix(
+        summary="Balance the router: an auxiliary loss, or a bias on overloaded experts.",
+        code="loss = task_loss + 0.01 * load_balancing_loss(router_logits)",
+        verify="The ranks' all-to-alls are of about equal size.",
+        caveats=("Other programs use all-to-all too: for sequences, for embedding tables.",),
+    ),
+    effort="day",
+    risk="numerics",
+    options=Options(),
+    check_run=check_run,
+    rests_on=frozenset({"ranks"}),
+    priority=590,
+    life_cycle="preview",
+    links=("https://arxiv.org/abs/2101.03961",),
+    origin="Fedus et al., Switch Transformers (2021): load balancing and expert capacity",
+)
