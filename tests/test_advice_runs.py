@@ -8,6 +8,9 @@ import pytest
 
 from loading import trace_of
 from stepscope.advice import advise
+from stepscope.advice.recordings import advice_by
+from stepscope.advice.runs import merged
+from stepscope.advice.settings import Changes
 from stepscope.errors import MissingDataError, NotApplicableError
 from stepscope.report import MergedOutcome, Outcome, RunReport
 from stepscope.rules import Answer, Finding, Rule, RunClaim, RunEvidence
@@ -160,6 +163,14 @@ def test_a_rule_over_the_run_that_cannot_answer_costs_one_outcome(
     report = advise(Run(name="run", workers=ranks(2)), chosen)
     assert outcome_of(report, "broken").status == status
     assert [each.outcome.rule for each in report.merged] == ["sound"]
+
+
+def test_what_was_said_of_severities_holds_for_rules_over_the_run_too() -> None:
+    slow = over_the_run("slow", Finding(message="m", severity="critical"))
+    recordings = [advice_by(trace, ()) for trace in ranks(2)]
+    [told] = merged("run", recordings, [slow], Changes(severities={"slow": "info"})).outcomes
+    assert told.severity == "info"
+    assert merged("run", recordings, [slow], Changes(select=("warning",))).outcomes == ()
 
 
 def test_a_finding_that_is_lessened_is_less_serious_too() -> None:

@@ -155,9 +155,9 @@ def test_every_option_of_every_rule_takes_its_own_default(own: Rule[Any]) -> Non
 # Severities
 
 
-def found(changes: Changes, severities: dict[str, Any] | None = None) -> list[tuple[str, Any]]:
+def found(changes: Changes) -> list[tuple[str, Any]]:
     rules = [rule("a", Finding(message="m", severity="critical")), rule("b", Finding(message="m"))]
-    outcomes = advice_by(TRACE, rules, changes, severities or {}).outcomes
+    outcomes = advice_by(TRACE, rules, changes).outcomes
     return [(each.rule, each.severity) for each in outcomes]
 
 
@@ -168,8 +168,31 @@ def test_findings_are_chosen_by_severity() -> None:
 
 
 def test_a_rule_can_be_given_another_severity() -> None:
-    assert found(Changes(), {"a": "info"}) == [("a", "info"), ("b", "info")]
-    assert found(Changes(ignore=("info",)), {"b": "warning", "a": "info"}) == [("b", "warning")]
+    assert found(Changes(severities={"a": "info"})) == [("a", "info"), ("b", "info")]
+    of_both = Changes(ignore=("info",), severities={"b": "warning", "a": "info"})
+    assert found(of_both) == [("b", "warning")]
+
+
+def test_the_verdict_goes_by_the_severity_that_was_given() -> None:
+    waiting = dataclasses.replace(
+        rule("a", claiming((0, 2_000_000), severity=None)), culprit="waiting"
+    )
+    assert "waiting alone costs 667 µs" in advice_by(TRACE, [waiting]).worker.verdict
+    verdict = advice_by(TRACE, [waiting], Changes(severities={"a": "info"})).worker.verdict
+    assert "waiting" not in verdict
+
+
+def test_what_a_severity_leaves_out_is_no_rule_that_did_not_look() -> None:
+    advice = advice_by(TRACE, [rule("a"), rule("b")], Changes(select=("critical",)))
+    assert [each.status for each in advice.outcomes] == ["passed", "passed"]
+    assert advice.worker.standing is not None
+    assert advice.worker.standing.state == "healthy"
+
+
+def test_of_findings_that_are_told_alike_only_those_shown_are_in_the_budget() -> None:
+    both = rule("a", claiming((0, 900_000), severity="critical"), claiming((900_000, 1_000_000)))
+    advice = advice_by(TRACE, [both], Changes(select=("critical",)))
+    assert sum(line.recoverable_high_ns for line in advice.worker.budget) == 300_000
 
 
 # Later goes before earlier

@@ -12,7 +12,7 @@ import pandas as pd
 from stepscope import comparison, discover
 from stepscope._version import __version__
 from stepscope.advice import AdviceSettings, advise_each
-from stepscope.advice.settings import Changes, checked
+from stepscope.advice.settings import Changes
 from stepscope.advice.settings_files import settings_in
 from stepscope.comparison.messages import ComparisonReport
 from stepscope.comparison.sampling import Sample, sample
@@ -118,8 +118,7 @@ def advise(  # noqa: PLR0913 (each is something a user may say)
         preview=preview or None,
         options=options or {},
     )
-    settings = checked(said.then(given))
-    report, problems = advise_each(run, settings)
+    report, problems = advise_each(run, said.then(given))
     _tell(problems, is_any_left=bool(report.workers))
     return Advice(report)
 

@@ -6,7 +6,7 @@ from typing import Any
 from stepscope.advice import runs
 from stepscope.advice.outcomes import outcomes_of
 from stepscope.advice.recordings import RecordingAdvice, advice_by, advice_of
-from stepscope.advice.settings import DEFAULT, AdviceSettings, known_rules, rules_of
+from stepscope.advice.settings import DEFAULT, AdviceSettings, checked, known_rules, rules_of
 from stepscope.advice.workers import file_health, idle_per_step, recorded_health, worker_report
 from stepscope.errors import UnreadableError, unforeseen
 from stepscope.report import RunReport
@@ -44,8 +44,7 @@ def advise_each(
     Raises:
         UsageError: the settings name a rule or an option that there is not.
     """
-    of_run = settings.of_run(run.name)
-    rules_of(of_run.changes, known_rules(has_packages=of_run.has_packages))
+    of_run = checked(settings).of_run(run.name)
     recordings: list[RecordingAdvice] = []
     problems: list[UnreadableError] = []
     for trace in run.workers:
@@ -62,4 +61,4 @@ def merged(
     """Return the advice on a run's recordings, made one by one, as the run's."""
     of_run = settings.of_run(name)
     rules = rules_of(of_run.changes, known_rules(has_packages=of_run.has_packages))
-    return runs.merged(name, recordings, rules, of_run.changes.suppressions)
+    return runs.merged(name, recordings, rules, of_run.changes)

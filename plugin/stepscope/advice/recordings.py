@@ -1,34 +1,25 @@
 """One recording's advice: what is kept of it when its events are let go."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
 from stepscope.advice.budget import budget
 from stepscope.advice.outcomes import asked
-from stepscope.advice.settings import (
-    DEFAULT,
-    AdviceSettings,
-    Changes,
-    is_shown,
-    known_rules,
-    rules_of,
-    severities_of,
-)
+from stepscope.advice.settings import DEFAULT, AdviceSettings, Changes, known_rules, rules_of
 from stepscope.advice.standing import standing
-from stepscope.advice.suppression import by_their_ids, of_recording, put_aside, today
+from stepscope.advice.suppression import judged, of_recording
 from stepscope.advice.verdict import advised_verdict
 from stepscope.advice.workers import worker_report
 from stepscope.analyses.communication.rank_part import RankPart, rank_part
 from stepscope.analyses.training import is_training
-from stepscope.report import Outcome, Severity, WorkerReport
+from stepscope.report import Outcome, WorkerReport
 from stepscope.rules import Rule
 from stepscope.trace import Trace
 
 NOTHING_CHANGED = Changes()
-NO_SEVERITIES: Mapping[str, Severity] = {}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -49,24 +40,23 @@ def advice_of(trace: Trace, settings: AdviceSettings = DEFAULT) -> RecordingAdvi
     """
     known = known_rules(has_packages=settings.has_packages)
     changes = settings.of_recording(is_training=is_training(trace))
-    return advice_by(trace, rules_of(changes, known), changes, severities_of(changes, known))
+    return advice_by(trace, rules_of(changes, known), changes)
 
 
 def advice_by(
-    trace: Trace,
-    rules: Sequence[Rule[Any]],
-    changes: Changes = NOTHING_CHANGED,
-    severities: Mapping[str, Severity] = NO_SEVERITIES,
+    trace: Trace, rules: Sequence[Rule[Any]], changes: Changes = NOTHING_CHANGED
 ) -> RecordingAdvice:
     """Return the advice of some rules on one recording."""
     others, found = asked(trace, rules)
-    said = [*others, *(each.outcome for each in found)]
-    wanted = [_with_severity(each, severities) for each in said]
-    suppressions = by_their_ids((*changes.suppressions, *of_recording(trace)), rules)
-    shown = (each for each in wanted if is_shown(changes, each.severity))
-    outcomes = put_aside(shown, suppressions, today())
-    kept = {(each.rule, each.fingerprint) for each in outcomes if each.status == "found"}
-    found = tuple(each for each in found if (each.rule.id, each.outcome.fingerprint) in kept)
+    suppressions = (*changes.suppressions, *of_recording(trace))
+    said = replace(changes, suppressions=suppressions)
+    shown = judged((each.outcome for each in found), said, rules)
+    outcomes = (*others, *(each for each in shown if each is not None))
+    found = tuple(
+        replace(each, outcome=outcome)
+        for each, outcome in zip(found, shown, strict=True)
+        if outcome is not None and outcome.status == "found"
+    )
     worker = msgspec.structs.replace(
         worker_report(trace, rules),
         budget=budget(trace, found),
@@ -74,10 +64,3 @@ def advice_by(
         verdict=advised_verdict(trace, found),
     )
     return RecordingAdvice(worker=worker, outcomes=outcomes, part=rank_part(trace))
-
-
-def _with_severity(outcome: Outcome, severities: Mapping[str, Severity]) -> Outcome:
-    """Return a finding with the severity that the user gave to its rule."""
-    if outcome.status != "found" or outcome.rule not in severities:
-        return outcome
-    return msgspec.structs.replace(outcome, severity=severities[outcome.rule])

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from stepscope.advice.outcomes import unanswered
-from stepscope.advice.recordings import RecordingAdvice
+from stepscope.advice.recordings import NOTHING_CHANGED, RecordingAdvice
 from stepscope.advice.resolving import SEVERITIES, fingerprint, less_serious
-from stepscope.advice.settings import Suppression
-from stepscope.advice.suppression import by_their_ids, put_aside, today
+from stepscope.advice.settings import Changes
+from stepscope.advice.suppression import judged
 from stepscope.analyses.duplicates import with_duplicates
 from stepscope.quantities import count, duration, number_ranges
 from stepscope.report import (
@@ -39,11 +39,11 @@ def merged(
     name: str,
     recordings: Iterable[RecordingAdvice],
     rules: Sequence[Rule[Any]],
-    suppressions: Sequence[Suppression] = (),
+    changes: Changes = NOTHING_CHANGED,
 ) -> RunReport:
     """Return the advice on a run's recordings, made one by one, as the run's.
 
-    The suppressions are for rules over the run; what the recordings found has been through them.
+    The changes are for rules over the run; what the recordings found has been through them.
     """
     recordings = tuple(recordings)
     workers = tuple(with_duplicates(each.worker for each in recordings))
@@ -51,7 +51,7 @@ def merged(
     if recordings:
         of_run, taken = _over_the_run(name, recordings, rules)
         outcomes = [_lessened(outcome, taken) for outcome in outcomes]
-        outcomes += put_aside(of_run, by_their_ids(suppressions, rules), today())
+        outcomes += (each for each in judged(of_run, changes, rules) if each is not None)
     run = with_outcomes(RunReport(name=name, workers=workers, outcomes=()), outcomes)
     return msgspec.structs.replace(run, verdict=_verdict(run))
 

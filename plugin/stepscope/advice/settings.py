@@ -186,16 +186,12 @@ def checked(settings: AdviceSettings) -> AdviceSettings:
     return settings
 
 
-def severities_of(changes: Changes, known: Iterable[Rule[Any]]) -> Mapping[str, Severity]:
-    """Return the severities that the user gave to rules, by their ids."""
-    by_id = _by_id(known)
-    return {_rule(by_id, name).id: severity for name, severity in changes.severities.items()}
-
-
 def is_shown(changes: Changes, severity: Severity | None) -> bool:
-    """Tell whether findings of a severity are wanted at all."""
+    """Tell whether findings of a severity are wanted at all; what has none is no finding."""
     chosen = {name for name in changes.select or () if name in SEVERITIES}
-    return severity not in changes.ignore and (not chosen or severity in chosen)
+    return severity is None or (
+        severity not in changes.ignore and (not chosen or severity in chosen)
+    )
 
 
 def _by_id(known: Iterable[Rule[Any]]) -> dict[str, Rule[Any]]:

@@ -1,15 +1,15 @@
-"""Findings that a person put aside: they stay to be seen, with the reason."""
+"""What a person said of findings: how serious they are, and which are put aside, and why."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from stepscope.advice.settings import Suppression
+from stepscope.advice.settings import Changes, Suppression, is_shown
 from stepscope.analyses.hints import hints
-from stepscope.report import Outcome
+from stepscope.report import Outcome, Severity
 from stepscope.rules import Rule
 from stepscope.trace import Trace
 
@@ -27,14 +27,38 @@ def of_recording(trace: Trace) -> tuple[Suppression, ...]:
     )
 
 
+def judged(
+    outcomes: Iterable[Outcome], changes: Changes, rules: Iterable[Rule[Any]]
+) -> tuple[Outcome | None, ...]:
+    """Return outcomes as the user wants them, parallel to what is given; None: not to be shown."""
+    rules = tuple(rules)
+    ids = _ids(rules)
+    severities = {ids.get(name, name): given for name, given in changes.severities.items()}
+    wanted = [_with_severity(each, severities) for each in outcomes]
+    aside = put_aside(wanted, by_their_ids(changes.suppressions, rules), today())
+    return tuple(each if is_shown(changes, each.severity) else None for each in aside)
+
+
+def _with_severity(outcome: Outcome, severities: Mapping[str, Severity]) -> Outcome:
+    """Return a finding with the severity that the user gave to its rule."""
+    if outcome.status != "found" or outcome.rule not in severities:
+        return outcome
+    return msgspec.structs.replace(outcome, severity=severities[outcome.rule])
+
+
 def by_their_ids(
     suppressions: Iterable[Suppression], rules: Iterable[Rule[Any]]
 ) -> tuple[Suppression, ...]:
     """Return suppressions with the ids of their rules in place of aliases."""
-    ids = {alias: rule.id for rule in rules for alias in rule.aliases}
+    ids = _ids(rules)
     return tuple(
         dataclasses.replace(each, rule=ids.get(each.rule, each.rule)) for each in suppressions
     )
+
+
+def _ids(rules: Iterable[Rule[Any]]) -> dict[str, str]:
+    """Return the ids of rules by their aliases."""
+    return {alias: rule.id for rule in rules for alias in rule.aliases}
 
 
 def put_aside(
