@@ -8,7 +8,7 @@ import pandas as pd
 
 from stepscope.analyses.communication.rank_table import rank_table
 from stepscope.analyses.communication.stragglers import stragglers
-from stepscope.calibration import HALF_TO_ALL
+from stepscope.calibration import WAITING_FOR_A_LATE_RANK
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
 from stepscope.rules import Finding, Rule, RunClaim, RunEvidence, _ranks, option
@@ -97,11 +97,11 @@ def _finding(ranks: Ranks, late: _Late, table: pd.DataFrame) -> Finding:
         ),
         tables=(_table(table),),
         run_claim=RunClaim(
-            low_ns=HALF_TO_ALL.low * late.mean_ns,
-            high_ns=HALF_TO_ALL.high * late.mean_ns,
+            low_ns=WAITING_FOR_A_LATE_RANK.low * late.mean_ns,
+            high_ns=WAITING_FOR_A_LATE_RANK.high * late.mean_ns,
             method=(
                 "The others' waiting in collectives beyond the shortest duration over the ranks, "
-                "as far as this rank was the last to come; half of it at least."
+                "as far as this rank was the last to come; 30 % of it at least."
             ),
             taken_ns=late.waits_ns,
             taken_from=("exposed-communication",),
@@ -200,8 +200,9 @@ RULE = Rule(
         "Collectives that do not make every rank wait (sends, receives, broadcasts) are left out.",
     ),
     saving=(
-        "At most the others' mean waiting a step, as far as it is for this rank; half of that at "
-        "least. What their `exposed-communication` claims is lessened by it."
+        "At most the others' mean waiting a step, as far as it is for this rank; 30 % of that at "
+        "least, what evening out the work of the recordings in sample_logs/ranks won. What the "
+        "others' `exposed-communication` claims is lessened by it."
     ),
     fix=Fix(
         summary="Find out what is different on that rank, and make its work equal to the others'.",
