@@ -8,27 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from loading import trace_at
+from loading import SAMPLE_LOGS, trace_at
 from stepscope.advice import advise
 from stepscope.analyses.steps.breakdown import step_breakdown
-from stepscope.report import Outcome, RunReport
+from stepscope.library import load_all
+from stepscope.report import MergedOutcome, Outcome, RunReport
 from stepscope.trace import Run
 
 log = logging.getLogger(__name__)
-ROOT = Path(__file__).resolve().parents[1]
-SAMPLES = ROOT / "sample_logs"
 SERIOUS = ("critical", "warning")
-NO_ADVICE = (
-    "batch_size",
-    "compiled",
-    "language_model",
-    "masking",
-    "metrics",
-    "precision",
-    "ranks",
-    "synthetic_healthy",
-)
-"""What these twelve rules have nothing to say of: they need a device, or there is no fault."""
 
 
 @cache
@@ -37,95 +25,159 @@ def report_of(path: Path) -> RunReport:
     return advise(Run(name=path.parent.name, workers=(trace_at(path),)))
 
 
-def recordings(folder: str = "") -> list[Path]:
-    return sorted((SAMPLES / folder).rglob("*.pt.trace.json.gz"))
+@cache
+def report(run: str) -> RunReport:
+    """What is said of a run of the sample logs, over all its recordings."""
+    [found_there] = load_all(SAMPLE_LOGS / run)
+    return advise(found_there)
 
 
-def only(folder: str) -> RunReport:
-    [path] = recordings(folder)
-    return report_of(path)
+def recordings() -> list[Path]:
+    return sorted(SAMPLE_LOGS.rglob("*.pt.trace.json.gz"))
 
 
-def found(report: RunReport) -> list[Outcome]:
-    """The findings, as they are listed."""
-    return [outcome for outcome in report.outcomes if outcome.status == "found"]
+def run_of(path: Path) -> str:
+    return path.parent.relative_to(SAMPLE_LOGS).as_posix()
 
 
-def serious(report: RunReport) -> set[str]:
-    return {outcome.rule for outcome in found(report) if outcome.severity in SERIOUS}
+RUNS = sorted({run_of(path) for path in recordings()})
 
 
-def status(report: RunReport, rule: str) -> str:
-    return next(outcome.status for outcome in report.outcomes if outcome.rule == rule)
+def serious(of: RunReport) -> list[Outcome]:
+    """The findings at warning or above, in the order in which they are listed."""
+    return [each.outcome for each in of.merged if each.outcome.severity in SERIOUS]
+
+
+def statuses(run: str, rule: str) -> set[str]:
+    """What a rule says of each recording of a run."""
+    return {outcome.status for outcome in report(run).outcomes if outcome.rule == rule}
 
 
 # Every recording
 
 
-@pytest.mark.parametrize("path", recordings(), ids=lambda path: str(path.parent.name))
+@pytest.mark.parametrize("path", recordings(), ids=run_of)
 def test_no_rule_fails_and_the_breakdown_sums(path: Path) -> None:
-    report = report_of(path)
-    assert [o for o in report.outcomes if o.status == "failed"] == []
+    outcomes = report_of(path)
+    assert [o for o in outcomes.outcomes if o.status == "failed"] == []
     steps = step_breakdown(trace_at(path))
     assert steps.step_count >= 5
     assert steps.parts_ns.sum(axis=1).tolist() == steps.duration_ns.tolist()
-    [worker] = report.workers
+    [worker] = outcomes.workers
     assert sum(worker.step.breakdown_ns.values()) == worker.step.mean_ns
-    assert worker.synthetic == path.parts[len(SAMPLES.parts)].startswith("synthetic_")
+    assert worker.synthetic == run_of(path).startswith("synthetic_")
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path for folder in NO_ADVICE for path in recordings(folder)],
-    ids=lambda path: f"{path.parent.parent.name}/{path.parent.name}",
-)
-def test_there_is_no_advice_where_these_rules_have_none(path: Path) -> None:
-    assert [(outcome.rule, outcome.message) for outcome in found(report_of(path))] == []
-
-
-def test_the_job_without_workers_is_told_so_and_that_with_workers_is_not() -> None:
-    fault, fix = only("dataloader/no_workers"), only("dataloader/two_workers")
-    first, second = found(fault)
-    assert (first.rule, first.severity) == ("dataloader-no-workers", "critical")
-    assert second.rule == "dataloader-bound"
-    assert second.claim is not None
-    assert second.claim.net_high_ns == 0, "one cause, counted once"
-    assert status(fix, "dataloader-no-workers") == "passed"
-    assert not serious(fix)
-
-
-# Synthetic faults
-
-FAULTS = {
-    "dataloader": "dataloader-no-workers",
-    "pageable_copies": "pageable-h2d-copy",
-    "item_sync": "item-sync",
-    "host_device_pingpong": "host-device-pingpong",
-    "host_stall": "numpy-in-step",
-    # With a batch of 2 the host cannot launch fast enough: that is the first cause, and the batch
-    # size, which claims no step time, is the advice behind it.
-    "tiny_batch": "launch-bound",
+# The whole of what is said at warning or above: rule, and the runs of which it is said. The right
+# rule of a fault stands in FAULTS; of the others:
+# - masking/tensor: its volume is float64 by intention, and comparing it takes a quarter of the
+#   step. With NumPy in the way (the fault) torch does not do that comparison, so nothing is seen.
+# - ranks/balanced: a sixth of the step is gloo's all-reduce of the one bucket that this small
+#   model has, behind which no backward pass is left. It is small because of that, and it is true.
+# - low-gpu-utilization names what the causes cost together; tiny-batch-size stands behind
+#   launch-bound, since with a batch of 2 the host cannot launch fast enough.
+WARNED: dict[str, set[str]] = {
+    "dataloader-no-workers": {"dataloader/no_workers", "synthetic_dataloader/fault"},
+    "exposed-communication": {"ranks/balanced"},
+    "float64-compute": {"masking/tensor", "precision/float64"},
+    "host-device-pingpong": {"synthetic_host_device_pingpong/fault"},
+    "item-sync": {"synthetic_item_sync/fault"},
+    "launch-bound": {"synthetic_tiny_batch/fault"},
+    "low-gpu-utilization": {
+        "synthetic_dataloader/fault",
+        "synthetic_host_stall/fault",
+        "synthetic_tiny_batch/fault",
+    },
+    "numpy-in-step": {
+        "masking/numpy",
+        "masking/numpy_without_stacks",
+        "synthetic_host_stall/fault",
+    },
+    "pageable-h2d-copy": {"synthetic_pageable_copies/fault"},
+    "straggler-rank": {"ranks/one_slow_rank"},
+    "tiny-batch-size": {"synthetic_tiny_batch/fault"},
+    "unfused-elementwise": {"compiled/eager"},
 }
 
 
-@pytest.mark.parametrize(("scenario", "rule"), FAULTS.items())
-def test_the_fault_is_the_first_cause_and_the_fix_silences_it(scenario: str, rule: str) -> None:
-    fault, fix = only(f"synthetic_{scenario}/fault"), only(f"synthetic_{scenario}/fix")
-    first = found(fault)[0]
-    assert first.rule == rule
-    assert first.severity in SERIOUS
-    assert status(fix, rule) == "passed"
-    assert not serious(fix), "the fix makes no new fault"
+@pytest.mark.parametrize("run", RUNS)
+def test_these_rules_warn_of_a_run_and_no_others(run: str) -> None:
+    warned = {outcome.rule: outcome.message for outcome in serious(report(run))}
+    assert warned.keys() == {rule for rule, runs in WARNED.items() if run in runs}, warned
+
+
+def test_every_run_that_the_table_names_is_there() -> None:
+    assert set().union(*WARNED.values()) <= set(RUNS)
+
+
+# Faults and their fixes: fault, its rule, fix. Two recorded pairs are not here, since no rule has
+# anything to warn of on a machine without a device:
+# - batch_size: a sample takes 0.13 ms instead of 0.04, but the rule on batch sizes speaks of
+#   devices that stand idle, and what a CPU could do with a larger batch is not in a recording.
+# - metrics: `.item()` waits for nothing there; the two runs' ranges of step times overlap.
+FAULTS = (
+    ("compiled/eager", "unfused-elementwise", "compiled/compiled"),
+    ("dataloader/no_workers", "dataloader-no-workers", "dataloader/two_workers"),
+    ("masking/numpy", "numpy-in-step", "masking/tensor"),
+    ("masking/numpy_without_stacks", "numpy-in-step", "masking/tensor"),
+    ("precision/float64", "float64-compute", "precision/float32"),
+    ("ranks/one_slow_rank", "straggler-rank", "ranks/balanced"),
+    *(
+        (f"synthetic_{scenario}/fault", rule, f"synthetic_{scenario}/fix")
+        for scenario, rule in (
+            ("dataloader", "dataloader-no-workers"),
+            ("host_device_pingpong", "host-device-pingpong"),
+            ("host_stall", "numpy-in-step"),
+            ("item_sync", "item-sync"),
+            ("pageable_copies", "pageable-h2d-copy"),
+            ("tiny_batch", "launch-bound"),
+        )
+    ),
+)
+
+
+@pytest.mark.parametrize(("fault", "rule", "fix"), FAULTS)
+def test_the_fault_is_the_first_cause_and_the_fix_silences_it(
+    fault: str, rule: str, fix: str
+) -> None:
+    first = next(each.outcome for each in report(fault).merged if not each.outcome.is_symptom)
+    assert (first.rule, first.severity in SERIOUS) == (rule, True), first.message
+    assert statuses(fix, rule) == {"passed"}
+
+
+@pytest.mark.parametrize(
+    ("run", "rule"),
+    [
+        ("batch_size/batch_8", "tiny-batch-size"),
+        ("metrics/item_each_step", "item-sync"),
+        ("metrics/item_each_step", "blocking-d2h-copy"),
+    ],
+)
+def test_without_a_device_these_rules_do_not_apply(run: str, rule: str) -> None:
+    assert statuses(run, rule) == {"not-applicable"}
+    assert {worker.standing.state for worker in report(run).workers if worker.standing} == {
+        "healthy"
+    }
+
+
+def test_one_cause_is_counted_once() -> None:
+    bound = next(
+        each.outcome
+        for each in report("dataloader/no_workers").merged
+        if each.outcome.rule == "dataloader-bound"
+    )
+    assert bound.severity == "info"
+    assert bound.claim is not None
+    assert bound.claim.net_high_ns == 0
 
 
 def test_the_tiny_batch_is_named_and_its_fix_is_not() -> None:
-    fault, fix = only("synthetic_tiny_batch/fault"), only("synthetic_tiny_batch/fix")
-    assert {"tiny-batch-size", "launch-bound"} <= serious(fault)
-    assert status(fix, "tiny-batch-size") == "passed"
+    fault, fix = report("synthetic_tiny_batch/fault"), report("synthetic_tiny_batch/fix")
+    assert statuses("synthetic_tiny_batch/fix", "tiny-batch-size") == {"passed"}
     # The rule gives the throughput to gain at most as the time lost to dispatch, 76 % of the step.
     # Here a sample takes 84 % less (2 a step before, 128 after): larger kernels also run better.
     before, after = fault.workers[0].step.mean_ns / 2, fix.workers[0].step.mean_ns / 128
-    [tiny] = [outcome for outcome in found(fault) if outcome.rule == "tiny-batch-size"]
+    [tiny] = [outcome for outcome in serious(fault) if outcome.rule == "tiny-batch-size"]
     promised = next(e.value for e in tiny.evidence if e.label.startswith("Throughput"))
     assert isinstance(promised, float)
     assert promised < 1 - after / before
@@ -134,43 +186,42 @@ def test_the_tiny_batch_is_named_and_its_fix_is_not() -> None:
 # What was predicted, and what came of it: `pytest -k predicted -o log_cli=1 -o log_level=INFO`
 
 
-def predicted_and_realised(
-    scenario: str, fault: str = "fault", fix: str = "fix"
-) -> tuple[int, int, int]:
-    before, after = only(f"{scenario}/{fault}"), only(f"{scenario}/{fix}")
-    claims = [outcome.claim for outcome in found(before) if outcome.claim]
-    low = sum(claim.net_low_ns for claim in claims)
-    high = sum(claim.net_high_ns for claim in claims)
-    realised = before.workers[0].step.mean_ns - after.workers[0].step.mean_ns
-    figures = (low / 1e6, high / 1e6, realised / 1e6)
-    log.info("%s: predicted %.2f to %.2f ms a step, realised %.2f", scenario, *figures)
+def predicted_and_realised(fault: str, fix: str) -> tuple[float, float, float]:
+    """Milliseconds a step: promised at least and at most, and the difference of the two runs.
+
+    Of several ranks the first is taken, whose steps are as long as the others'.
+    """
+    before, after = report(fault), report(fix)
+    low, high = (sum(ns) / 1e6 for ns in zip(*map(claimed, before.merged), strict=True))
+    realised = (before.workers[0].step.mean_ns - after.workers[0].step.mean_ns) / 1e6
+    log.info("%s: predicted %.2f to %.2f ms a step, realised %.2f", fault, low, high, realised)
     return low, high, realised
 
 
+def claimed(each: MergedOutcome) -> tuple[int, int]:
+    claim = each.outcome.claim
+    return (claim.net_low_ns, claim.net_high_ns) if claim else (0, 0)
+
+
+PAIRS = {fault: fix for fault, _, fix in FAULTS if fix != "synthetic_tiny_batch/fix"}
+"""Of a tiny batch the fix does other work in a step, so that steps cannot be compared."""
+MORE_WON = {
+    "compiled/eager": "compiled code also calls fewer operators, which the rule does not claim",
+}
+
+
+@pytest.mark.parametrize(("fault", "fix"), PAIRS.items())
+def test_what_is_predicted_at_least_is_won(fault: str, fix: str) -> None:
+    low, _, realised = predicted_and_realised(fault, fix)
+    assert 0 <= low <= realised
+
+
 @pytest.mark.parametrize(
-    "scenario",
-    [
-        "dataloader",
-        "pageable_copies",
-        "host_stall",
-        "item_sync",
-        "host_device_pingpong",
-    ],
+    ("fault", "fix"), [each for each in PAIRS.items() if each[0] not in MORE_WON]
 )
-def test_what_a_fix_wins_lies_in_the_predicted_range(scenario: str) -> None:
-    low, high, realised = predicted_and_realised(f"synthetic_{scenario}")
-    assert low <= realised <= 1.01 * high  # the two runs' jitter differs
-
-
-@pytest.mark.parametrize("scenario", sorted(FAULTS.keys() - {"tiny_batch"}))
-def test_what_is_promised_at_least_is_won(scenario: str) -> None:
-    low, _, realised = predicted_and_realised(f"synthetic_{scenario}")
-    assert low <= realised
-
-
-def test_workers_win_what_was_predicted_on_a_cpu_too() -> None:
-    low, high, realised = predicted_and_realised("dataloader", "no_workers", "two_workers")
-    assert low <= realised <= high
+def test_no_more_is_won_than_was_predicted(fault: str, fix: str) -> None:
+    _, high, realised = predicted_and_realised(fault, fix)
+    assert realised <= 1.01 * high  # the two runs' jitter differs
 
 
 # Real traces
@@ -208,7 +259,8 @@ STATED: list[Stated] = [
     (W0[1], "low-gpu-utilization", "warning", ("GPU 0 busy", 0.65, 0.005)),
     (W4[0], "low-gpu-utilization", "passed", None),
     (QWEN, "low-gpu-utilization", "passed", None),
-    (NCCL, "gpu-idle-gap", "critical", None),  # 23.4 %
+    # 23.4 %, of which other findings (the optimizer, the bucket copies) take 6.3: by what is left
+    (NCCL, "gpu-idle-gap", "warning", None),
     (RANKS[0], "gpu-idle-gap", "critical", None),  # 27.1 %
     (RANKS[1], "gpu-idle-gap", "critical", None),
     (QWEN, "gpu-idle-gap", "passed", None),
@@ -221,7 +273,7 @@ STATED: list[Stated] = [
     (MINI, "tiny-batch-size", "warning", ("Batch size", 5, 0)),
     (QWEN, "tiny-batch-size", "passed", None),
     (W0[0], "tiny-batch-size", "passed", None),
-    (NCCL, "tiny-batch-size", "not-applicable", None),
+    (NCCL, "tiny-batch-size", "cannot-tell", None),  # no shapes: unknown, not inapplicable
     (W0[0], "dataloader-no-workers", "critical", ("Exposed loading", 0.339, 0.0005)),
     (W0[1], "dataloader-no-workers", "critical", ("Exposed loading", 0.232, 0.0005)),
     # a note, since dataloader-no-workers would win all of it
