@@ -275,6 +275,16 @@ def test_a_nanosecond_goes_to_the_special_cause_and_the_general_one_says_so() ->
     assert claims["general"].method == "As measured. 100 ns of it is counted under special."
 
 
+def test_two_findings_of_a_rule_share_its_time_and_the_second_says_so() -> None:
+    both = rule("twice", claiming((0, 400_000)), claiming((100_000, 700_000)))
+    first, second = outcomes_of(TRACE, [both])
+    assert first.claim is not None
+    assert second.claim is not None
+    assert (first.claim.method, first.claim.net_high_ns) == ("As measured.", 133_333)
+    assert second.claim.method == "As measured. 100 µs of it is counted under twice."
+    assert (second.claim.gross_ns, second.claim.net_high_ns) == (200_000, 100_000)
+
+
 def test_the_sure_part_alone_is_won_at_least() -> None:
     finding = claiming((0, 900), low=1.0, low_intervals=times((0, 300)))
     [outcome] = outcomes_of(TRACE, [rule("a", finding)])

@@ -31,7 +31,9 @@ def report(*rules: Rule[Any]) -> Report:
     return Report(runs=(advise(Run(name="run", workers=(TRACE,)), rules),), version="1")
 
 
-def reading(*, share: float, place: str = "aten::item", line: int = 7) -> Rule[Any]:
+def reading(
+    *, share: float, place: str = "aten::item", line: int = 7, folder: str = "/home/me/"
+) -> Rule[Any]:
     end = round(share * 3_000_000)
     return rule(
         "reads",
@@ -40,7 +42,7 @@ def reading(*, share: float, place: str = "aten::item", line: int = 7) -> Rule[A
             claims=claiming((0, end)).claims,
             severity="warning",
             place=place,
-            locations=(SourceLine(path=f"/home/{line}/train.py", line=line, function="step"),),
+            locations=(SourceLine(path=f"{folder}train.py", line=line, function="step"),),
         ),
     )
 
@@ -87,6 +89,8 @@ def test_a_fingerprint_is_of_the_code_not_of_numbers_lines_or_folders() -> None:
     one = fingerprint(share=0.1)
     assert fingerprint(share=0.3) == one
     assert fingerprint(share=0.1, line=99) == one
+    for folder in ("", "/home/you/", "C:\\Users\\you\\"):
+        assert fingerprint(share=0.1, folder=folder) == one
     assert fingerprint(share=0.1, place="aten::nonzero") != one
     assert one
     assert len(one) == 16

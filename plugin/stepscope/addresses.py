@@ -4,7 +4,7 @@
 """
 
 import re
-from pathlib import PurePath
+from pathlib import PurePath, PureWindowsPath
 from urllib.parse import unquote
 
 WEB = ("http", "https")
@@ -53,6 +53,11 @@ def name(path: str) -> str:
     if not is_remote(path):
         return PurePath(path).name
     return _page(path).partition("://")[2].rstrip("/").rpartition("/")[2]
+
+
+def source_name(path: str) -> str:
+    """Return the last part of a path that a recording holds, of whatever system it was made on."""
+    return PureWindowsPath(path).name
 
 
 def parent(path: str) -> str:

@@ -7,13 +7,14 @@ the device, not the host, is the limit (`analyses/devices/gpu_bound.py`).
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
 
 from stepscope import intervals
-from stepscope.addresses import name as basename
+from stepscope.addresses import source_name
 from stepscope.analyses.devices.gpu_bound import gpu_bound_times
 from stepscope.analyses.health import doubts
 from stepscope.analyses.steps.complete_steps import complete_steps
@@ -98,12 +99,13 @@ def resolved(trace: Trace, found: list[Found]) -> tuple[Resolved, ...]:
     answers = []
     for each in sorted(found, key=lambda item: (item.rule.priority, item.rule.id)):
         mine = tuple(_possible(trace, claim) for claim in each.finding.claims)
+        earlier = tuple(taken)
         shares = []
         for claim, possible in zip(each.finding.claims, mine, strict=True):
             before = intervals.merged(*(times for _, times in taken))
             shares.append(_share(trace, claim, intervals.difference(possible, before)))
             taken.append((each.rule.id, possible))
-        report = _report(trace, each, mine, tuple(shares), taken) if mine else None
+        report = _report(trace, each, mine, tuple(shares), earlier) if mine else None
         outcome = _outcome(trace, each, report)
         answers.append(Resolved(rule=each.rule, outcome=outcome, shares=tuple(shares)))
     return tuple(answers)
@@ -149,7 +151,7 @@ def _report(
     found: Found,
     mine: tuple[Intervals, ...],
     shares: tuple[Share, ...],
-    taken: list[tuple[str, Intervals]],
+    earlier: Sequence[tuple[str, Intervals]],
 ) -> ClaimReport:
     span, claims = window(trace), found.finding.claims
     gross_ns = claimed_ns(trace, claims)
@@ -160,9 +162,7 @@ def _report(
         lost = duration(span.per_step(gross_ns - high_ns))
         whole = intervals.merged(*mine)
         takers = {
-            rule: None
-            for rule, times in taken
-            if rule != found.rule.id and len(intervals.intersection(whole, times))
+            rule: None for rule, times in earlier if len(intervals.intersection(whole, times))
         }
         method = f"{method} {lost} of it is counted under {', '.join(takers)}.".strip()
     return ClaimReport(
@@ -193,7 +193,7 @@ def share(within: Window, total_ns: float) -> float:
 
 def fingerprint(rule: Rule[Any], finding: Finding) -> str:
     """Return what is the same in recordings of the same code: no number goes into it."""
-    lines = (f"{basename(each.path)}:{each.function}" for each in finding.locations[:1])
+    lines = (f"{source_name(each.path)}:{each.function}" for each in finding.locations[:1])
     text = "\n".join((rule.id, finding.place, *lines))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
