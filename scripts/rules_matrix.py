@@ -4,15 +4,15 @@ A recording that is not at hand (those of other projects are not part of a clone
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from stepscope import ingest
-from stepscope.advice import outcomes_of
+from stepscope.advice import advise, outcomes_of
 from stepscope.quantities import share
 from stepscope.report import Outcome
 from stepscope.rules import all_rules
-from stepscope.trace import Trace, trace_from_columns
+from stepscope.trace import Run, Trace, trace_from_columns
 
 ROOT = Path(__file__).parent.parent
 MATRIX = ROOT / "tests" / "rules" / "matrix.txt"
@@ -31,9 +31,34 @@ def recordings() -> dict[str, Path]:
     return dict(sorted(known.items()))
 
 
-def lines(trace: Trace) -> Iterator[str]:
-    """Yield what the rules say of a recording: each finding, then the other answers in brief."""
-    outcomes = outcomes_of(trace, all_rules())
+def matrix() -> dict[str, list[str]]:
+    """Return what every rule says of each recording, and of each folder that holds several."""
+    told: dict[str, list[str]] = {}
+    for folder, paths in _by_folder().items():
+        traces = [_trace(path) for path in paths.values()]
+        for name, trace in zip(paths, traces, strict=True):
+            print(name, file=sys.stderr)
+            told[name] = list(lines(outcomes_of(trace, all_rules())))
+        if len(traces) > 1:
+            run = advise(Run(name=folder, workers=tuple(traces)), all_rules())
+            told[f"{folder} as a run"] = list(lines([e for e in run.outcomes if not e.trace]))
+    return told
+
+
+def _by_folder() -> dict[str, dict[str, Path]]:
+    found: dict[str, dict[str, Path]] = {}
+    for name, path in recordings().items():
+        found.setdefault(name.rpartition("/")[0], {})[name] = path
+    return found
+
+
+def _trace(path: Path) -> Trace:
+    columns = ingest.read(str(path))
+    return trace_from_columns(columns, worker=path.name.split(".")[0], identity=path.name)
+
+
+def lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield what rules said: each finding, then the other answers in brief."""
     yield from sorted(_finding(each) for each in outcomes if each.status == "found")
     for status in BRIEF:
         rules = sorted({each.rule for each in outcomes if each.status == status})
@@ -60,9 +85,9 @@ def sections(text: str) -> dict[str, list[str]]:
     return found
 
 
-def text_of(matrix: dict[str, list[str]]) -> str:
+def text_of(told: dict[str, list[str]]) -> str:
     """Return a matrix as it is committed."""
-    blocks = ("\n".join((HEADING + name, *matrix[name], "")) for name in sorted(matrix))
+    blocks = ("\n".join((HEADING + name, *told[name], "")) for name in sorted(told))
     return "\n".join(blocks)
 
 
@@ -70,11 +95,8 @@ def main() -> None:
     """Write the matrix anew."""
     before = sections(MATRIX.read_text(encoding="utf-8")) if MATRIX.exists() else {}
     others = {name: told for name, told in before.items() if not name.startswith("sample_logs/")}
-    matrix = {} if OTHERS.exists() else others
-    for name, path in recordings().items():
-        print(name, file=sys.stderr)
-        matrix[name] = list(lines(trace_from_columns(ingest.read(str(path)), worker=path.name)))
-    MATRIX.write_text(text_of(matrix), encoding="utf-8")
+    kept = {} if OTHERS.exists() else others
+    MATRIX.write_text(text_of({**kept, **matrix()}), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ RULE = Rule(
     category="distributed balance",
     why=(
         "In a mixture of experts each rank computes the tokens that were routed to its experts. "
-        "The rank with the most decides how long the step takes; tokens beyond capacity are dropped."
+        "The one with the most decides how long a step is; tokens beyond capacity are dropped."
     ),
     detects=(
         "The mean size of each rank's all-to-alls, in which tokens travel to experts. It speaks "

@@ -48,6 +48,9 @@ def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
         msg = "the ranks have no devices"
         raise NotApplicableError(msg)
     table = rank_table(ranks.parts)
+    if not (table["matched_count"] > 0).all():
+        msg = "the recordings do not meet in collectives: they are no ranks of one job"
+        raise NotApplicableError(msg)
     computing = table.groupby("worker", sort=False)["computing_ns"].mean()
     spread_ns = float(computing.max() - computing.min())
     spread = spread_ns / max(1.0, float(computing.mean()))
@@ -138,6 +141,7 @@ RULE = Rule(
     ),
     silent=(
         "Without devices it says nothing: operators of the host also wait for cores.",
+        "Recordings that do not meet in collectives are no ranks of one job.",
         "Where one rank comes late, straggler-rank claims the time, and this claims none.",
     ),
     saving="At most the longest computing time less the mean; half of that at least.",
