@@ -1,27 +1,43 @@
-"""Break each rule by hand, and see whether its cases notice: `make mutants`.
+"""Break the rules by hand, one thing at a time, and see whether their cases notice.
 
-Of every rule's source one thing at a time is changed: an option's default by a third, a comparison
-turned over, a condition made always true or always false, `and` made `or`. Each changed rule is
-asked for all its cases in `tests/rules/<name>.yml` (and nothing else); it should fail one of them.
-What survives is printed: a case is missing, or the code does nothing.
+    make mutants                              # all rules, and what several of them share
+    make mutants RULE="item-sync _waits"      # these files of `stepscope/rules`
 
-    python -m rules.mutants item-sync launch-bound     # these rules; all without a name
+Changed is each option's default and each numeric constant (by a third, both ways), each comparison
+(turned over), each condition (always true, always false), `and` and `or`, `&` and `|` (one for the
+other). The cases in `tests/rules/<name>.yml` of each rule that has the changed file in it are then
+asked, and nothing else; one should fail. What passes them all is printed: a case is missing, or the
+code does nothing. `test_mutants.py` does the same to the options alone.
+
+A change that no trace can show is listed in `equivalent_mutants.py` with the reason; the script
+says so if a case notices it after all, or if there is no such change any more.
 """
 
 import ast
 import copy
 import dataclasses
 import importlib
+import inspect
+import re
 import sys
 import types
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache, partial
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 from rules import test_rules as cases
+from rules.equivalent_mutants import EQUIVALENT
+from stepscope import rules
 from stepscope.rules import Rule
 
-TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+FACTORS = (0.67, 1.5)
+SMALL = 20
+ONLY_SHOWN = re.compile(r"MOST_(ROWS|LINES|EVENTS|NAMED|SIZES|SHOWN)|.*SHOWN.*|NAMED_\w+")
+"""Constants that say how much is shown, which is no threshold."""
+TURNED: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.GtE,
     ast.LtE: ast.Gt,
     ast.Gt: ast.LtE,
@@ -32,28 +48,56 @@ TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.NotIn: ast.In,
     ast.Is: ast.IsNot,
     ast.IsNot: ast.Is,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
 }
-FACTORS = (0.67, 1.5)
-SMALL = 20
 
-Mutant = tuple[str, Rule[Any]]
+Function = ast.FunctionDef
+Change = tuple[str, Callable[[], None]]
+"""What is changed in words, and what does it to a syntax tree."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Mutant:
+    """Rules of which one thing is changed for as long as `change()` is entered."""
+
+    stem: str
+    words: str
+    asked: tuple[Rule[Any], ...]
+    change: Callable[[], AbstractContextManager[Any]] = nullcontext
+    line: int = 0
+
+    @property
+    def is_equivalent(self) -> bool:
+        return (self.stem, self.words) in {listed[:2] for listed in EQUIVALENT}
+
+
+def stems() -> list[str]:
+    """Return the files of the rules, and those that several share."""
+    return sorted(module.name for module in iter_modules(rules.__path__))
 
 
 def mutants(stem: str) -> Iterator[Mutant]:
-    """Yield a rule with one thing changed, and what."""
-    yield from _other_options(cases.RULES[stem])
-    yield from _other_code(stem)
+    """Yield everything that is changed about a file of the rules."""
+    if stem in cases.RULES:
+        yield from other_options(stem)
+    asked = tuple(cases.RULES[each] for each in stems() if stem in _within(each) and each[0] != "_")
+    yield from _other_constants(stem, asked)
+    yield from _other_code(stem, asked)
 
 
-def _other_options(rule: Rule[Any]) -> Iterator[Mutant]:
+def other_options(stem: str) -> Iterator[Mutant]:
+    """Yield a rule with each threshold's default moved down, and up."""
+    rule = cases.RULES[stem]
     for field in dataclasses.fields(rule.options):
-        if not field.metadata["is_threshold"]:
-            continue
         value = getattr(rule.options, field.name)
-        moved = [_moved(value, factor) for factor in FACTORS]
-        fields = [dataclasses.replace(rule.options, **{field.name: each}) for each in moved]
-        for options, each in zip(fields, moved, strict=True):
-            yield f"{field.name} = {each}", dataclasses.replace(rule, options=options)
+        for factor in FACTORS if field.metadata["is_threshold"] else ():
+            moved = _moved(value, factor)
+            options = dataclasses.replace(rule.options, **{field.name: moved})
+            changed = dataclasses.replace(rule, options=options)
+            yield Mutant(stem, f"{field.name} = {moved}", (changed,))
 
 
 def _moved(value: Any, factor: float) -> Any:
@@ -64,90 +108,231 @@ def _moved(value: Any, factor: float) -> Any:
     return type(value)(value * factor) if isinstance(value, int | float) else f"{value}x"
 
 
-def _other_code(stem: str) -> Iterator[Mutant]:
-    path = Path(importlib.import_module(f"stepscope.rules.{stem}").__file__ or "")
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for place, (line, words, _) in enumerate(_changes(tree)):
-        changed = copy.deepcopy(tree)
-        _, _, change = list(_changes(changed))[place]
-        change()
-        module = types.ModuleType(f"stepscope.rules.{stem}")
-        sys.modules["a_changed_rule"] = module
-        module.__name__ = "a_changed_rule"
-        try:
-            exec(compile(ast.fix_missing_locations(changed), str(path), "exec"), module.__dict__)  # noqa: S102
-        except Exception:  # noqa: S112 (it cannot even be imported, which any test notices)
+def _other_constants(stem: str, asked: tuple[Rule[Any], ...]) -> Iterator[Mutant]:
+    for name, line in _assigned(stem).items():
+        value = getattr(_module(stem), name)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+        if not is_number or ONLY_SHOWN.fullmatch(name):
             continue
-        yield f"line {line}: {words}", module.RULE
+        for moved in (_moved(value, factor) for factor in FACTORS):
+            change = partial(_constant_is, stem, name, moved)
+            yield Mutant(stem, f"{name} = {moved}", asked, change, line)
 
 
-Change = tuple[int, str, Callable[[], None]]
+@contextmanager
+def _constant_is(stem: str, name: str, value: float) -> Iterator[None]:
+    """Change a constant where it is assigned, and where it was imported from there."""
+    holders = [each for each in stems() if each == stem or stem in _imported(each)]
+    names = [
+        _module(each).__dict__ for each in holders if each == stem or name not in _assigned(each)
+    ]
+    found = [each for each in names if name in each]
+    before = found[0][name]
+    for each in found:
+        each[name] = value
+    try:
+        yield
+    finally:
+        for each in found:
+            each[name] = before
 
 
-def _changes(tree: ast.Module) -> Iterator[Change]:
-    """Yield every change that can be made to a module's functions."""
-    for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef):
-            for node in ast.walk(function):
-                yield from _of(node)
+def _other_code(stem: str, asked: tuple[Rule[Any], ...]) -> Iterator[Mutant]:
+    tree = _tree(stem)
+    for place, (words, owner, line) in enumerate(_named(tree)):
+        change = partial(_code_is_changed, stem, owner, place)
+        yield Mutant(stem, f"{owner}: {words}", asked, change, line)
 
 
-def _of(node: ast.AST) -> Iterator[Change]:
+def _named(tree: ast.Module) -> Iterator[tuple[str, str, int]]:
+    for owner, node, (words, _) in _changes(tree):
+        yield words, owner, node.lineno
+
+
+@contextmanager
+def _code_is_changed(stem: str, owner: str, place: int) -> Iterator[None]:
+    """Give a function the code of one in which the change of this number was made."""
+    changed = copy.deepcopy(_tree(stem))
+    _, _, (_, change) = list(_changes(changed))[place]
+    change()
+    path = _module(stem).__file__ or ""
+    module = compile(ast.fix_missing_locations(changed), path, "exec")
+    function = _function(stem, owner)
+    before = function.__code__
+    function.__code__ = _code_of(module, owner)
+    try:
+        yield
+    finally:
+        function.__code__ = before
+
+
+def _function(stem: str, owner: str) -> Any:
+    found: Any = _module(stem)
+    for name in owner.split("."):
+        found = inspect.getattr_static(found, name)
+        found = found.fget if isinstance(found, property) else found
+        found = getattr(found, "__func__", found)
+    return inspect.unwrap(found)
+
+
+def _code_of(code: types.CodeType, owner: str) -> types.CodeType:
+    name, _, rest = owner.partition(".")
+    [inner] = [
+        each for each in code.co_consts if isinstance(each, types.CodeType) and each.co_name == name
+    ]
+    return _code_of(inner, rest) if rest else inner
+
+
+def _changes(tree: ast.Module) -> Iterator[tuple[str, ast.expr, Change]]:
+    """Yield the owner, the place and the change, of all that can be made to a file's functions."""
+    for owner, function in _functions(tree):
+        for node in (inner for statement in function.body for inner in ast.walk(statement)):
+            yield from ((owner, *each) for each in _of(node))
+
+
+def _functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
+    for node in tree.body:
+        if isinstance(node, Function):
+            yield node.name, node
+        elif isinstance(node, ast.ClassDef):
+            yield from (
+                (f"{node.name}.{each.name}", each)
+                for each in node.body
+                if isinstance(each, Function)
+            )
+
+
+def _of(node: ast.AST) -> Iterator[tuple[ast.expr, Change]]:
     if isinstance(node, ast.Compare):
         for place in range(len(node.ops)):
-            yield _turned(node, place)
+            yield node, _turned_at(node, place)
     if isinstance(node, ast.If | ast.IfExp):
-        yield from (_fixed(node, value) for value in (True, False))
-    if isinstance(node, ast.BoolOp):
-        yield _swapped(node)
+        yield from ((node.test, _fixed(node, value)) for value in (True, False))
+    if isinstance(node, ast.comprehension):
+        for place, test in enumerate(node.ifs):
+            yield test, _fixed_at(node, place)
+    is_mask = isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr)
+    if isinstance(node, ast.BoolOp) or is_mask:
+        yield node, _swapped(node)  # type: ignore[misc, arg-type]
 
 
-def _turned(node: ast.Compare, place: int) -> Change:
-    operator = node.ops[place]
+def _turned_at(node: ast.Compare, place: int) -> Change:
+    operator = type(node.ops[place])
 
     def change() -> None:
-        node.ops[place] = TURNED[type(operator)]()
+        node.ops[place] = TURNED[operator]()  # type: ignore[call-overload]
 
-    return node.lineno, f"{type(operator).__name__} turned in `{ast.unparse(node)}`", change
+    return f"{operator.__name__} turned in `{ast.unparse(node)}`", change
 
 
 def _fixed(node: ast.If | ast.IfExp, value: object) -> Change:
     def change() -> None:
         node.test = ast.Constant(bool(value))
 
-    return node.test.lineno, f"`{ast.unparse(node.test)}` is always {value}", change
+    return f"`{ast.unparse(node.test)}` is always {value}", change
 
 
-def _swapped(node: ast.BoolOp) -> Change:
+def _fixed_at(node: ast.comprehension, place: int) -> Change:
     def change() -> None:
-        node.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+        node.ifs[place] = ast.Constant(value=True)
 
-    return node.lineno, f"and/or swapped in `{ast.unparse(node)}`", change
+    return f"`{ast.unparse(node.ifs[place])}` is always True", change
 
 
-def survives(rule: Rule[Any], document: dict[str, Any]) -> bool:
-    """Tell whether a changed rule passes all cases."""
-    for case in cases.cases_of(document).values():
-        try:
+def _swapped(node: ast.BoolOp | ast.BinOp) -> Change:
+    def change() -> None:
+        node.op = TURNED[type(node.op)]()  # type: ignore[assignment]
+
+    return f"{type(node.op).__name__} swapped in `{ast.unparse(node)}`", change
+
+
+@cache
+def _tree(stem: str) -> ast.Module:
+    return ast.parse(Path(_module(stem).__file__ or "").read_text(encoding="utf-8"))
+
+
+def _module(stem: str) -> types.ModuleType:
+    return importlib.import_module(f"stepscope.rules.{stem}")
+
+
+@cache
+def _assigned(stem: str) -> dict[str, int]:
+    """Return the names that a file assigns, and where."""
+    simple = [node for node in _tree(stem).body if isinstance(node, ast.Assign)]
+    names = [(each, node.lineno) for node in simple for each in node.targets]
+    return {each.id: line for each, line in names if isinstance(each, ast.Name)}
+
+
+@cache
+def _imported(stem: str) -> frozenset[str]:
+    """Return what a file imports of its own folder."""
+    nodes = [node for node in _tree(stem).body if isinstance(node, ast.ImportFrom)]
+    names = [alias.name for node in nodes for alias in node.names if node.module == rules.__name__]
+    modules = [(node.module or "").rpartition(".") for node in nodes]
+    names += [name for folder, _, name in modules if folder == rules.__name__]
+    return frozenset(names) & frozenset(stems())
+
+
+@cache
+def _within(stem: str) -> frozenset[str]:
+    """Return the files of this folder that a file consists of."""
+    return frozenset({stem}).union(*(_within(each) for each in _imported(stem)))
+
+
+def survives(mutant: Mutant) -> bool:
+    """Tell whether changed rules pass all their cases."""
+    with mutant.change():
+        return all(passes(rule) for rule in mutant.asked)
+
+
+def passes(rule: Rule[Any]) -> bool:
+    """Tell whether a rule passes all its cases."""
+    _forget()
+    document = cases.documents()[rule.id.replace("-", "_")]
+    try:
+        for case in cases.cases_of(document).values():
             cases.check_case(rule, case)
-        except (AssertionError, ValueError):
-            return False
+    except Exception:  # (whatever a broken rule does to a test makes that test fail)
+        return False
+    finally:
+        _forget()
     return True
+
+
+def _forget() -> None:
+    """Drop what rules, unlike analyses, keep with the cases' traces."""
+    ranks = (each for traces in cases.RANKS.values() for each in traces)
+    for trace in (*cases.TRACES.values(), *ranks):
+        for key in [key for key in trace.results if key.startswith(rules.__name__)]:
+            del trace.results[key]
 
 
 def main(names: list[str]) -> int:
     """Print what survives; return how many."""
-    documents = cases.documents()
-    chosen = [name.replace("-", "_") for name in names] or sorted(documents)
-    count = left = 0
-    for stem in chosen:
-        for words, rule in mutants(stem):
-            count += 1
-            if survives(rule, documents[stem]):
-                left += 1
-                print(f"{stem}: {words}", flush=True)
-    print(f"{count} changes, {left} unnoticed")
+    chosen = [name.replace("-", "_") for name in names] or stems()
+    made = [mutant for stem in chosen for mutant in mutants(stem)]
+    for rule in {
+        rule.id: cases.RULES[rule.id.replace("-", "_")] for each in made for rule in each.asked
+    }.values():
+        if not passes(rule):
+            sys.exit(f"{rule.id} fails its cases as it is")
+    left = 0
+    for mutant in made:
+        if survives(mutant) != mutant.is_equivalent:
+            left += 1
+            what = "is listed as equivalent, and is noticed" if mutant.is_equivalent else ""
+            print(f"{mutant.stem}:{mutant.line}: {mutant.words} {what}".rstrip(), flush=True)
+    for stem, words, _ in gone(made, chosen):
+        left += 1
+        print(f"{stem}: {words}: is listed as equivalent, and there is no such change")
+    print(f"{len(made)} changes, {left} unnoticed, {len(EQUIVALENT)} listed as equivalent")
     return left
+
+
+def gone(made: list[Mutant], chosen: list[str]) -> list[tuple[str, str, str]]:
+    """Return what is listed as equivalent though there is no such change."""
+    known = {(mutant.stem, mutant.words) for mutant in made}
+    return [each for each in EQUIVALENT if each[0] in chosen and each[:2] not in known]
 
 
 if __name__ == "__main__":

@@ -12,6 +12,9 @@ says
     message                the whole sentence; or `says:` parts of it
     fix_says, fix_omits    parts of the fix's words and code, and what must not be in them
     effort, risk, tables   where the case is about them; of tables, their labels
+    rows                   label of a table: its first rows, each a list of cells
+    lines                  the first of the user's lines: `train.py:12`
+    events                 the first of the events: [name, what is said of it]
 
 `near: least_share` says that the trace lies close to that option's threshold: the answer must be
 another one when the threshold is moved by a tenth (by one, where it is a small number).
@@ -136,13 +139,15 @@ def check_case(rule: Rule[Any], case: dict[str, Any]) -> None:
     for outcome, expected in zip(found, finds, strict=True):
         check_finding(outcome, expected)
     for outcome, expected in zip(rejected, rejects, strict=True):
-        assert expected.keys() <= {"message", "says", "evidence"}, expected.keys()
+        known = {"message", "says", "evidence", "rows", "events"}
+        assert expected.keys() <= known, expected.keys()
         check_words(outcome, expected)
+        check_what_is_shown(outcome, expected)
 
 
 def check_finding(outcome: Outcome, expected: dict[str, Any]) -> None:
     known = {"severity", "confidence", "saves_ns", "evidence", "message", "says"}
-    known |= {"fix_says", "fix_omits", "effort", "risk", "tables"}
+    known |= {"fix_says", "fix_omits", "effort", "risk", "tables", "rows", "lines", "events"}
     assert expected.keys() <= known, expected.keys()
     assert (outcome.severity, outcome.confidence) == (expected["severity"], expected["confidence"])
     claim = outcome.claim
@@ -153,6 +158,7 @@ def check_finding(outcome: Outcome, expected: dict[str, Any]) -> None:
     assert outcome.risk == expected.get("risk", outcome.risk)
     tables = [table.label for table in outcome.tables]
     assert tables == expected.get("tables", tables)
+    check_what_is_shown(outcome, expected)
     fix = outcome.fix
     assert fix is not None
     words = "\n".join((fix.summary, fix.code, fix.verify, *fix.caveats))
@@ -175,6 +181,22 @@ def check_words(outcome: Outcome, expected: dict[str, Any]) -> None:
         assert outcome.message == expected["message"]
     for part in expected.get("says", ()):
         assert part in outcome.message
+
+
+def check_what_is_shown(outcome: Outcome, expected: dict[str, Any]) -> None:
+    tables = {table.label: table for table in outcome.tables}
+    for label, rows in expected.get("rows", {}).items():
+        cells = [list(row.cells) for row in tables[label].rows[: len(rows)]]
+        assert len(cells) == len(rows), label
+        for shown, stated in zip(cells, rows, strict=True):
+            assert shown == [
+                pytest.approx(cell, rel=1e-3) if isinstance(cell, int | float) else cell
+                for cell in stated
+            ], label
+    lines = [f"{line.path}:{line.line}" for line in outcome.locations]
+    assert lines[: len(expected.get("lines", ()))] == expected.get("lines", [])
+    events = [[event.name, event.detail] for event in outcome.events]
+    assert events[: len(expected.get("events", ()))] == expected.get("events", [])
 
 
 def near_cases() -> Iterator[Any]:
