@@ -189,6 +189,20 @@ def test_what_a_severity_leaves_out_is_no_rule_that_did_not_look() -> None:
     assert advice.worker.standing.state == "healthy"
 
 
+def test_what_was_put_aside_is_told_where_nothing_else_was_found() -> None:
+    aside = Changes(suppressions=(Suppression(rule="a", reason="r"),))
+    costly = rule("a", claiming((0, 900_000), severity=None))
+    worker = advice_by(TRACE, [costly, rule("b")], aside).worker
+    assert worker.standing is not None
+    assert worker.standing.message == (
+        "2 rules looked and found nothing that costs 5 % or more. "
+        "Beside that, 1 finding was put aside."
+    )
+    alone = advice_by(TRACE, [costly], aside).worker.standing
+    assert alone is not None
+    assert alone.state == "healthy"
+
+
 def test_of_findings_that_are_told_alike_only_those_shown_are_in_the_budget() -> None:
     both = rule("a", claiming((0, 900_000), severity="critical"), claiming((900_000, 1_000_000)))
     advice = advice_by(TRACE, [both], Changes(select=("critical",)))

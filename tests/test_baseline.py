@@ -16,11 +16,11 @@ from stepscope.advice import advise
 from stepscope.advice.baseline import baseline_in, baseline_of, compared, fixed, written
 from stepscope.api.app import create_app
 from stepscope.cli import cli
-from stepscope.errors import UsageError
+from stepscope.errors import MissingDataError, UsageError
 from stepscope.report import Report, SourceLine
 from stepscope.rules import Finding, Rule
 from stepscope.trace import Run
-from test_advice import TRACE, claiming, rule
+from test_advice import TRACE, claiming, raising, rule
 from test_catalog import catalog_of, read_all
 
 FAULT = SAMPLE_LOGS / "synthetic_item_sync" / "fault"
@@ -98,7 +98,10 @@ def test_a_fingerprint_is_of_the_code_not_of_numbers_lines_or_folders() -> None:
 
 def test_what_is_gone_is_told_as_fixed() -> None:
     known = baseline_of(report(reading(share=0.1)))
-    assert [each.rule for each in fixed(report(), known)] == ["reads"]
+    assert [each.rule for each in fixed(report(rule("reads")), known)] == ["reads"]
+    assert fixed(report(), known) == (), "the rule was not asked"
+    blind = raising("reads", MissingDataError("no stacks", "with_stack=True"))
+    assert fixed(report(blind), known) == (), "it could not look"
     assert fixed(report(reading(share=0.01)), known) == ()
     assert judged(report(), report(reading(share=0.1))) == [("found", "new")]
 

@@ -1,5 +1,6 @@
 """Rules of other packages: the example in docs/ runs; a package that is bad costs itself."""
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -133,6 +134,11 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
         (provider("a rule"), "'a rule' is no stepscope.rules.Rule"),
         (provider(rule("item-sync")), "the id 'item-sync' must begin with bad/"),
         (provider(rule("bad/")), "the id 'bad/' must begin with bad/"),
+        (provider(rule("bad/one"), rule("bad/one")), "another rule with the id bad/one"),
+        (
+            provider(dataclasses.replace(rule("bad/one"), options={"least_count": 3})),
+            "the options of bad/one are no instance of a dataclass",
+        ),
     ],
 )
 def test_a_package_that_cannot_be_used_costs_its_own_rules(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from stepscope.advice.runs import with_outcomes
+from stepscope.advice.runs import JUDGED, with_outcomes
 from stepscope.errors import UsageError
 from stepscope.report import Outcome, Report
 
@@ -93,9 +93,13 @@ def compared(report: Report, baseline: Baseline, name: str) -> Report:
 
 
 def fixed(report: Report, baseline: Baseline) -> tuple[Known, ...]:
-    """Return what the baseline knows and is not found any more."""
-    still = {each.fingerprint for run in report.runs for each in run.outcomes if each.fingerprint}
-    return tuple(each for each in baseline.findings if each.fingerprint not in still)
+    """Return what the baseline knows and is not found any more, by rules that could look."""
+    outcomes = [each for run in report.runs for each in run.outcomes]
+    still = {each.fingerprint for each in outcomes if each.fingerprint}
+    looked = {each.rule for each in outcomes if each.status in JUDGED}
+    return tuple(
+        each for each in baseline.findings if each.fingerprint not in still and each.rule in looked
+    )
 
 
 def _judged(outcome: Outcome, known: Mapping[str, Known], name: str) -> Outcome:

@@ -6,8 +6,9 @@ or breaks these rules, costs its own rules only; why is told as a problem.
 """
 
 import logging
-from collections.abc import Iterable
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import is_dataclass, replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -34,7 +35,7 @@ def packaged_rules() -> Packaged:
     for entry in sorted(entry_points(group=GROUP), key=lambda each: each.name):
         package = entry.dist.name if entry.dist else entry.value
         try:
-            rules += _loaded(entry, package)
+            rules += _loaded(entry, package, [each.id for each in rules])
         except Exception as error:  # whatever another package does, it costs its own rules only
             message = str(error) if isinstance(error, UsageError) else in_one_line(error)
             log.warning("rules of package %s cannot be used: %s", package, message)
@@ -45,13 +46,20 @@ def packaged_rules() -> Packaged:
     return tuple(rules), tuple(problems)
 
 
-def _loaded(entry: EntryPoint, package: str) -> list[Rule[Any]]:
+def _loaded(entry: EntryPoint, package: str, taken: Sequence[str]) -> list[Rule[Any]]:
     provider = entry.load()
     version = getattr(provider, "STEPSCOPE_API", None)
     if version != API_VERSION:
         msg = f"it is written for version {version} of the rules' API, and this is {API_VERSION}"
         raise UsageError(msg)
-    return [_checked(rule, entry.name, package) for rule in _rules(provider)]
+    rules = [_checked(rule, entry.name, package) for rule in _rules(provider)]
+    twice = [
+        name for name, times in Counter((*taken, *(each.id for each in rules))).items() if times > 1
+    ]
+    if twice:
+        msg = f"there is another rule with the id {twice[0]}"
+        raise UsageError(msg)
+    return rules
 
 
 def _rules(provider: object) -> Iterable[object]:
@@ -71,5 +79,8 @@ def _checked(rule: object, namespace: str, package: str) -> Rule[Any]:
         raise UsageError(msg)
     if (rule.check is None) == (rule.check_run is None):
         msg = f"{rule.id} must have either check or check_run"
+        raise UsageError(msg)
+    if not is_dataclass(rule.options) or isinstance(rule.options, type):
+        msg = f"the options of {rule.id} are no instance of a dataclass"
         raise UsageError(msg)
     return replace(rule, package=package)

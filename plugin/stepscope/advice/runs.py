@@ -33,6 +33,7 @@ STATUSES: tuple[Status, ...] = (
     "suppressed",
 )
 JUDGED: tuple[Status, ...] = ("found", "rejected", "passed", "suppressed")
+"""Of a rule that could look."""
 
 
 def merged(

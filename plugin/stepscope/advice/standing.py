@@ -19,7 +19,7 @@ def standing(trace: Trace, outcomes: Sequence[Outcome]) -> Standing:
     serious = [each for each in found if each.severity in SERIOUS]
     if serious:
         return Standing(state="found", message=f"{count(len(serious), 'thing')} to change.")
-    looked = _with(outcomes, "passed", "rejected", "found")
+    looked = _with(outcomes, "passed", "rejected", "found", "suppressed")
     blind = _with(outcomes, "cannot-tell", "failed")
     if not looked and not blind:
         return Standing(
@@ -36,7 +36,13 @@ def standing(trace: Trace, outcomes: Sequence[Outcome]) -> Standing:
                 f"{f': {damage[0].message}' if damage else ', for what was not recorded'}."
             ),
         )
-    return Standing(state="healthy", message=_healthy(trace, len(looked), len(blind), len(found)))
+    aside = sum(each.status == "suppressed" for each in outcomes)
+    text = _healthy(trace, len(looked), len(blind), len(found))
+    if aside:
+        text += (
+            f" Beside that, {count(aside, 'finding')} {'was' if aside == 1 else 'were'} put aside."
+        )
+    return Standing(state="healthy", message=text)
 
 
 def _with(outcomes: Sequence[Outcome], *statuses: str) -> set[str]:
