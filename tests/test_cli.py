@@ -311,6 +311,18 @@ def test_importing_the_library_is_cheap() -> None:
     assert not modules_after("import stepscope") & (HEAVY | {"click"})
 
 
+NOT_FOR_ADVICE = {"torch", "tensorboard", "pyarrow", "flask", "pygments"}
+
+
+def test_advice_waits_for_nothing_that_it_does_not_need(tmp_path: Path) -> None:
+    trace = write_trace(tmp_path / "trace.json")
+    arguments = ["advise", str(trace), "--output", str(tmp_path / "advice.txt")]
+    advise = f"from stepscope.cli import cli; cli({arguments}, standalone_mode=False)"
+    assert not modules_after(advise) & NOT_FOR_ADVICE
+    written_later = f"{advise}; import pyarrow; print(pyarrow.__name__)"
+    assert "pyarrow" in modules_after(written_later)
+
+
 def test_it_runs_as_a_module() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "stepscope", "--version"],

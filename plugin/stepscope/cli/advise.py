@@ -14,6 +14,7 @@ from stepscope.cli.files import as_problems, files_at, show_tracebacks
 from stepscope.cli.printing import Printing, width, with_printing
 from stepscope.cli.reading import Effort, order_for, read, with_effort
 from stepscope.cli.selection import Selection
+from stepscope.cli.start import import_advice
 
 if TYPE_CHECKING:
     from stepscope.advice import AdviceSettings, RecordingAdvice
@@ -134,6 +135,7 @@ def advise(  # noqa: PLR0913 (one parameter an option)
         write_baseline=write_baseline,
         is_quiet=is_quiet,
     )
+    import_advice(effort.settings())
     report = _noted(_report(paths, workers, asked.settings(), effort), gate)
     _tell(report)
     if (report.runs or printing.form in ("json", "sarif")) and not _is_silent(printing, gate):
