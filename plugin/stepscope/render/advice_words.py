@@ -33,7 +33,7 @@ RISK: dict[Risk, str] = {
     "none": "changes no results",
     "numerics": "results change a little",
     "memory": "needs more memory",
-    "behaviour": "the program does something else",
+    "behaviour": "may change what the program does",
 }
 STATES = {"healthy": "Healthy", "not-applicable": "Not applicable", "cannot-tell": "Cannot tell"}
 GROUPS: dict[Status, str] = {

@@ -20,7 +20,7 @@ RISKS = MappingProxyType[Risk, str](
         "none": "none: the same results in less time",
         "numerics": "results change a little: check that the model still learns",
         "memory": "needs more memory",
-        "behaviour": "the program does something else: read what",
+        "behaviour": "may change what the program does: read what it says below",
     }
 )
 LIFE_CYCLES = MappingProxyType[LifeCycle, str](

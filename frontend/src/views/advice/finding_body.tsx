@@ -100,7 +100,7 @@ const RISK: Readonly<Record<NonNullable<Outcome['risk']>, string>> = {
   none: 'none: the same results in less time',
   numerics: 'results change a little: check that the model still learns',
   memory: 'needs more memory',
-  behaviour: 'the program does something else',
+  behaviour: 'may change what the program does',
 };
 
 /** What the fix takes, and what it may change beside the time. */
