@@ -29,11 +29,11 @@ Seconds = Mapping[str, float]
 console = Console(highlight=False, soft_wrap=True)
 
 
-def of_size(size: str, seed: Path, turns: int) -> Seconds:
+def of_size(size: str, seed: Path, turns: int, subject: str = "analyses") -> Seconds:
     """Return the processor seconds of each phase, medians of so many processes."""
     path = scaled(size, seed)
     runs = [
-        measured([*of_module("benchmarks.subjects", "analyses"), str(path)]).seconds
+        measured([*of_module("benchmarks.subjects", subject), str(path)]).seconds
         for _ in range(turns)
     ]
     return {phase: statistics.median(run[phase] for run in runs) for phase in runs[0]}
@@ -57,24 +57,27 @@ def show(small: Seconds, large: Seconds) -> None:
     by_time = sorted(large, key=lambda phase: -large[phase])
     for phase in by_time:
         if large[phase] >= SHOWN_SECONDS and phase != "whole":
-            _add(table, phase, small[phase], large[phase])
+            add_row(table, phase, small[phase], large[phase])
     for kind in ("frame", "table"):
-        _add(table, f"all {kind}s", total(small, kind), total(large, kind))
+        add_row(table, f"all {kind}s", total(small, kind), total(large, kind))
     console.print(table)
     tables = [took for phase, took in large.items() if phase.startswith("table ")]
     together = total(large, "table")
     growth = slope(total(small, "table"), together)
-    console.print(_line("all tables together, seconds", together, MOST_SECONDS))
-    console.print(_line("the longest of them, seconds", max(tables), MOST_SECONDS_EACH))
-    console.print(_line("slope of all together", growth, MOST_SLOPE))
+    console.print(line("all tables together, seconds", together, MOST_SECONDS))
+    console.print(line("the longest of them, seconds", max(tables), MOST_SECONDS_EACH))
+    console.print(line("slope of all together", growth, MOST_SLOPE))
 
 
-def _add(table: Table, name: str, small: float, large: float) -> None:
+def add_row(table: Table, name: str, small: float, large: float) -> None:
+    """Add what a phase takes at both sizes."""
     table.add_row(name, f"{small:.3f}", f"{large:.3f}", f"{slope(small, large):.2f}")
 
 
-def _line(text: str, found: float, most: float) -> str:
-    return f"  {text:<60} {found:.2f}  at most {most:.3g}: {'yes' if found <= most else 'NO'}"
+def line(text: str, found: float, most: float | None = None) -> str:
+    """Return a figure beside its bar, where it has one."""
+    bar = "" if most is None else f"  at most {most:.3g}: {'yes' if found <= most else 'NO'}"
+    return f"  {text:<60} {found:.2f}{bar}"
 
 
 def measure(seeds: Sequence[Path], turns: int) -> None:

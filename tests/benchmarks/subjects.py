@@ -86,6 +86,22 @@ def analyses(path: Path, seconds: Phases) -> None:
         advise(Run(name="run", workers=(trace,)))
 
 
+def rules(path: Path, seconds: Phases) -> None:
+    """Ask every rule twice, in processor seconds: with its analyses, and after them."""
+    from stepscope import ingest
+    from stepscope.advice import outcomes_of, worker_report
+    from stepscope.rules import all_rules
+    from stepscope.trace import trace_from_columns
+
+    trace = trace_from_columns(ingest.read(str(path)), worker="worker")
+    with _timed(seconds, "worker report", time.process_time):
+        worker_report(trace)
+    for kind in ("first", "again"):
+        for rule in all_rules():
+            with _timed(seconds, f"{kind} {rule.id}", time.process_time):
+                outcomes_of(trace, (rule,))
+
+
 def torch_tb_profiler(path: Path, seconds: Phases) -> None:
     """Parse a trace as torch-tb-profiler does, and make what its pages show."""
     with _timed(seconds, "import"):
@@ -116,7 +132,7 @@ def orjson(path: Path, seconds: Phases) -> None:
 
 
 SUBJECTS: dict[str, Callable[[Path, Phases], None]] = {
-    each.__name__: each for each in (load, scan, analyses, torch_tb_profiler, hta, orjson)
+    each.__name__: each for each in (load, scan, analyses, rules, torch_tb_profiler, hta, orjson)
 }
 
 
