@@ -13,6 +13,7 @@ from stepscope.analyses.devices.activity import main_device
 from stepscope.analyses.devices.claimable import alone
 from stepscope.analyses.host.anomaly_checks import anomaly_checks
 from stepscope.analyses.host.launched_work import launched_work
+from stepscope.analyses.host.python_callers import python_nesting
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.idle.synchronizations import synchronizations
 from stepscope.analyses.links import links
@@ -27,6 +28,8 @@ from stepscope.rules import Claim, Finding, Rule, _calls, option, severity_of
 from stepscope.trace import Trace
 
 FRAME = re.compile(r"\btorch[/\\]autograd[/\\](?P<what>anomaly_mode|gradcheck)\.py\(")
+COMPILER = re.compile(r"\btorch[/\\](?:_dynamo|_functorch)[/\\]")
+"""AOTAutograd switches the mode on, without checks, while it traces (torch 2.13)."""
 TOOLS = {"anomaly_mode": "Anomaly detection", "gradcheck": "gradcheck"}
 Rows = NDArray[np.int64]
 
@@ -127,6 +130,9 @@ def _tools(trace: Trace) -> dict[str, Rows]:
     rows = np.flatnonzero(named(calls["name"], FRAME.search))
     begins = calls["start_ns"].to_numpy()[rows]
     rows = rows[(begins >= within.start_ns) & (begins < within.end_ns)]
+    if len(rows):
+        parent, is_compiler = python_nesting(trace).parent, named(calls["name"], COMPILER.search)
+        rows = rows[ancestry.nearest_of(parent, rows, is_compiler) < 0]
     names = calls["name"].iloc[rows].astype(str)
     which = names.str.extract(FRAME.pattern)["what"].to_numpy()
     return {what: rows[which == what] for what in TOOLS if (which == what).any()}
@@ -164,6 +170,7 @@ RULE = Rule(
     silent=(
         "Checks for NaN elsewhere, such as of the loss or of clipped gradients, are the program's "
         "own.",
+        "torch.compile traces under anomaly detection: frames below its compiler do not count.",
         "With check_nan=False and without stacks the mode cannot be seen.",
     ),
     saving=(
