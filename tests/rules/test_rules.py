@@ -12,9 +12,11 @@ says
     message                the whole sentence; or `says:` parts of it
     fix_says, fix_omits    parts of the fix's words and code, and what must not be in them
     effort, risk, tables   where the case is about them; of tables, their labels
-    rows                   label of a table: its first rows, each a list of cells
+    rows                   label of a table: its rows, each a list of cells
+    links                  label of a table: where its rows lead; null: nowhere
     lines                  the first of the user's lines: `train.py:12`
     events                 the first of the events: [name, what is said of it]
+    method                 the whole sentences on how the saving was reckoned
 
 `near: least_share` says that the trace lies close to that option's threshold: the answer must be
 another one when the threshold is moved by a tenth (by one, where it is a small number).
@@ -28,6 +30,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
@@ -36,6 +39,7 @@ import rankbuild
 import tracebuild
 from stepscope import dialects, rules
 from stepscope.advice import advise, outcomes_of
+from stepscope.analyses.steps.window import window
 from stepscope.report import Outcome
 from stepscope.rules import Rule
 from stepscope.trace import Run, Trace
@@ -139,7 +143,7 @@ def check_case(rule: Rule[Any], case: dict[str, Any]) -> None:
     for outcome, expected in zip(found, finds, strict=True):
         check_finding(outcome, expected)
     for outcome, expected in zip(rejected, rejects, strict=True):
-        known = {"message", "says", "evidence", "rows", "events"}
+        known = {"message", "says", "evidence", "rows", "links", "events"}
         assert expected.keys() <= known, expected.keys()
         check_words(outcome, expected)
         check_what_is_shown(outcome, expected)
@@ -147,12 +151,14 @@ def check_case(rule: Rule[Any], case: dict[str, Any]) -> None:
 
 def check_finding(outcome: Outcome, expected: dict[str, Any]) -> None:
     known = {"severity", "confidence", "saves_ns", "evidence", "message", "says"}
-    known |= {"fix_says", "fix_omits", "effort", "risk", "tables", "rows", "lines", "events"}
+    known |= {"fix_says", "fix_omits", "effort", "risk", "tables", "method"}
+    known |= {"rows", "links", "lines", "events"}
     assert expected.keys() <= known, expected.keys()
     assert (outcome.severity, outcome.confidence) == (expected["severity"], expected["confidence"])
     claim = outcome.claim
     saved = claim and [claim.gross_ns, claim.net_low_ns, claim.net_high_ns]
     assert saved == expected.get("saves_ns")
+    assert "method" not in expected or (claim and claim.method == expected["method"])
     check_words(outcome, expected)
     assert outcome.effort == expected.get("effort", outcome.effort)
     assert outcome.risk == expected.get("risk", outcome.risk)
@@ -175,24 +181,25 @@ def check_words(outcome: Outcome, expected: dict[str, Any]) -> None:
             assert label not in values, (label, values)
             continue
         assert label in values, (label, values)
-        is_number = isinstance(value, int | float)
-        assert values[label] == (pytest.approx(value, rel=1e-3) if is_number else value), label
+        assert values[label] == about(value), label
     if "message" in expected:
         assert outcome.message == expected["message"]
     for part in expected.get("says", ()):
         assert part in outcome.message
 
 
+def about(value: Any) -> Any:
+    return pytest.approx(value, rel=1e-3) if isinstance(value, int | float) else value
+
+
 def check_what_is_shown(outcome: Outcome, expected: dict[str, Any]) -> None:
-    tables = {table.label: table for table in outcome.tables}
+    tables = {table.label: table.rows for table in outcome.tables}
     for label, rows in expected.get("rows", {}).items():
-        cells = [list(row.cells) for row in tables[label].rows[: len(rows)]]
-        assert len(cells) == len(rows), label
-        for shown, stated in zip(cells, rows, strict=True):
-            assert shown == [
-                pytest.approx(cell, rel=1e-3) if isinstance(cell, int | float) else cell
-                for cell in stated
-            ], label
+        assert [list(row.cells) for row in tables[label]] == [
+            [about(x) for x in row] for row in rows
+        ]
+    for label, links in expected.get("links", {}).items():
+        assert [row.link and msgspec.to_builtins(row.link) for row in tables[label]] == links
     lines = [f"{line.path}:{line.line}" for line in outcome.locations]
     assert lines[: len(expected.get("lines", ()))] == expected.get("lines", [])
     events = [[event.name, event.detail] for event in outcome.events]
@@ -354,6 +361,19 @@ def test_a_finding_is_words_and_numbers_never_markup(stem: str, case: dict[str, 
             assert "  " not in outcome.message
             assert outcome.fix is not None
             assert outcome.fix.verify, "a finding says how to see that its fix worked"
+
+
+@pytest.mark.parametrize(("stem", "case"), list(cases()))
+def test_a_finding_promises_no_more_than_the_step(stem: str, case: dict[str, Any]) -> None:
+    rule = RULES[stem]
+    traces = ranks_of(case) if rule.scope == "run" else [trace_of(case)]
+    longest_ns = max(window(trace).per_step(window(trace).device_duration_ns) for trace in traces)
+    promised = [outcome.claim for outcome in answers(rule, case) if outcome.claim]
+    assert sum(claim.net_high_ns for claim in promised) <= longest_ns + len(promised)
+    for claim in promised:
+        assert 0 <= claim.net_low_ns <= claim.net_high_ns <= claim.gross_ns <= longest_ns + 1
+        assert claim.method.endswith("."), "it says how it was reckoned"
+    assert not (rule.is_symptom and promised), "a symptom claims nothing"
 
 
 def test_only_the_dialects_name_a_vendor() -> None:
