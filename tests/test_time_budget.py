@@ -1,5 +1,6 @@
 """The time budget: its lines sum to the step, and none could lose more than it holds."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,7 +92,30 @@ def test_the_verdict_names_what_costs_most() -> None:
 
 
 def test_a_recording_of_nothing_is_neither_healthy_nor_at_fault() -> None:
-    [worker] = advise(Run(name="run", workers=(trace_of([["overhead", "Buffer Flush", 5, 1]]),))).workers
+    [worker] = advise(
+        Run(name="run", workers=(trace_of([["overhead", "Buffer Flush", 5, 1]]),))
+    ).workers
     assert worker.standing is not None
     assert worker.standing.state in ("cannot-tell", "not-applicable")
     assert worker.budget == ()
+
+
+def test_no_recording_is_healthy_whose_communication_no_rule_could_judge(
+    shared_traces: Path,
+) -> None:
+    [path] = sorted((shared_traces / "hta" / "cpu_only").glob("*.json.gz"))
+    found = advice_of(trace_at(path)).worker.standing
+    assert found is not None
+    assert found.state == "cannot-tell"
+    assert found.message.endswith(
+        "exposed-communication among them: communication is 85.1 % of the time."
+    )
+
+
+def test_what_may_cost_much_or_nothing_is_no_smaller_thing() -> None:
+    [path] = sorted((SAMPLE_LOGS / "synthetic_item_sync" / "fix").glob("*.json.gz"))
+    hint = rule("hint", claiming((0, 4_000_000), severity="info"))
+    found = advise(Run(name="run", workers=(trace_at(path),)), [hint]).workers[0].standing
+    assert found is not None
+    assert found.message.startswith("1 rule looked and found nothing that is sure to cost 5 %")
+    assert "1 smaller or less certain thing would still help" in found.message
