@@ -20,7 +20,7 @@ from stepscope.analyses.operators.flops import operator_work
 from stepscope.analyses.operators.product_kernels import TYPES, is_product, kernels_in_window
 from stepscope.analyses.steps.window import window
 from stepscope.frames.naming import named
-from stepscope.trace import Trace
+from stepscope.trace import Trace, computed
 
 NONE = -1
 Rows = NDArray[np.int64]
@@ -54,6 +54,7 @@ class DoublePrecision:
     """The call of each of them."""
 
 
+@computed
 def on_host(trace: Trace) -> DoublePrecision:
     """Return what operators on the host do in float64, within the window."""
     span = window(trace)
@@ -64,7 +65,7 @@ def on_host(trace: Trace) -> DoublePrecision:
     outermost = _outermost(trace, inside & named(types, FLOATING.__contains__))
     duration = trace.host_calls["duration_ns"].to_numpy()
     calls = _outermost(trace, inside & named(types, DOUBLE.__eq__))
-    singles = np.flatnonzero(inside & named(types, SINGLE.__eq__))
+    singles = np.flatnonzero(inside & named(types, SINGLE.__eq__)) if len(calls) else calls
     return _double(
         trace,
         calls=calls,
@@ -75,6 +76,7 @@ def on_host(trace: Trace) -> DoublePrecision:
     )
 
 
+@computed
 def on_device(trace: Trace) -> DoublePrecision:
     """Return what the busiest device does in float64, by its kernels' names or their operators.
 
@@ -171,7 +173,7 @@ def _twins(
 ) -> NDArray[np.float64]:
     """Return the mean cost of each call's twins; NaN where it has none."""
     wanted, known = _keys(trace, calls), _keys(trace, singles)
-    distinct, place = np.unique(known, return_inverse=True)
+    place, distinct = pd.factorize(known)
     mean = ratio(sums(single_ns, place, len(distinct)), np.bincount(place, minlength=len(distinct)))
     found = pd.Series(mean, index=distinct).reindex(wanted).to_numpy(dtype=np.float64)
     return np.where(wanted == NONE, np.nan, found)
