@@ -9,7 +9,7 @@ from hypothesis import given
 from loading import SAMPLE_LOGS, trace_at, trace_of
 from stepscope.advice import RecordingAdvice, advice_of, advise
 from stepscope.report import Outcome
-from stepscope.rules import Rule
+from stepscope.rules import Rule, all_rules
 from stepscope.trace import Run
 from test_advice import TRACE, claiming, fakes, rule
 
@@ -119,3 +119,20 @@ def test_what_may_cost_much_or_nothing_is_no_smaller_thing() -> None:
     assert found is not None
     assert found.message.startswith("1 rule looked and found nothing that is sure to cost 5 %")
     assert "1 smaller or less certain thing would still help" in found.message
+
+
+def test_a_culprit_is_one_thing_of_which_a_verdict_says_what_it_costs() -> None:
+    things = {
+        "NumPy",
+        "Python",
+        "SyncBatchNorm",
+        "a",
+        "anomaly",
+        "communication",
+        "double",
+        "float32",
+    }
+    things |= {"attention", "sizes", "the", "unequal", "what"}
+    culprits = {rule.culprit for rule in all_rules() if rule.culprit}
+    first = {culprit.partition(" ")[0] for culprit in culprits}
+    assert {word for word in first if not word.endswith("ing")} <= things

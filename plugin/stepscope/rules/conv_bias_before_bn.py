@@ -193,5 +193,5 @@ RULE = Rule(
         "#disable-bias-for-convolutions-directly-followed-by-a-batch-norm",
     ),
     origin="torch.profiler's Conv2dBiasFollowedByBatchNorm2dPattern",
-    culprit="biases before batch norms",
+    culprit="adding biases before batch norms",
 )

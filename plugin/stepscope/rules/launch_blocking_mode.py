@@ -175,5 +175,5 @@ RULE = Rule(
         "https://docs.pytorch.org/docs/stable/cuda_environment_variables.html",
     ),
     origin="MindStudio Insight's synchronize_stream; NVIDIA's and AMD's debugging variables",
-    culprit="launches that wait for their kernels",
+    culprit="waiting for each kernel at its launch",
 )

@@ -191,6 +191,6 @@ RULE = Rule(
     ),
     life_cycle="preview",
     origin="TraceLens, share of the roofline",
-    culprit="slow matrix products",
+    culprit="multiplying far below the roofline",
     aliases=("roofline-low-gemm",),
 )

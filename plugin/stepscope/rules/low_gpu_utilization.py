@@ -21,7 +21,7 @@ WHO_TELLS = {
     "alloc": "allocator-calls-in-loop",
     "post-sync": "item-sync, blocking-d2h-copy, explicit-device-sync",
     "dispatch": "launch-bound",
-    "host-stall": "gpu-idle-gap, numpy-in-step",
+    "host-stall": "gpu-idle-gap, numpy-in-step, warmup-in-window",
     "queued": "gpu-queue-stall",
     "no-record": "trace-integrity",
     "tail": "gpu-idle-gap",

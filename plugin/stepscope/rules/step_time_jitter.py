@@ -40,6 +40,11 @@ class Options:
         "The longest step over the median one.",
         origin="ours: where steps are very even, 3.5 deviations are microseconds",
     )
+    least_odd_steps: int = option(
+        2,
+        "Steps that stand out from which it is more than a hint.",
+        origin="ours: what happens once may be another program's doing, and need not come again",
+    )
 
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
@@ -55,15 +60,13 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         return
     ratio = float(odd["duration_ns"].max()) / middle_ns
     numbers = [int(number) for number in odd["number"]]
-    text = (
-        f"{'Step' if len(numbers) == 1 else 'Steps'} {number_ranges(numbers)} "
-        f"{'takes' if len(numbers) == 1 else 'take'} up to {significant(ratio)} times the median "
-        f"step of {duration(middle_ns)}"
-    )
+    which = f"Step {numbers[0]} takes" if len(numbers) == 1 else _several(numbers)
+    text = f"{which} {significant(ratio)} times the median step of {duration(middle_ns)}"
     if inputs_differ(trace, numbers):
         yield Rejected(message=f"{text}; their inputs have other shapes.", tables=(_table(odd),))
         return
     yield Finding(
+        severity="info" if len(numbers) < options.least_odd_steps else None,
         confidence="medium",
         message=f"{text}. {_most(trace, numbers)}",
         evidence=(
@@ -84,6 +87,10 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
             ),
         ),
     )
+
+
+def _several(numbers: list[int]) -> str:
+    return f"Steps {number_ranges(numbers)} take up to"
 
 
 def _beyond(odd: pd.DataFrame, middle_ns: float) -> intervals.Intervals:
@@ -131,7 +138,8 @@ RULE = Rule(
     ),
     detects=(
         "The steps but the first and the last. It speaks where a step's modified z-score is above "
-        "`least_z` and it is longer than `least_ratio` times the median, of `least_steps` or more."
+        "`least_z` and it is longer than `least_ratio` times the median, of `least_steps` or more. "
+        "Fewer than `least_odd_steps` of them are a hint, whatever they cost."
     ),
     silent=("Steps whose inputs have other shapes than the rest take longer for that.",),
     saving="At most what those steps take beyond the median, as far as no other rule claims it.",
@@ -146,7 +154,7 @@ RULE = Rule(
     check=check,
     rests_on=frozenset({"host calls", "device times", "steps"}),
     priority=570,
-    culprit="steps that stand out",
+    culprit="what some steps take beyond the median",
     links=("https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule",),
     origin="SageMaker Debugger's StepOutlier; xprof's median absolute deviation",
 )

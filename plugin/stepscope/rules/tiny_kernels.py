@@ -213,5 +213,5 @@ RULE = Rule(
         "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#fuse-operations",
     ),
     origin="TraceLens short kernels; HTA's frequent kernel sequences",
-    culprit="very short kernels",
+    culprit="launching very short kernels",
 )
