@@ -273,8 +273,13 @@ def test_text_is_for_a_terminal_of_80_columns_and_plain_when_piped(log: Path) ->
 
 
 def test_every_rule_is_listed() -> None:
-    lines = run("rules").stdout.splitlines()
-    assert [line.split()[0] for line in lines] == [rule.id for rule in all_rules()]
+    *lines, summary = run("rules").stdout.splitlines()
+    listed = [line.split()[0] for line in lines if line.startswith(" ")]
+    assert sorted(listed) == sorted(rule.id for rule in all_rules())
+    headings = [line.removesuffix(":") for line in lines if line and not line.startswith(" ")]
+    assert headings == sorted({rule.category for rule in all_rules()})
+    on = sum("(preview, off)" not in line for line in lines if line.startswith(" "))
+    assert summary.startswith(f"{on} of {len(listed)} are on.")
 
 
 def test_the_api_has_a_schema_too() -> None:

@@ -14,7 +14,7 @@ from stepscope.analyses.host.main_thread_places import main_thread_places
 from stepscope.analyses.idle.places import RECORD_STACKS, idle_by_source_line
 from stepscope.analyses.idle.tables import idle_by_cause, idle_by_step, idle_by_stream
 from stepscope.analyses.steps.window import window
-from stepscope.errors import MissingDataError
+from stepscope.errors import MissingDataError, NotApplicableError
 from stepscope.trace import Trace
 
 US = 1000
@@ -149,8 +149,10 @@ def test_stacks_that_the_file_holds_as_text_are_read() -> None:
     "table", [idle_by_cause, idle_by_step, idle_by_stream, idle_by_source_line]
 )
 def test_without_a_device_there_is_no_idle_time(table: Any) -> None:
-    with pytest.raises(MissingDataError, match="no device event"):
+    with pytest.raises(NotApplicableError, match="a machine without a device"):
         table(trace_of([["cpu_op", "aten::mm", 0, 5]]))
+    with pytest.raises(MissingDataError, match="no device event"):
+        table(trace_of([["cpu_op", "aten::mm", 0, 5]], deviceProperties=[{"id": 0}]))
 
 
 HOST = st.tuples(

@@ -10,7 +10,7 @@ from stepscope.analyses.devices.roofline import roofline
 from stepscope.analyses.links import links
 from stepscope.analyses.operators.flops import operator_work
 from stepscope.dialects import Kind
-from stepscope.errors import MissingDataError
+from stepscope.errors import MissingDataError, NotApplicableError
 from stepscope.trace import Trace
 
 H100 = {"id": 0, "name": "NVIDIA H100 80GB HBM3", "numSms": 132}
@@ -235,7 +235,12 @@ def test_elementwise_operators_are_left_out() -> None:
 )
 def test_what_cannot_be_told_says_what_to_record(rows: list[Any], reason: str) -> None:
     with pytest.raises(MissingDataError, match=reason):
-        roofline(trace_of(rows))
+        roofline(trace_of(rows, deviceProperties=[{"id": 0}]))
+
+
+def test_a_machine_without_a_device_has_no_roofline() -> None:
+    with pytest.raises(NotApplicableError, match="a machine without a device"):
+        roofline(trace_of([["cpu_op", "aten::mm", 0, 5, {"Input Dims": [[2, 2], [2, 2]]}]]))
 
 
 @pytest.mark.parametrize("name", shared_trace_names("tracelens"))
