@@ -23,6 +23,7 @@ from stepscope.intervals import Intervals
 from stepscope.quantities import duration, number_ranges
 from stepscope.report import ClaimReport, Confidence, Outcome, Severity
 from stepscope.rules import Claim, Finding, Rule, severity_of
+from stepscope.rules._claiming import claimed_ns, possible
 from stepscope.trace import Trace
 
 STEPS_FOR_HIGH_CONFIDENCE = 3
@@ -98,37 +99,17 @@ def resolved(trace: Trace, found: list[Found]) -> tuple[Resolved, ...]:
     taken: list[tuple[str, Intervals]] = []
     answers = []
     for each in sorted(found, key=lambda item: (item.rule.priority, item.rule.id)):
-        mine = tuple(_possible(trace, claim) for claim in each.finding.claims)
+        mine = tuple(possible(trace, claim) for claim in each.finding.claims)
         earlier = tuple(taken)
         shares = []
-        for claim, possible in zip(each.finding.claims, mine, strict=True):
+        for claim, held in zip(each.finding.claims, mine, strict=True):
             before = intervals.merged(*(times for _, times in taken))
-            shares.append(_share(trace, claim, intervals.difference(possible, before)))
-            taken.append((each.rule.id, possible))
+            shares.append(_share(trace, claim, intervals.difference(held, before)))
+            taken.append((each.rule.id, held))
         report = _report(trace, each, mine, tuple(shares), earlier) if mine else None
         outcome = _outcome(trace, each, report)
         answers.append(Resolved(rule=each.rule, outcome=outcome, shares=tuple(shares)))
     return tuple(answers)
-
-
-def claimed_ns(trace: Trace, claims: tuple[Claim, ...]) -> float:
-    """Return what claims could save at most, if they were alone."""
-    taken = intervals.EMPTY
-    total = 0.0
-    for claim in claims:
-        mine = intervals.difference(_possible(trace, claim), taken)
-        total += claim.factor.high * intervals.duration_ns(mine)
-        taken = intervals.merged(taken, mine)
-    return total
-
-
-def _possible(trace: Trace, claim: Claim) -> Intervals:
-    """Return that part of a claim in which time can be won."""
-    span = window(trace)
-    mine = intervals.clip(claim.intervals, span.start_ns, span.device_end_ns)
-    if not claim.is_device_work:
-        return mine
-    return intervals.intersection(mine, gpu_bound_times(trace).possible)
 
 
 def _share(trace: Trace, claim: Claim, net: Intervals) -> Share:

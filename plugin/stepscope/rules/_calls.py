@@ -4,9 +4,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope import intervals
 from stepscope.analyses import references
-from stepscope.analyses.devices.gpu_bound import gpu_bound_times
 from stepscope.analyses.idle.call_cost import CallCost
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import Factor
@@ -20,7 +18,7 @@ from stepscope.report import (
     Link,
     SourceLine,
 )
-from stepscope.rules import Claim, severity_of
+from stepscope.rules import Claim
 from stepscope.trace import Trace
 
 MOST_ROWS = 10
@@ -48,22 +46,6 @@ def claims(cost: CallCost, late: Factor, work: Factor, method: str) -> tuple[Cla
         Claim(intervals=cost.idle, factor=late, method=method),
         Claim(intervals=cost.work, factor=work, is_device_work=True),
     )
-
-
-def is_worth_a_word(trace: Trace, claimed: tuple[Claim, ...]) -> bool:
-    """Tell whether disjoint claims could save enough of the window to be claimed at all."""
-    bound = gpu_bound_times(trace)
-    limit = intervals.merged(bound.sure, bound.unknown)
-    most_ns = sum(
-        claim.factor.high
-        * intervals.duration_ns(
-            intervals.intersection(claim.intervals, limit)
-            if claim.is_device_work
-            else claim.intervals
-        )
-        for claim in claimed
-    )
-    return severity_of(share_of_window(trace, most_ns)) is not None
 
 
 def evidence(trace: Trace, cost: CallCost) -> tuple[Evidence, ...]:

@@ -127,8 +127,7 @@ def exposed(trace: Trace, chosen: Chosen) -> Exposed:
     is_device_work = bool((chosen & (trace.collectives["kernel_count"].to_numpy() > 0)).any())
     won = times
     if is_device_work:
-        bound = gpu_bound_times(trace)
-        won = intervals.intersection(times, intervals.merged(bound.sure, bound.unknown))
+        won = intervals.intersection(times, gpu_bound_times(trace).possible)
     return Exposed(
         times=times,
         share=total_ns / span.reference_ns,

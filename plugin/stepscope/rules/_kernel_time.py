@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from stepscope import intervals
 from stepscope.analyses import references, requirements
 from stepscope.analyses.devices.claimable import alone
-from stepscope.analyses.devices.gpu_bound import gpu_bound_times
 from stepscope.analyses.devices.kernel_names import short
 from stepscope.analyses.group_statistics import sums
 from stepscope.analyses.host.source_lines import lines_of_device_events
@@ -35,8 +34,12 @@ from stepscope.report import (
     SourceLine,
 )
 from stepscope.rules import INFO_SHARE, Answer, Claim, Finding, Rejected
+from stepscope.rules._claiming import claimed_ns, is_worth_a_word
 from stepscope.trace import Trace
 
+HOST_IS_THE_LIMIT = (
+    "Less device work would save next to nothing now: the host launches too late, and is the limit."
+)
 NONE = -1
 MOST_ROWS = 10
 MOST_LINES = 5
@@ -118,29 +121,32 @@ def claim(trace: Trace, found: Work, factor: Factor, method: str) -> Claim:
 
 
 def answer(trace: Trace, finding: Finding) -> Answer:
-    """Return the finding; rejected, where faster device work would only wait for the host."""
-    times = intervals.merged(*(each.intervals for each in finding.claims))
-    limit = intervals.intersection(times, gpu_bound_times(trace).possible)
-    whole_ns = window(trace).reference_ns
-    won = sum(each.factor.high for each in finding.claims) / max(1, len(finding.claims))
-    if won * intervals.duration_ns(limit) >= INFO_SHARE * whole_ns:
+    """Return a finding about device work; rejected, where faster work would save next to nothing.
+
+    What claims less than a finding must is no finding: either it is little time at all, or faster
+    work would only wait for the host.
+    """
+    if is_worth_a_word(trace, finding.claims):
         return finding
-    lost = intervals.duration_ns(times) / whole_ns
-    reason = "the device waits for the host behind it"
-    if lost < INFO_SHARE:
-        reason = f"that is {share(lost)} of the window"
+    whole_ns = window(trace).reference_ns
+    won = claimed_ns(trace, finding.claims) / whole_ns
+    took = [(each.factor.high, intervals.duration_ns(each.intervals)) for each in finding.claims]
+    most = sum(high * took_ns for high, took_ns in took) / whole_ns
+    is_little = most < INFO_SHARE
+    little = f"At most {share(most)} of the window could be saved."
     return Rejected(
-        message=f"{finding.message} It costs next to nothing here: {reason}.",
+        message=f"{finding.message} {little if is_little else HOST_IS_THE_LIMIT}",
         evidence=(
             *finding.evidence,
-            Evidence(label="Of the window", value=lost, unit="share"),
             Evidence(
-                label="Of the window, where the device is the limit",
-                value=intervals.duration_ns(limit) / whole_ns,
+                label="Of the window",
+                value=sum(took_ns for _, took_ns in took) / whole_ns,
                 unit="share",
             ),
+            Evidence(label="Of the window, what could be won", value=won, unit="share"),
         ),
         tables=finding.tables,
+        events=finding.events,
     )
 
 

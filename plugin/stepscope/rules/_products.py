@@ -1,16 +1,14 @@
 """What the rules on types of numbers show of the products that they are about."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope import intervals
 from stepscope.analyses import group_statistics, references
 from stepscope.analyses.devices.activity import main_device
-from stepscope.analyses.devices.gpu_bound import gpu_bound_share, gpu_bound_times
+from stepscope.analyses.devices.gpu_bound import gpu_bound_share
 from stepscope.analyses.devices.kernel_names import short
 from stepscope.analyses.operators.product_kernels import ProductKernels
 from stepscope.analyses.steps.window import window
@@ -25,13 +23,9 @@ from stepscope.report import (
     Unit,
     View,
 )
-from stepscope.rules import INFO_SHARE, Finding, Rejected
 from stepscope.rules._kernel_time import Work
 from stepscope.trace import Trace
 
-HOST_IS_THE_LIMIT = (
-    "Faster kernels would save next to nothing now: the host launches too late, and is the limit."
-)
 MOST_ROWS = 10
 MOST_EVENTS = 5
 Chosen = NDArray[np.bool_]
@@ -54,33 +48,6 @@ def work(products: ProductKernels, chosen: Chosen) -> Work:
         rows=products.rows[chosen],
         time_ns=products.total_ns(chosen),
         whole_ns=products.kernel_ns,
-    )
-
-
-def judged(trace: Trace, finding: Finding) -> Finding | Rejected:
-    """Return a finding about device work, or that it costs nothing because the host is the limit.
-
-    What would save little in any case stays a note: it passed the rule's own threshold.
-    """
-    bound = gpu_bound_times(trace)
-    in_time = intervals.merged(bound.sure, bound.unknown)
-    won = gross = 0.0
-    for each_claim in finding.claims:
-        mine = whole = each_claim.intervals
-        if each_claim.is_device_work:
-            mine = intervals.intersection(whole, in_time)
-        gross += each_claim.factor.high * intervals.duration_ns(whole)
-        won += each_claim.factor.high * intervals.duration_ns(mine)
-    least = INFO_SHARE * window(trace).reference_ns
-    if won >= least:
-        return finding
-    if won and gross < least:
-        return replace(finding, severity="info")
-    return Rejected(
-        message=f"{finding.message} {HOST_IS_THE_LIMIT}",
-        evidence=finding.evidence,
-        tables=finding.tables,
-        events=finding.events,
     )
 
 

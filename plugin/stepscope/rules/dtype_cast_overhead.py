@@ -57,7 +57,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         ),
         fix=_fix(table),
     )
-    yield _products.judged(trace, finding)
+    yield _kernel_time.answer(trace, finding)
 
 
 def _by_pair(trace: Trace, casts: TypeCasts) -> pd.DataFrame:

@@ -87,10 +87,10 @@ def _waited_for(trace: Trace) -> Intervals:
 
     Elsewhere the host is late, and would be so without the copy.
     """
-    bound, syncs = gpu_bound_times(trace), synchronizations(trace)
+    syncs = synchronizations(trace)
     waits = syncs.of("h2d")
     blocked = intervals.union(syncs.start_ns[waits], syncs.end_ns[waits])
-    return intervals.merged(bound.sure, bound.unknown, blocked)
+    return intervals.merged(gpu_bound_times(trace).possible, blocked)
 
 
 def _copied(copies: HostCopies) -> str:

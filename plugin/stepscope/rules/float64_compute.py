@@ -73,7 +73,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         fix=_fix(trace, found, is_default=is_default),
         place="default dtype" if is_default else "a part",
     )
-    yield _products.judged(trace, finding)
+    yield _kernel_time.answer(trace, finding)
 
 
 def _claims(trace: Trace, found: DoublePrecision) -> Iterator[Claim]:

@@ -60,7 +60,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     elif ratio is not None and ratio < LEAST_RATIO:
         yield _acquitted(finding, f"This device has TF32 only {ratio:.2g} times as fast.")
     else:
-        yield _products.judged(trace, finding)
+        yield _kernel_time.answer(trace, finding)
 
 
 def _insist_on_telling_names(trace: Trace) -> None:

@@ -67,7 +67,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         return
     if products.share(wide) < options.least_share:
         return
-    yield _products.judged(trace, _finding(trace, products, wide, small_ns))
+    yield _kernel_time.answer(trace, _finding(trace, products, wide, small_ns))
 
 
 def _insist_on_small_types(trace: Trace) -> None:

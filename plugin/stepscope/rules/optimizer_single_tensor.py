@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from stepscope.calibration import HALF_TO_ALL, UPDATE_KERNELS
 from stepscope.quantities import share
 from stepscope.report import Fix
-from stepscope.rules import Finding, Rule, _calls, _optimizer, option
+from stepscope.rules import Finding, Rule, _calls, _claiming, _optimizer, option
 from stepscope.rules._optimizer import FUSED, LISTWISE, NO_LISTS, Updates
 from stepscope.trace import Trace
 
@@ -45,7 +45,7 @@ def _finding(trace: Trace, found: Updates) -> Finding:
         "At most the idle time during the updates, and what a fused update saves of reading and "
         "writing; at least half of the idle time.",
     )
-    saves = _calls.is_worth_a_word(trace, claims)
+    saves = _claiming.is_worth_a_word(trace, claims)
     return Finding(
         message=_message(trace, found, saves=saves),
         evidence=_optimizer.evidence(trace, found),

@@ -55,7 +55,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         claims=tuple(_claims(trace, found)),
         fix=_fix(found),
     )
-    yield _products.judged(trace, finding)
+    yield _kernel_time.answer(trace, finding)
 
 
 def _message(trace: Trace, found: MisalignedProducts) -> str:

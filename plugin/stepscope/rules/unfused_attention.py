@@ -58,7 +58,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         effort="flag" if _is_eager(trace) else None,
         place="math fallback" if is_math else "",
     )
-    yield _products.judged(trace, finding)
+    yield _kernel_time.answer(trace, finding)
 
 
 def _message(trace: Trace, chains: AttentionChains, total_ns: int, *, is_math: bool) -> str:

@@ -14,7 +14,7 @@ from stepscope.calibration import CLIPPING_ON_CPU, HALF_TO_ALL
 from stepscope.frames.naming import named
 from stepscope.quantities import share
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Claim, Finding, Rule, _calls, option
+from stepscope.rules import Claim, Finding, Rule, _calls, _claiming, option
 from stepscope.trace import Trace
 
 READ = frozenset({"aten::item"})
@@ -39,7 +39,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         return
     cost = call_cost(trace, found.times, launched_work(trace, found.rows).events)
     claims = (_claim(trace, cost),)
-    saves = _calls.is_worth_a_word(trace, claims)
+    saves = _claiming.is_worth_a_word(trace, claims)
     yield Finding(
         message=_message(trace, cost, len(found.rows) / update_count),
         evidence=_evidence(trace, found, cost),

@@ -9,7 +9,7 @@ from stepscope.analyses.steps.window import window
 from stepscope.calibration import ALL_OF_IT, HALF_TO_ALL, ZEROING_ON_CPU
 from stepscope.quantities import share
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Claim, Finding, Rule, _calls, option
+from stepscope.rules import Claim, Finding, Rule, _calls, _claiming, option
 from stepscope.trace import Trace
 
 
@@ -35,7 +35,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
 def _finding(trace: Trace, found: ZeroedGradients) -> Finding:
     cost = found.cost
     claims = _claims(cost, has_device=len(trace.device_events) > 0)
-    saves = _calls.is_worth_a_word(trace, claims)
+    saves = _claiming.is_worth_a_word(trace, claims)
     return Finding(
         message=_message(trace, len(found.fills), cost),
         evidence=(
