@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from stepscope.analyses.hints import hints
 from stepscope.analyses.idle.data_stalls import DataStalls, data_stalls, slowest
 from stepscope.analyses.idle.loader_restarts import loader_restarts
+from stepscope.analyses.idle.worker_waits import waiting_share
 from stepscope.analyses.steps.window import window
 from stepscope.quantities import count, duration, share, significant
 from stepscope.report import Effort, Fix
@@ -29,6 +30,12 @@ class Options:
         origin="torch-tb-profiler and xprof speak at 5 %; an absolute time (msprof-analyze: 10 ms "
         "a batch) would ignore the step's length",
     )
+    ready_below_share: float = option(
+        0.5,
+        "Of the calls for batches of workers, where stacks tell it: waiting for the workers, below "
+        "which the batches were ready.",
+        origin="ours: what takes most of the time is told",
+    )
 
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
@@ -48,7 +55,11 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
             )
         return
     tables, costs = _loading.work(trace, stalls)
+    waiting = _waiting(trace, stalls)
+    is_ready = waiting is not None and waiting < options.ready_below_share
     fix, effort = _fix(trace, stalls, exposed)
+    if is_ready:
+        fix, effort = _taking_over(stalls), "hour"
     yield Finding(
         confidence=_loading.confidence(stalls),
         message=(
@@ -56,6 +67,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
             f"{' of each step' if within.has_steps else ''} ({share(exposed)}) in which nothing "
             f"else goes on; {count(len(stalls.rows), 'batch', 'batches')} fetched by "
             f"{', '.join(stalls.iterators)}."
+            + (_were_ready(waiting) if waiting is not None and is_ready else "")
         ),
         evidence=_loading.evidence(trace, stalls, "Batches fetched", search),
         tables=tables,
@@ -64,6 +76,33 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         claims=(_loading.claim(stalls),),
         fix=fix,
         effort=effort,
+    )
+
+
+def _waiting(trace: Trace, stalls: DataStalls) -> float | None:
+    """Return the share of loading in which the loop waits for workers; None: unknown, or none."""
+    has_workers = any(BY_WORKERS in name for name in stalls.iterators)
+    return waiting_share(trace, stalls.rows) if has_workers else None
+
+
+def _were_ready(waiting: float) -> str:
+    return (
+        f" Only {share(waiting)} of that is waiting for the workers: the batches were ready, and "
+        "the rest is taking them over."
+    )
+
+
+def _taking_over(stalls: DataStalls) -> Fix:
+    return Fix(
+        summary="The workers keep up: hand fewer and larger tensors over, or load without workers.",
+        code=(
+            f"loader = DataLoader(dataset, ...{_loading.pinned_argument(stalls)})"
+            f"{'   # a thread takes batches over' if stalls.has_device else ''}\n"
+            "# in collate_fn: one tensor for all samples, in place of many small ones\n"
+            "# where a sample is cheap, such as a row of a tensor: num_workers=0"
+        ),
+        verify=VERIFY,
+        caveats=("Stacks were recorded, which slows just this: record again with_stack=False.",),
     )
 
 
@@ -147,7 +186,9 @@ RULE = Rule(
     detects=(
         "The calls for the next batch of torch's DataLoader and DataPipes and of Lightning's "
         "loops. It speaks where the part of them during which no device works is at least "
-        "`least_share` of the window; on a CPU alone, all of them count."
+        "`least_share` of the window; on a CPU alone, all of them count. "
+        "Where stacks show that the loop waits for workers for less than `ready_below_share` of "
+        "the calls, it says that batches were ready."
     ),
     silent=("A device works while batches are fetched: nothing could be won.",),
     saving=(
