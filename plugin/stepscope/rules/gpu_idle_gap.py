@@ -1,5 +1,6 @@
 """Long stalls of the device while the host does something else."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from stepscope.analyses.idle.first_use import first_use_times
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.idle.stalls import Stalls, late_times, stalls_of
 from stepscope.analyses.steps.window import window
-from stepscope.calibration import HALF_TO_ALL
+from stepscope.calibration import HALF_TO_ALL, UP_TO_ALL
 from stepscope.intervals import Intervals
 from stepscope.quantities import count, duration, share
 from stepscope.report import (
@@ -37,10 +38,19 @@ with ThreadPoolExecutor(1) as pool:
         ready, upcoming = upcoming.result(), pool.submit(prepare, batch)
         train_step(ready)
     train_step(upcoming.result())"""
+OVERLAPPED = "The idle time of these stalls; at least half of it if the work is overlapped."
+WAITED = "The idle time of these stalls; nothing, if the device worked unrecorded meanwhile."
 RECORD_STACKS = "profile(..., with_stack=True)  # names the function that takes the time"
 WITHOUT_STACKS = (
     "Where stacks were not recorded, the source line is unknown: profile(with_stack=True)."
 )
+UNSEEN_WORK = Fix(
+    summary="Record what that call waits for: work of another process, thread or earlier step.",
+    code="torch.profiler.profile(...)  # without `activities`: all; begin a step or two earlier",
+    verify="The device is busy while the host waits, or the wait is gone.",
+    caveats=("If the device works meanwhile, nothing is lost here.",),
+)
+OF_THE_MODEL = re.compile(r": (?:forward|backward|__call__)$")
 STAGED_COPY = Fix(
     summary="In the longest the host stages a copy: load into pinned memory, and do not block.",
     code=(
@@ -95,7 +105,8 @@ def _finding(trace: Trace, device: DeviceActivity, stalls: Stalls, options: Opti
     events = tuple(_references(trace, stalls.longest[: options.shown_count]))
     start, end = stalls.longest[0].tolist()
     waits = _is_waiting(trace, start, end)
-    is_single = events[0].name == NOTHING and within.step_count <= 1
+    is_start = start <= within.start_ns and not references.FRAME.match(events[0].name)
+    is_single = (events[0].name == NOTHING or is_start) and within.step_count <= 1
     doubtful = waits or is_single or _unknown(trace, device) > options.unknown_share
     return Finding(
         confidence="low" if doubtful else "high",
@@ -125,13 +136,11 @@ def _finding(trace: Trace, device: DeviceActivity, stalls: Stalls, options: Opti
         claims=(
             Claim(
                 intervals=stalls.times,
-                factor=HALF_TO_ALL,
-                method=(
-                    "The idle time of these stalls; at least half of it if the work is overlapped."
-                ),
+                factor=UP_TO_ALL if waits else HALF_TO_ALL,
+                method=WAITED if waits else OVERLAPPED,
             ),
         ),
-        fix=_fix(trace, events[0]),
+        fix=UNSEEN_WORK if waits else _fix(trace, events[0]),
     )
 
 
@@ -176,7 +185,7 @@ def _fix(trace: Trace, longest: EventReference) -> Fix:
     if staged and staged.search(longest.name):
         return STAGED_COPY
     function = longest.name.rpartition(", called from ")[2]
-    is_function = bool(references.FRAME.match(function))
+    is_function = bool(references.FRAME.match(function)) and not OF_THE_MODEL.search(function)
     within = "" if longest.name == NOTHING else f" within {function}"
     caveats = () if len(trace.python_calls) else (WITHOUT_STACKS,)
     return Fix(
@@ -185,7 +194,7 @@ def _fix(trace: Trace, longest: EventReference) -> Fix:
             if is_function
             else f"Find what the host does then{within}, and let it overlap the previous step."
         ),
-        code=CODE if is_function else f"{RECORD_STACKS}\n{CODE}",
+        code=CODE if is_function else RECORD_STACKS if caveats else "",
         verify="The stalls of 1 ms and more are gone from the idle causes in Overview.",
         caveats=("What needs this step's results cannot overlap it.", *caveats),
     )
@@ -247,7 +256,7 @@ RULE = Rule(
         "the longest stall, or a step's stalls together, reach least_step_share of the median "
         "step. Its confidence is low where more than unknown_share of the window is idle without a "
         "recorded launch, or where the host itself waited for something that was not recorded, or "
-        "where nothing tells what it did in the only step."
+        "where nothing tells what it did in the only step, or that begins with an operator's stall."
     ),
     silent=(
         "What data loading, the allocator or a wait for the device took is theirs.",
@@ -259,7 +268,7 @@ RULE = Rule(
     ),
     saving=(
         "At most the idle time of these stalls; at least half of it, if the work is overlapped "
-        "with the previous step."
+        "with the previous step, or nothing, where the host waited for what was not recorded."
     ),
     fix=Fix(
         summary="Move that work off the critical path, or let it overlap the previous step.",
