@@ -97,15 +97,16 @@ class Resolved:
 def resolved(trace: Trace, found: list[Found]) -> tuple[Resolved, ...]:
     """Give each claimed nanosecond to one finding, the lowest priority number first."""
     taken: list[tuple[str, Intervals]] = []
+    before = intervals.EMPTY
     answers = []
     for each in sorted(found, key=lambda item: (item.rule.priority, item.rule.id)):
         mine = tuple(possible(trace, claim) for claim in each.finding.claims)
         earlier = tuple(taken)
         shares = []
         for claim, held in zip(each.finding.claims, mine, strict=True):
-            before = intervals.merged(*(times for _, times in taken))
             shares.append(_share(trace, claim, intervals.difference(held, before)))
             taken.append((each.rule.id, held))
+            before = intervals.merged(before, held)
         report = _report(trace, each, mine, tuple(shares), earlier) if mine else None
         outcome = _outcome(trace, each, report)
         answers.append(Resolved(rule=each.rule, outcome=outcome, shares=tuple(shares)))

@@ -24,9 +24,9 @@ def claimed_ns(trace: Trace, claims: Iterable[Claim]) -> float:
     taken = intervals.EMPTY
     total = 0.0
     for claim in claims:
-        mine = intervals.difference(possible(trace, claim), taken)
-        total += claim.factor.high * intervals.duration_ns(mine)
-        taken = intervals.merged(taken, mine)
+        mine = possible(trace, claim)
+        total += claim.factor.high * intervals.duration_ns(intervals.difference(mine, taken))
+        taken = intervals.merged(taken, mine) if len(taken) else mine
     return total
 
 

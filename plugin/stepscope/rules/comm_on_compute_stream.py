@@ -44,12 +44,12 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     device = requirements.main(trace)
     requirements.reliable_timeline(trace)
     events = _collectives.timed(trace)
-    stream = _computing_stream(trace, device)
     is_here = _on(events, device) & _collectives.within(trace)
-    chosen = is_here & (events["stream"].to_numpy() == stream)
     total_ns = float(events["duration_ns"].to_numpy()[is_here].sum())
     if not total_ns:
         return
+    stream = _computing_stream(trace, device)
+    chosen = is_here & (events["stream"].to_numpy() == stream)
     on_stream = float(events["duration_ns"].to_numpy()[chosen].sum()) / total_ns
     running_ns = intervals.duration_ns(running_times(trace, chosen))
     running = running_ns / window(trace).reference_ns
@@ -99,7 +99,7 @@ def _computing_stream(trace: Trace, device: DeviceActivity) -> int:
     kernels = trace.kernels
     is_computing = ~kernels["is_collective"].to_numpy()
     is_computing &= kernels["device"].to_numpy() == device.device
-    streams, place = np.unique(kernels["stream"].to_numpy()[is_computing], return_inverse=True)
+    place, streams = pd.factorize(kernels["stream"].to_numpy()[is_computing], sort=True)
     if not len(streams):
         return NO_STREAM
     total = sums(kernels["duration_ns"].to_numpy()[is_computing], place, len(streams))

@@ -17,7 +17,7 @@ from stepscope.analyses.idle.synchronizations import synchronizations
 from stepscope.analyses.steps.window import window
 from stepscope.dialects import SYNCHRONIZE_NAME, Kind
 from stepscope.frames.naming import named
-from stepscope.trace import Trace
+from stepscope.trace import Trace, computed
 
 SLACK_NS = 1_000
 """By so much a call may seem to return before its kernel ended: two clocks."""
@@ -39,6 +39,7 @@ class BlockingLaunches:
     """How long the host was in launches, or in waits right behind them, while a device worked."""
 
 
+@computed
 def blocking_launches(trace: Trace) -> BlockingLaunches:
     """Return which launches of kernels the host waited for."""
     found, calls, events = launches(trace), trace.runtime_calls, trace.device_events

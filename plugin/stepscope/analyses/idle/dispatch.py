@@ -13,7 +13,7 @@ from stepscope.analyses.links import links
 from stepscope.dialects import GRAPH_LAUNCH_NAME, LAUNCH_NAME, Kind
 from stepscope.frames.naming import named
 from stepscope.intervals import Intervals
-from stepscope.trace import Trace
+from stepscope.trace import Trace, computed
 
 GRAPHS_DOMINATE = 0.5
 """Share of kernels that graph launches brought from which advising graphs is idle talk."""
@@ -68,12 +68,14 @@ def dispatch(trace: Trace, device: DeviceActivity) -> Dispatch:
     )
 
 
+@computed
 def _launch_times(trace: Trace) -> Intervals:
     calls = trace.runtime_calls
     chosen = named(calls["name"], LAUNCH_NAME.search)
     return frame_times.times(calls, chosen)
 
 
+@computed
 def _operator_times(trace: Trace) -> Intervals:
     calls = trace.host_calls
     chosen = calls["is_operator"].to_numpy()

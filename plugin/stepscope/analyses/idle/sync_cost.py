@@ -18,7 +18,7 @@ from stepscope.analyses.links import links
 from stepscope.dialects import LAUNCH_NAME
 from stepscope.frames.naming import named
 from stepscope.intervals import EMPTY, Intervals
-from stepscope.trace import Trace
+from stepscope.trace import Trace, computed
 
 REFILL_LAUNCHES = 2
 """Once this many operations are queued again, the device no longer feels the wait."""
@@ -93,13 +93,19 @@ def _late_idle(trace: Trace) -> Intervals:
 
 def _refilled_ns(trace: Trace, end_ns: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return, for each wait's end, when the second launch behind it was made, in the same step."""
-    calls = trace.runtime_calls
-    made = np.sort(calls["end_ns"].to_numpy()[named(calls["name"], LAUNCH_NAME.search)])
+    made = _launch_ends(trace)
     place = np.searchsorted(made, end_ns, side="left") + REFILL_LAUNCHES - 1
     found = place < len(made)
     until = np.where(found, np.append(made, 0)[np.minimum(place, len(made))], end_ns)
     ends = np.append(np.sort(trace.steps["end_ns"].to_numpy()), np.iinfo(np.int64).max)
     return np.asarray(np.minimum(until, ends[np.searchsorted(ends, end_ns, side="left")]))
+
+
+@computed
+def _launch_ends(trace: Trace) -> NDArray[np.int64]:
+    """Return when launches had been made, in order."""
+    calls = trace.runtime_calls
+    return np.sort(calls["end_ns"].to_numpy()[named(calls["name"], LAUNCH_NAME.search)])
 
 
 def longest(trace: Trace, cost: SyncCost, count: int) -> NDArray[np.int64]:

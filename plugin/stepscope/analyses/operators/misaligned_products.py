@@ -20,7 +20,7 @@ from stepscope.analyses.operators.product_kernels import TF32, ProductKernels, p
 from stepscope.analyses.operators.product_shapes import distinct, operands
 from stepscope.frames.data_types import BYTES
 from stepscope.frames.naming import named
-from stepscope.trace import Trace
+from stepscope.trace import Trace, computed
 
 NONE = -1
 Rows = NDArray[np.int64]
@@ -48,6 +48,7 @@ class MisalignedProducts:
         return self.by_name | self.by_shape
 
 
+@computed
 def misaligned_products(trace: Trace) -> MisalignedProducts:
     """Return which kernels of products load less at a time than matrix units could.
 

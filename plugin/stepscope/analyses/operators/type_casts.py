@@ -17,7 +17,7 @@ from stepscope.analyses.links import links
 from stepscope.analyses.operators.product_kernels import kernels_in_window
 from stepscope.frames.data_types import data_type
 from stepscope.frames.naming import named
-from stepscope.trace import Trace
+from stepscope.trace import Trace, computed
 
 NONE = -1
 Rows = NDArray[np.int64]
@@ -56,6 +56,7 @@ class TypeCasts:
     """Sum of durations of all kernels of the device within the window, at least 1."""
 
 
+@computed
 def type_casts(trace: Trace) -> TypeCasts:
     """Return the kernels that only convert.
 
