@@ -67,11 +67,11 @@ def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
 
 
 def _late(ranks: Ranks, row: "pd.Series[Any]", table: pd.DataFrame) -> _Late:
-    """Return what the others lose by a rank: of their waiting, the part that is for it."""
+    """Return what the others lose by a rank: of waiting that no computing hides, its part."""
     beside = table[(table["span"] == row["span"]) & (table["worker"] != row["worker"])]
     part = float(str(row["wait_caused_share"]))
     waits = {
-        ranks.recording(other).trace: float(str(other["wait_ns"])) * part
+        ranks.recording(other).trace: min(other["wait_ns"], other["exposed_ns"]) * part
         for _, other in beside[beside["wait_ns"].notna()].iterrows()
     }
     return _Late(row=row, name=called(row), waits_ns=waits, step_ns=float(beside["step_ns"].mean()))
@@ -200,7 +200,8 @@ RULE = Rule(
         "Collectives that do not make every rank wait (sends, receives, broadcasts) are left out.",
     ),
     saving=(
-        "At most the others' mean waiting a step, as far as it is for this rank; 30 % of that at "
+        "At most the others' mean waiting a step that no computing hides, as far as it is for this "
+        "rank; 30 % of that at "
         "least, what evening out the work of the recordings in sample_logs/ranks won. What the "
         "others' `exposed-communication` claims is lessened by it."
     ),
