@@ -69,7 +69,7 @@ def test_what_rests_on_damage_is_linked_and_says_so_itself(seen: Visit) -> None:
     seen.go("health", run="damaged", worker="rank0")
     damage = seen.main.get_by_role("region", name="Damage")
     damage.get_by_text(re.compile(r"and \d+ checks")).first.click(timeout=PATIENCE_MS)
-    damage.get_by_role("link", name="Long GPU stalls").first.click()
+    damage.get_by_role("link", name="Long stalls of the device").first.click()
     finding = seen.main.locator("[data-rule='gpu-idle-gap']")
     expect(finding.locator(".doubts")).to_contain_text("The file ends in the middle.")
     expect(finding).to_be_in_viewport()
