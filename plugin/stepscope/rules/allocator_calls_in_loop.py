@@ -201,8 +201,8 @@ RULE = Rule(
     ),
     detects=(
         "Counts the calls of the device's allocator in each step. It speaks where the median step, "
-        "the first left out, makes least_a_step or more, and the host spends least_share of the "
-        "window in them. Without steps there must be least_without_steps."
+        "the first left out, makes `least_a_step` or more, and the host spends `least_share` of "
+        "the window in them. Without steps there must be `least_without_steps`."
     ),
     silent=(
         "What only the first step allocates is warm-up.",

@@ -126,8 +126,8 @@ FIX = Fix(
     ),
     verify="Less is reserved, and unused memory at the peak falls, in Memory.",
     caveats=(
-        "One large need long ago leaves a cache too: torch's empty_cache() once behind it helps, "
-        "in each step it costs time.",
+        "One large need long ago leaves a large cache too: calling torch's empty_cache() once "
+        "after it helps; calling it in each step costs time.",
         "A memory snapshot (_record_memory_history) shows the pieces.",
     ),
 )
@@ -137,14 +137,14 @@ RULE = Rule(
     title="Reserved memory lies in pieces that nothing fits into",
     category="memory",
     why=(
-        "torch keeps what tensors give back in segments. Requests of ever other sizes do not fit "
-        "into what is free, so that more is reserved than is ever held, and a device runs out of "
-        "memory that has some."
+        "torch keeps what tensors give back in segments. Requests whose sizes keep changing do not "
+        "fit into what is free: more is reserved than is ever held, and a device runs out of "
+        "memory while some of it is free."
     ),
     detects=(
         "Takes the moment at which most was held, of those at which most was reserved. It speaks "
-        "where least_share of what was reserved, and least_bytes, were unused even then, and warns "
-        "where that lasts over steps and crowded_share of the device is reserved."
+        "where `least_share` of what was reserved, and `least_bytes`, were unused even then, and "
+        "warns where that lasts over steps and `crowded_share` of the device is reserved."
     ),
     silent=(
         "Between steps most of the cache is unused, which is what it is for: only the fullest "

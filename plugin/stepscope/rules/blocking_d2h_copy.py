@@ -67,7 +67,7 @@ RULE = Rule(
         *_waits.SILENT,
         "A copy into pinned memory with `non_blocking=True` waits for nothing.",
         "Reading single values is `item-sync`'s matter.",
-        "In inference one or two copies a step are the result's readback: a note under 5 %.",
+        "In inference one or two copies a step read the result back: under 5 % that is a note.",
     ),
     saving=_waits.SAVING,
     fix=Fix(

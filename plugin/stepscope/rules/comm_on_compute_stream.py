@@ -138,8 +138,8 @@ RULE = Rule(
     ),
     detects=(
         "The stream of the main device with most kernel time that is no collective's. It speaks "
-        "where at least least_stream_share of the collectives' time is on it, and they take at "
-        "least least_share of the window."
+        "where at least `least_stream_share` of the collectives' time is on it, and they take at "
+        "least `least_share` of the window."
     ),
     silent=(
         "With no device, or no collective, it does not apply.",

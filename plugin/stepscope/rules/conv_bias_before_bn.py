@@ -178,8 +178,8 @@ RULE = Rule(
         "Compiled code shows no such operators.",
     ),
     saving=(
-        "On a device, the kernels that add the biases and sum up their gradients: all of them "
-        "vanish. On a CPU nothing is claimed: there the library adds the bias while it convolves."
+        "On a device, all the time of the kernels that add the biases and sum up their gradients. "
+        "On a CPU nothing is claimed: there the library adds the bias while it convolves."
     ),
     fix=_fix_by(_code("aten::conv2d", (), ())),
     effort="flag",

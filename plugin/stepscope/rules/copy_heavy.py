@@ -151,7 +151,7 @@ RULE = Rule(
     category="operators",
     why=(
         "A copy within the device's memory computes nothing: it reads and writes every byte once, "
-        "as long as a whole pointwise operator takes."
+        "which takes as long as a whole pointwise operator."
     ),
     detects=(
         "Kernels and copies launched by `copy_`, `clone`, `contiguous`, `reshape` and the like, as "

@@ -117,7 +117,7 @@ RULE = Rule(
     title="Large matrix products run in float32 on the CPU",
     category="precision",
     why=(
-        "Recent server processors multiply bfloat16 with instructions of its own (AMX, "
+        "Recent server processors multiply bfloat16 with instructions made for it (AMX, "
         "AVX512-BF16, Arm's BF16): twice as many numbers at a time and half the bytes, or more."
     ),
     detects=(

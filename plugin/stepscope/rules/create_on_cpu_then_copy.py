@@ -165,16 +165,18 @@ RULE = Rule(
         "the same shape, as far as shapes were recorded. It speaks from `least_a_step` a step on."
     ),
     silent=(
-        "The tensor comes from a DataLoader, from NumPy, or is more than 64 kB made from a list: "
-        "that is data.",
-        "They lie in a first step that has ten times the copies of any later one: the program is "
-        "starting.",
+        "The tensor comes from a DataLoader or from NumPy, or is made from a list and larger than "
+        "64 kB: that is data.",
+        (
+            "The copies lie in a first step that has ten times the copies of any later one: the "
+            "program is starting."
+        ),
         "The shapes differ, or something else was computed in between.",
     ),
     saving=(
         "At most the idle time while the host makes the tensors and asks for the copies, the "
         "copying that no kernel hides, and the idle time right behind the waits; at least half of "
-        "the first."
+        "the idle time while the host makes them and asks."
     ),
     fix=Fix(
         summary="Make them on the device.",

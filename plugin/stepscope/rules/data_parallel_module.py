@@ -94,7 +94,7 @@ def _fix(trace: Trace, device_count: int) -> Fix:
 
 def _processes(count_text: str, group: str) -> Fix:
     return Fix(
-        summary="Run one process a device, with DistributedDataParallel.",
+        summary="Run one process for each device, with DistributedDataParallel.",
         code=(
             f"# torchrun --nproc-per-node={count_text} train.py\n"
             f"dist.init_process_group({group})\n"
@@ -120,7 +120,7 @@ RULE = Rule(
     category="communication",
     why=(
         "In every forward pass DataParallel copies the whole model to all devices, scatters the "
-        "batch, runs one Python thread a device under one interpreter lock, and gathers the "
+        "batch, runs one Python thread for each device under one interpreter lock, and gathers the "
         "outputs on the first device, which therefore works and holds more than the others."
     ),
     detects=(
@@ -133,8 +133,8 @@ RULE = Rule(
         "DistributedDataParallel is not meant.",
     ),
     saving=(
-        "None is claimed: what a process a device wins depends on the model, from a few percent to "
-        "several times."
+        "None is claimed: what a process for each device wins depends on the model, from a few "
+        "percent to several times."
     ),
     fix=_processes("gpu", ""),
     effort="hour",

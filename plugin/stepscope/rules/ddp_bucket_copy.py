@@ -136,7 +136,7 @@ RULE = Rule(
     detects=(
         "The reducer's copies (copy_bucket_to_grad): the host's time in them while no device "
         "worked, and the device's time in nothing but their copies. It speaks where both together "
-        "take least_share of the window or more."
+        "take `least_share` of the window or more."
     ),
     silent=(
         "With no DistributedDataParallel it does not apply.",

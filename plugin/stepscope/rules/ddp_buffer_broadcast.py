@@ -88,7 +88,7 @@ RULE = Rule(
     ),
     detects=(
         "Broadcasts that were asked for in DistributedDataParallel.forward, while nothing "
-        "computed. It speaks where they take least_share of the window or more."
+        "computed. It speaks where they take `least_share` of the window or more."
     ),
     silent=(
         "With no DistributedDataParallel, or no collective at all, it does not apply.",

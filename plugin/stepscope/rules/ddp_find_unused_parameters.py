@@ -141,8 +141,8 @@ RULE = Rule(
     detects=(
         "Searches by the reducer (search_unused_parameters) while no device worked, and "
         "all-reduces of 32-bit whole numbers while nothing computed. It speaks where there is one "
-        "behind least_forward_share of the forward passes, and both together take least_share of "
-        "the window or more."
+        "behind `least_forward_share` of the forward passes, and both together take `least_share` "
+        "of the window or more."
     ),
     silent=(
         "With no DistributedDataParallel it does not apply.",

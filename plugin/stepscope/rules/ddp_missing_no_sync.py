@@ -146,9 +146,9 @@ RULE = Rule(
     ),
     detects=(
         "Forward passes of a wrapped model (DDP, FSDP) that another follows before the optimizer "
-        "steps, at least least_forwards_per_update an optimizer step; after at least "
-        "least_reduced_share of them as much is reduced as before an optimizer step. It speaks "
-        "where those reductions are exposed for least_share of the window."
+        "steps, at least `least_forwards_per_update` an optimizer step; after at least "
+        "`least_reduced_share` of them as much is reduced as before an optimizer step. It speaks "
+        "where those reductions are exposed for `least_share` of the window."
     ),
     silent=(
         "With no collective, no wrapped model or no optimizer step it does not apply.",

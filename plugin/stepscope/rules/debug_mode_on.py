@@ -164,7 +164,7 @@ RULE = Rule(
     ),
     detects=(
         "Counts aten::isnan right in autograd::engine::evaluate_function, where only the engine "
-        "asks, or a hook on a gradient. It speaks from least_checks on, or where frames of "
+        "asks, or a hook on a gradient. It speaks from `least_checks` on, or where frames of "
         "anomaly_mode.py or gradcheck.py stand on the stack within the steps."
     ),
     silent=(

@@ -125,14 +125,14 @@ RULE = Rule(
     ),
     detects=(
         "The time in which collectives run and no other kernel does (without a device: no "
-        "operator), of the main device and the window. It speaks from least_exposed_share on, and "
-        "names the kind and group with most of it. Vendors' libraries, gloo, and kernels that "
+        "operator), of the main device and the window. It speaks from `least_exposed_share` on, "
+        "and names the kind and group with most of it. Vendors' libraries, gloo, and kernels that "
         "reach into other devices' memory themselves all count."
     ),
     silent=(
         "With no collective it does not apply; where only the host's calls were recorded, or "
         "graphs were being captured, it cannot tell.",
-        "Communication of least_running_share or more that is hidden is listed as harmless.",
+        "Communication of `least_running_share` or more that is hidden is listed as harmless.",
     ),
     saving=(
         "At most the exposed time in which the device, not the host, was the limit; at least 30 % "

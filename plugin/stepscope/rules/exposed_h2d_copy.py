@@ -157,8 +157,8 @@ RULE = Rule(
         "what follows is launched already, or the host waits for the copy."
     ),
     silent=(
-        "They lie in a first step that has ten times the copies of any later one: the model is "
-        "being loaded.",
+        "The copies lie in a first step that has ten times the copies of any later one: the model "
+        "is being loaded.",
         "Copies from pageable memory cannot overlap: pageable-h2d-copy answers for those.",
         "A copy while the host waits for the next batch is that wait's.",
         "The host is late with what follows the copy: it would be so without the copy.",

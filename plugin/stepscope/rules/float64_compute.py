@@ -167,9 +167,9 @@ RULE = Rule(
     title="Work is done in double precision (float64)",
     category="precision",
     why=(
-        "Double precision moves twice the bytes, and most devices compute it at a 2nd to a 64th of "
-        "the speed, without matrix units. On a CPU, torch's fast convolutions (oneDNN) know only "
-        "float32 and below: in float64 it takes a slow one."
+        "Double precision moves twice the bytes, and most devices compute it at a half to a 64th "
+        "of the speed, without matrix units. On a CPU, torch's fast convolutions (oneDNN) know "
+        "only float32 and below: in float64 it takes slow ones."
     ),
     detects=(
         "Kernels whose names, or whose operators' recorded operands, are float64; on a machine "
@@ -187,7 +187,11 @@ RULE = Rule(
         "on a CPU what the recordings in sample_logs/precision and a published case show. Of a "
         "device's work only the part in which the host is early enough."
     ),
-    fix=Fix(summary="Work in float32.", code=WHOLE),
+    fix=Fix(
+        summary="Work in float32.",
+        code=WHOLE,
+        verify="In Operators by shapes, no operator has the type double any more.",
+    ),
     effort="flag",
     risk="numerics",
     options=Options(),

@@ -137,9 +137,9 @@ RULE = Rule(
     title="Float32 matrix products do not use the matrix units (TF32)",
     category="precision",
     why=(
-        "From compute capability 8 on, matrix units multiply float32 that is rounded to 10 bits of "
-        "mantissa (TF32), and add in float32. torch allows that for convolutions; for matrix "
-        "products it has to be told."
+        "From compute capability 8 (NVIDIA's A100) on, matrix units multiply float32 that is "
+        "rounded to 10 bits of mantissa (TF32), and add in float32. torch allows that for "
+        "convolutions; for matrix products it has to be told."
     ),
     detects=(
         "Kernels of mm, addmm, bmm and the like, whose names say float32 and no matrix unit "
@@ -147,7 +147,8 @@ RULE = Rule(
         "device's data sheet has TF32 1.5 times as fast or more, or is not known."
     ),
     silent=(
-        "Devices before compute capability 8 have no TF32, and others take float32 as it is.",
+        "NVIDIA's devices before compute capability 8 have no TF32; those of other vendors "
+        "multiply float32 as it is.",
         "Where more products run in TF32 than without, it is allowed already.",
         "Products with a vector (`gemv`) are limited by memory: TF32 has the same bytes.",
         "Convolutions are not counted: torch rounds for them unless it is told not to.",

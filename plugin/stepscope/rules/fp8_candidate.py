@@ -138,8 +138,9 @@ RULE = Rule(
     title="Large products run in 16 bits where 8 would be faster",
     category="precision",
     why=(
-        "From compute capability 8.9 and gfx942 on, matrix units multiply 8-bit floats twice as "
-        "fast as 16-bit types. Large linear layers win more by that than scaling costs."
+        "From compute capability 8.9 (NVIDIA's Ada and Hopper) and gfx942 (AMD's MI300) on, matrix "
+        "units multiply 8-bit floats twice as fast as 16-bit types. Large linear layers win more "
+        "by that than scaling costs."
     ),
     detects=(
         "Products of linear layers in 16-bit types, all of whose sizes are `least_size` and more "
@@ -154,7 +155,11 @@ RULE = Rule(
         "The products' time on the device, 1.2 to 1.8 times as fast; only where the host is early "
         "enough. It comes after all other claims on the same kernels."
     ),
-    fix=Fix(summary="Try 8-bit floats for the large linear layers.", code=TRAINING),
+    fix=Fix(
+        summary="Try 8-bit floats for the large linear layers.",
+        code=TRAINING,
+        verify="In Operators, aten::_scaled_mm has taken the place of aten::mm.",
+    ),
     effort="day",
     risk="numerics",
     options=Options(),

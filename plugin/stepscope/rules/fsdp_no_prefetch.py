@@ -138,8 +138,8 @@ RULE = Rule(
     ),
     detects=(
         "All-gathers that FSDP asked for, which began on the main device while nothing computed "
-        "and not right behind another collective. It speaks where at least least_late_share of "
-        "them did, and they keep the device waiting for least_share of the window."
+        "and not right behind another collective. It speaks where at least `least_late_share` of "
+        "them did, and they keep the device waiting for `least_share` of the window."
     ),
     silent=(
         "With no device or no fully sharded model it does not apply; while graphs are captured it "

@@ -121,14 +121,16 @@ RULE = Rule(
     ),
     detects=(
         "Collectives of gloo in a recording in which a device computes and no collective of "
-        "another library was recorded, where gloo's take least_share of the window or more and the "
-        "largest sends least_bytes or more (or no size was recorded)."
+        "another library was recorded, where gloo's take `least_share` of the window or more and "
+        "the largest sends `least_bytes` or more (or no size was recorded)."
     ),
     silent=(
         "With no device, or no collective through gloo, it does not apply.",
         "Gloo for the host's tensors and barriers beside the device's own library is usual.",
-        "Barriers, messages of less than least_bytes (counts and flags of the host), and what "
-        "takes next to no time are listed as harmless.",
+        (
+            "Barriers, messages of less than `least_bytes` (counts and flags of the host), and "
+            "what takes next to no time are listed as harmless."
+        ),
     ),
     saving=(
         "None is claimed here: the time in which the device waits for gloo is counted under "

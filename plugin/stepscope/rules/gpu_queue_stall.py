@@ -149,11 +149,11 @@ RULE = Rule(
     ),
     detects=(
         "Idle time of the busiest device in which the work that came next had already been "
-        "launched, in stalls of least_gap_ns or more. It speaks from least_idle_share of the "
+        "launched, in stalls of `least_gap_ns` or more. It speaks from `least_idle_share` of the "
         "window; its confidence is low where launches were not recorded."
     ),
     silent=(
-        "Waits of less than least_gap_ns between a launch and its kernel are latency.",
+        "Waits of less than `least_gap_ns` between a launch and its kernel are latency.",
         "While graphs are captured, launches are recorded and not run.",
     ),
     saving="None is claimed: what the device waited for is not in the recording.",

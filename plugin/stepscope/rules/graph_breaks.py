@@ -129,7 +129,7 @@ def _fix(between: tuple[str, ...]) -> Fix:
             "lies within another."
         ),
         caveats=(
-            "A compiled function that is called from another's graph break by name looks the same.",
+            "A compiled function that is called by name in another's graph break looks the same.",
         ),
     )
 

@@ -210,8 +210,8 @@ RULE = Rule(
     ),
     detects=(
         "Copies to the host of at least `least_bytes` that are followed, in the same step, by a "
-        "copy of exactly as many bytes back. It takes pairs in `least_steps` steps, or "
-        "`least_pairs` in all, and 1 % of the window for them."
+        "copy of exactly as many bytes back. It speaks where such pairs lie in `least_steps` "
+        "steps, or there are `least_pairs` in all, and where they cost 1 % of the window."
     ),
     silent=(
         "A copy back in the next step is a new batch.",

@@ -30,7 +30,7 @@ class Options:
     )
     least_count: int = option(
         10,
-        "So many of them at least.",
+        "How many of them there are at least.",
         origin="ours: fewer say nothing about a model",
     )
 
@@ -136,8 +136,9 @@ RULE = Rule(
     ),
     detects=(
         "Looks at recordings without a backward pass and without an optimizer. It speaks where "
-        "least_share of the operators, and least_count, have a sequence number, which torch gives "
-        "where gradients are on; and where dropout or batch normalisation were called to train."
+        "`least_share` of the operators, and `least_count`, have a sequence number, which torch "
+        "gives where gradients are on; and where dropout or batch normalisation were called to "
+        "train."
     ),
     silent=(
         "In training: a backward pass or an optimizer's step was recorded.",

@@ -160,7 +160,10 @@ RULE = Rule(
         language="sh",
         caveats=(
             "It may be set in the job's script, a Dockerfile, or by os.environ at a module's top.",
-            "Errors of kernels are reported later again, at another line than caused them.",
+            (
+                "Errors of kernels are then reported later again, at another line than the one "
+                "that caused them."
+            ),
         ),
         verify="In the next trace kernels run on while the host launches the next ones.",
     ),

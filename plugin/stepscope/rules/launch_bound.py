@@ -184,9 +184,9 @@ RULE = Rule(
     ),
     detects=(
         "Gaps of under 1 ms on the busiest device that end with work which was launched, or still "
-        "being launched, after the gap began. It takes `least_kernels` kernels a step, and "
-        "`warning_share` of the window in such gaps; from `critical_share` on it is critical. From "
-        "`python_share` of the gaps between operators on, Python is named."
+        "being launched, after the gap began. It speaks where there are `least_kernels` kernels a "
+        "step and such gaps are `warning_share` of the window; from `critical_share` on it is "
+        "critical. From `python_share` of the gaps between operators on, Python is named."
     ),
     silent=(
         "Gaps of 1 ms and more are no dispatch: the host did something else.",

@@ -144,8 +144,8 @@ RULE = Rule(
     why="Idle time is paid for and does nothing. This is a symptom: its causes stand above it.",
     detects=(
         "For each device, the share of the window in which anything runs on it: kernels, copies or "
-        "memory sets. It speaks below warn_below_share, and calls it critical below "
-        "critical_below_share. Without steps the window is from the device's first work to its "
+        "memory sets. It speaks below `warn_below_share`, and calls it critical below "
+        "`critical_below_share`. Without steps the window is from the device's first work to its "
         "last."
     ),
     silent=(

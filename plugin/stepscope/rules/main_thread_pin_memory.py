@@ -152,12 +152,12 @@ RULE = Rule(
     title="The training loop pins memory itself",
     category="input pipeline",
     why=(
-        "Pinning takes locked memory from the system and copies the tensor into it, on the CPU; "
-        "then to copy it to the device may take longer than from pageable memory at once."
+        "Pinning takes locked memory from the system and copies the tensor into it, on the CPU. "
+        "Pinning it and then copying it may take longer than copying it from pageable memory."
     ),
     detects=(
-        f"Calls of {PIN} on the thread that runs the loop. It speaks where no device works "
-        "during at least `least_share` of the window of them."
+        "on the thread that runs the loop. It speaks where those of them during which no device "
+        "works are at least `least_share` of the window."
     ),
     silent=(
         "The DataLoader's pinning thread does it: that lies beside the loop.",

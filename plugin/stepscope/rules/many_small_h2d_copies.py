@@ -149,8 +149,10 @@ RULE = Rule(
     silent=(
         "The device has work queued meanwhile: then they cost no time, and are listed as "
         "considered and rejected.",
-        "They lie in a first step that has ten times the copies of any later one: the model is "
-        "being loaded.",
+        (
+            "The copies lie in a first step that has ten times the copies of any later one: the "
+            "model is being loaded."
+        ),
         "Graphs are being captured: what is recorded then was not run.",
     ),
     saving=(

@@ -175,8 +175,8 @@ RULE = Rule(
     detects=(
         "Compares what is allocated at the ends of the steps: the median slope between them "
         "(Theil-Sen), and whether the rise may be chance (Mann-Kendall, 5 %). It speaks where a "
-        "step adds least_share or more, and warns where the device is full within "
-        "soon_step_count steps."
+        "step adds `least_share` or more, and warns where the device is full within "
+        "`soon_step_count` steps."
     ),
     silent=(
         "With fewer than five steps growth cannot be told from chance.",

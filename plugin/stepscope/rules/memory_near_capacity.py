@@ -223,13 +223,13 @@ RULE = Rule(
     title="The device's memory is nearly full",
     category="memory",
     why=(
-        "A longer sequence, a larger batch or an evaluation between may run it out of memory. "
+        "A longer sequence, a larger batch or an evaluation in between may run it out of memory. "
         "Close to the limit torch's allocator also gives segments back and asks for them again, "
         "which waits for the device."
     ),
     detects=(
         "Compares the most that torch reserved on the fullest device with what it has "
-        "(deviceProperties.totalGlobalMem); it speaks from least_share on, and where an "
+        "(deviceProperties.totalGlobalMem); it speaks from `least_share` on, and where an "
         "out-of-memory was recorded. It warns then, and where tensors themselves hold as much."
     ),
     silent=(

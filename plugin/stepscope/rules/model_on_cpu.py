@@ -208,7 +208,7 @@ RULE = Rule(
     detects=(
         "A device is in the file's header, or its runtime or events were recorded; and "
         "convolutions, matrix products, attention and recurrent layers, forward and backward, "
-        "launch nothing on it. It speaks where they take least_time_share of the window or more "
+        "launch nothing on it. It speaks where they take `least_time_share` of the window or more "
         "while no device works."
     ),
     silent=(

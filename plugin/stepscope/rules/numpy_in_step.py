@@ -298,13 +298,15 @@ RULE = Rule(
         "PIL, while no device works; and, since NumPy's operators leave no function, time without "
         "an operator of torch which these functions fill for the most part, or between "
         "`tensor.numpy()` and `torch.from_numpy()` in one function. Without stacks, on the CPU: "
-        "your labels (record_function) of which empty_share or more, and least_label_share of the "
-        "window, is in no operator of torch; then its confidence is low."
+        "your labels (record_function) of which `empty_share` or more, and `least_label_share` of "
+        "the window, is in no operator of torch; then its confidence is low."
     ),
     silent=(
         "What a DataLoader does in its own process is loading: the DataLoader's rules tell of it.",
-        "Where the device works meanwhile, nothing is lost: from mentioned_share of the window on "
-        "it is listed as rejected.",
+        (
+            "Where the device works meanwhile, nothing is lost: from `mentioned_share` of the "
+            "window on it is listed as rejected."
+        ),
         "Labels that torch writes itself (optimizers, collectives, compiled code) are not yours.",
         "Where a device was at hand and not recorded, it may have worked meanwhile: the confidence "
         "is low.",

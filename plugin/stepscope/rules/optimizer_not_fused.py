@@ -91,7 +91,7 @@ RULE = Rule(
     detects=(
         "Looks at updates that call aten::_foreach_* and no aten::_fused_* operator. It speaks "
         "where the device's idle time during the updates and the time of their kernels are "
-        "least_share of the window or more."
+        "`least_share` of the window or more."
     ),
     silent=(
         "On a CPU.",

@@ -111,7 +111,7 @@ RULE = Rule(
     ),
     detects=(
         "Counts launches within Optimizer.step, not operators: a fused optimizer may call many "
-        "operators and launch little. It speaks where an update makes least_launch_count or more "
+        "operators and launch little. It speaks where an update makes `least_launch_count` or more "
         "and calls no aten::_foreach_* or aten::_fused_* operator."
     ),
     silent=(

@@ -170,8 +170,8 @@ RULE = Rule(
         "in their calls for `least_host_share` of the window."
     ),
     silent=(
-        "They lie in a first step that has ten times the copies of any later one: the model is "
-        "being loaded.",
+        "The copies lie in a first step that has ten times the copies of any later one: the model "
+        "is being loaded.",
         "They are smaller than `least_copy_bytes`: many-small-h2d-copies answers for those.",
         "No time is lost: kernels run meanwhile, and the device is never idle for them.",
     ),

@@ -201,10 +201,10 @@ RULE = Rule(
         "once."
     ),
     detects=(
-        "All-reduces, all-gathers and reduce-scatters: at least least_a_step a step whose median "
-        "message is below small_bytes (or whose median duration is below short_ns, where messages "
-        "were not recorded); or of DDP at least least_bucket_ratio times as many as its default "
-        "buckets for the same bytes."
+        "All-reduces, all-gathers and reduce-scatters: at least `least_a_step` a step whose median "
+        "message is below `small_bytes` (or whose median duration is below `short_ns`, where "
+        "messages were not recorded); or of DDP at least `least_bucket_ratio` times as many as its "
+        "default buckets for the same bytes."
     ),
     silent=(
         "With no collective it does not apply.",

@@ -173,14 +173,20 @@ RULE = Rule(
         "multiprocessors some stand idle for as long as it runs, though the device counts as busy."
     ),
     detects=(
-        "Of the busiest device, the share of kernel time in kernels of less than one block a "
-        "multiprocessor. It speaks above least_time_share, where at least least_kernel_count "
-        "kernels tell their grids."
+        "Of the busiest device, the share of kernel time in kernels with fewer blocks than the "
+        "device has multiprocessors. It speaks above `least_time_share`, where at least "
+        "`least_kernel_count` kernels tell their grids."
     ),
     silent=(
         "Collectives are left out: few blocks are enough to move data.",
-        "Blocks that are negative or more than a million a multiprocessor are no measurement.",
-        "On devices whose traces do not tell blocks a multiprocessor it does not apply.",
+        (
+            "Numbers of blocks that are negative, or more than a million for each multiprocessor, "
+            "are no measurement."
+        ),
+        (
+            "On devices whose traces do not tell the blocks for each multiprocessor it does not "
+            "apply."
+        ),
     ),
     saving=(
         "None is claimed: how much faster larger kernels are, the grid alone does not tell. It "

@@ -32,7 +32,10 @@ class Options:
     )
     least_z: float = option(
         3.5,
-        "Modified z-score of a step's duration.",
+        (
+            "Modified z-score of a step's duration: its distance from the median in units of the "
+            "usual distance."
+        ),
         origin="Iglewicz and Hoaglin (1993); xprof uses the median absolute deviation too",
     )
     least_ratio: float = option(

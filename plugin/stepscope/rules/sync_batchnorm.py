@@ -95,9 +95,9 @@ RULE = Rule(
         "these messages, and every rank waits for the latest at every layer."
     ),
     detects=(
-        "At least least_a_step calls of SyncBatchNorm a step, and the collectives that were asked "
-        "for within them and their backward. It speaks where those are exposed for 1 % of the "
-        "window or more."
+        "At least `least_a_step` calls of SyncBatchNorm a step, and the collectives that were "
+        "asked for within them and their backward. It speaks where those are exposed for 1 % of "
+        "the window or more."
     ),
     silent=(
         "With no SyncBatchNorm it does not apply.",

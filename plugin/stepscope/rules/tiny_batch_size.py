@@ -210,15 +210,16 @@ RULE = Rule(
     ),
     detects=(
         "The batch is the first dimension of each step's first convolution, embedding or linear "
-        "layer. It speaks of at most most_count samples, where the device has room for more: it is "
-        "busy less than busy_below_share while least_dispatch_share or more goes to launching, its "
-        "median kernel takes less than kernel_below_ns, or more than small_grid_share of kernel "
-        "time is in kernels of less than one block a multiprocessor."
+        "layer. It speaks where that is at most `most_count` samples and the device has room for "
+        "more: it is busy less than `busy_below_share` while `least_dispatch_share` or more goes "
+        "to launching, its median kernel takes less than `kernel_below_ns`, or more than "
+        "`small_grid_share` of kernel time is in kernels with fewer blocks than the device has "
+        "multiprocessors."
     ),
     silent=(
-        "Where kernels fill filled_least_share or more of the device while they run, as with one "
+        "Where kernels fill `filled_least_share` or more of the device while they run, as with one "
         "large image, and launches do not hold it up: it is listed as rejected.",
-        "Where memory_below_share or more of the device's memory is held: rejected too.",
+        "Where `memory_below_share` or more of the device's memory is held: rejected too.",
         "Where kernels are long and little time is lost to launches: rejected too.",
         "Rows of a linear layer may be tokens, not samples: the confidence is low.",
     ),

@@ -168,7 +168,9 @@ def _fix(trace: Trace, chains: AttentionChains, *, is_math: bool) -> Fix:
                 "    out = F.scaled_dot_product_attention(q, k, v, is_causal=True)"
             ),
             verify=softmaxes,
-            caveats=("An own bias or mask that no kernel takes: FlexAttention compiles one.",),
+            caveats=(
+                "A bias or mask of one's own that no kernel takes: FlexAttention compiles one.",
+            ),
         )
     code = (
         "# softmax(q @ k.transpose(-2, -1) / sqrt(d) + mask) @ v becomes\n"
@@ -183,7 +185,7 @@ def _fix(trace: Trace, chains: AttentionChains, *, is_math: bool) -> Fix:
         verify=softmaxes,
         caveats=(
             "Whoever reads the attention's weights (output_attentions=True) needs them written.",
-            "An own bias or mask that no kernel takes: FlexAttention compiles one.",
+            "A bias or mask of one's own that no kernel takes: FlexAttention compiles one.",
         ),
     )
 

@@ -141,7 +141,7 @@ RULE = Rule(
     detects=(
         "Counts aten::linalg_vector_norm and aten::norm between the end of the backward pass and "
         "Optimizer.step, those within an aten::_foreach_* operator apart. It speaks where there "
-        "are least_an_update or more for each update."
+        "are `least_an_update` or more for each update."
     ),
     silent=(
         "Norms of the model itself lie before the end of the backward pass.",

@@ -86,7 +86,7 @@ RULE = Rule(
     ),
     detects=(
         "Looks for aten::zero_ and aten::_foreach_zero_ within Optimizer.zero_grad. It speaks "
-        "where there are least_a_step or more of them a step, or one that takes all gradients."
+        "where there are `least_a_step` or more of them a step, or one that takes all gradients."
     ),
     silent=(
         "Fills elsewhere are not counted: the backward pass makes some of its own.",
@@ -94,8 +94,8 @@ RULE = Rule(
     ),
     saving=(
         "The idle time of the device during zero_grad, half of it at least, and the time in which "
-        "it does nothing but the fills. On a CPU the time of the fills, less what freeing takes. "
-        "Where that is below 1 %, nothing is claimed."
+        "the device does nothing but the fills. On a CPU the time of the fills, less what freeing "
+        "takes. Where that is below 1 %, nothing is claimed."
     ),
     fix=Fix(
         summary="Let the gradients go; the next backward pass makes new ones.",
@@ -103,8 +103,10 @@ RULE = Rule(
         verify="No aten::zero_ and no aten::_foreach_zero_ stands inside Optimizer.zero_grad.",
         caveats=(
             "Code that reads p.grad must expect None.",
-            "Whole-step CUDA graphs and flat gradient buffers (gradient_as_bucket_view aside) need "
-            "gradients that stay in place: keep the zeros there.",
+            (
+                "Whole-step CUDA graphs and flat gradient buffers (not those of "
+                "gradient_as_bucket_view) need gradients that stay in place: keep the zeros there."
+            ),
         ),
     ),
     effort="flag",
