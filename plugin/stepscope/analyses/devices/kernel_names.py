@@ -65,6 +65,7 @@ def _joined(path: list[str], operation: str) -> str:
     return base
 
 
+@lru_cache(maxsize=4096)
 def _split(text: str) -> tuple[str, str]:
     """Return what stands before the last part's template and arguments, and that template."""
     opened: list[str] = []
