@@ -251,12 +251,13 @@ RULE = Rule(
         "access, logging or other Python ran in between."
     ),
     detects=(
-        "Gaps of the busiest device in which the host was late by least_ns or more, and the time "
+        "Gaps of the busiest device in which the host was late by `least_ns` or more, and the time "
         "behind the device's last work, with what the main thread did meanwhile. It speaks where "
-        "the longest stall, or a step's stalls together, reach least_step_share of the median "
-        "step. Its confidence is low where more than unknown_share of the window is idle without a "
-        "recorded launch, or where the host itself waited for something that was not recorded, or "
-        "where nothing tells what it did in the only step, or that begins with an operator's stall."
+        "the longest stall, or a step's stalls together, reach `least_step_share` of the median "
+        "step. Its confidence is low where more than `unknown_share` of the window is idle without "
+        "a recorded launch, or where the host itself waited for something that was not recorded, "
+        "or where nothing tells what it did in the only step, or that begins with an operator's "
+        "stall."
     ),
     silent=(
         "What data loading, the allocator or a wait for the device took is theirs.",
