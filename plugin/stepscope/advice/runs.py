@@ -258,7 +258,7 @@ def _where(traces: Sequence[str], workers: Sequence[WorkerReport]) -> str:
     if not chosen or len(workers) == 1:
         return ""
     if len(chosen) == len(workers):
-        return f"all {len(workers)} recordings"
+        return "both recordings" if len(workers) == 2 else f"all {len(workers)} recordings"
     ranks = [worker.rank for worker in chosen]
     known = {rank for rank in ranks if rank is not None}
     spans = {worker.span for worker in workers}

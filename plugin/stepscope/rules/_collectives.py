@@ -41,8 +41,8 @@ RECORD_OPERATORS = "torch.profiler.profile(activities=[ProfilerActivity.CPU], ..
 UNNAMED = frozenset({"", "undefined"})
 """Descriptions that torch gives to groups that were given none."""
 SINGLE_RANK = (
-    "A recording of one rank cannot tell transfer from waiting: record all ranks, and see which "
-    "come late, before tuning the transfer."
+    "One rank alone cannot tell transfer from waiting: record all ranks, and see what "
+    "straggler-rank says of them, before tuning the transfer."
 )
 VERIFY = "Communication in the step's breakdown (Overview) falls, and so does the step."
 Advice = tuple[str, Fix, Effort, Risk]
@@ -160,11 +160,6 @@ def host_is_late(trace: Trace, lost: Exposed) -> str:
         return ""
     device = trace.dialect.device
     return f" Meanwhile the host had not launched what the {device} does next."
-
-
-def each(trace: Trace) -> str:
-    """Return what figures are of: ` a step`, or nothing where there are no steps."""
-    return " a step" if window(trace).has_steps else ""
 
 
 def group_words(events: pd.DataFrame) -> str:

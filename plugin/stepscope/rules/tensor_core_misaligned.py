@@ -15,7 +15,7 @@ from stepscope.calibration import ALIGNED_PRODUCTS, ALIGNED_PRODUCTS_ON_OLDER_UN
 from stepscope.errors import NotApplicableError
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, EvidenceTable, Fix, Link
-from stepscope.rules import Answer, Claim, Finding, Rule, _kernel_time, _products, option
+from stepscope.rules import Answer, Claim, Finding, Rule, _kernel_time, _products, _words, option
 from stepscope.trace import Trace
 
 MISFIT = re.compile(r"(?P<what>.+?) (?P<size>\d+) → (?P<padded>\d+)")
@@ -65,7 +65,7 @@ def _message(trace: Trace, found: MisalignedProducts) -> str:
     because = f", such as {worst}" if worst else ""
     return (
         f"Matrices whose rows {trace.dialect.matrix_unit}s cannot load at once are multiplied for "
-        f"{lasting}{_products.each(trace)} ({share(products.share(found.chosen))} of the kernels' "
+        f"{lasting}{_words.a_step(trace)} ({share(products.share(found.chosen))} of the kernels' "
         f"time){because}."
     )
 
@@ -121,7 +121,7 @@ def _sizes(trace: Trace, found: MisalignedProducts) -> EvidenceTable:
             "Shapes": "code",
             "Type": "text",
             "What does not fit": "text",
-            f"Kernel time{_products.each(trace)}": "ns",
+            f"Kernel time{_words.a_step(trace)}": "ns",
         },
         (
             (
@@ -211,5 +211,5 @@ RULE = Rule(
         "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
     ),
     origin="torch.profiler's MatMulDimInFP16Pattern; by kernels' names and by strides as well",
-    culprit="sizes that are no multiple of 8",
+    culprit="multiplying sizes that are no multiple of 8",
 )

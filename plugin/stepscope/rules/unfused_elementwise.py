@@ -16,7 +16,7 @@ from stepscope.dialects import TRITON_NAME
 from stepscope.errors import NotApplicableError
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, Link
-from stepscope.rules import Answer, Claim, Finding, Rule, _kernel_time, option
+from stepscope.rules import Answer, Claim, Finding, Rule, _kernel_time, _words, option
 from stepscope.rules._kernel_time import Work
 from stepscope.rules._pointwise_evidence import (
     chain_table,
@@ -61,9 +61,9 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     length = len(chains.chained) / chains.count
     finding = Finding(
         message=(
-            f"Pointwise and reduction kernels follow each other in chains of {length:.1f}; all but "
-            f"the longest of each chain take {_kernel_time.taking(trace, found)}, which one kernel "
-            "a chain could save."
+            f"Pointwise and reduction kernels follow each other in chains of {length:.1f} on "
+            f"average; all but the longest of each chain take {_kernel_time.taking(trace, found)}, "
+            "which one kernel a chain could save."
         ),
         evidence=(
             Evidence(
@@ -106,8 +106,8 @@ def _on_host(trace: Trace, options: Options) -> Iterator[Finding]:
     length = len(chains.chained) / chains.count
     yield Finding(
         message=(
-            f"Pointwise operators and reductions follow each other in chains of {length:.1f}; all "
-            f"but the longest of each chain take {lasting} {_kernel_time.each(trace)} "
+            f"Pointwise operators and reductions follow each other in chains of {length:.1f} on "
+            f"average; all but the longest of each chain take {lasting} {_words.each(trace)} "
             f"({share(found.share)}), which one loop a chain could save."
         ),
         evidence=(
