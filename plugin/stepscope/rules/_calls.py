@@ -8,7 +8,6 @@ from stepscope.analyses import references
 from stepscope.analyses.idle.call_cost import CallCost
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import Factor
-from stepscope.quantities import duration
 from stepscope.report import (
     EventReference,
     Evidence,
@@ -23,16 +22,6 @@ from stepscope.trace import Trace
 
 MOST_ROWS = 10
 MOST_LINES = 5
-
-
-def each(trace: Trace) -> str:
-    """Return what figures are of: `a step` or `in all`."""
-    return "a step" if window(trace).has_steps else "in all"
-
-
-def lasting(trace: Trace, time_ns: float) -> str:
-    """Say how long something took: `3.10 ms a step`."""
-    return f"{duration(window(trace).per_step(time_ns))} {each(trace)}"
 
 
 def share_of_window(trace: Trace, time_ns: float) -> float:

@@ -10,9 +10,8 @@ from stepscope.analyses.devices.activity import DeviceActivity
 from stepscope.analyses.devices.copy_sites import CopySite, copy_sites
 from stepscope.analyses.devices.host_copies import HostCopies, copies_to_device
 from stepscope.analyses.steps.complete_steps import complete_steps
-from stepscope.analyses.steps.window import window
 from stepscope.errors import NotApplicableError
-from stepscope.quantities import duration, size
+from stepscope.quantities import size
 from stepscope.report import (
     EventReference,
     EvidenceColumn,
@@ -107,16 +106,6 @@ def largest(copies: HostCopies) -> NDArray[np.int64]:
 def longest(copies: HostCopies) -> NDArray[np.int64]:
     """Return the copies' places, those that ran longest first."""
     return np.argsort(copies.start_ns - copies.end_ns, kind="stable")
-
-
-def each(trace: Trace) -> str:
-    """Return what figures are of: `a step` or `in all`."""
-    return "a step" if window(trace).has_steps else "in all"
-
-
-def lasting(trace: Trace, time_ns: float) -> str:
-    """Say how long something took: `3.10 ms a step`."""
-    return f"{duration(window(trace).per_step(time_ns))} {each(trace)}"
 
 
 def target(trace: Trace) -> str:

@@ -12,7 +12,7 @@ from stepscope.analyses.operators.double_precision import (
 from stepscope.analyses.steps.window import window
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, EvidenceTable, Link
-from stepscope.rules import _products
+from stepscope.rules import _products, _words
 from stepscope.rules._kernel_time import Work
 from stepscope.trace import Trace
 
@@ -33,7 +33,7 @@ def costliest(trace: Trace, found: DoublePrecision) -> list[str]:
 def message(trace: Trace, found: DoublePrecision, *, is_default: bool) -> str:
     """Say how much works in float64, which operators, and whether that is the default dtype."""
     what, of = ("Kernels", "the kernels' time") if _on_device(found) else ("Operators", "the time")
-    lasting = duration(window(trace).per_step(found.total_ns)) + _products.each(trace)
+    lasting = duration(window(trace).per_step(found.total_ns)) + _words.a_step(trace)
     part = share(found.total_ns / found.whole_ns)
     names = costliest(trace, found)
     listed = f", most of it {' and '.join(names)}" if names else ""
@@ -87,7 +87,7 @@ def _operators(trace: Trace, found: DoublePrecision) -> EvidenceTable:
             "Operator": "text",
             "Shapes": "code",
             "Calls": "count",
-            f"Time{_products.each(trace)}": "ns",
+            f"Time{_words.a_step(trace)}": "ns",
             "A call's mean": "ns",
             "The same in float32": "ns",
         },

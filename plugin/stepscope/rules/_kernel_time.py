@@ -33,7 +33,7 @@ from stepscope.report import (
     Link,
     SourceLine,
 )
-from stepscope.rules import INFO_SHARE, Answer, Claim, Finding, Rejected
+from stepscope.rules import INFO_SHARE, Answer, Claim, Finding, Rejected, _words
 from stepscope.rules._claiming import claimed_ns, is_worth_a_word
 from stepscope.trace import Trace
 
@@ -150,15 +150,10 @@ def answer(trace: Trace, finding: Finding) -> Answer:
     )
 
 
-def each(trace: Trace) -> str:
-    """Return what figures are of: `a step` or `in all`."""
-    return "a step" if window(trace).has_steps else "in all"
-
-
 def taking(trace: Trace, found: Work, whole: str = "the kernels' time") -> str:
     """Say how long it takes: `take 3.10 ms a step, 9.3 % of the kernels' time`."""
     lasting = duration(window(trace).per_step(found.time_ns))
-    return f"{lasting} {each(trace)}, {share(found.share)} of {whole}"
+    return f"{lasting} {_words.each(trace)}, {share(found.share)} of {whole}"
 
 
 def by_operator(

@@ -23,6 +23,7 @@ from stepscope.report import (
     Unit,
     View,
 )
+from stepscope.rules import _words
 from stepscope.rules._kernel_time import Work
 from stepscope.trace import Trace
 
@@ -30,11 +31,6 @@ MOST_ROWS = 10
 MOST_EVENTS = 5
 Chosen = NDArray[np.bool_]
 Cell = int | float | str | None
-
-
-def each(trace: Trace) -> str:
-    """Return what figures are of: ` a step`, or nothing where there are no steps."""
-    return " a step" if window(trace).has_steps else ""
 
 
 def times(factor: Factor) -> str:
@@ -93,7 +89,7 @@ def operators(trace: Trace, products: ProductKernels, chosen: Chosen) -> Evidenc
             "Shapes": "code",
             "Type": "text",
             "Calls": "count",
-            f"Kernel time{each(trace)}": "ns",
+            f"Kernel time{_words.a_step(trace)}": "ns",
             "Of all kernels": "share",
         },
         (
@@ -127,7 +123,7 @@ def kernels(trace: Trace, found: Work) -> EvidenceTable:
         {
             "Kernel": "code",
             "Launches": "count",
-            f"Time{each(trace)}": "ns",
+            f"Time{_words.a_step(trace)}": "ns",
             "Of all kernels": "share",
         },
         (

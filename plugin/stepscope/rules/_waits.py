@@ -28,6 +28,7 @@ from stepscope.report import (
     Severity,
 )
 from stepscope.rules import Claim, Finding, Rejected, option, severity_of
+from stepscope.rules._words import each, lasting
 from stepscope.trace import Trace
 
 Rows = NDArray[np.int64]
@@ -135,7 +136,7 @@ def finding(
         severity=severity(trace, claims),
         message=(
             f"{words.happens(found.cost.count)} ({_often(found)} {each(trace)}); behind that "
-            f"{device(trace)} stands still for {per_step(trace, found.idle_ns)} "
+            f"{device(trace)} stands still for {lasting(trace, found.idle_ns)} "
             f"({share(found.idle_share)})."
         ),
         evidence=evidence(trace, found, words),
@@ -163,9 +164,9 @@ def rejected(trace: Trace, found: Waits, words: Words, why: str = "") -> Rejecte
     return Rejected(
         message=(
             f"{words.happens(cost.count)} ({_often(found)} {each(trace)}), and the host is "
-            f"blocked for {per_step(trace, cost.blocked_ns)} ({blocked}); but "
+            f"blocked for {lasting(trace, cost.blocked_ns)} ({blocked}); but "
             f"{device(trace)}{meanwhile} stands still behind it for "
-            f"{per_step(trace, found.idle_ns)} ({share(found.idle_share)}): {words.less} would "
+            f"{lasting(trace, found.idle_ns)} ({share(found.idle_share)}): {words.less} would "
             f"save next to nothing now.{why}"
         ),
         evidence=evidence(trace, found, words),
@@ -196,16 +197,6 @@ def severity(trace: Trace, claims: tuple[Claim, ...]) -> Severity:
 def device(trace: Trace) -> str:
     """Return what a sentence calls the device: `the GPU`."""
     return f"the {trace.dialect.device}"
-
-
-def each(trace: Trace) -> str:
-    """Return what figures are of: `a step` or `in all`."""
-    return "a step" if window(trace).has_steps else "in all"
-
-
-def per_step(trace: Trace, total_ns: float) -> str:
-    """Return a time of the window as a sentence has it: `217 µs a step`."""
-    return f"{duration(window(trace).per_step(total_ns))} {each(trace)}"
 
 
 def _often(found: Waits) -> str:

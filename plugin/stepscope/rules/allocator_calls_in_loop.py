@@ -23,7 +23,7 @@ from stepscope.report import (
     Fix,
     Link,
 )
-from stepscope.rules import Claim, Finding, Rule, _calls, option, severity_of
+from stepscope.rules import Claim, Finding, Rule, _calls, _words, option, severity_of
 from stepscope.trace import Trace
 
 EMPTY_CACHE = "empty_cache"
@@ -101,15 +101,15 @@ def _finding(trace: Trace, rows: Rows, times: Intervals) -> Finding:
 
 
 def _message(trace: Trace, rows: Rows, spent: Intervals, idle: Intervals) -> str:
-    each = _calls.each(trace)
+    each = _words.each(trace)
     number = len(rows) / max(1, window(trace).step_count)
     times = "time" if number == 1 else "times"
     spent_ns, idle_ns = intervals.duration_ns(spent), intervals.duration_ns(idle)
     text = (
         f"The device's allocator is called {number:.3g} {times} {each}, for which the host "
-        f"takes {_calls.lasting(trace, spent_ns)} "
+        f"takes {_words.lasting(trace, spent_ns)} "
         f"({share(_calls.share_of_window(trace, spent_ns))}) and the {trace.dialect.device} stands "
-        f"still for {_calls.lasting(trace, idle_ns)}."
+        f"still for {_words.lasting(trace, idle_ns)}."
     )
     if not window(trace).has_steps:
         text += " No steps were recorded, so it may be the beginning, which comes once."

@@ -16,7 +16,16 @@ from stepscope.analyses.training import is_training
 from stepscope.calibration import EXPOSED_COMMUNICATION
 from stepscope.quantities import count, duration, share
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import INFO_SHARE, Answer, Finding, Rejected, Rule, _collectives, option
+from stepscope.rules import (
+    INFO_SHARE,
+    Answer,
+    Finding,
+    Rejected,
+    Rule,
+    _collectives,
+    _words,
+    option,
+)
 from stepscope.trace import Trace
 
 NO_STREAM = -1
@@ -107,7 +116,7 @@ def _computing_stream(trace: Trace, device: DeviceActivity) -> int:
 
 
 def _lasting(trace: Trace, total_ns: int) -> str:
-    return f"{duration(window(trace).per_step(total_ns))}{_collectives.each(trace)}"
+    return f"{duration(window(trace).per_step(total_ns))}{_words.a_step(trace)}"
 
 
 def _serving_fix() -> Fix:

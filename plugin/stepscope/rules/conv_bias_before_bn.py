@@ -25,7 +25,7 @@ from stepscope.report import (
     Link,
     SourceLine,
 )
-from stepscope.rules import Claim, Finding, Rule, _kernel_time, option
+from stepscope.rules import Claim, Finding, Rule, _kernel_time, _words, option
 from stepscope.trace import Trace
 
 MOST_ROWS = 10
@@ -65,7 +65,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     yield Finding(
         severity="info",
         message=(
-            f"{many} {_kernel_time.each(trace)} right before a batch norm, "
+            f"{many} {_words.each(trace)} right before a batch norm, "
             f"{within.per_step(len(biased)):,} of them with a bias, which the norm subtracts again."
         ),
         evidence=(

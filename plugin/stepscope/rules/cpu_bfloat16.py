@@ -17,7 +17,7 @@ from stepscope.errors import NotApplicableError
 from stepscope.frames.naming import named
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Finding, Rule, _products, option
+from stepscope.rules import Finding, Rule, _products, _words, option
 from stepscope.trace import Trace
 
 
@@ -55,7 +55,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         confidence="low",
         message=(
             f"Large matrix products in float32 take {duration(span.per_step(busy_ns))}"
-            f"{_products.each(trace)} ({share(busy_ns / span.duration_ns)}). Where the processor "
+            f"{_words.a_step(trace)} ({share(busy_ns / span.duration_ns)}). Where the processor "
             "has instructions for bfloat16, which the recording does not tell, they are about "
             "twice as fast in it."
         ),

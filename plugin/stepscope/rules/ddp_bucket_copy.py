@@ -19,8 +19,8 @@ from stepscope.rules import (
     Finding,
     Rejected,
     Rule,
-    _collectives,
     _ddp,
+    _words,
     option,
     severity_of,
 )
@@ -65,7 +65,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     found = _copies(trace, calls)
     lost = found.lost_ns / window(trace).reference_ns
     a_step = window(trace).per_step(len(calls))
-    words = f"{count(a_step, 'gradient')}{_collectives.each(trace)}"
+    words = f"{count(a_step, 'gradient')}{_words.a_step(trace)}"
     words += " is copied" if a_step == 1 else " are copied"
     words += " out of DDP's buckets"
     if lost < options.least_share:
@@ -75,7 +75,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     cost = duration(window(trace).per_step(found.lost_ns))
     yield Finding(
         severity=severity_of(lost) or "info",
-        message=f"{words}, which costs {cost}{_collectives.each(trace)} ({share(lost)}).",
+        message=f"{words}, which costs {cost}{_words.a_step(trace)} ({share(lost)}).",
         evidence=tuple(_evidence(trace, found)),
         events=_ddp.longest(trace, calls),
         claims=(
@@ -110,7 +110,7 @@ def _evidence(trace: Trace, found: _Copies) -> Iterator[Evidence]:
     yield Evidence(label="Copies", value=len(found.calls), unit="count", link=link)
     if found.copied_bytes:
         a_step = window(trace).per_step(found.copied_bytes)
-        yield Evidence(label=f"Copied{_collectives.each(trace)}", value=a_step, unit="bytes")
+        yield Evidence(label=f"Copied{_words.a_step(trace)}", value=a_step, unit="bytes")
     host_ns = int(trace.host_calls["duration_ns"].to_numpy()[found.calls].sum())
     yield Evidence(label="Host time in them", value=host_ns, unit="ns")
     yield Evidence(

@@ -16,6 +16,7 @@ from stepscope.rules import (
     Rule,
     _collectives,
     _ddp,
+    _words,
     option,
 )
 from stepscope.trace import Trace
@@ -68,7 +69,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         confidence="medium",
         message=(
             f"{words} in DDP's forward cost {duration(lost.a_step_ns)}"
-            f"{_collectives.each(trace)} ({share(lost.share)})."
+            f"{_words.a_step(trace)} ({share(lost.share)})."
         ),
         evidence=evidence,
         tables=tables,

@@ -21,6 +21,7 @@ from stepscope.rules import (
     Rule,
     _collectives,
     _ddp,
+    _words,
     option,
     severity_of,
 )
@@ -77,7 +78,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         severity=severity_of(lost) or "info",
         message=(
             f"{words}{_reductions(cost)} cost "
-            f"{duration(a_step)}{_collectives.each(trace)} ({share(lost)})."
+            f"{duration(a_step)}{_words.a_step(trace)} ({share(lost)})."
         ),
         evidence=evidence,
         events=_ddp.longest(trace, rows),

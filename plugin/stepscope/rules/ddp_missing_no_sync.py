@@ -8,7 +8,7 @@ from stepscope.calibration import HALF_TO_ALL
 from stepscope.errors import NotApplicableError
 from stepscope.quantities import duration, share, significant
 from stepscope.report import Evidence, Fix, Risk
-from stepscope.rules import Answer, Finding, Rejected, Rule, _collectives, _ddp, option
+from stepscope.rules import Answer, Finding, Rejected, Rule, _collectives, _ddp, _words, option
 from stepscope.trace import Trace
 
 VERIFY = (
@@ -72,7 +72,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     yield Finding(
         severity=_collectives.severity(lost),
         message=(
-            f"{words}, which costs {duration(lost.a_step_ns)}{_collectives.each(trace)} "
+            f"{words}, which costs {duration(lost.a_step_ns)}{_words.a_step(trace)} "
             f"({share(lost.share)})."
         ),
         evidence=evidence,

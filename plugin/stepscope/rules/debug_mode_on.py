@@ -24,7 +24,7 @@ from stepscope.frames.naming import named
 from stepscope.intervals import Intervals
 from stepscope.quantities import share
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Claim, Finding, Rule, _calls, option, severity_of
+from stepscope.rules import Claim, Finding, Rule, _calls, _words, option, severity_of
 from stepscope.trace import Trace
 
 FRAME = re.compile(r"\btorch[/\\]autograd[/\\](?P<what>anomaly_mode|gradcheck)\.py\(")
@@ -64,11 +64,11 @@ def _checking(trace: Trace, questions: Rows, chain: Rows) -> Finding:
     lost = _lost(trace, host, chain)
     within = window(trace)
     number = len(questions) / max(1, within.step_count)
-    taking = _calls.lasting(trace, intervals.duration_ns(host))
+    taking = _words.lasting(trace, intervals.duration_ns(host))
     costs = _calls.share_of_window(trace, sum(intervals.duration_ns(times) for times in lost))
     text = (
         f"Anomaly detection is on: the backward pass checks {number:.3g} results "
-        f"{_calls.each(trace)} for NaN and reads each answer, for which the host takes {taking}"
+        f"{_words.each(trace)} for NaN and reads each answer, for which the host takes {taking}"
     )
     if len(trace.device_events):
         text += f"; the {trace.dialect.device} loses {share(costs)} of the time to it"

@@ -11,7 +11,7 @@ from stepscope.analyses.steps.window import window
 from stepscope.calibration import NO_CASTS
 from stepscope.quantities import count, duration, share
 from stepscope.report import Evidence, EvidenceTable, Fix, Link
-from stepscope.rules import Answer, Finding, Rule, _kernel_time, _products, option
+from stepscope.rules import Answer, Finding, Rule, _kernel_time, _products, _words, option
 from stepscope.rules._kernel_time import Work
 from stepscope.trace import Trace
 
@@ -81,7 +81,7 @@ def _message(trace: Trace, casts: TypeCasts, table: pd.DataFrame) -> str:
     part = share(int(casts.duration_ns.sum()) / casts.kernel_ns)
     known = table["pair"][table["pair"] != UNKNOWN].drop_duplicates().head(2).tolist()
     pairs = f", {' and '.join(known)}" if known else ""
-    step = _products.each(trace)
+    step = _words.a_step(trace)
     return (
         f"{count(number, 'kernel')}{step} only {'converts' if number == 1 else 'convert'} from one "
         f"floating-point type to another: {lasting}{step} ({part} of the kernels' time){pairs}, "
@@ -105,7 +105,7 @@ def _conversions(trace: Trace, casts: TypeCasts, table: pd.DataFrame) -> Evidenc
             "Types": "text",
             "Asked for by": "text",
             "Kernels": "count",
-            f"Time{_products.each(trace)}": "ns",
+            f"Time{_words.a_step(trace)}": "ns",
             "Of all kernels": "share",
         },
         (

@@ -19,6 +19,7 @@ from stepscope.rules import (
     _collectives,
     _ddp,
     _overlap_fixes,
+    _words,
     option,
 )
 from stepscope.trace import Trace
@@ -56,7 +57,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     running = running_ns / window(trace).reference_ns
     hidden = 1 - lost.share / running
     evidence = tuple(_evidence(running, hidden, lost))
-    lasting = f"{duration(window(trace).per_step(running_ns))}{_collectives.each(trace)}"
+    lasting = f"{duration(window(trace).per_step(running_ns))}{_words.a_step(trace)}"
     text = f"Communication takes {lasting} ({share(running)})"
     if lost.share < options.least_exposed_share:
         if running >= options.least_running_share:

@@ -14,7 +14,7 @@ from stepscope.errors import MissingDataError, NotApplicableError
 from stepscope.frames.naming import named
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Answer, Finding, Rejected, Rule, _kernel_time, _products, option
+from stepscope.rules import Answer, Finding, Rejected, Rule, _kernel_time, _products, _words, option
 from stepscope.trace import Trace
 
 FIRST_MAJOR = 8
@@ -88,7 +88,7 @@ def _finding(
     factor = TF32_PRODUCTS if ratio is None else at_most(TF32_PRODUCTS, ratio)
     return Finding(
         message=(
-            f"Float32 matrix products run without {unit}s for {lasting}{_products.each(trace)} "
+            f"Float32 matrix products run without {unit}s for {lasting}{_words.a_step(trace)} "
             f"({share(part)} of the kernels' time): TF32 is not allowed for them."
         ),
         evidence=(

@@ -15,7 +15,7 @@ from stepscope.calibration import FLOAT8_PRODUCTS
 from stepscope.errors import NotApplicableError
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Answer, Finding, Rule, _kernel_time, _products, option
+from stepscope.rules import Answer, Finding, Rule, _kernel_time, _products, _words, option
 from stepscope.trace import Trace
 
 SIXTEEN_BITS = ("float16", "bfloat16")
@@ -83,7 +83,7 @@ def _finding(
         severity="info",
         confidence="low",
         message=(
-            f"Large matrix products in 16 bits take {lasting}{_products.each(trace)} "
+            f"Large matrix products in 16 bits take {lasting}{_words.a_step(trace)} "
             f"({share(part)} of the kernels' time); this device's peak in 8-bit floats is "
             f"{ratio:.2g} times as high."
         ),

@@ -17,7 +17,7 @@ from stepscope.calibration import EXPOSED_COMMUNICATION
 from stepscope.errors import NotApplicableError
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, Fix
-from stepscope.rules import Answer, Finding, Rule, _collectives, option
+from stepscope.rules import Answer, Finding, Rule, _collectives, _words, option
 from stepscope.trace import Trace
 
 SHARDED = re.compile(r"^FSDP::|^FullyShardedDataParallel\.")
@@ -68,9 +68,9 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         confidence="medium",
         message=(
             f"{int(late.sum()) / steps:.3g} of {number / steps:.3g} all-gathers"
-            f"{_collectives.each(trace)} of sharded parameters begin when "
+            f"{_words.a_step(trace)} of sharded parameters begin when "
             f"{trace.dialect.device} {device.device} has nothing left to compute; it waits for "
-            f"them for {duration(lost.a_step_ns)}{_collectives.each(trace)} ({share(lost.share)})."
+            f"them for {duration(lost.a_step_ns)}{_words.a_step(trace)} ({share(lost.share)})."
         ),
         evidence=(
             Evidence(label="All-gathers of parameters", value=number, unit="count"),

@@ -12,7 +12,7 @@ from stepscope.errors import NotApplicableError
 from stepscope.frames.collective_words import HOST_BACKENDS
 from stepscope.quantities import count, duration, share
 from stepscope.report import Evidence, Fix
-from stepscope.rules import Answer, Finding, Rejected, Rule, _collectives, option
+from stepscope.rules import Answer, Finding, Rejected, Rule, _collectives, _words, option
 from stepscope.trace import Trace
 
 GLOO = "gloo"
@@ -55,7 +55,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     lasting = duration(window(trace).per_step(running_ns))
     text = (
         f"{count(int(chosen.sum()), 'collective')}{f' of {sent}' if sent else ''} went through "
-        f"gloo, for {lasting}{_collectives.each(trace)} ({share(running)}), though "
+        f"gloo, for {lasting}{_words.a_step(trace)} ({share(running)}), though "
         f"{trace.dialect.device} {device.device} computes."
     )
     evidence = tuple(_evidence(trace, int(chosen.sum()), running))

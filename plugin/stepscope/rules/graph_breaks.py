@@ -16,7 +16,7 @@ from stepscope.calibration import HALF_TO_ALL
 from stepscope.errors import NotApplicableError
 from stepscope.quantities import count, duration
 from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
-from stepscope.rules import Claim, Finding, Rule, _kernel_time, option
+from stepscope.rules import Claim, Finding, Rule, _words, option
 from stepscope.trace import Trace
 
 MOST_ROWS = 10
@@ -56,8 +56,8 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         severity="info",
         confidence="high" if found.lines else "medium",
         message=(
-            f"{breaks} {_kernel_time.each(trace)}: compiled code is left for Python and entered "
-            f"again, {lost} {_kernel_time.each(trace)} in between{_where(found)}."
+            f"{breaks} {_words.each(trace)}: compiled code is left for Python and entered "
+            f"again, {lost} {_words.each(trace)} in between{_where(found)}."
         ),
         evidence=(
             Evidence(label="Graph breaks", value=number, unit="count"),

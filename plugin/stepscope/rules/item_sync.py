@@ -12,7 +12,7 @@ from stepscope.calibration import ALL_OF_IT
 from stepscope.intervals import Intervals
 from stepscope.quantities import count
 from stepscope.report import Fix, Link
-from stepscope.rules import Answer, Claim, Finding, Rule, _waits
+from stepscope.rules import Answer, Claim, Finding, Rule, _waits, _words
 from stepscope.rules._waits import Options, Waits, Words, waits
 from stepscope.trace import Trace
 
@@ -55,7 +55,7 @@ def _of_scaler(trace: Trace, found: Waits) -> Finding:
         severity="info",
         message=(
             f"GradScaler reads one value a step by design; behind that {_waits.device(trace)} "
-            f"stands still for {_waits.per_step(trace, found.idle_ns)}."
+            f"stands still for {_words.lasting(trace, found.idle_ns)}."
         ),
         evidence=_waits.evidence(trace, found, WORDS),
         fix=Fix(

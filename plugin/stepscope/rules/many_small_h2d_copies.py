@@ -11,7 +11,7 @@ from stepscope.analyses.steps.window import window
 from stepscope.calibration import HALF_TO_ALL
 from stepscope.quantities import count, share, significant, size
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, _copies, option
+from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, _copies, _words, option
 from stepscope.trace import Trace
 
 UNIT_NS = 100_000_000
@@ -98,7 +98,7 @@ def _idle(trace: Trace, cost: CopyCost, lost: float) -> str:
     idle_ns = intervals.duration_ns(cost.idle)
     if not idle_ns:
         return "the device does not stand still for them"
-    lasting = _copies.lasting(trace, idle_ns)
+    lasting = _words.lasting(trace, idle_ns)
     return f"the device stands still for {lasting} ({share(lost)}) on account of them"
 
 

@@ -19,7 +19,7 @@ from stepscope.calibration import (
 from stepscope.errors import NotApplicableError
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Answer, Claim, Finding, Rule, _kernel_time, _products, option
+from stepscope.rules import Answer, Claim, Finding, Rule, _kernel_time, _products, _words, option
 from stepscope.trace import Trace
 
 FLOAT16_MAJOR, BFLOAT16_MAJOR = 7, 8
@@ -90,7 +90,7 @@ def _finding(
     return Finding(
         message=(
             f"Matrix products and convolutions in {types} take "
-            f"{duration(window(trace).per_step(products.total_ns(wide)))}{_products.each(trace)} "
+            f"{duration(window(trace).per_step(products.total_ns(wide)))}{_words.a_step(trace)} "
             f"({share(products.share(wide))} of the kernels' time), those in 16 bits and less "
             f"{_none_or(trace, small_ns)}."
         ),

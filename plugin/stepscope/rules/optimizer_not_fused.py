@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from stepscope.calibration import FUSED_UPDATE
 from stepscope.quantities import share
 from stepscope.report import Fix
-from stepscope.rules import Finding, Rule, _calls, _optimizer, option
+from stepscope.rules import Finding, Rule, _calls, _optimizer, _words, option
 from stepscope.rules._optimizer import FUSED, Updates
 from stepscope.trace import Trace
 
@@ -37,7 +37,7 @@ def _finding(trace: Trace, found: Updates, exposed_ns: int) -> Finding:
     has_fused = found.optimizer in FUSED
     exposed = share(_calls.share_of_window(trace, exposed_ns))
     text = (
-        f"{found.optimizer}'s updates cost {_calls.lasting(trace, exposed_ns)} ({exposed}), with "
+        f"{found.optimizer}'s updates cost {_words.lasting(trace, exposed_ns)} ({exposed}), with "
         f"{found.launches_each:.3g} launches each: they take lists of tensors, but no fused kernel."
     )
     if not has_fused:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from stepscope.calibration import HALF_TO_ALL, UPDATE_KERNELS
 from stepscope.quantities import share
 from stepscope.report import Fix
-from stepscope.rules import Finding, Rule, _calls, _claiming, _optimizer, option
+from stepscope.rules import Finding, Rule, _calls, _claiming, _optimizer, _words, option
 from stepscope.rules._optimizer import FUSED, LISTWISE, NO_LISTS, Updates
 from stepscope.trace import Trace
 
@@ -64,11 +64,11 @@ def _message(trace: Trace, found: Updates, *, saves: bool) -> str:
     host = share(_calls.share_of_window(trace, cost.host_ns))
     text = (
         f"{found.optimizer} makes {round(found.launches_each):,} launches an update, parameter by "
-        f"parameter, which take the host {_calls.lasting(trace, cost.host_ns)} ({host})."
+        f"parameter, which take the host {_words.lasting(trace, cost.host_ns)} ({host})."
     )
     if saves:
-        idle = f"stands still for {_calls.lasting(trace, cost.idle_ns)}"
-        work = f"works on the updates for {_calls.lasting(trace, cost.work_ns)}"
+        idle = f"stands still for {_words.lasting(trace, cost.idle_ns)}"
+        work = f"works on the updates for {_words.lasting(trace, cost.work_ns)}"
         return f"{text} The {device} {idle} meanwhile, and {work}."
     return (
         f"{text} The {device} still has work queued meanwhile: by itself that costs little now, "

@@ -25,7 +25,16 @@ from stepscope.report import (
     Link,
     SourceLine,
 )
-from stepscope.rules import INFO_SHARE, Answer, Claim, Finding, Rejected, Rule, _kernel_time, option
+from stepscope.rules import (
+    INFO_SHARE,
+    Answer,
+    Claim,
+    Finding,
+    Rejected,
+    Rule,
+    _words,
+    option,
+)
 from stepscope.rules._recompile_fixes import cause, fix
 from stepscope.trace import Trace
 
@@ -69,7 +78,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     inputs = changing_inputs(trace, _numbers(again)["frame"].tolist())
     message = (
         f"{count(number, 'recompilation takes', 'recompilations take')} {lasting} "
-        f"{_kernel_time.each(trace)} ({share(time_ns / within.duration_ns)})"
+        f"{_words.each(trace)} ({share(time_ns / within.duration_ns)})"
     )
     settled = _settled_share(trace, again)
     if settled >= options.settled_share:

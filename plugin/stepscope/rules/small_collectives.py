@@ -23,6 +23,7 @@ from stepscope.rules import (
     _bundle_fixes,
     _collectives,
     _ddp,
+    _words,
     option,
 )
 from stepscope.trace import Trace
@@ -81,7 +82,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     factor = _factor(mine, found.a_step)
     evidence = tuple(_evidence(mine, found, lost))
     tables = (_collectives.table(events, found.chosen),)
-    words = _words(trace, mine, found)
+    words = _sentence(trace, mine, found)
     if not is_training(trace):
         text = (
             f"{words} In inference they belong to the model: two a layer with tensor parallelism."
@@ -100,7 +101,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         confidence="low" if np.isnan(transfer_share(mine)) else "medium",
         message=(
             f"{words} They keep the {trace.dialect.device} waiting for "
-            f"{duration(lost.a_step_ns)}{_collectives.each(trace)} ({share(lost.share)})."
+            f"{duration(lost.a_step_ns)}{_words.a_step(trace)} ({share(lost.share)})."
         ),
         evidence=evidence,
         tables=tables,
@@ -161,7 +162,7 @@ def _factor(mine: pd.DataFrame, a_step: float) -> Factor:
     )
 
 
-def _words(trace: Trace, mine: pd.DataFrame, found: _Many) -> str:
+def _sentence(trace: Trace, mine: pd.DataFrame, found: _Many) -> str:
     kinds = ", ".join(dict.fromkeys(mine["kind"].astype(str)))
     known = mine["message_bytes"].dropna()
     if len(known):

@@ -19,6 +19,7 @@ from stepscope.rules import (
     Rule,
     _collectives,
     _ddp,
+    _words,
     option,
 )
 from stepscope.trace import Trace
@@ -54,7 +55,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     chosen = asked_within(trace, IN_BATCH_NORM) & _collectives.within(trace)
     lost = _collectives.exposed(trace, chosen)
     text = (
-        f"{a_step:.3g} synchronized batch norms{_collectives.each(trace)} send "
+        f"{a_step:.3g} synchronized batch norms{_words.a_step(trace)} send "
         f"{int(chosen.sum()) / max(1, window(trace).step_count):.3g} messages, exposed for "
         f"{duration(lost.a_step_ns)} ({share(lost.share)})."
     )
@@ -77,7 +78,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
 
 def _evidence(trace: Trace, a_step: float, lost: _collectives.Exposed) -> Iterator[Evidence]:
     link = Link(view="operators", search=FORWARD)
-    label = f"Synchronized batch norms{_collectives.each(trace)}"
+    label = f"Synchronized batch norms{_words.a_step(trace)}"
     yield Evidence(label=label, value=a_step, unit="count", link=link)
     yield Evidence(label="Exposed, of the window", value=lost.share, unit="share")
     batch = batch_size(trace)

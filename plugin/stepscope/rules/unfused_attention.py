@@ -14,7 +14,7 @@ from stepscope.calibration import FUSED_ATTENTION, FUSED_SHORT_ATTENTION
 from stepscope.frames.naming import named
 from stepscope.quantities import count, duration, share, size
 from stepscope.report import Evidence, EvidenceTable, Fix, Link
-from stepscope.rules import Answer, Claim, Finding, Rule, _kernel_time, _products, option
+from stepscope.rules import Answer, Claim, Finding, Rule, _kernel_time, _products, _words, option
 from stepscope.rules._kernel_time import Work
 from stepscope.trace import Trace
 
@@ -69,9 +69,9 @@ def _message(trace: Trace, chains: AttentionChains, total_ns: int, *, is_math: b
         if is_math
         else "written as product, softmax, product"
     )
-    lasting = duration(window(trace).per_step(total_ns)) + _products.each(trace)
+    lasting = duration(window(trace).per_step(total_ns)) + _words.a_step(trace)
     text = (
-        f"{count(number, 'attention')}{_products.each(trace)} {'is' if number == 1 else 'are'} "
+        f"{count(number, 'attention')}{_words.a_step(trace)} {'is' if number == 1 else 'are'} "
         f"{what}: {lasting} ({share(total_ns / chains.kernel_ns)} of the kernels' time)."
     )
     largest = np.nanmax(chains.scores_bytes, initial=0)
@@ -116,7 +116,7 @@ def _shapes(trace: Trace, chains: AttentionChains, duration_ns: NDArray[np.int64
         {
             "Shapes": "code",
             "Attentions": "count",
-            f"Kernel time{_products.each(trace)}": "ns",
+            f"Kernel time{_words.a_step(trace)}": "ns",
             "Of all kernels": "share",
         },
         (

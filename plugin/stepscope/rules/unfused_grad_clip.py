@@ -14,7 +14,7 @@ from stepscope.calibration import CLIPPING_ON_CPU, HALF_TO_ALL
 from stepscope.frames.naming import named
 from stepscope.quantities import share
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Claim, Finding, Rule, _calls, _claiming, option
+from stepscope.rules import Claim, Finding, Rule, _calls, _claiming, _words, option
 from stepscope.trace import Trace
 
 READ = frozenset({"aten::item"})
@@ -68,13 +68,13 @@ def _message(trace: Trace, cost: CallCost, norms: float) -> str:
     host = share(_calls.share_of_window(trace, cost.host_ns))
     text = (
         f"Gradients are clipped one by one, {norms:.3g} norms an update: that takes the host "
-        f"{_calls.lasting(trace, cost.host_ns)} ({host})"
+        f"{_words.lasting(trace, cost.host_ns)} ({host})"
     )
     if not len(trace.device_events):
         return f"{text}."
     if not cost.idle_ns:
         return f"{text}; the {trace.dialect.device} is not kept waiting by their launches."
-    idle = _calls.lasting(trace, cost.idle_ns)
+    idle = _words.lasting(trace, cost.idle_ns)
     return f"{text}, and the {trace.dialect.device} stands still for {idle} meanwhile."
 
 

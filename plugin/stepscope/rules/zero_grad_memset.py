@@ -9,7 +9,7 @@ from stepscope.analyses.steps.window import window
 from stepscope.calibration import ALL_OF_IT, HALF_TO_ALL, ZEROING_ON_CPU
 from stepscope.quantities import share
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Claim, Finding, Rule, _calls, _claiming, option
+from stepscope.rules import Claim, Finding, Rule, _calls, _claiming, _words, option
 from stepscope.trace import Trace
 
 
@@ -66,13 +66,13 @@ def _message(trace: Trace, fill_count: int, cost: CallCost) -> str:
     noun = "operator" if number == 1 else "operators"
     host = share(_calls.share_of_window(trace, cost.host_ns))
     text = (
-        f"Gradients are filled with zeros, {number:.3g} {noun} {_calls.each(trace)}: the host "
-        f"is at it for {_calls.lasting(trace, cost.host_ns)} ({host})"
+        f"Gradients are filled with zeros, {number:.3g} {noun} {_words.each(trace)}: the host "
+        f"is at it for {_words.lasting(trace, cost.host_ns)} ({host})"
     )
     if not len(trace.device_events):
         return f"{text}."
-    idle = f"stands still for {_calls.lasting(trace, cost.idle_ns)} meanwhile"
-    work = f"fills memory for {_calls.lasting(trace, cost.work_ns)}"
+    idle = f"stands still for {_words.lasting(trace, cost.idle_ns)} meanwhile"
+    work = f"fills memory for {_words.lasting(trace, cost.work_ns)}"
     return f"{text}, the {trace.dialect.device} {idle} and {work}."
 
 
