@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.devices.capability import compute_major, peak_ratio
+from stepscope.analyses.operators.matrix_unit_types import FITTING_TYPES
 from stepscope.analyses.operators.product_kernels import TF32, ProductKernels, product_kernels
 from stepscope.analyses.steps.window import window
 from stepscope.analyses.training import is_training
@@ -26,17 +27,6 @@ FLOAT16_MAJOR, BFLOAT16_MAJOR = 7, 8
 """Compute capability from which matrix units take these types."""
 LEAST_GAIN = 2
 """By memory: 16 bits are half the bytes on any device."""
-SMALL_TYPES = (
-    "float16",
-    "bfloat16",
-    "float8_e4m3fn",
-    "float8_e4m3fnuz",
-    "float8_e5m2",
-    "float8_e5m2fnuz",
-    "float4_e2m1fn_x2",
-    "int8",
-    "uint8",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +52,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     _insist_on_small_types(trace)
     wide = products.of_type("float32", TF32)
     wide_ns = products.total_ns(wide)
-    small_ns = products.total_ns(products.of_type(*SMALL_TYPES))
+    small_ns = products.total_ns(products.of_type(*FITTING_TYPES))
     if wide_ns <= options.least_ratio * small_ns:
         return
     if products.share(wide) < options.least_share:

@@ -19,7 +19,7 @@ from stepscope.trace import Trace, computed
 NONE = -1
 By = Literal["operator", "module", "stack"]
 NAMES = {"operator": operator_names, "module": module_names, "stack": stacks}
-RECORDED, EARLIER, UNTOLD = ORIGINS = ("recorded", "earlier", "untold")
+RECORDED, EARLIER, UNTOLD = ("recorded", "earlier", "untold")
 SCHEMA: Schema = (
     *DEVICE_COLUMNS,
     Column("holder", "object", "text", "Who allocated it; None: nothing ran that has a name."),
