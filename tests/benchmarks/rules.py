@@ -30,13 +30,17 @@ console = Console(highlight=False, soft_wrap=True)
 
 
 def measure_small(seed: Path, turns: int) -> None:
-    """Measure advice on a small trace as a process, beside one that only imports pandas."""
+    """Measure advice on a small trace as a process, beside one that only imports pandas.
+
+    A seed that is larger than `SMALL` is taken whole.
+    """
     path = scaled(SMALL, seed)
     command = (*of_module("stepscope", "advise"), str(path))
     for warming in (command, PANDAS):
         measured(warming)  # Python compiles what it needs
     runs = [(measured(command), measured(PANDAS)) for _ in range(turns)]
-    console.print(f"\nstepscope advise {path.name}, medians of {turns}")
+    size = int.from_bytes(path.read_bytes()[-4:], "little") / 1e6
+    console.print(f"\nstepscope advise {path.name}: {size:.1f} MB of JSON, medians of {turns}")
     show_small([advise for advise, _ in runs], [pandas for _, pandas in runs])
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from pkgutil import iter_modules
 from types import MappingProxyType
@@ -255,12 +255,18 @@ class Dialect:
         """
         if self.matrix_unit_kernel is None:
             return None
-        if self.plain_arithmetic.search(kernel):
+        if _is_in(kernel, self.plain_arithmetic):
             return False
-        if self.matrix_unit_kernel.search(kernel):
+        if _is_in(kernel, self.matrix_unit_kernel):
             return True
-        is_known = self.other_kernel.search(kernel) or self.collective.search(kernel)
+        is_known = _is_in(kernel, self.other_kernel) or _is_in(kernel, self.collective)
         return False if is_known else None
+
+
+@lru_cache(maxsize=16384)
+def _is_in(name: str, pattern: re.Pattern[str]) -> bool:
+    """Tell whether a name holds a pattern: names of kernels are long, and asked about often."""
+    return pattern.search(name) is not None
 
 
 def kind_of(category: str, name: str) -> Kind:
