@@ -115,6 +115,12 @@ def test_a_rule_that_raises_is_one_failed_outcome_and_hides_nothing(
     assert report.workers[0].verdict
 
 
+def test_a_rule_whose_claim_is_no_time_fails_alone() -> None:
+    wrong = Finding(message="m", severity="warning", claims=(Claim(intervals=np.array([1, 2])),))
+    outcomes = by_rule(outcomes_of(TRACE, [rule("wrong", wrong), rule("right", claiming((0, 9)))]))
+    assert (outcomes["wrong"].status, outcomes["right"].status) == ("failed", "found")
+
+
 def test_missing_data_is_no_answer_with_reason_and_remedy() -> None:
     missing = raising("missing", MissingDataError("no shapes", "record_shapes=True"))
     [outcome] = outcomes_of(TRACE, [missing])

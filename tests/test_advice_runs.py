@@ -1,6 +1,7 @@
 """What is said of a run: its recordings' findings each once, and what rules over the run take."""
 
 import dataclasses
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -171,6 +172,24 @@ def test_what_was_said_of_severities_holds_for_rules_over_the_run_too() -> None:
     [told] = merged("run", recordings, [slow], Changes(severities={"slow": "info"})).outcomes
     assert told.severity == "info"
     assert merged("run", recordings, [slow], Changes(select=("warning",))).outcomes == ()
+
+
+@pytest.mark.parametrize(
+    ("high_ns", "status", "counted_ns"), [(math.nan, "failed", None), (-9.0, "found", 0)]
+)
+def test_a_claim_over_the_run_that_is_no_time_costs_nobody_else(
+    high_ns: float, status: str, counted_ns: int | None
+) -> None:
+    claim = RunClaim(low_ns=high_ns, high_ns=high_ns, method="")
+    wrong = over_the_run("wrong", Finding(message="m", run_claim=claim))
+    right = over_the_run("right", Finding(message="m"))
+    outcomes = {
+        each.rule: each
+        for each in advise(Run(name="run", workers=ranks(2)), [wrong, right]).outcomes
+    }
+    assert (outcomes["wrong"].status, outcomes["right"].status) == (status, "found")
+    told = outcomes["wrong"].claim
+    assert (told.net_low_ns if told else None) == counted_ns
 
 
 def test_a_finding_that_is_lessened_is_less_serious_too() -> None:

@@ -435,6 +435,8 @@ def test_the_nearest_file_counts(tmp_path: Path) -> None:
     assert nearest_file(below) == tmp_path / "stepscope.toml"
     (below.parent / "pyproject.toml").write_text("[tool.other]\n")
     assert nearest_file(below) == tmp_path / "stepscope.toml", "it says nothing of stepscope"
+    (below.parent / "pyproject.toml").write_text("tool = 3\n")
+    assert nearest_file(below) == tmp_path / "stepscope.toml", "that is no table"
     (below.parent / "pyproject.toml").write_text("[tool.stepscope]\n")
     assert nearest_file(below) == below.parent / "pyproject.toml"
 

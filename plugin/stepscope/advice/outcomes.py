@@ -10,6 +10,7 @@ from stepscope.analyses.health import doubts
 from stepscope.errors import MissingDataError, NotApplicableError, in_one_line
 from stepscope.report import HealthItem, Outcome, Status
 from stepscope.rules import Finding, Rejected, Rule
+from stepscope.rules._claiming import claimed_ns
 from stepscope.trace import Trace
 
 log = logging.getLogger(__name__)
@@ -62,6 +63,8 @@ def _worth_a_word(
 ) -> list[Found]:
     """Leave out findings whose claim is too small to be worth a word."""
     found = [Found(rule=rule, finding=each) for each in answers if isinstance(each, Finding)]
+    for each in found:
+        claimed_ns(trace, each.finding.claims)  # claims that are no times fail here, alone
     return [each for each in found if each.severity(trace) is not None]
 
 

@@ -6,22 +6,21 @@ from typing import Any
 
 import msgspec
 
-from stepscope.advice.outcomes import unanswered
+from stepscope.advice.over_the_run import lessened, over_the_run
 from stepscope.advice.recordings import NOTHING_CHANGED, RecordingAdvice
-from stepscope.advice.resolving import SEVERITIES, fingerprint, less_serious
+from stepscope.advice.resolving import SEVERITIES
 from stepscope.advice.settings import Changes
 from stepscope.advice.suppression import judged
 from stepscope.analyses.duplicates import with_duplicates
 from stepscope.quantities import count, duration, number_ranges
 from stepscope.report import (
-    ClaimReport,
     MergedOutcome,
     Outcome,
     RunReport,
     Status,
     WorkerReport,
 )
-from stepscope.rules import Finding, Recording, Rejected, Rule, RunClaim, RunEvidence, severity_of
+from stepscope.rules import Rule
 
 STATUSES: tuple[Status, ...] = (
     "found",
@@ -50,8 +49,8 @@ def merged(
     workers = tuple(with_duplicates(each.worker for each in recordings))
     outcomes = [outcome for each in recordings for outcome in each.outcomes]
     if recordings:
-        of_run, taken = _over_the_run(name, recordings, rules)
-        outcomes = [_lessened(outcome, taken) for outcome in outcomes]
+        of_run, taken = over_the_run(name, recordings, rules)
+        outcomes = [lessened(outcome, taken) for outcome in outcomes]
         outcomes += (each for each in judged(of_run, changes, rules) if each is not None)
     run = with_outcomes(RunReport(name=name, workers=workers, outcomes=()), outcomes)
     return msgspec.structs.replace(run, verdict=_verdict(run))
@@ -82,136 +81,6 @@ def order(outcome: Outcome) -> tuple[int, bool, bool, int, int, int, str, str, s
         outcome.worker,
         outcome.span,
     )
-
-
-# Rules over the run
-
-Taken = dict[tuple[str, str], tuple[float, str]]
-"""(Recording, rule) to the nanoseconds of a step that a rule over the run, named, takes from it."""
-
-
-def _over_the_run(
-    name: str, recordings: Sequence[RecordingAdvice], rules: Sequence[Rule[Any]]
-) -> tuple[list[Outcome], Taken]:
-    evidence = RunEvidence(
-        name=name,
-        recordings=tuple(
-            Recording(
-                trace=each.worker.trace,
-                worker=each.worker.name,
-                span=each.worker.span,
-                part=each.part,
-                outcomes=each.outcomes,
-            )
-            for each in recordings
-            if each.part is not None
-        ),
-    )
-    outcomes: list[Outcome] = []
-    taken: Taken = {}
-    step_ns = max(each.worker.step.mean_ns for each in recordings)
-    for rule in rules:
-        if rule.check_run is None:
-            continue
-        answers = _answers(rule, evidence)
-        if isinstance(answers, Outcome):
-            outcomes.append(answers)
-            continue
-        outcomes += [_of_run(rule, each, step_ns) for each in answers] or [_run(rule, "passed")]
-        for each in answers:
-            if isinstance(each, Finding) and each.run_claim is not None:
-                _take(taken, rule, each.run_claim)
-    return outcomes, taken
-
-
-def _answers(rule: Rule[Any], evidence: RunEvidence) -> tuple[Finding | Rejected, ...] | Outcome:
-    """Return what a rule over the run says, or why it says nothing."""
-    try:
-        return tuple(rule.check_run(evidence, rule.options)) if rule.check_run else ()
-    except Exception as error:  # a rule's bug must not hide the other rules' findings
-        status, reason, remedy = unanswered(rule, f"run {evidence.name}", error)
-        return _run(rule, status, reason=reason or None, remedy=remedy or None)
-
-
-def _run(
-    rule: Rule[Any],
-    status: Status,
-    **more: Any,  # noqa: ANN401 (fields of `Outcome`)
-) -> Outcome:
-    return Outcome(
-        rule=rule.id,
-        title=rule.title,
-        category=rule.category,
-        status=status,
-        worker="",
-        span="",
-        why=rule.why,
-        links=rule.links,
-        life_cycle=rule.life_cycle,
-        is_symptom=rule.is_symptom,
-        package=rule.package,
-        **more,
-    )
-
-
-def _of_run(rule: Rule[Any], answer: Finding | Rejected, step_ns: int) -> Outcome:
-    shown = {"message": answer.message, "evidence": answer.evidence, "tables": answer.tables}
-    if isinstance(answer, Rejected):
-        return _run(rule, "rejected", events=answer.events, **shown)
-    claim = answer.run_claim
-    high_ns = min(claim.high_ns, step_ns) if claim else 0.0
-    share = high_ns / max(1, step_ns)
-    return _run(
-        rule,
-        "found",
-        severity=answer.severity or (severity_of(share) if claim else None) or "info",
-        confidence=answer.confidence,
-        claim=claim
-        and ClaimReport(
-            gross_ns=round(high_ns),
-            net_low_ns=round(min(claim.low_ns, high_ns)),
-            net_high_ns=round(high_ns),
-            net_share=share,
-            method=claim.method,
-        ),
-        events=answer.events,
-        fix=answer.fix or rule.fix,
-        locations=answer.locations,
-        effort=answer.effort or rule.effort,
-        risk=answer.risk or rule.risk,
-        fingerprint=fingerprint(rule, answer),
-        culprit=rule.culprit,
-        **shown,
-    )
-
-
-def _take(taken: Taken, rule: Rule[Any], claim: RunClaim) -> None:
-    """Note what a finding over the run takes from the findings on its recordings."""
-    for trace, time_ns in claim.taken_ns.items():
-        for other in claim.taken_from:
-            before, _ = taken.get((trace, other), (0.0, ""))
-            taken[trace, other] = (before + time_ns, rule.id)
-
-
-def _lessened(outcome: Outcome, taken: Taken) -> Outcome:
-    """Return a finding without that part of its saving which a rule over the run counts."""
-    lost_ns, rule = taken.get((outcome.trace, outcome.rule), (0.0, ""))
-    claim = outcome.claim
-    if claim is None or not lost_ns or not claim.net_high_ns:
-        return outcome
-    high_ns = max(0, claim.net_high_ns - round(lost_ns))
-    method = (
-        f"{claim.method} {duration(claim.net_high_ns - high_ns)} of it is counted under {rule}."
-    )
-    less = msgspec.structs.replace(
-        claim,
-        net_low_ns=min(claim.net_low_ns, high_ns),
-        net_high_ns=high_ns,
-        net_share=claim.net_share * high_ns / claim.net_high_ns,
-        method=method.strip(),
-    )
-    severity = less_serious(outcome.severity, severity_of(less.net_share))
-    return msgspec.structs.replace(outcome, claim=less, severity=severity)
 
 
 # The same finding in several recordings

@@ -102,7 +102,7 @@ def nearest_file(folder: Path) -> Path | None:
         if (own := place / OWN_NAME).is_file():
             return own
         project = place / PROJECT_NAME
-        if project.is_file() and "stepscope" in _parsed(project).get("tool", {}):
+        if project.is_file() and "stepscope" in _tools(_parsed(project)):
             return project
     return None
 
@@ -115,7 +115,7 @@ def settings_in(path: Path) -> AdviceSettings:
     """
     document = _parsed(path)
     if path.name == PROJECT_NAME:
-        document = document.get("tool", {}).get("stepscope", {})
+        document = _tools(document).get("stepscope", {})
     try:
         said = msgspec.convert(document, _File)
     except msgspec.ValidationError as error:
@@ -170,6 +170,11 @@ def _parsed(path: Path) -> dict[str, Any]:
     except ValueError as error:  # no TOML, no UTF-8, or a number of thousands of digits
         msg = f"{path}: is no TOML ({error})"
     raise UsageError(msg)
+
+
+def _tools(project: Mapping[str, Any]) -> Mapping[str, Any]:
+    tools = project.get("tool")
+    return tools if isinstance(tools, dict) else {}
 
 
 def _in_words(error: str) -> str:
