@@ -21,7 +21,7 @@ and costs nothing here; `passed`: it looked and there is nothing; `cannot-tell`:
 not recorded, or is damaged; `not-applicable`: the recording has nothing of what it is about;
 `failed`: a defect of the rule; `suppressed`: found, and put aside by a person with a reason."""
 Effort = Literal["flag", "hour", "day"]
-"""What a fix takes: an argument or a line; an hour of a person who knows the code; a day or more."""
+"""What a fix takes: an argument or a line; an hour of who knows the code; a day or more."""
 Risk = Literal["none", "numerics", "memory", "behaviour"]
 """What a fix may change beside the time: results, the memory needed, or what the program does."""
 LifeCycle = Literal["preview", "stable", "deprecated"]

@@ -7,7 +7,8 @@ from stepscope.analyses.devices.claimable import alone
 
 
 def times(rows: list[list[object]], chosen: list[int]) -> list[list[int]]:
-    return alone(trace_of(rows), np.array(chosen, dtype=np.int64)).tolist()
+    found: list[list[int]] = alone(trace_of(rows), np.array(chosen, dtype=np.int64)).tolist()
+    return found
 
 
 def test_what_runs_beside_other_work_is_not_alone() -> None:

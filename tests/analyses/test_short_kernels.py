@@ -41,7 +41,7 @@ def test_what_a_graph_replays_is_not_counted() -> None:
 
 
 def test_what_began_before_the_steps_is_left_out() -> None:
-    actions = [SHORT, {"host": 50}, {"steps": 1, "body": [SHORT, {"host": 50}]}]
+    actions: list[Any] = [SHORT, {"host": 50}, {"steps": 1, "body": [SHORT, {"host": 50}]}]
     trace = trace_of(document=tracebuild.document(schedule=actions))
     device = main_device(trace)
     assert device is not None
