@@ -23,11 +23,17 @@ def advised_verdict(trace: Trace, found: Sequence[Resolved]) -> str:
     is_fed = is_device_the_limit(trace) and all(_is_device_work(each) for each in serious)
     if serious and not is_fed:
         worst = max(serious, key=_least_and_most)
-        return ended(trace, f"{worst.rule.culprit} alone costs {duration(_saved_ns(worst))} of it")
+        return ended(trace, f"{worst.rule.culprit} alone costs {_cost(worst)} of it")
     if is_fed:
         loop = "the loop keeps it fed, and only its own work can be made faster"
         return ended(trace, f"{loop}: {_work(trace, costly)}")
     return verdict(trace)
+
+
+def _cost(worst: Resolved) -> str:
+    """Say what it costs: idle time for sure; work, and what may be needed, at most."""
+    is_sure = not any(each.is_device_work for each in worst.shares) and _least_and_most(worst)[0]
+    return f"{'' if is_sure else 'up to '}{duration(_saved_ns(worst))}"
 
 
 def _is_device_work(each: Resolved) -> bool:

@@ -109,7 +109,7 @@ def _finding(trace: Trace, device: DeviceActivity, stalls: Stalls, options: Opti
     is_single = (events[0].name == NOTHING or is_start) and within.step_count <= 1
     doubtful = waits or is_single or _unknown(trace, device) > options.unknown_share
     return Finding(
-        confidence="low" if doubtful else "high",
+        confidence="low" if doubtful else "medium" if events[0].name == NOTHING else "high",
         message=(
             f"{count(len(stalls.held_ns), 'stall')} of {trace.dialect.device} {device.device} "
             f"{'costs' if len(stalls.held_ns) == 1 else 'cost'} "
@@ -257,7 +257,7 @@ RULE = Rule(
         "step. Its confidence is low where more than `unknown_share` of the window is idle without "
         "a recorded launch, or where the host itself waited for something that was not recorded, "
         "or where nothing tells what it did in the only step, or that begins with an operator's "
-        "stall."
+        "stall; it is medium where nothing tells it of the longest."
     ),
     silent=(
         "What data loading, the allocator or a wait for the device took is theirs.",
