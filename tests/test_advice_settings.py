@@ -81,8 +81,8 @@ def test_rules_are_chosen_by_id_alias_category_and_trial(
     ("changes", "message"),
     [
         (
-            Changes(select=("loadin",)),
-            "'loadin' is no rule, category or severity. Did you mean loading",
+            Changes(select=("loaading",)),
+            "'loaading' is no rule, category or severity. Did you mean loading",
         ),
         (Changes(ignore=("transfers",)), "Did you mean transfer"),
         (Changes(options={"read": {}}), "there is no rule 'read'. Did you mean reads"),
@@ -444,7 +444,7 @@ def test_the_nearest_file_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("selct = []", "'selct' is not known. Did you mean select?"),
+        ("selcet_ = []", "'selcet_' is not known. Did you mean select?"),
         ("select = 'all'", "select: Expected `array`, got `str`"),
         (
             "[rules.reads]\nseverity = 'fatal'",
