@@ -138,10 +138,11 @@ def test_a_culprit_is_one_thing_of_which_a_verdict_says_what_it_costs() -> None:
     assert {word for word in first if not word.endswith("ing")} <= things
 
 
-def test_a_verdict_says_up_to_of_what_may_be_needed_or_is_work() -> None:
+def test_a_verdict_says_up_to_of_what_may_be_needed_or_is_work(shared_traces: Path) -> None:
     trace = trace_at(sorted((SAMPLE_LOGS / "masking/numpy_without_stacks").glob("*.json.gz"))[0])
     assert "in the step alone costs up to 5.90 ms of it" in advice_of(trace).worker.verdict
-    assert "alone costs up to 2.17 ms" in advice("synthetic_item_sync/fault").worker.verdict
+    work = sorted((shared_traces / "kineto/resnet50_num_workers_4").glob("*.json.gz"))[0]
+    assert "in float32 alone costs up to 50.2 ms" in advice_of(trace_at(work)).worker.verdict
     assert "launching kernels one by one alone costs 5.27 ms" in (
         advice("synthetic_tiny_batch/fault").worker.verdict
     )
