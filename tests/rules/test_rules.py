@@ -18,6 +18,7 @@ says
     events                 the first of the events: [name, what is said of it]
     method                 the whole sentences on how the saving was reckoned
 
+`dialect: generic` has the same events told by a device of which no more is known than that.
 `near: least_share` says that the trace lies close to that option's threshold: the answer must be
 another one when the threshold is moved by a tenth (by one, where it is a small number).
 """
@@ -84,7 +85,11 @@ def _trace_of(case: dict[str, Any]) -> Trace:
         schedule=case.get("schedule"),
         metadata=case.get("metadata"),
     )
-    return loading.trace_of(document=document)
+    trace = loading.trace_of(document=document)
+    if "dialect" not in case:
+        return trace
+    dialect = dialects.all_dialects()[case["dialect"]]
+    return dataclasses.replace(trace, source=dataclasses.replace(trace.source, dialect=dialect))
 
 
 def outcomes(rule: Rule[Any], trace: Trace) -> list[Outcome]:
