@@ -55,7 +55,8 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     steps = steps_table(trace)
     steady = steps[steps["is_steady"]]
     if len(steps) < options.least_steps:
-        msg = f"only {count(len(steps), 'step was', 'steps were')} recorded"
+        few = f"only {count(len(steps), 'step was', 'steps were')} recorded"
+        msg = few if len(steps) else "no step was marked"
         raise MissingDataError(msg, RECORD_MORE)
     middle_ns = float(steady["duration_ns"].median())
     odd = steady[steady["robust_z"] > options.least_z]
