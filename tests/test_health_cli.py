@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from logs import ROWS, write_run, write_trace
 from stepscope.cli import cli
 from stepscope.report import FileHealth, HealthReport, Report
+from stepscope.rules import all_rules
 
 LOST = tuple(row for place, row in enumerate(ROWS) if place not in {7, 11})
 """Two launches in the middle left no kernel."""
@@ -83,6 +84,13 @@ def test_advice_has_the_same_in_json(log: Path) -> None:
             assert getattr(file, name) == getattr(worker, name), name
 
 
+def test_no_rule_is_in_doubt_that_is_not_asked(log: Path) -> None:
+    [file] = report_of(log / "lost").files
+    said = {rule for item in file.health for rule in item.affects}
+    assert said
+    assert not said & {rule.id for rule in all_rules() if rule.life_cycle == "preview"}
+
+
 def test_recordings_of_a_run_that_double_each_other_say_so(tmp_path: Path) -> None:
     write_run(tmp_path / "run", "a", "b")
     write_trace(tmp_path / "other" / "c.1.pt.trace.json")
@@ -111,7 +119,7 @@ def test_a_truncated_file_is_told_with_what_is_left(log: Path) -> None:
     assert effects(file)["truncated-gzip"] == "low"
     said = " ".join(run("health", cut).stdout.split())
     assert "WARNING truncated-gzip 1 The gzip stream" in said
-    assert "In doubt: blocking-d2h-copy, " in said
+    assert "In doubt: allocator-calls-in-loop, " in said
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 
 from stepscope import addresses
+from stepscope.advice.settings import DEFAULT, rules_of
 from stepscope.analyses.devices.activity import main_device
 from stepscope.analyses.devices.metrics import device_metrics
 from stepscope.analyses.duplicates import fingerprint
@@ -46,7 +47,7 @@ def worker_report(trace: Trace, rules: Sequence[Rule[Any]] | None = None) -> Wor
         ),
         devices=device_metrics(trace),
         idle_ns=idle_per_step(trace),
-        health=recorded_health(trace, all_rules() if rules is None else rules),
+        health=recorded_health(trace, _usual_rules() if rules is None else rules),
         inflated_bytes=trace.columns.inflated_bytes,
         reader=_reader(),
         producer=producer(trace).name,
@@ -73,10 +74,15 @@ def file_health(trace: Trace, *, run: str, file_bytes: int) -> FileHealth:
         producer=producer(trace).name,
         synthetic=trace.is_synthetic,
         fingerprint=fingerprint(trace),
-        health=recorded_health(trace, all_rules()),
+        health=recorded_health(trace, _usual_rules()),
         record_next=record_next(trace),
         profile_call=_profile_call(trace),
     )
+
+
+def _usual_rules() -> tuple[Rule[Any], ...]:
+    """Return the rules that are asked where the user chooses none."""
+    return rules_of(DEFAULT.changes, all_rules())
 
 
 def _reader() -> str:
