@@ -87,7 +87,7 @@ def _message(trace: Trace, pairs: RoundTrips, lost: Intervals) -> str:
     within, number = window(trace), len(pairs.out)
     lost_ns = intervals.duration_ns(lost)
     return (
-        f"A tensor of {size(pairs.moved_bytes / number)}{' (mean)' if number > 1 else ''} goes to "
+        f"A tensor of {size(pairs.moved_bytes / number)} (mean) goes to "
         f"the host and comes straight back, {count(number, 'time')} in all; meanwhile the "
         f"{trace.dialect.device} stands still for {duration(within.per_step(lost_ns))}"
         f"{' a step' if within.has_steps else ''} ({share(lost_ns / within.reference_ns)})."
@@ -126,8 +126,6 @@ def _claims(
 
 
 def _are_enough(trace: Trace, pairs: RoundTrips, options: Options) -> bool:
-    if not len(trace.steps):
-        return len(pairs.out) >= options.least_pairs
     steps = np.unique(step_of(trace, pairs.to_host.call_start_ns[pairs.out]))
     return len(steps) >= options.least_steps or len(pairs.out) >= options.least_pairs
 
