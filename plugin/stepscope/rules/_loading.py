@@ -106,7 +106,7 @@ def work(trace: Trace, stalls: DataStalls) -> tuple[tuple[EvidenceTable, ...], l
 
 def lines(costs: Iterable[LoadingCost]) -> tuple[SourceLine, ...]:
     """Return the user's own functions among what the calls spend their time on."""
-    return references.source_lines(cost.name for cost in costs if cost.is_function)
+    return references.source_lines(cost.name for cost in costs)
 
 
 def batch_argument(trace: Trace) -> str:

@@ -168,4 +168,4 @@ def locations(
     lines = (
         references.line_of_host_call(trace, row) for row in worst[total_ns[worst] > 0].tolist()
     )
-    return references.source_lines(line for line in lines if line)
+    return references.source_lines(lines)

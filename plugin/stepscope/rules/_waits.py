@@ -142,7 +142,7 @@ def finding(
         evidence=evidence(trace, found, words),
         tables=(_table(where),),
         events=_events(trace, found, where),
-        locations=references.source_lines(site.line for site in where.sites if site.line),
+        locations=references.source_lines(site.line for site in where.sites),
         claims=claims,
         fix=fix,
     )
