@@ -23,7 +23,7 @@ def evidence_table(table: EvidenceTable, *, width: int) -> Iterator[RenderableTy
         return
     yield Text(f"{plain(table.label)}:")
     needed = sum(_needed(table, rows, place) + GAP for place in range(len(table.columns))) - GAP
-    yield from [_grid(table, rows)] if needed <= width else _paragraphs(table, rows)
+    yield from [_grid(table, rows, width)] if needed <= width else _paragraphs(table, rows)
     if left := more(len(table.rows), ROWS_SHOWN, "row"):
         yield Text(left, style="dim")
 
@@ -48,14 +48,30 @@ def _needed(table: EvidenceTable, rows: list[list[str]], place: int) -> int:
     return max(heading, min(longest, LEAST_TEXT) if is_text(column) else longest)
 
 
-def _grid(table: EvidenceTable, rows: list[list[str]]) -> Table:
+def _widths(table: EvidenceTable, rows: list[list[str]], width: int) -> list[int]:
+    """Return each column's width: texts share what numbers and headings leave."""
+    places = range(len(table.columns))
+    widths = [_needed(table, rows, place) for place in places]
+    wanted = [max(len(row[place]) for row in rows) for place in places]
+    left = width - sum(widths) - GAP * (len(widths) - 1)
+    for place in sorted(places, key=lambda at: wanted[at]):
+        widening = [at for at in places if wanted[at] >= wanted[place] and widths[at] < wanted[at]]
+        if is_text(table.columns[place]) and place in widening:
+            more_width = min(wanted[place] - widths[place], left // len(widening))
+            widths[place] += more_width
+            left -= more_width
+    return widths
+
+
+def _grid(table: EvidenceTable, rows: list[list[str]], width: int) -> Table:
     grid = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="dim")
+    widths = _widths(table, rows, width)
     for place, column in enumerate(table.columns):
         grid.add_column(
             Text(plain(column.label)),
             justify="left" if is_text(column) else "right",
             overflow="fold",
-            min_width=_needed(table, rows, place),
+            width=widths[place],
         )
     for row in rows:
         grid.add_row(*map(Text, row))
