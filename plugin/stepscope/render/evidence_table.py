@@ -49,17 +49,20 @@ def _needed(table: EvidenceTable, rows: list[list[str]], place: int) -> int:
 
 
 def _widths(table: EvidenceTable, rows: list[list[str]], width: int) -> list[int]:
-    """Return each column's width: texts share what numbers and headings leave."""
+    """Return each column's width: what numbers and words need, and a share of what is left.
+
+    Columns that want little more get it first.
+    """
     places = range(len(table.columns))
     widths = [_needed(table, rows, place) for place in places]
-    wanted = [max(len(row[place]) for row in rows) for place in places]
+    cells = [[row[place] for row in rows] for place in places]
+    wanted = [max(map(len, (plain(table.columns[at].label), *cells[at]))) for at in places]
     left = width - sum(widths) - GAP * (len(widths) - 1)
-    for place in sorted(places, key=lambda at: wanted[at]):
-        widening = [at for at in places if wanted[at] >= wanted[place] and widths[at] < wanted[at]]
-        if is_text(table.columns[place]) and place in widening:
-            more_width = min(wanted[place] - widths[place], left // len(widening))
-            widths[place] += more_width
-            left -= more_width
+    by_want = sorted(places, key=lambda at: wanted[at] - widths[at])
+    for number, place in enumerate(by_want):
+        more_width = max(0, min(wanted[place] - widths[place], left // (len(by_want) - number)))
+        widths[place] += more_width
+        left -= more_width
     return widths
 
 
