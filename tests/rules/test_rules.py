@@ -68,15 +68,16 @@ def cases() -> Iterator[Any]:
             yield pytest.param(stem, case, id=f"{stem}: {name}")
 
 
-TRACES: dict[int, Trace] = {}
-RANKS: dict[int, list[Trace]] = {}
+TRACES: dict[int, tuple[object, Trace]] = {}
+"""A case's trace by the case's identity; the case is kept with it, so that no other has that."""
+RANKS: dict[int, tuple[object, list[Trace]]] = {}
 
 
 def trace_of(case: dict[str, Any]) -> Trace:
     """Return a case's trace, which is made once: analyses keep their results with it."""
     if id(case) not in TRACES:
-        TRACES[id(case)] = _trace_of(case)
-    return TRACES[id(case)]
+        TRACES[id(case)] = (case, _trace_of(case))
+    return TRACES[id(case)][1]
 
 
 def _trace_of(case: dict[str, Any]) -> Trace:
@@ -109,11 +110,12 @@ def ranks_of(case: dict[str, Any]) -> list[Trace]:
     if id(case) not in RANKS:
         plan = case.get("plan")
         found = planned(plan) if plan else [trace_of(rank) for rank in case["ranks"]]
-        RANKS[id(case)] = [
+        named = [
             dataclasses.replace(trace, worker=f"rank{number}", id=str(number))
             for number, trace in enumerate(found)
         ]
-    return RANKS[id(case)]
+        RANKS[id(case)] = (case, named)
+    return RANKS[id(case)][1]
 
 
 def planned(plan: dict[str, Any]) -> list[Trace]:

@@ -1,0 +1,40 @@
+"""What is found on a late rank alone is named with it: it may be why the rank is late."""
+
+import dataclasses
+from collections.abc import Iterable
+
+from rules.test_rules import RULES, planned
+from stepscope.advice import advise
+from stepscope.rules import Answer, Finding
+from stepscope.trace import Run, Trace
+from test_advice import Options, rule
+
+PLAN = {"world_size": 8, "step_count": 6, "slow_us": {3: 100}}
+
+
+def on(name: str, *workers: str) -> object:
+    def check(trace: Trace, _options: Options) -> Iterable[Answer]:
+        if trace.worker in workers:
+            yield Finding(message="It is so.", severity="warning")
+
+    return dataclasses.replace(rule(name), check=check)
+
+
+def message(*others: object) -> str:
+    workers = tuple(
+        dataclasses.replace(trace, worker=f"rank{rank}", id=str(rank))
+        for rank, trace in enumerate(planned(PLAN))
+    )
+    chosen = [RULES["straggler_rank"], *others]
+    report = advise(Run(name="run", workers=workers), chosen)  # type: ignore[arg-type]
+    [found] = [each for each in report.outcomes if each.rule == "straggler-rank"]
+    return found.message
+
+
+def test_it_is_named_where_no_other_rank_has_it() -> None:
+    told = message(on("slow-loading", "rank3"), on("common", "rank2", "rank3"), on("b", "rank3"))
+    assert told.endswith(" On it alone: b and slow-loading.")
+
+
+def test_what_others_have_too_is_no_cause() -> None:
+    assert "On it alone" not in message(on("common", "rank0", "rank3"), on("other", "rank5"))
