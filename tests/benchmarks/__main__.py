@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import growth, rules
+from benchmarks import growth, rule_times
 from benchmarks.processes import FailedError, Measured, measured, of_module
 from benchmarks.scaled import FOLDER, ROOT, SEED, scaled
 
@@ -186,10 +186,10 @@ def main() -> None:
     console.print(f"Traces made of {given.seed}, kept in {FOLDER}")
     measure_file("43MB", given.seed, ALL, given.turns)
     measure_folder(given.seed, 1)
-    rules.measure_small(given.seed, given.turns)
+    rule_times.measure_small(given.seed, given.turns)
     if given.full:
         growth.measure([given.seed], 3)
-        rules.measure([given.seed], 3)
+        rule_times.measure([given.seed], 3)
         measure_file("516MB", given.seed, ALL, 3)
         measure_file("2GB", given.seed, OWN, 3)
         measure_file("10M", given.seed, OWN, 3)

@@ -301,8 +301,8 @@ def passes(rule: Rule[Any]) -> bool:
 
 def _forget() -> None:
     """Drop what rules, unlike analyses, keep with the cases' traces."""
-    ranks = (each for traces in cases.RANKS.values() for each in traces)
-    for trace in (*cases.TRACES.values(), *ranks):
+    ranks = (each for _, traces in cases.RANKS.values() for each in traces)
+    for trace in (*(each for _, each in cases.TRACES.values()), *ranks):
         for key in [key for key in trace.results if key.startswith(rules.__name__)]:
             del trace.results[key]
 

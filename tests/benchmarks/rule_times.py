@@ -1,6 +1,6 @@
 """How long the rules take once the analyses are there, at two sizes; and advice on a small file.
 
-`python -m benchmarks.rules`, in `tests`; `make bench` runs it too.
+`python -m benchmarks.rule_times`, in `tests`; `make bench` runs it too.
 """
 
 import argparse
