@@ -6,6 +6,7 @@ from typing import Any
 
 from stepscope.addresses import shown
 from stepscope.advice.resolving import Found, Resolved, resolved
+from stepscope.advice.saying import doubts_of, said
 from stepscope.analyses.health import doubts
 from stepscope.errors import MissingDataError, NotApplicableError, in_one_line
 from stepscope.report import HealthItem, Outcome, Status
@@ -43,9 +44,16 @@ def _answers(trace: Trace, rule: Rule[Any]) -> tuple[list[Found], list[Outcome]]
         found = _worth_a_word(trace, rule, answers)
     except Exception as error:  # a rule's bug must not hide the other rules' findings
         status, reason, remedy = unanswered(rule, shown(trace.path) or trace.worker, error)
-        return [], [outcome(trace, rule, status, reason=reason, remedy=remedy)]
-    acquitted = [_rejected(trace, rule, each) for each in answers if isinstance(each, Rejected)]
-    return found, acquitted if found or acquitted else [outcome(trace, rule, "passed")]
+        return [], [said(rule, status, trace, reason=reason or None, remedy=remedy or None)]
+    unsure = doubts_of(trace, rule)
+    acquitted = [
+        said(rule, "rejected", trace, each, doubts=unsure)
+        for each in answers
+        if isinstance(each, Rejected)
+    ]
+    if found or acquitted:
+        return found, acquitted
+    return [], [said(rule, "passed", trace, doubts=unsure)]
 
 
 def unanswered(rule: Rule[Any], where: str, error: Exception) -> tuple[Status, str, str]:
@@ -71,53 +79,4 @@ def _worth_a_word(
 def _withheld(trace: Trace, rule: Rule[Any], damage: HealthItem) -> Outcome:
     """Return why a rule is not even asked: what it rests on is damaged beyond use."""
     remedy = damage.remedy if damage.nature == "gap" else ""
-    return outcome(trace, rule, "cannot-tell", reason=damage.message, remedy=remedy)
-
-
-def _rejected(trace: Trace, rule: Rule[Any], rejected: Rejected) -> Outcome:
-    return outcome(
-        trace,
-        rule,
-        "rejected",
-        message=rejected.message,
-        evidence=rejected.evidence,
-        tables=rejected.tables,
-        events=rejected.events,
-        doubts=_doubts(trace, rule),
-    )
-
-
-def _doubts(trace: Trace, rule: Rule[Any]) -> tuple[str, ...]:
-    """Return what is wrong with that which a rule rests on."""
-    return tuple(item.message for item in doubts(trace, rule.rests_on, "low"))
-
-
-def outcome(
-    trace: Trace,
-    rule: Rule[Any],
-    status: Status,
-    *,
-    reason: str = "",
-    remedy: str = "",
-    **more: Any,  # noqa: ANN401 (fields of `Outcome`)
-) -> Outcome:
-    """Return an outcome of a rule with what all of its outcomes have in common."""
-    if status == "passed":
-        more["doubts"] = _doubts(trace, rule)
-    return Outcome(
-        rule=rule.id,
-        title=rule.title,
-        category=rule.category,
-        status=status,
-        worker=trace.worker,
-        span=trace.span,
-        trace=trace.id,
-        why=rule.why,
-        reason=reason or None,
-        remedy=remedy or None,
-        links=rule.links,
-        life_cycle=rule.life_cycle,
-        is_symptom=rule.is_symptom,
-        package=rule.package,
-        **more,
-    )
+    return said(rule, "cannot-tell", trace, reason=damage.message or None, remedy=remedy or None)

@@ -7,9 +7,10 @@ import msgspec
 
 from stepscope.advice.outcomes import unanswered
 from stepscope.advice.recordings import RecordingAdvice
-from stepscope.advice.resolving import fingerprint, less_serious
+from stepscope.advice.resolving import less_serious
+from stepscope.advice.saying import said
 from stepscope.quantities import duration
-from stepscope.report import ClaimReport, Outcome, Status
+from stepscope.report import ClaimReport, Outcome
 from stepscope.rules import Finding, Recording, Rejected, Rule, RunClaim, RunEvidence, severity_of
 
 Taken = dict[tuple[str, str], tuple[float, str]]
@@ -57,41 +58,21 @@ def _answers(
         outcomes = [_of_run(rule, each, step_ns) for each in answers]
     except Exception as error:  # a rule's bug must not hide the other rules' findings
         status, reason, remedy = unanswered(rule, f"run {evidence.name}", error)
-        return [_run(rule, status, reason=reason or None, remedy=remedy or None)], ()
-    return outcomes or [_run(rule, "passed")], answers
-
-
-def _run(
-    rule: Rule[Any],
-    status: Status,
-    **more: Any,  # noqa: ANN401 (fields of `Outcome`)
-) -> Outcome:
-    return Outcome(
-        rule=rule.id,
-        title=rule.title,
-        category=rule.category,
-        status=status,
-        worker="",
-        span="",
-        why=rule.why,
-        links=rule.links,
-        life_cycle=rule.life_cycle,
-        is_symptom=rule.is_symptom,
-        package=rule.package,
-        **more,
-    )
+        return [said(rule, status, None, reason=reason or None, remedy=remedy or None)], ()
+    return outcomes or [said(rule, "passed", None)], answers
 
 
 def _of_run(rule: Rule[Any], answer: Finding | Rejected, step_ns: int) -> Outcome:
-    shown = {"message": answer.message, "evidence": answer.evidence, "tables": answer.tables}
     if isinstance(answer, Rejected):
-        return _run(rule, "rejected", events=answer.events, **shown)
+        return said(rule, "rejected", None, answer)
     claim = answer.run_claim
     high_ns = min(max(claim.high_ns, 0.0), step_ns) if claim else 0.0
     share = high_ns / max(1, step_ns)
-    return _run(
+    return said(
         rule,
         "found",
+        None,
+        answer,
         severity=answer.severity or (severity_of(share) if claim else None) or "info",
         confidence=answer.confidence,
         claim=claim
@@ -102,14 +83,6 @@ def _of_run(rule: Rule[Any], answer: Finding | Rejected, step_ns: int) -> Outcom
             net_share=share,
             method=claim.method,
         ),
-        events=answer.events,
-        fix=answer.fix or rule.fix,
-        locations=answer.locations,
-        effort=answer.effort or rule.effort,
-        risk=answer.risk or rule.risk,
-        fingerprint=fingerprint(rule, answer),
-        culprit=rule.culprit,
-        **shown,
     )
 
 

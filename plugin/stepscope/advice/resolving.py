@@ -6,7 +6,6 @@ more than its steps. Of a device's own work that would become faster, only that 
 the device, not the host, is the limit (`analyses/devices/gpu_bound.py`).
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -14,9 +13,8 @@ from typing import Any, get_args
 import numpy as np
 
 from stepscope import intervals
-from stepscope.addresses import source_name
+from stepscope.advice.saying import doubts_of, said
 from stepscope.analyses.devices.gpu_bound import gpu_bound_times
-from stepscope.analyses.health import doubts
 from stepscope.analyses.steps.complete_steps import complete_steps
 from stepscope.analyses.steps.window import Window, window
 from stepscope.intervals import Intervals
@@ -53,7 +51,7 @@ class Found:
         Low where that which it rests on is damaged: what would acquit may be missing. Never high
         where fewer than three steps were recorded.
         """
-        if doubts(trace, self.rule.rests_on, "low"):
+        if doubts_of(trace, self.rule):
             return "low"
         stated = self.finding.confidence
         if stated == "high" and window(trace).step_count < STEPS_FOR_HIGH_CONFIDENCE:
@@ -173,13 +171,6 @@ def share(within: Window, total_ns: float) -> float:
     return min(1.0, total_ns / within.reference_ns)
 
 
-def fingerprint(rule: Rule[Any], finding: Finding) -> str:
-    """Return what is the same in recordings of the same code: no number goes into it."""
-    lines = (f"{source_name(each.path)}:{each.function}" for each in finding.locations[:1])
-    text = "\n".join((rule.id, finding.place, *lines))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 
@@ -200,32 +191,13 @@ def _net_severity(stated: Severity | None, claim: ClaimReport | None) -> Severit
 
 
 def _outcome(trace: Trace, found: Found, claim: ClaimReport | None) -> Outcome:
-    rule, finding = found.rule, found.finding
-    return Outcome(
-        rule=rule.id,
-        title=rule.title,
-        category=rule.category,
-        status="found",
-        worker=trace.worker,
-        span=trace.span,
-        trace=trace.id,
+    return said(
+        found.rule,
+        "found",
+        trace,
+        found.finding,
         severity=_net_severity(found.severity(trace), claim),
         confidence=found.confidence(trace),
         claim=claim,
-        message=finding.message,
-        why=rule.why,
-        evidence=finding.evidence,
-        events=finding.events,
-        fix=finding.fix or rule.fix,
-        links=rule.links,
-        doubts=tuple(item.message for item in doubts(trace, rule.rests_on, "low")),
-        tables=finding.tables,
-        locations=finding.locations,
-        effort=finding.effort or rule.effort,
-        risk=finding.risk or rule.risk,
-        life_cycle=rule.life_cycle,
-        is_symptom=rule.is_symptom,
-        fingerprint=fingerprint(rule, finding),
-        culprit=rule.culprit,
-        package=rule.package,
+        doubts=doubts_of(trace, found.rule),
     )

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 
 from stepscope.advice.resolving import Resolved
+from stepscope.advice.standing import SERIOUS
 from stepscope.analyses.devices.kernel_table import kernel_table
 from stepscope.analyses.health._check import cut
 from stepscope.analyses.steps.verdict import ended, is_device_the_limit, verdict
 from stepscope.quantities import duration, share
 from stepscope.trace import Trace
-
-SERIOUS = ("critical", "warning")
 
 
 def advised_verdict(trace: Trace, found: Sequence[Resolved]) -> str:
