@@ -8,12 +8,13 @@ the device, not the host, is the limit (`analyses/devices/gpu_bound.py`).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from stepscope import intervals
 from stepscope.advice.saying import doubts_of, said
+from stepscope.advice.settings import SEVERITIES
 from stepscope.analyses.devices.gpu_bound import gpu_bound_times
 from stepscope.analyses.steps.complete_steps import complete_steps
 from stepscope.analyses.steps.window import Window, window
@@ -169,9 +170,6 @@ def _steps(trace: Trace, times: Intervals) -> str:
 def share(within: Window, total_ns: float) -> float:
     """Return a total of the window as a share of it, at most 1."""
     return min(1.0, total_ns / within.reference_ns)
-
-
-SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 
 def less_serious(one: Severity | None, other: Severity | None) -> Severity:

@@ -8,8 +8,7 @@ import msgspec
 
 from stepscope.advice.over_the_run import lessened, over_the_run
 from stepscope.advice.recordings import NOTHING_CHANGED, RecordingAdvice
-from stepscope.advice.resolving import SEVERITIES
-from stepscope.advice.settings import Changes
+from stepscope.advice.settings import SEVERITIES, Changes
 from stepscope.advice.suppression import judged
 from stepscope.analyses.duplicates import with_duplicates
 from stepscope.quantities import count, duration, number_ranges
