@@ -1,0 +1,138 @@
+"""The cycles of steps that one process records: when the next begins, and how each ends."""
+
+import time
+from enum import Enum, auto
+
+from stepscope.recording.handler import TraceHandler
+from stepscope.recording.order import Order, Written
+from stepscope.recording.profiled import Profiled
+from stepscope.recording.schedules import MOST_SKIPPED_COUNT, SKIPPED_SHARE
+from stepscope.recording.telling import rank
+
+LEAST_SKIPPED_COUNT = 3
+SKIPPED_SECONDS = 10.0
+"""Skipping steps that nobody asked to skip takes no longer, in a process that is alone."""
+LEAST_STEPS = 3
+"""With fewer steps no finding has high confidence."""
+PATIENT_RESTARTS = 3
+"""So often a cycle is begun anew behind an evaluation for `LEAST_STEPS`; then one step will do."""
+MOST_RESTARTS = 6
+
+
+class Ended(Enum):
+    """How a cycle ended."""
+
+    SAVED = auto()
+    NOT_SAVED = auto()
+    """The disk is full, or the folder may not be written to: the handler said which."""
+    DROPPED = auto()
+
+
+class Cycles:
+    """Runs torch's profiler for the steps of an order.
+
+    Where it was not said how many steps to skip, it is as `schedule_for` has it: 50, no more than a
+    twentieth of an epoch; but no longer than 10 s, and 3 at least. Of several ranks the time does
+    not count: theirs differ a little, and all are to record, and with `--stop` to end at, the same.
+    """
+
+    def __init__(self, order: Order, handler: TraceHandler) -> None:
+        self._order = order
+        self._handler = handler
+        self._profiled: Profiled | None = None
+        self._done_count = 0
+        self._next_start: int | None = None
+        """The step that the next cycle begins with; None: it is the first cycle."""
+        self._first_step_s = 0.0
+        self._restarts = 0
+        self.written: Written | None = None
+        """The file that was saved last."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all is recorded that was asked for."""
+        return self._done_count >= self._order.repeat
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether evaluations come too often for any step to be recorded between."""
+        return self._restarts > MOST_RESTARTS
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether the profiler runs."""
+        return self._profiled is not None
+
+    @property
+    def steps_to_record(self) -> tuple[int, int]:
+        """The first and the last step that the cycle under way keeps."""
+        first = self._profiled.first_active if self._profiled is not None else 0
+        return first, first + self._order.active - 1
+
+    def is_due(self, step: int, epoch_length: int) -> bool:
+        """Tell whether a cycle begins with this step.
+
+        `epoch_length` is the number of batches; 0: not known.
+        """
+        if self._profiled is not None:
+            return False
+        if self._next_start is not None:
+            return step >= self._next_start
+        if step == 1:
+            self._first_step_s = time.monotonic()
+        if self._order.skip is not None:
+            return step > self._order.skip
+        return step > LEAST_SKIPPED_COUNT and (
+            step > _worth_skipping(epoch_length)
+            or (time.monotonic() - self._first_step_s > SKIPPED_SECONDS and rank() is None)
+        )
+
+    def start(self, step: int) -> None:
+        """Start the profiler with this step."""
+        self._profiled = Profiled(self._order, self._handler, step)
+
+    def step(self) -> Ended | None:
+        """Begin the next step of a cycle; None where the cycle goes on."""
+        profiled = self._profiled
+        if profiled is None:
+            return None
+        profiled.step()
+        return self._save(profiled) if profiled.is_over else None
+
+    def evaluation(self) -> Ended | None:
+        """Keep out what is no step of training; None where nothing was being kept."""
+        profiled = self._profiled
+        if profiled is None or not profiled.is_active:
+            return None
+        least = LEAST_STEPS if self._restarts < PATIENT_RESTARTS else 1
+        if profiled.step_count >= min(least, self._order.active):
+            return self._save(profiled)
+        self._restarts += 1
+        self._next_start = profiled.step_number + 1
+        return self.finish(is_kept=False)
+
+    def finish(self, *, is_kept: bool) -> Ended | None:
+        """End a cycle before its time; what it has is saved, unless it is not to be kept."""
+        profiled = self._profiled
+        if profiled is None:
+            return None
+        if is_kept and profiled.is_active:
+            return self._save(profiled)
+        self._profiled = None
+        profiled.drop()
+        return Ended.DROPPED
+
+    def _save(self, profiled: Profiled) -> Ended:
+        self._profiled = None
+        profiled.stop()
+        self._done_count += 1
+        self._restarts = 0
+        self._next_start = profiled.step_number + self._order.wait + (not profiled.is_over)
+        self.written = profiled.written()
+        return Ended.NOT_SAVED if self.written is None else Ended.SAVED
+
+
+def _worth_skipping(epoch_length: int) -> int:
+    if not epoch_length:
+        return MOST_SKIPPED_COUNT
+    return min(MOST_SKIPPED_COUNT, epoch_length // SKIPPED_SHARE)

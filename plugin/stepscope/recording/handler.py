@@ -1,0 +1,212 @@
+"""`trace_handler`: saves each span of a profiler as a trace file, with the training's settings.
+
+How the settings get into the trace: they are written behind the last event when the file is
+complete, before it is renamed. `add_metadata_json` cannot do it for a handler: kineto takes
+metadata when it stops a trace, and only then is a handler called, and meets its profiler. (Tried on
+torch 2.13: a key added within `on_trace_ready` is in no file, not in that of the next span either.)
+Being there before would mean to put a method of ours in the place of one of
+`torch.profiler.profile`'s, or to look for the profiler at every step. A trace's end is alike in
+every torch since 2.4, whatever the schedule, however many spans there are, from kineto's exporter
+and from the one in Python; a file that ends otherwise is kept as it is.
+
+How failures are told: by one `logging` record of level WARNING a handler, on the logger
+`stepscope.recording`, which Python writes to stderr where nobody set up logging. Not by `warnings`:
+where those are errors (`-W error`), one would end the training.
+"""
+
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from functools import partial
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from stepscope.errors import UsageError
+from stepscope.recording import autocast_watch, writing
+from stepscope.recording.scene import Given
+from stepscope.recording.settings import COLLECTORS, KEY, as_json, collect
+
+SUFFIX = ".pt.trace.json"
+FREE_SPACE = "Free space there, or give another folder"
+COMPARE = "See whether torch.profiler.tensorboard_trace_handler can save it"
+
+logger = logging.getLogger("stepscope.recording")
+
+
+class TraceHandler:
+    """What `trace_handler` returns; `profile(on_trace_ready=…)` calls it with the profiler."""
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        name: str | None = None,
+        use_gzip: bool = False,
+        use_python_export: bool = False,
+        collect: Callable[[Any], Mapping[str, Any]] = collect,
+    ) -> None:
+        self.folder = Path(folder)
+        self.name = name
+        self.use_gzip = use_gzip
+        self.use_python_export = use_python_export
+        self.saved: list[Path] = []
+        """The files that were written."""
+        self._collect = collect
+        self._is_told = False
+
+    def __call__(self, profiler: Any) -> None:
+        """Save a span. It never raises: what goes wrong is said once, and training goes on."""
+        try:
+            self._save(profiler)
+        except OSError as error:
+            where = f": {error.filename}" if error.filename else ""
+            reason = f"{error.strerror or error}{where}"
+            self._tell(f"not saved to {self.folder}: {reason}. {FREE_SPACE}")
+        except Exception as error:  # of torch's exporter anything may come
+            logger.debug("a span was not saved", exc_info=True)
+            reason = f"{type(error).__name__}: {str(error).rstrip('.')}"
+            self._tell(f"not saved to {self.folder}: {reason}. {COMPARE}")
+
+    def _save(self, profiler: Any) -> None:
+        path = self.folder / self._file_name()
+        export = partial(profiler.export_chrome_trace, **self._options(profiler))
+        is_added = writing.write(path, export, KEY, self._settings(profiler))
+        self.saved.append(path)
+        if not is_added:
+            self._tell(f"saved as {path}, but without the training's settings")
+
+    def _file_name(self) -> str:
+        """Return the name that torch's own handler gives; in a process group, with the rank."""
+        name = self.name or f"{_rank_prefix()}{socket.gethostname()}_{os.getpid()}"
+        return f"{name}.{time.time_ns()}{SUFFIX}{'.gz' if self.use_gzip else ''}"
+
+    def _options(self, profiler: Any) -> dict[str, bool]:
+        """Return `use_python_export` where it is asked for and torch has it (since 2.13)."""
+        if not self.use_python_export:
+            return {}
+        is_known = "use_python_export" in signature(profiler.export_chrome_trace).parameters
+        return {"use_python_export": True} if is_known else {}
+
+    def _settings(self, profiler: Any) -> str | None:
+        try:
+            return as_json(self._collect(profiler))
+        except Exception:  # settings are not worth a trace
+            logger.debug("the settings were not collected", exc_info=True)
+            return None
+
+    def _tell(self, what: str) -> None:
+        if self._is_told:
+            return
+        self._is_told = True
+        with suppress(Exception):  # a filter or a handler of the user's
+            logger.warning(
+                "stepscope: a recorded span was %s. Training goes on; this is said once.", what
+            )
+
+
+def _rank_prefix() -> str:
+    """Return `rank3_` in a process group of several, with zeros so that names are in order."""
+    try:
+        import torch.distributed as group
+
+        if not (group.is_available() and group.is_initialized()) or group.get_world_size() < 2:
+            return ""
+        width = len(str(group.get_world_size() - 1))
+        return f"rank{group.get_rank():0{width}}_"
+    except Exception:  # a name is not worth a trace
+        return ""
+
+
+def trace_handler(  # noqa: PLR0913 (each is something a user may say)
+    dir_name: str | os.PathLike[str],
+    worker_name: str | None = None,
+    use_gzip: bool = False,  # noqa: FBT001, FBT002 (as torch's own handler takes it)
+    use_python_export: bool = False,  # noqa: FBT001, FBT002
+    *,
+    dataloader: Any = None,
+    model: Any = None,
+    optimizer: Any = None,
+    batch_size: int | None = None,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+    leave_out: Collection[str] = (),
+    is_searched: bool = True,
+) -> TraceHandler:
+    """Return a handler for `torch.profiler.profile(on_trace_ready=…)` that removes guessing.
+
+    ```python
+    import stepscope
+    from torch.profiler import profile
+
+    with profile(
+        schedule=stepscope.schedule_for(1000),  # the steps of your training
+        on_trace_ready=stepscope.trace_handler("log/run", use_gzip=True),
+        record_shapes=True,
+    ) as prof:
+        for batch in loader:
+            train_step(batch)
+            prof.step()
+    ```
+
+    Then: `stepscope advise log/run`, or `tensorboard --logdir log`.
+
+    It takes the place of `torch.profiler.tensorboard_trace_handler`, with the same arguments and
+    file names, and adds to each trace what advice would else have to infer: versions, processors
+    and GPUs, the settings of DataLoaders, optimizers and the model, precision, torch.compile, DDP
+    and FSDP, and a fixed list of environment variables that change speed. DataLoaders, optimizers
+    and models are found; what is given here goes before. Nothing of data, weights, code or paths is
+    recorded beyond what torch records. No step does more than with torch's handler: all is
+    collected when a span is saved.
+
+    It never raises: where a span cannot be saved, training goes on and stderr says why, once. A
+    file is written under another name and then renamed, so that none is ever half.
+
+    Args:
+        dir_name: The folder for the traces of this run, which is made if it is not there.
+        worker_name: Names this process; host and process id unless given, with the rank before
+            them in a process group.
+        use_gzip: Whether the files are compressed (about a tenth of the size).
+        use_python_export: As torch's; left out where torch has no such thing (before 2.13).
+        dataloader: The DataLoader of the loop, or several.
+        model: The model that is trained.
+        optimizer: The optimizer, or several.
+        batch_size: Samples of one step, over all its batches, of this process.
+        settings: What else you know, by subject and field, as `{"precision": {"autocast":
+            {"enabled": True, "device": "cuda", "dtype": "bfloat16"}}}`; it goes before all else.
+        leave_out: Subjects that are not recorded, of `torch`, `host`, `devices`, `dataloaders`,
+            `batch`, `precision`, `cudnn`, `allocator`, `environment`, `compile`, `distributed`,
+            `optimizers`, `model`, `profiler`.
+        is_searched: Whether DataLoaders, optimizers and models that are not given are looked for
+            among the objects that are alive.
+
+    Raises:
+        UsageError: `leave_out` names something that is no subject. Only here, before the training.
+    """
+    if unknown := sorted(set(leave_out) - set(COLLECTORS)):
+        message = f"leave_out={unknown}: the subjects are {', '.join(COLLECTORS)}."
+        raise UsageError(message)
+    given = Given(
+        dataloaders=_several(dataloader),
+        optimizers=_several(optimizer),
+        model=model,
+        batch_size=batch_size,
+        settings=settings or {},
+    )
+    autocast_watch.start()
+    collected = partial(collect, given=given, leave_out=leave_out, is_searched=is_searched)
+    return TraceHandler(
+        dir_name,
+        name=worker_name,
+        use_gzip=use_gzip,
+        use_python_export=use_python_export,
+        collect=collected,
+    )
+
+
+def _several(given: Any) -> tuple[Any, ...]:
+    if given is None:
+        return ()
+    return tuple(given) if isinstance(given, (list, tuple)) else (given,)

@@ -1,0 +1,91 @@
+"""Runs a command so that each Python process of it records itself, and passes signals on to it."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from stepscope.recording.order import ACCOUNTS, VARIABLE, Order
+
+STARTUP = Path(__file__).parent / "startup"
+"""The folder whose `sitecustomize.py` Python runs before the script."""
+NOT_FOUND = 127
+NOT_EXECUTABLE = 126
+SIGNALLED = 128
+"""An exit status above it is the signal that ended a command, as shells count it."""
+
+
+def run(command: Sequence[str], order: Order, accounts: str) -> int:
+    """Run a command to its end and return its exit status, as a shell would.
+
+    Raises:
+        OSError: the command is not there, or cannot be run.
+    """
+    environment = environment_of(os.environ, order, accounts)
+    process = subprocess.Popen(_whole(command), env=environment)  # noqa: S603 (the user's own)
+    with _signals_for(process):
+        status = process.wait()
+    return status if status >= 0 else SIGNALLED - status
+
+
+def environment_of(
+    environment: "os._Environ[str] | dict[str, str]", order: Order, accounts: str
+) -> dict[str, str]:
+    """Return the environment in which Python records itself; what is there is kept."""
+    paths = [str(STARTUP), environment.get("PYTHONPATH", "")]
+    return {
+        **environment,
+        VARIABLE: order.as_text(),
+        ACCOUNTS: accounts,
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+    }
+
+
+def _whole(command: Sequence[str]) -> list[str]:
+    """Return the command; a script that is named alone is run by this Python."""
+    name = command[0]
+    if name.endswith(".py") and not (os.access(name, os.X_OK) and os.sep in name):
+        return [sys.executable, *command]
+    return list(command)
+
+
+@contextmanager
+def _signals_for(process: "subprocess.Popen[bytes]") -> Iterator[None]:
+    """Pass on what this process is sent; a terminal's Ctrl-C reaches the script by itself."""
+
+    def passed_on(number: int, frame: FrameType | None) -> None:
+        del frame
+        if number != signal.SIGINT or not _is_in_foreground():
+            process.send_signal(number)
+
+    numbers = [
+        number
+        for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
+        if (number := getattr(signal, name, None)) is not None
+    ]
+    before = {number: signal.signal(number, passed_on) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _is_in_foreground() -> bool:
+    """Tell whether a terminal sends its Ctrl-C to this process, and so to the script, too."""
+    if not hasattr(os, "tcgetpgrp"):  # Windows: a console sends it to all that run in it
+        return True
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)

@@ -1,0 +1,217 @@
+"""A callback for Lightning's Trainer that records some steps of a training, and its settings.
+
+```python
+from lightning.pytorch import Trainer
+from stepscope.recording.lightning import StepscopeCallback
+
+Trainer(callbacks=[StepscopeCallback("log/run")])  # then: stepscope advise log/run
+```
+Works with `lightning` and with `pytorch_lightning`; importing this imports one of them.
+"""
+
+import sys
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+from stepscope.recording import settings
+from stepscope.recording.driven import DrivenProfiler, Schedule, profiler_options
+from stepscope.recording.handler import TraceHandler
+from stepscope.recording.scene import Given
+from stepscope.recording.schedules import schedule_for
+from stepscope.recording.subjects._known import known, whole
+
+if "lightning.pytorch" not in sys.modules and "pytorch_lightning" in sys.modules:
+    from pytorch_lightning import Callback
+else:
+    try:
+        from lightning.pytorch import Callback
+    except ImportError:
+        from pytorch_lightning import Callback
+
+AUTOCAST_DTYPES = {"16-mixed": "float16", "bf16-mixed": "bfloat16"}
+"""What Lightning's names of precision run under `torch.autocast` with."""
+UNLIMITED = -1
+
+
+class StepscopeCallback(Callback):
+    """Records steps of `Trainer.fit` with torch's profiler, for stepscope to read.
+
+    A step is one of the optimizer: with `accumulate_grad_batches=4` it holds four batches. It
+    begins where Lightning calls `on_train_batch_start`, so it holds its own forward and backward
+    passes and the fetch of the next batch. Validation is never recorded: where it comes between the
+    steps of a span, that is saved before, and the rest follows behind as a span of its own.
+
+    Nothing that goes wrong here reaches the training: it is said once (logger
+    `stepscope.recording`), and recording ends. Where another torch profiler runs, Lightning's
+    `PyTorchProfiler` among them, nothing is recorded.
+
+    Args:
+        log_dir: The run's folder; each rank's files bear its number.
+        schedule: Which steps to record, as `torch.profiler.schedule(…)` or
+            `stepscope.schedule_for(…)` say it; unless given, what `schedule_for` chooses for the
+            number of steps that the Trainer will make.
+        worker_name: What to call this process in place of its host, number and rank.
+        use_gzip: Whether the files are compressed.
+        **profiler: More arguments of `torch.profiler.profile`: `with_stack`, `profile_memory`, ….
+            `record_shapes` is True unless given.
+
+    Raises:
+        UsageError: `torch.profiler.profile` has no such argument.
+    """
+
+    def __init__(
+        self,
+        log_dir: str | PathLike[str],
+        *,
+        schedule: Schedule | None = None,
+        worker_name: str | None = None,
+        use_gzip: bool = True,
+        **profiler: Any,
+    ) -> None:
+        self._log_dir = log_dir
+        self._schedule = schedule
+        self._worker_name = worker_name
+        self._use_gzip = use_gzip
+        self._options = profiler_options(profiler)
+        self._driven: DrivenProfiler | None = None
+        self._global_step: int | None = None
+        self._first_global_step = 0
+
+    def on_train_start(self, trainer: Any, _module: Any) -> None:
+        """Get ready."""
+        self._abort()
+        self._global_step = None
+        handler = TraceHandler(
+            self._log_dir,
+            name=self._worker_name,
+            use_gzip=self._use_gzip,
+            collect=lambda profiler: _collected(trainer, profiler),
+        )
+        schedule = self._schedule or schedule_for(_steps_ahead(trainer))
+        self._driven = DrivenProfiler(schedule, handler, self._options)
+        if any(kind.__name__ == "PyTorchProfiler" for kind in type(trainer.profiler).__mro__):
+            self._driven.give_up(
+                "the Trainer has a PyTorchProfiler, and torch has but one profiler"
+            )
+
+    def on_train_batch_start(
+        self, trainer: Any, pl_module: Any, _batch: Any, _batch_idx: int
+    ) -> None:
+        """Begin a step, where the optimizer has made one since the last began."""
+        if self._driven and self._is_new_step(int(trainer.global_step), pl_module):
+            self._driven.step_begins()
+
+    def on_train_batch_end(
+        self, trainer: Any, _module: Any, _outputs: Any, _batch: Any, _batch_idx: int
+    ) -> None:
+        """End the training's last step here, before what Lightning does at its end."""
+        if self._driven and _is_last(trainer):
+            self._driven.interrupted()
+
+    def on_validation_start(self, _trainer: Any, _module: Any) -> None:
+        """End the step: validation is in none."""
+        if self._driven:
+            self._driven.interrupted()
+
+    def on_train_end(self, _trainer: Any, _module: Any) -> None:
+        """Save what was recorded."""
+        driven, self._driven = self._driven, None
+        if driven:
+            driven.ended()
+
+    def on_exception(self, _trainer: Any, _module: Any, _exception: BaseException) -> None:
+        """Save what was recorded."""
+        self._abort()
+
+    def _abort(self) -> None:
+        driven, self._driven = self._driven, None
+        if driven:
+            driven.aborted()
+
+    def _is_new_step(self, global_step: int, pl_module: Any) -> bool:
+        """Return whether the optimizer made a step since the last time, or this is the first.
+
+        With manual optimization, Lightning may not see the optimizer's steps: as long as it saw
+        none, every batch counts.
+        """
+        if self._global_step is None:
+            self._global_step = self._first_global_step = global_step
+            return True
+        is_unseen = not pl_module.automatic_optimization and global_step == self._first_global_step
+        is_new = global_step != self._global_step or is_unseen
+        self._global_step = global_step
+        return is_new
+
+
+def _steps_ahead(trainer: Any) -> int | None:
+    """Return how many steps of the optimizer there will be, or None where that is not known."""
+    try:
+        ahead = int(trainer.estimated_stepping_batches) - int(trainer.global_step)
+    except Exception:  # infinite; or accumulation that changes with the epoch
+        return None
+    return ahead if ahead > 0 else None
+
+
+def _is_last(trainer: Any) -> bool:
+    """Return whether the training ends behind this batch, as far as can be told."""
+    if trainer.should_stop or trainer.global_step >= trainer.max_steps > UNLIMITED:
+        return True
+    epochs = trainer.max_epochs
+    is_last_epoch = epochs not in (None, UNLIMITED) and trainer.current_epoch + 1 >= epochs
+    return bool(is_last_epoch and trainer.is_last_batch)
+
+
+def _collected(trainer: Any, profiler: Any) -> Mapping[str, Any]:
+    collected = settings.collect(profiler, _given(trainer))
+    collected["settings"]["framework"] = _framework(trainer)
+    return collected
+
+
+def _given(trainer: Any) -> Given:
+    loaders = tuple(_loaders(trainer.train_dataloader))
+    batches = [each.batch_size for each in loaders if whole(each.batch_size)]
+    is_one = len(loaders) == len(batches) == 1
+    return Given(
+        dataloaders=loaders,
+        optimizers=tuple(getattr(each, "optimizer", each) for each in trainer.optimizers),
+        model=trainer.lightning_module,
+        batch_size=batches[0] * trainer.accumulate_grad_batches if is_one else None,
+        settings=_given_settings(trainer),
+    )
+
+
+def _loaders(given: Any) -> list[Any]:
+    """Return the DataLoaders of what Lightning takes: one, or lists and dicts of them."""
+    from torch.utils.data import DataLoader
+
+    if isinstance(given, DataLoader):
+        return [given]
+    if isinstance(given, Mapping):
+        given = list(given.values())
+    return (
+        [each for one in given for each in _loaders(one)]
+        if isinstance(given, (list, tuple))
+        else []
+    )
+
+
+def _given_settings(trainer: Any) -> dict[str, dict[str, Any]]:
+    dtype = AUTOCAST_DTYPES.get(str(trainer.precision))
+    device = trainer.strategy.root_device.type
+    autocast = {"enabled": True, "device": device, "dtype": dtype}
+    precision = {"precision": {"autocast": autocast}} if dtype else {}
+    return {"model": {"training": True}, **precision}
+
+
+def _framework(trainer: Any) -> dict[str, Any]:
+    """Return what Lightning was asked for, in its own words."""
+    name = type(trainer).__module__.partition(".")[0]
+    return known(
+        name=lambda: name,
+        version=lambda: str(sys.modules[name].__version__),
+        accumulated_batch_count=lambda: int(trainer.accumulate_grad_batches),
+        precision=lambda: str(trainer.precision),
+        strategy=lambda: type(trainer.strategy).__name__,
+        max_step_count=lambda: trainer.max_steps if trainer.max_steps > UNLIMITED else None,
+    )

@@ -1,0 +1,125 @@
+"""What is alive in this process: its DataLoaders, optimizers, modules and autocast regions.
+
+They are found by one look through what the garbage collector tracks, when a span is saved; nothing
+is patched, and no step does more for it. Measured: 50 ms for the 280,000 objects of a process that
+imported torch, beside the seconds that saving a span takes.
+
+Global hooks on modules would tell more (what is called within the step) and are not used: with
+torch.compile they cause recompilations, and an error where `fullgraph=True` (tried on torch 2.13).
+"""
+
+import gc
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What the caller names; it goes before what is found."""
+
+    dataloaders: tuple[Any, ...] = ()
+    optimizers: tuple[Any, ...] = ()
+    model: Any = None
+    batch_size: int | None = None
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Facts by subject, as they are to be written; each field goes before the collected one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """What a subject may look at."""
+
+    given: Given
+    profiler: Any = None
+    """The `torch.profiler.profile` that recorded the span."""
+    dataloaders: tuple[Any, ...] = ()
+    iterators: tuple[Any, ...] = ()
+    """DataLoaders' iterators that have not come to their end."""
+    optimizers: tuple[Any, ...] = ()
+    modules: tuple[Any, ...] = ()
+    autocasts: tuple[Any, ...] = ()
+    compilers: tuple[Any, ...] = ()
+    """What `torch.compile` calls to compile a graph: one for each use of it."""
+
+
+def found(given: Given, profiler: Any = None, *, is_searched: bool = True) -> Scene:
+    """Return what is alive. With `is_searched` false, or without torch: what is given."""
+    kinds = _kinds() if is_searched and "torch" in sys.modules else {}
+    alive = _alive(kinds)
+    return Scene(
+        given=given,
+        profiler=profiler,
+        dataloaders=given.dataloaders or alive.get("dataloaders", ()),
+        iterators=alive.get("iterators", ()),
+        optimizers=given.optimizers or alive.get("optimizers", ()),
+        modules=alive.get("modules", ()),
+        autocasts=alive.get("autocasts", ()),
+        compilers=alive.get("compilers", ()),
+    )
+
+
+def _kinds() -> dict[str, tuple[type, ...]]:
+    """Return the classes looked for; a private one that is missing is left out."""
+    import torch
+    from torch.utils import data
+
+    iterator = getattr(data.dataloader, "_BaseDataLoaderIter", None)
+    compilers = (
+        getattr(torch, "_TorchCompileInductorWrapper", None),
+        getattr(torch, "_TorchCompileWrapper", None),
+    )
+    return {
+        "dataloaders": (data.DataLoader,),
+        "iterators": tuple(filter(None, [iterator])),
+        "optimizers": (torch.optim.Optimizer,),
+        "modules": (torch.nn.Module,),
+        "autocasts": (torch.autocast,),
+        "compilers": tuple(filter(None, compilers)),
+    }
+
+
+def _alive(kinds: Mapping[str, tuple[type, ...]]) -> dict[str, tuple[Any, ...]]:
+    """Return the live objects of each kind.
+
+    An object is told by its type, never asked for its `__class__`: that may be code of the user's.
+    """
+    if not kinds:
+        return {}
+    objects = _tracked()
+    kind_of = {of: kind for of in set(map(type, objects)) if (kind := _kind(of, kinds))}
+    alive: dict[str, dict[int, Any]] = {kind: {} for kind in kinds}
+    for item in [item for item in objects if type(item) in kind_of]:
+        alive[kind_of[type(item)]][id(item)] = item
+    return {kind: tuple(items.values()) for kind, items in alive.items()}
+
+
+def _kind(of: type, kinds: Mapping[str, tuple[type, ...]]) -> str | None:
+    return next((kind for kind, bases in kinds.items() if issubclass(of, bases)), None)
+
+
+def _tracked() -> list[Any]:
+    """Return what the collector tracks; what `gc.freeze()` hid is looked for from the callers."""
+    objects = gc.get_objects()
+    if gc.get_freeze_count():
+        objects.extend(_reached_from(sys._getframe()))  # noqa: SLF001 (the way to the callers)
+    return objects
+
+
+def _reached_from(frame: FrameType | None) -> Iterable[Any]:
+    """Return the callers' variables, those of their modules, and the attributes of all these."""
+    while frame is not None:
+        for item in [*frame.f_locals.values(), *frame.f_globals.values()]:
+            yield item
+            yield from _attributes(item)
+        frame = frame.f_back
+
+
+def _attributes(item: Any) -> Iterable[Any]:
+    """Return an object's own attributes; past what a proxy, or a lazy module, would do for them."""
+    try:
+        return list(object.__getattribute__(item, "__dict__").values())
+    except Exception:  # it has none, or another thread adds to them
+        return ()

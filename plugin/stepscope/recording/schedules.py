@@ -1,0 +1,204 @@
+"""Which steps of a training to record: `schedule_for`."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from stepscope.errors import UsageError
+
+SKIPPED_SHARE = 20
+"""One step in so many is skipped at the start, …"""
+MOST_SKIPPED_COUNT = 50
+"""… but no more: by then caches are warm, and the batches that workers made ahead are used up."""
+WARMUP_COUNT = 2
+ACTIVE_COUNT = 8
+LEAST_ACTIVE_COUNT = 3
+"""With fewer steps no finding has high confidence."""
+MOST_ACTIVE_COUNT = 10
+RECORDED_SECONDS = 10.0
+"""Of slow steps so few are recorded that a span takes about this long."""
+MOST_REPEATS = 5
+STEPS_A_SPAN = 200
+"""A training is given one span for each so many steps, up to `MOST_REPEATS`: recording costs."""
+SECONDS_A_SPAN = 600.0
+"""Where the training's length is not known, but a step's: a span for each so many seconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """A schedule for `torch.profiler.profile(schedule=…)`, which can be printed and asked.
+
+    As `torch.profiler.schedule` of the same arguments with `skip_first_wait=1`: `skip_first` steps
+    are skipped, then `warmup` and `active`; before each further span come `wait` steps. (torch has
+    `skip_first_wait` since 2.6, and the first span should not wait.)
+    """
+
+    skip_first: int
+    wait: int
+    warmup: int
+    active: int
+    repeat: int
+    """How many spans are recorded, always one or more."""
+
+    @property
+    def recorded_steps(self) -> tuple[range, ...]:
+        """The steps of each span, by the numbers of `ProfilerStep#N`."""
+        first = self.skip_first + self.warmup
+        cycle = self.wait + self.warmup + self.active
+        starts = (first + span * cycle for span in range(self.repeat))
+        return tuple(range(start, start + self.active) for start in starts)
+
+    @cached_property
+    def _actions(self) -> Any:
+        from torch.profiler import ProfilerAction
+
+        return ProfilerAction
+
+    def __call__(self, step: int) -> Any:
+        """Return what the profiler does in a step: a `torch.profiler.ProfilerAction`."""
+        actions = self._actions
+        since = step - self.skip_first
+        if since < 0:
+            return actions.NONE
+        span, place = divmod(since + self.wait, self.wait + self.warmup + self.active)
+        if span >= self.repeat or place < self.wait:
+            return actions.NONE
+        if place < self.wait + self.warmup:
+            return actions.WARMUP
+        is_last = place == self.wait + self.warmup + self.active - 1
+        return actions.RECORD_AND_SAVE if is_last else actions.RECORD
+
+    def __str__(self) -> str:
+        spans = ", ".join(f"{steps[0]} to {steps[-1]}" for steps in self.recorded_steps)
+        return f"records steps {spans}"
+
+
+def schedule_for(  # noqa: PLR0913 (each is something a user may know)
+    step_count: int | None = None,
+    *,
+    steps_an_epoch: int | None = None,
+    epochs: int | None = None,
+    step_seconds: float | None = None,
+    seconds: float | None = None,
+    active: int | None = None,
+    repeat: int | None = None,
+) -> Schedule:
+    """Return a schedule for `torch.profiler.profile`: which steps of a training to record.
+
+    The start is skipped (a twentieth of the steps, at most 50: compiling, warm caches, batches that
+    workers made ahead); the profiler warms up for two steps; then eight are recorded. A long
+    training is recorded up to five times, spread evenly, so that what changes in it is seen. Say
+    what is known:
+
+    ```python
+    schedule_for(10_000)                            # steps in all: five spans, the first at step 52
+    schedule_for(steps_an_epoch=500, epochs=3)      # a span an epoch, none across an epoch's end
+    schedule_for(seconds=3600, step_seconds=0.25)   # as 14,400 steps
+    schedule_for(step_seconds=20)                   # slow steps: fewer are recorded
+    schedule_for()                                  # nothing is known: one span, near the start
+    print(schedule_for(1000))                       # records steps 52 to 59, 241 to 248, …
+    ```
+
+    The last span ends before the last step, so that it is saved within the loop. A training of
+    less than six steps is too short for that: then what can be is recorded.
+
+    Args:
+        step_count: How often the training calls `profiler.step()`.
+        steps_an_epoch: Steps of one epoch (`len(loader)`); no span goes across an epoch's end.
+        epochs: How many epochs; 1 unless said. Only with `steps_an_epoch`.
+        step_seconds: How long a step takes, about. Where it is long, fewer steps are recorded, but
+            three at least: a span takes about ten seconds.
+        seconds: How long the training takes; with `step_seconds` it gives the number of steps.
+        active: How many steps a span records, instead of what is worked out.
+        repeat: How many spans, instead of what is worked out. Fewer where they do not fit.
+
+    Raises:
+        UsageError: a number is not positive, or one is given without that which it needs.
+    """
+    _check(
+        step_count=step_count,
+        steps_an_epoch=steps_an_epoch,
+        epochs=epochs,
+        step_seconds=step_seconds,
+        seconds=seconds,
+        active=active,
+        repeat=repeat,
+    )
+    active = active or _active(step_seconds)
+    if steps_an_epoch is not None and step_count is None:
+        return _by_epoch(steps_an_epoch, epochs or 1, active, repeat)
+    if step_count is None and seconds is not None and step_seconds is not None:
+        step_count = max(1, int(seconds / step_seconds))
+    if step_count is None:
+        return _without_end(step_seconds, active, repeat)
+    return _spread(step_count, active, repeat)
+
+
+def _check(**numbers: float | None) -> None:
+    for name, number in numbers.items():
+        if number is not None and not number > 0:
+            message = f"schedule_for({name}={number!r}): give a number above 0, or leave it out."
+            raise UsageError(message)
+    for name, needed in (("epochs", "steps_an_epoch"), ("seconds", "step_seconds")):
+        if numbers[name] is not None and numbers[needed] is None:
+            message = f"schedule_for({name}=…) needs {needed}, too: they give the count of steps."
+            raise UsageError(message)
+
+
+def _active(step_seconds: float | None) -> int:
+    """Return how many steps a span records: eight, more of fast steps, fewer of slow ones."""
+    if step_seconds is None:
+        return ACTIVE_COUNT
+    fitting = int(RECORDED_SECONDS / step_seconds)
+    return min(max(fitting, LEAST_ACTIVE_COUNT), MOST_ACTIVE_COUNT)
+
+
+def _spread(step_count: int, active: int, repeat: int | None) -> Schedule:
+    """Return spans that are spread evenly over so many steps, the last of which is free."""
+    usable = max(step_count - 1, 1)
+    skip_first = min(step_count // SKIPPED_SHARE, MOST_SKIPPED_COUNT)
+    skip_first = max(skip_first, 1) if usable > LEAST_ACTIVE_COUNT + 1 else 0
+    warmup = min(WARMUP_COUNT, max(usable - skip_first - LEAST_ACTIVE_COUNT, 0))
+    active = min(active, max(usable - skip_first - warmup, 1))
+    left = usable - skip_first
+    repeat = repeat or min(max(step_count // STEPS_A_SPAN, 1), MOST_REPEATS)
+    repeat = max(min(repeat, left // (warmup + active)), 1)
+    wait = left // repeat - warmup - active if repeat > 1 else 0
+    return Schedule(
+        skip_first=skip_first, wait=max(wait, 0), warmup=warmup, active=active, repeat=repeat
+    )
+
+
+def _by_epoch(steps_an_epoch: int, epochs: int, active: int, repeat: int | None) -> Schedule:
+    """Return spans at the same place of epochs that are spread evenly over the training."""
+    if epochs == 1:
+        return _spread(steps_an_epoch, active, repeat)
+    one = _spread(steps_an_epoch, active, 1)
+    spans = min(repeat or MOST_REPEATS, epochs)
+    cycle = epochs // spans * steps_an_epoch
+    return Schedule(
+        skip_first=one.skip_first,
+        wait=max(cycle - one.warmup - one.active, 0),
+        warmup=one.warmup,
+        active=one.active,
+        repeat=spans,
+    )
+
+
+def _without_end(step_seconds: float | None, active: int, repeat: int | None) -> Schedule:
+    """Return a schedule for a training whose length is not known."""
+    spans = repeat or (1 if step_seconds is None else MOST_REPEATS)
+    between = STEPS_A_SPAN if step_seconds is None else int(SECONDS_A_SPAN / step_seconds)
+    skip_first = MOST_SKIPPED_COUNT if step_seconds is None else _skipped(step_seconds)
+    return Schedule(
+        skip_first=skip_first,
+        wait=max(between - WARMUP_COUNT - active, 0) if spans > 1 else 0,
+        warmup=WARMUP_COUNT,
+        active=active,
+        repeat=spans,
+    )
+
+
+def _skipped(step_seconds: float) -> int:
+    """Return how many steps to skip: as many as take a minute, 50 at most and one at least."""
+    return min(max(int(60 / step_seconds), 1), MOST_SKIPPED_COUNT)

@@ -1,0 +1,156 @@
+"""What is put around torch in a script that is recorded: optimizers, batches, profilers.
+
+Each wrapper is thin: it asks one question and calls what it wraps. Nothing is put in the way of
+`torch.compile`: where it traces a wrapper, the wrapper is what it wraps. Once all is recorded, a
+wrapper costs one look at a flag.
+"""
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any, cast
+
+import torch
+import torch.autograd.profiler
+import torch.profiler.profiler
+import torch.utils.data.dataloader
+from torch.amp.grad_scaler import GradScaler
+from torch.optim.optimizer import Optimizer
+
+from stepscope.recording.order import order_in
+from stepscope.recording.profiled import Profiled
+from stepscope.recording.script_recorder import ScriptRecorder
+
+Call = Callable[..., Any]
+_backward_under_way = torch._C._current_graph_task_id  # noqa: SLF001
+"""Asked here, so that a torch without it costs the recording, and no step of the script."""
+NO_BACKWARD = -1
+
+
+def start(order: str) -> None:
+    """Record this process by an order's text; called once, right after torch was imported."""
+    recorder = ScriptRecorder(order_in(order))
+    try:
+        watch(recorder)
+    except BaseException:  # what was put around torch until then is to do nothing
+        recorder.is_watching = False
+        raise
+    recorder.torch_is_there()
+
+
+def watch(recorder: ScriptRecorder) -> None:
+    """Put around torch what tells the recorder of steps, evaluations and other profilers."""
+    watch_optimizers(recorder)
+    watch_batches(recorder)
+    watch_profilers(recorder)
+    watch_evaluation(recorder)
+
+
+def watch_optimizers(recorder: ScriptRecorder) -> None:
+    """Tell the recorder when the outermost of nested steps is over.
+
+    An optimizer may hold another (ZeroRedundancyOptimizer), a GradScaler may leave the step out.
+    """
+    watch = _Depth(recorder)
+    hooked = Optimizer.profile_hook_step
+
+    def profile_hook_step(step: Call) -> Call:
+        recorder.optimizer_is_made()
+        return watch.around(hooked(step), optimizer_at=0)
+
+    setattr(Optimizer, "profile_hook_step", staticmethod(profile_hook_step))  # noqa: B010
+    GradScaler.step = watch.around(GradScaler.step, optimizer_at=1)  # type: ignore[method-assign]
+
+
+class _Depth:
+    """How many calls of `step` are under way in the main thread."""
+
+    def __init__(self, recorder: ScriptRecorder) -> None:
+        self._recorder = recorder
+        self._depth = 0
+
+    def around(self, step: Call, *, optimizer_at: int) -> Call:
+        """Return a step that tells when it is the outermost and over, and did not raise."""
+        recorder = self._recorder
+
+        @functools.wraps(step)
+        def watched(*arguments: Any, **named: Any) -> Any:
+            if torch.compiler.is_compiling() or not recorder.is_watching or _is_elsewhere(recorder):
+                return step(*arguments, **named)
+            self._depth += 1
+            try:
+                came = step(*arguments, **named)
+            finally:
+                self._depth -= 1
+            if not self._depth:
+                is_by_place = len(arguments) > optimizer_at
+                recorder.optimizer_stepped(
+                    arguments[optimizer_at] if is_by_place else named.get("optimizer")
+                )
+            return came
+
+        return watched
+
+
+def _is_elsewhere(recorder: ScriptRecorder) -> bool:
+    """Tell whether this is no place where a step can end: another thread, or amid a backward."""
+    return threading.get_ident() != recorder.main_thread or _backward_under_way() != NO_BACKWARD
+
+
+def watch_batches(recorder: ScriptRecorder) -> None:
+    """Tell the recorder when the next batch is asked for, and when there is none any more."""
+    iterator = torch.utils.data.dataloader._BaseDataLoaderIter  # noqa: SLF001
+    following = iterator.__next__
+
+    @functools.wraps(following)
+    def watched(self: Any) -> Any:
+        if not recorder.is_watching or _is_elsewhere(recorder):
+            return following(self)
+        recorder.batch_asked(self, has_gradients=torch.is_grad_enabled())
+        try:
+            return following(self)
+        except StopIteration:
+            recorder.epoch_ended(self)
+            raise
+
+    iterator.__next__ = watched  # type: ignore[method-assign]
+
+
+def watch_profilers(recorder: ScriptRecorder) -> None:
+    """Let the recorder step back from any profiler that the script makes: there can be but one."""
+
+    def step_back_from(profiler: type, is_on: Callable[[Any], bool]) -> None:
+        made = cast("Call", profiler.__init__)  # type: ignore[misc]
+
+        @functools.wraps(made)
+        def watched(self: Any, *arguments: Any, **named: Any) -> None:
+            made(self, *arguments, **named)
+            if recorder.is_watching and not Profiled.is_being_made and is_on(self):
+                recorder.step_back()
+
+        profiler.__init__ = watched  # type: ignore[misc]
+
+    step_back_from(torch.profiler.profiler._KinetoProfile, lambda _: True)  # noqa: SLF001
+    for other in ("profile", "emit_nvtx", "emit_itt"):
+        kind = getattr(torch.autograd.profiler, other, None)
+        if kind is not None:
+            step_back_from(kind, lambda profiler: bool(profiler.enabled))
+
+
+def watch_evaluation(recorder: ScriptRecorder) -> None:
+    """Tell the recorder when a model is made ready to be used: it may be all that a script does.
+
+    No hook of modules: with torch.compile, those cause recompilations, and errors (`scene.py`).
+    """
+    prepare = torch.nn.Module.eval
+
+    @functools.wraps(prepare)
+    def watched(self: torch.nn.Module) -> torch.nn.Module:
+        prepared = prepare(self)
+        if torch.compiler.is_compiling():
+            return prepared
+        if recorder.is_watching and not _is_elsewhere(recorder):
+            recorder.model_is_ready()
+        return prepared
+
+    setattr(torch.nn.Module, "eval", watched)  # noqa: B010 (mypy has a type for each method)

@@ -1,0 +1,310 @@
+"""Records a script that was not changed, in one of its processes, and says what came of it.
+
+It is told what the script does (`script_hooks.py`), asks where steps end (`step_finder.py`), and
+has an order (`order.py`). Nothing that goes wrong here is raised into the script.
+
+- An evaluation within a recording ends it: with 3 complete steps it is saved, else it is dropped,
+  and begun again behind the evaluation.
+- A script that makes a profiler of its own is left alone from then on.
+- Processes that `multiprocessing` started are recorded only if they take steps: a rank does, a
+  DataLoader's worker does not.
+"""
+
+import atexit
+import functools
+import multiprocessing.util
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Concatenate, ParamSpec
+
+from stepscope.recording.cycles import Cycles, Ended
+from stepscope.recording.handler import trace_handler
+from stepscope.recording.order import ACCOUNTS, Account, Order, accounts_in
+from stepscope.recording.profiled import another_runs
+from stepscope.recording.step_finder import Border, StepFinder
+from stepscope.recording.telling import Teller, program
+from stepscope.recording.termination import Termination
+from stepscope.recording.whole_run import WholeRun
+
+LAUNCHERS = ("torchrun", "torch.distributed", "accelerate", "deepspeed")
+"""Programs that import torch to start others with it."""
+FIRST = 1000
+"""Before whatever else `multiprocessing` does at the end of a process."""
+
+Given = ParamSpec("Given")
+
+
+def _harmless(
+    method: Callable[Concatenate["ScriptRecorder", Given], None],
+) -> Callable[Concatenate["ScriptRecorder", Given], None]:
+    """Let a method do nothing once recording is over, and end recording where it raises.
+
+    It does nothing, too, where it is called amid another: by a timer, by a signal's handler, or
+    because the profiler itself does what is watched.
+    """
+
+    @functools.wraps(method)
+    def guarded(self: "ScriptRecorder", /, *arguments: Given.args, **named: Given.kwargs) -> None:
+        if not self.is_watching or self._is_busy:
+            return
+        self._is_busy = True
+        try:
+            method(self, *arguments, **named)
+        except Exception as error:
+            self._give_up(f"{type(error).__name__}: {error}")
+        finally:
+            self._is_busy = False
+
+    return guarded
+
+
+class ScriptRecorder:
+    """The recorder of one process."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._termination = Termination(self.ended)
+        self._is_helper = _is_of_multiprocessing()
+        self._begin()
+
+    def _begin(self) -> None:
+        self.is_watching = True
+        """Whether anything that the script does is of interest."""
+        self._is_busy = False
+        self.main_thread = threading.main_thread().ident
+        """The only one whose steps are seen: a profiler records the thread that starts it."""
+        self._teller = Teller(self._order)
+        self._finder = StepFinder(
+            is_by_optimizer=self._order.steps_from in ("auto", "optimizer"),
+            is_by_batch=self._order.steps_from in ("auto", "dataloader"),
+        )
+        handler = trace_handler(self._order.log_dir, use_gzip=True)
+        self._cycles = Cycles(self._order, handler)
+        self._whole = WholeRun(self._order, handler)
+        self._step = 0
+        """The number of the step that is under way; 0: the script's start."""
+        self._epoch_length = 0
+        self._is_content = False
+        """Whether batches were recorded as asked; an optimizer that steps is worth more."""
+
+    # --- what the hooks tell -------------------------------------------------------------------
+
+    @_harmless
+    def torch_is_there(self) -> None:
+        """Begin; the script has imported torch."""
+        self._teller.account.has_torch = True
+        self._teller.save()
+        atexit.register(self.ended)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(before=self._forks, after_in_child=self._forked)
+        if not self._is_helper and not program().startswith(LAUNCHERS):
+            self._whole.await_end_of_start(self.start_is_over)
+
+    @_harmless
+    def model_is_ready(self) -> None:
+        """Take note that a model was set to evaluate: amid a training, or as all there is to do."""
+        if self._finder.model_set_to_evaluate() is Border.EVALUATION:
+            self._evaluation_begins()
+        elif not self._is_helper:
+            self._whole.begin()
+
+    @_harmless
+    def start_is_over(self) -> None:
+        """Take note that the script is at its work by now, though it has taken no step."""
+        self._whole.begin()
+
+    @_harmless
+    def optimizer_is_made(self) -> None:
+        """Take note that an optimizer of some class was made for the first time."""
+        self._finder.has_optimizer = True
+        self._whole.forget()
+
+    @_harmless
+    def optimizer_stepped(self, optimizer: object) -> None:
+        """Take note that an optimizer has stepped."""
+        border = self._finder.optimizer_stepped(optimizer)
+        if border is Border.ANEW:
+            self._begin_anew()
+        if border is not Border.NONE:
+            self._step_begins(optimizer)
+
+    @_harmless
+    def batch_asked(self, iterator: object, *, has_gradients: bool) -> None:
+        """Take note that the next batch is asked for."""
+        if self._is_content:
+            return
+        if not self._epoch_length:
+            self._first_batch_is_asked(iterator)
+        border = self._finder.batch_asked(iterator, has_gradients=has_gradients)
+        if border is Border.STEP:
+            self._step_begins(iterator)
+        elif border is Border.EVALUATION:
+            self._evaluation_begins()
+
+    @_harmless
+    def epoch_ended(self, iterator: object) -> None:
+        """Take note that there was no batch any more."""
+        self._finder.epoch_ended(iterator)
+
+    @_harmless
+    def step_back(self) -> None:
+        """Leave the profiler to the script, which makes one of its own."""
+        self._leave_alone()
+
+    @_harmless
+    def ended(self) -> None:
+        """Write what there is: the process ends, in whatever way."""
+        if _is_parent_of_ranks():
+            self._whole.forget()
+        self._finish()
+
+    def _give_up(self, why: str) -> None:
+        self.is_watching = False
+        with suppress(Exception):
+            self._teller.note(f"recording failed ({why}); the script goes on")
+            self._termination.disarm()
+            self._cycles.finish(is_kept=False)
+
+    def _leave_alone(self) -> None:
+        self._whole.forget()
+        self._finish()
+        self._teller.note(
+            "the script uses a torch profiler of its own, which is left alone: nothing more is "
+            "recorded beside it"
+        )
+
+    # --- what follows --------------------------------------------------------------------------
+
+    def _first_batch_is_asked(self, iterator: object) -> None:
+        self._whole.forget()
+        self._epoch_length = -1
+        with suppress(Exception):  # a sampler without a length, and whatever a user's may raise
+            self._epoch_length = len(iterator)  # type: ignore[arg-type]
+
+    def _step_begins(self, found_by: object) -> None:
+        self._step += 1
+        if self._step == 1:
+            if _is_loading():
+                self._stop()
+                return
+            self._whole.forget()
+            multiprocessing.util.Finalize(None, self.ended, exitpriority=FIRST)
+        if self._cycles.is_recording:
+            self._name_what_is_followed(found_by)
+            self._cycle_ended(self._cycles.step())
+            self._go_on()
+        if self.is_watching and self._cycles.is_due(self._step, max(self._epoch_length, 0)):
+            self._start_cycle(found_by)
+
+    def _start_cycle(self, found_by: object) -> None:
+        if another_runs():
+            self._leave_alone()
+            return
+        self._teller.account.step_count = self._step - 1
+        self._name_what_is_followed(found_by)
+        self._teller.save()
+        self._cycles.start(self._step)
+        self._termination.arm()
+        self._teller.recording(*self._cycles.steps_to_record)
+
+    def _evaluation_begins(self) -> None:
+        self._cycle_ended(self._cycles.evaluation())
+        self._go_on()
+
+    def _name_what_is_followed(self, found_by: object) -> None:
+        by_optimizer = f"step of the optimizer {type(found_by).__name__}"
+        by_batch = "batch of a DataLoader"
+        self._teller.account.steps_from = by_optimizer if self._finder.is_training else by_batch
+
+    def _cycle_ended(self, ended: Ended | None) -> None:
+        if ended is None:
+            return
+        self._termination.disarm()
+        if ended is not Ended.DROPPED:
+            self._teller.written(self._cycles.written)
+
+    def _go_on(self) -> None:
+        """Stop where nothing is left to record, and end the script where that was asked for."""
+        if self._cycles.is_hopeless:
+            self._teller.note("evaluations leave no step between them that could be recorded")
+            self._stop()
+        elif self._cycles.is_complete:
+            self._teller.account.is_complete = True
+            if self._finder.is_training or self._order.is_stopping:
+                self._stop()
+            self._is_content = True
+            if self._order.is_stopping:
+                raise SystemExit(0)
+
+    def _begin_anew(self) -> None:
+        """Drop what was counted, and recorded, of batches: an optimizer has stepped."""
+        self._cycles.finish(is_kept=False)
+        self._termination.disarm()
+        self._teller.take_back()
+        self._is_content = False
+        self._cycles = Cycles(self._order, trace_handler(self._order.log_dir, use_gzip=True))
+        self._step = 0
+
+    def _finish(self) -> None:
+        self._cycle_ended(self._cycles.finish(is_kept=True))
+        if written := self._whole.finish():
+            self._teller.written(written)
+        self._stop()
+
+    def _stop(self) -> None:
+        self.is_watching = False
+        self._termination.disarm()
+        self._teller.account.step_count = max(self._step - 1, 0)
+        self._teller.save()
+
+    # --- other processes -----------------------------------------------------------------------
+
+    def _forks(self) -> None:
+        if self.is_watching:
+            self._whole.forget()
+
+    def _forked(self) -> None:
+        """Begin anew in a child, unless its parent was recorded: torch's profiler is lost there."""
+        was_recording = self._cycles.is_recording or self._whole.is_recording
+        self._termination.forget()
+        self._termination = Termination(self.ended)
+        self._left_to_parent = self._cycles, self._whole
+        self._is_helper = True
+        self._begin()
+        self._teller.account.has_torch = True
+        self.is_watching = not was_recording
+
+
+def _is_of_multiprocessing() -> bool:
+    """Tell whether `multiprocessing` started this interpreter."""
+    command = sys.orig_argv
+    return any(word.startswith("from multiprocessing.") for word in command) or (
+        "--multiprocessing-fork" in command
+    )
+
+
+def _is_loading() -> bool:
+    """Tell whether this is a DataLoader's worker, whatever it does to make its batches."""
+    from torch.utils.data import get_worker_info
+
+    return get_worker_info() is not None
+
+
+def _is_parent_of_ranks() -> bool:
+    """Tell whether processes that this one started, or that those did, took steps."""
+    folder = os.environ.get(ACCOUNTS)
+    accounts = {one.process: one for one in accounts_in(folder)} if folder else {}
+    return any(_is_below_this(one, accounts) for one in accounts.values() if one.step_count)
+
+
+def _is_below_this(account: Account | None, accounts: Mapping[int, Account]) -> bool:
+    seen: set[int] = set()
+    while account is not None and account.process not in seen:
+        if account.parent == os.getpid():
+            return True
+        seen.add(account.process)
+        account = accounts.get(account.parent)
+    return False

@@ -1,0 +1,144 @@
+"""Python runs this before a script whose PYTHONPATH begins with this folder: `stepscope record`.
+
+It waits for the script's own `import torch`, and starts the recorder then. A script that imports no
+torch runs untouched. Whatever goes wrong here is told once and costs the recording, not the script.
+A `sitecustomize` that the user has runs as it would without this one. Older versions of Python 3
+load this file too, so it is written for all of them, and it imports next to nothing.
+"""
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 (pathlib costs 10 ms)
+VARIABLE = "STEPSCOPE_RECORD"
+ACCOUNTS = "STEPSCOPE_RECORD_ACCOUNTS"
+OLDEST = (3, 11)
+
+
+def tell(words: str) -> None:
+    """Say one line where the script's own errors go; nothing where these were taken away."""
+    try:
+        sys.stderr.write("stepscope: " + words + "\n")
+    except Exception:  # closed, full, or None
+        return
+
+
+def give_back_the_name() -> None:
+    """Take this folder off `sys.path`, and run the sitecustomize that the user has."""
+    sys.path[:] = [each for each in sys.path if os.path.abspath(each or ".") != FOLDER]  # noqa: PTH100
+    own = sys.modules.pop("sitecustomize", None)
+    try:
+        __import__("sitecustomize")
+    except ImportError as error:
+        if error.name != "sitecustomize":
+            raise
+        if own is not None:
+            sys.modules["sitecustomize"] = own
+
+
+def leave_word(more: str = "") -> None:
+    """Leave word that this process is one of Python; what else is to be said of it comes later.
+
+    Where the folder is not there, nobody reads it: the command has ended, or is of another host.
+    """
+    path = os.path.join(os.environ.get(ACCOUNTS, ""), "%d.json" % os.getpid())  # noqa: PTH118, UP031
+    try:
+        if os.environ.get(ACCOUNTS):
+            with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123
+                told = '{"process": %d, "parent": %d%s}'
+                file.write(told % (os.getpid(), os.getppid(), more))
+    except OSError:
+        return
+
+
+class TorchWatch:
+    """A finder of modules that finds torch as others do, and then follows its loader."""
+
+    def find_spec(
+        self, name: str, path: object = None, target: object = None
+    ) -> "ModuleSpec | None":
+        """Return torch's own spec, whose loader starts the recorder when it has done its work."""
+        if name != "torch":
+            return None
+        for finder in sys.meta_path:
+            find = None if finder is self else getattr(finder, "find_spec", None)
+            spec: ModuleSpec | None = find(name, path, target) if find else None
+            if spec is not None:
+                self.follow(spec.loader)
+                return spec
+        return None
+
+    def follow(self, loader: object) -> None:
+        """Let the loader start the recorder, once, after torch was imported without an error."""
+        execute = getattr(loader, "exec_module", None)
+        if execute is None:
+            return
+
+        def exec_module(module: object) -> None:
+            execute(module)
+            del loader.exec_module  # type: ignore[attr-defined]
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+                start()
+
+        try:
+            loader.exec_module = exec_module  # type: ignore[attr-defined]
+        except AttributeError:
+            tell("cannot record: torch is imported by a loader that cannot be followed")
+
+
+def start() -> None:
+    """Start the recorder; torch is there."""
+    try:
+        recorder().start(os.environ[VARIABLE])
+    except Exception as error:
+        tell("cannot record ({}: {})".format(type(error).__name__, error))  # noqa: UP032
+        leave_word(', "has_torch": true, "notes": ["cannot record"]')
+
+
+def recorder() -> "ModuleType":
+    """Return the recorder, of this environment's stepscope, else of the one this file is part of.
+
+    The latter serves a script whose environment has torch, but no stepscope, or one that cannot
+    record yet.
+    """
+    import importlib
+    import importlib.util
+
+    package = os.path.dirname(os.path.dirname(FOLDER))  # noqa: PTH120
+    if importlib.util.find_spec("stepscope") is None:
+        spec = importlib.util.spec_from_file_location(
+            "stepscope",
+            os.path.join(package, "__init__.py"),  # noqa: PTH118
+            submodule_search_locations=[package],
+        )
+        if spec is None or spec.loader is None:
+            raise ImportError(package)
+        sys.modules["stepscope"] = module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    elif importlib.util.find_spec("stepscope.recording") is None:
+        sys.modules["stepscope"].__path__.append(package)
+    return importlib.import_module("stepscope.recording.script_hooks")
+
+
+def prepare() -> None:
+    """Wait for torch."""
+    try:
+        leave_word()
+        if sys.version_info < OLDEST:
+            version = "%d.%d" % sys.version_info[:2]  # noqa: UP031
+            tell("a process of Python " + version + " is not recorded: it takes 3.11 or newer")
+            return
+        sys.meta_path.insert(0, TorchWatch())
+    except Exception as error:
+        tell("cannot record ({}: {})".format(type(error).__name__, error))  # noqa: UP032
+
+
+if VARIABLE in os.environ:
+    prepare()
+give_back_the_name()

@@ -1,0 +1,93 @@
+"""While a recording is under way: SIGTERM writes it first, and then ends the process as it would.
+
+Only where SIGTERM would kill the process anyway; a script with a handler of its own keeps it.
+Python runs handlers in the main thread between two instructions, so one that waits in a collective
+would no longer be ended: a thread sees the signal at once, and lets it kill after a while.
+"""
+
+import ctypes
+import os
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+
+UNTIL_HEARD_S = 5.0
+"""How long the main thread may take to hear of the signal."""
+UNTIL_WRITTEN_S = 20.0
+"""How long it may then take to write; launchers kill for good after 30 s."""
+_END = b"\0"
+
+
+class Termination:
+    """Stands ready from `arm` to `disarm`; of one process."""
+
+    def __init__(self, write: Callable[[], None]) -> None:
+        self._write = write
+        self._pipe: tuple[int, int] | None = None
+        self._is_heard = threading.Event()
+        self._is_written = threading.Event()
+
+    def arm(self) -> None:
+        """Stand ready, where nobody else deals with SIGTERM or with wake-ups by signals."""
+        is_main = threading.current_thread() is threading.main_thread()
+        if self._pipe or not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+            return
+        reading, writing = os.pipe()
+        os.set_blocking(writing, False)
+        before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        if before != -1:  # asyncio's: it is left alone
+            signal.set_wakeup_fd(before)
+            os.close(reading)
+            os.close(writing)
+            return
+        self._pipe = reading, writing
+        self._is_heard.clear()
+        self._is_written.clear()
+        signal.signal(signal.SIGTERM, self._terminated)
+        threading.Thread(target=self._watch, args=(reading,), daemon=True).start()
+
+    def disarm(self) -> None:
+        """Leave everything as it was found."""
+        if self._pipe is None:
+            return
+        _, writing = self._pipe
+        self._pipe = None
+        self._leave_signals(writing)
+        os.write(writing, _END)
+        os.close(writing)
+
+    def forget(self) -> None:
+        """Be off in a child that was forked: the thread is not there."""
+        if self._pipe is not None:
+            self._leave_signals(self._pipe[1])
+            self._pipe = None
+
+    def _leave_signals(self, writing: int) -> None:
+        """Let signals do what they did before; what the script has set since is its own."""
+        if signal.getsignal(signal.SIGTERM) == self._terminated:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        found = signal.set_wakeup_fd(-1)
+        if found not in (-1, writing):
+            signal.set_wakeup_fd(found)
+
+    def _terminated(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        self._is_heard.set()
+        try:
+            self._write()
+        finally:
+            self._is_written.set()
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+    def _watch(self, reading: int) -> None:
+        with os.fdopen(reading, "rb", buffering=0) as pipe:
+            while (seen := pipe.read(1)) and seen != _END:
+                if seen[0] == signal.SIGTERM and not self._is_in_time():
+                    # Python's `signal.signal` is for the main thread only, and that one waits.
+                    ctypes.CDLL(None).signal(int(signal.SIGTERM), None)
+                    os.kill(os.getpid(), signal.SIGTERM)
+
+    def _is_in_time(self) -> bool:
+        return self._is_heard.wait(UNTIL_HEARD_S) and self._is_written.wait(UNTIL_WRITTEN_S)

@@ -1,0 +1,172 @@
+"""A callback for Hugging Face's Trainer that records some steps of a training, and its settings.
+
+```python
+from transformers import Trainer
+from stepscope.recording.transformers import StepscopeCallback
+
+Trainer(model, args, callbacks=[StepscopeCallback("log/run")], ...)  # stepscope advise log/run
+```
+Works with transformers 4.40 and later, and with what is built on its Trainer (trl, peft, setfit).
+"""
+
+import atexit
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+from transformers import TrainerCallback
+from transformers import __version__ as transformers_version
+
+from stepscope.recording import settings
+from stepscope.recording.driven import DrivenProfiler, Schedule, profiler_options
+from stepscope.recording.handler import TraceHandler
+from stepscope.recording.scene import Given
+from stepscope.recording.schedules import schedule_for
+from stepscope.recording.subjects._known import known
+
+AUTOCAST_DTYPES = {"fp16": "float16", "bf16": "bfloat16"}
+
+
+class StepscopeCallback(TrainerCallback):
+    """Records steps of `Trainer.train` with torch's profiler, for stepscope to read.
+
+    A step is one of the optimizer: with `gradient_accumulation_steps=4` it holds four batches. It
+    begins where the Trainer calls `on_step_begin`, so it holds its own forward and backward passes,
+    logging and checkpoints, and the fetch of the next step's batches. Evaluation is never recorded:
+    where it comes between the steps of a span, that is saved before, and the rest follows behind as
+    a span of its own.
+
+    Nothing that goes wrong here reaches the training: it is said once (logger
+    `stepscope.recording`), and recording ends. Where another torch profiler runs, nothing is
+    recorded. The Trainer does not tell callbacks of an exception: what was recorded until then is
+    saved when the process ends, when the next training begins, or by `close()`.
+
+    Args:
+        log_dir: The run's folder; each rank's files bear its number.
+        schedule: Which steps to record, as `torch.profiler.schedule(…)` or
+            `stepscope.schedule_for(…)` say it; unless given, what `schedule_for` chooses for the
+            number of steps that the Trainer will make.
+        worker_name: What to call this process in place of its host, number and rank.
+        use_gzip: Whether the files are compressed.
+        **profiler: More arguments of `torch.profiler.profile`: `with_stack`, `profile_memory`, ….
+            `record_shapes` is True unless given.
+
+    Raises:
+        UsageError: `torch.profiler.profile` has no such argument.
+    """
+
+    def __init__(
+        self,
+        log_dir: str | PathLike[str],
+        *,
+        schedule: Schedule | None = None,
+        worker_name: str | None = None,
+        use_gzip: bool = True,
+        **profiler: Any,
+    ) -> None:
+        self._log_dir = log_dir
+        self._schedule = schedule
+        self._worker_name = worker_name
+        self._use_gzip = use_gzip
+        self._options = profiler_options(profiler)
+        self._driven: DrivenProfiler | None = None
+
+    def close(self) -> None:
+        """Save what was recorded of a training that an exception ended."""
+        atexit.unregister(self.close)
+        driven, self._driven = self._driven, None
+        if driven:
+            driven.aborted()
+
+    def on_train_begin(self, args: Any, state: Any, _control: Any, **objects: Any) -> None:
+        """Get ready."""
+        self.close()
+        handler = TraceHandler(
+            self._log_dir,
+            name=self._worker_name,
+            use_gzip=self._use_gzip,
+            collect=lambda profiler: _collected(profiler, args, state, objects),
+        )
+        schedule = self._schedule or schedule_for(_steps_ahead(state))
+        self._driven = DrivenProfiler(schedule, handler, self._options)
+        atexit.register(self.close)
+
+    def on_step_begin(self, _args: Any, _state: Any, _control: Any, **_objects: Any) -> None:
+        """Begin a step."""
+        if self._driven:
+            self._driven.step_begins()
+
+    def on_step_end(self, _args: Any, _state: Any, control: Any, **_objects: Any) -> None:
+        """End the step, where something follows that is in none."""
+        is_last = control.should_training_stop or control.should_epoch_stop
+        if self._driven and (is_last or control.should_evaluate):
+            self._driven.interrupted()
+
+    def on_epoch_end(self, _args: Any, _state: Any, control: Any, **_objects: Any) -> None:
+        """End the step, where an evaluation follows."""
+        if self._driven and (control.should_training_stop or control.should_evaluate):
+            self._driven.interrupted()
+
+    def on_prediction_step(self, _args: Any, _state: Any, _control: Any, **_objects: Any) -> None:
+        """End the step: an evaluation runs that nobody announced."""
+        if self._driven:
+            self._driven.interrupted()
+
+    def on_train_end(self, _args: Any, _state: Any, _control: Any, **_objects: Any) -> None:
+        """Save what was recorded."""
+        driven, self._driven = self._driven, None
+        atexit.unregister(self.close)
+        if driven:
+            driven.ended()
+
+
+def _steps_ahead(state: Any) -> int | None:
+    """Return how many steps of the optimizer there will be, or None where that is not known."""
+    ahead = int(state.max_steps) - int(state.global_step)
+    return ahead if ahead > 0 else None
+
+
+def _collected(
+    profiler: Any, args: Any, state: Any, objects: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    collected = settings.collect(profiler, _given(args, state, objects))
+    collected["settings"]["framework"] = _framework(args, state)
+    return collected
+
+
+def _given(args: Any, state: Any, objects: Mapping[str, Any]) -> Given:
+    loader, optimizer = objects.get("train_dataloader"), objects.get("optimizer")
+    batch = state.train_batch_size or args.train_batch_size
+    return Given(
+        dataloaders=(loader,) if loader is not None else (),
+        optimizers=(getattr(optimizer, "optimizer", optimizer),) if optimizer is not None else (),
+        model=objects.get("model"),
+        batch_size=batch * args.gradient_accumulation_steps,
+        settings={"precision": _autocast(args), "model": {"training": True}},
+    )
+
+
+def _autocast(args: Any) -> dict[str, Any]:
+    dtype = next((name for flag, name in AUTOCAST_DTYPES.items() if getattr(args, flag)), None)
+    autocast = {"enabled": True, "device": args.device.type, "dtype": dtype}
+    return {"autocast": autocast} if dtype else {}
+
+
+def _framework(args: Any, state: Any) -> dict[str, Any]:
+    """Return what the Trainer was asked for, in its own words."""
+    return known(
+        name=lambda: "transformers",
+        version=lambda: transformers_version,
+        accumulated_batch_count=lambda: int(args.gradient_accumulation_steps),
+        precision=lambda: next((flag for flag in AUTOCAST_DTYPES if getattr(args, flag)), None),
+        strategy=lambda: _strategy(args),
+        max_step_count=lambda: int(state.max_steps) if state.max_steps > 0 else None,
+        gradient_checkpointing=lambda: bool(args.gradient_checkpointing),
+    )
+
+
+def _strategy(args: Any) -> str | None:
+    """Return what spreads the training over devices, where the arguments ask for it."""
+    if args.deepspeed:
+        return "deepspeed"
+    return "fsdp" if args.fsdp else None

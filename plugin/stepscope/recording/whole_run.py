@@ -1,0 +1,95 @@
+"""Records a script in which nothing tells steps: some seconds of it, as a whole.
+
+It begins when a model is made ready (`eval()`), or some seconds after torch was imported, as long
+as no optimizer was made and no batch asked for. What was recorded is kept until the script ends,
+and dropped at the first sign of steps, or when the process forks: its children may take them.
+"""
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable
+
+from stepscope.recording.handler import TraceHandler
+from stepscope.recording.order import Order, Written
+from stepscope.recording.profiled import Profiled, another_runs
+
+SETTLED_SECONDS = 3.0
+"""A script that has taken no step so long after it imported torch may be one without steps."""
+
+
+class WholeRun:
+    """The one recording of a time, in the main thread of a process."""
+
+    def __init__(self, order: Order, handler: TraceHandler) -> None:
+        self._order = order
+        self._handler = handler
+        self._profiled: Profiled | None = None
+        self._is_off = order.steps_from not in ("auto", "none")
+        self._process = os.getpid()
+        self._pending: list[object] = []
+
+    @property
+    def is_by_order(self) -> bool:
+        """Whether a time is to be recorded, whatever the script does."""
+        return self._order.steps_from == "none"
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether the profiler ran for it, and nothing was written yet."""
+        return self._profiled is not None
+
+    def await_end_of_start(self, call: Callable[[], None]) -> None:
+        """Begin now, where that was asked for; else have this called when the start is over."""
+        if self.is_by_order:
+            self.begin()
+        elif not self._is_off:
+            self._later(SETTLED_SECONDS, call)
+
+    def begin(self) -> None:
+        """Begin to record, unless it began before, or there was a sign of steps."""
+        if not _is_in_main_thread():
+            self._later(0.0, self.begin)
+            return
+        if self._is_off or self._profiled is not None or another_runs():
+            return
+        self._profiled = Profiled(self._order, self._handler, None)
+        self._later(self._order.seconds, self._profiled.stop)
+
+    def forget(self) -> None:
+        """Drop it, for good: there is a sign of steps."""
+        if not self.is_by_order:
+            self._is_off = True
+            profiled, self._profiled = self._profiled, None
+            if profiled is not None and _is_in_main_thread():
+                profiled.drop()
+            elif profiled is not None:  # in another thread, torch would not end it, and say nothing
+                self._later(0.0, profiled.drop)
+
+    def finish(self) -> Written | None:
+        """Return the file, now written; None where there was nothing to record."""
+        profiled, self._profiled = self._profiled, None
+        self._is_off = True
+        if profiled is None:
+            return None
+        profiled.stop()
+        return profiled.written()
+
+    def _later(self, seconds: float, call: Callable[[], None]) -> None:
+        """Have this called in the main thread, between two instructions, after a time."""
+
+        def called(_: object) -> int:
+            if os.getpid() == self._process:
+                call()
+            return 0
+
+        pending = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(called)
+        self._pending.append(pending)  # it must live until it is called
+        timer = threading.Timer(seconds, ctypes.pythonapi.Py_AddPendingCall, (pending, None))
+        timer.daemon = True
+        timer.start()
+
+
+def _is_in_main_thread() -> bool:
+    """Tell whether this is the thread that is recorded: only there can that begin and end."""
+    return threading.current_thread() is threading.main_thread()
