@@ -1,13 +1,19 @@
 """Records every scenario again, each in a process of its own: `python all.py [--device cuda]`.
 
-Options are passed on to the scenarios: `--device`, `--out`.
+One that fails stops no other; what went wrong is listed at the end. With names, only those. On a
+machine with torch where stepscope is not installed: `PYTHONPATH=plugin python sample_logs/…`.
 """
 
+import argparse
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
+
+from recording import LEFT_OUT, SAMPLE_LOGS, TRACE_PATTERN
 
 SCENARIOS = (
     "dataloader",
@@ -17,29 +23,91 @@ SCENARIOS = (
     "metrics",
     "language_model",
     "ranks",
+    "unused_parameters",
+    "buckets",
+    "optimizer",
+    "mixed_precision",
     "compiled",
+    "changing_shapes",
+    "cifar_resnet18",
+    "double_precision",
+    "heavy_model",
+    "lightning_fetch",
+    "hugging_face",
+    "cookbook",
+    "good_practice",
 )
+CUDA_ONLY = ("pinned_copies", "fragmentation", "tf32")
 HERE = Path(__file__).resolve().parent
 # Without it torch warns that memory was there before the profiler started, as it always is.
 QUIET = {"TORCH_CPP_LOG_LEVEL": "ERROR"}
+LIMIT_S = 150.0
+WHOLE_CUDA_S = 460.0
+"""A GPU is lent for ten minutes a command: what has not begun by then is left out."""
+MOST_BYTES = 2_000_000
 
 
-def record(scenario: str, options: list[str], cache: str) -> bool:
-    """Runs one scenario, its compiled code kept in `cache`; true if it went well."""
-    command = [sys.executable, str(HERE / f"{scenario}.py"), *options]
+def chosen() -> argparse.Namespace:
+    """Reads the options."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a scenario: its script's name")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--out", type=Path, default=SAMPLE_LOGS, metavar="DIR")
+    return parser.parse_args()
+
+
+def record(scenario: str, options: argparse.Namespace, cache: str, limit_s: float) -> str:
+    """Runs one scenario, its compiled code kept in `cache`; returns what went wrong, if anything.
+
+    It has a process group of its own, so that its workers and ranks end with it.
+    """
+    if limit_s <= 0:
+        return "left out: no time was left"
+    script = [sys.executable, str(HERE / f"{scenario}.py")]
+    command = [*script, "--device", options.device, "--out", str(options.out)]
     environment = os.environ | QUIET | {"TORCHINDUCTOR_CACHE_DIR": cache}
     # Scripts of this folder, with the arguments of whoever called this one.
-    return subprocess.run(command, env=environment, check=False).returncode == 0  # noqa: S603
+    process = subprocess.Popen(command, env=environment, start_new_session=True)  # noqa: S603
+    try:
+        status = process.wait(limit_s)
+    except subprocess.TimeoutExpired:
+        return f"ended after {limit_s:.0f} s"
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    if status == LEFT_OUT:
+        return "left out: the machine has not what it needs"
+    return f"exit status {status}" if status else ""
 
 
-def main(options: list[str]) -> int:
-    """Records all, and names those that failed."""
+def too_large(folder: Path, since: float) -> list[str]:
+    """Names the traces that were written since a time and are larger than a clone should hold."""
+    written = (path for path in folder.rglob(TRACE_PATTERN) if path.stat().st_mtime >= since)
+    sizes = {path.relative_to(folder): path.stat().st_size for path in written}
+    return [f"{path}: {size:,} bytes" for path, size in sizes.items() if size > MOST_BYTES]
+
+
+def main(options: argparse.Namespace) -> int:
+    """Records all or those that were named, and lists what went wrong."""
+    on_cuda = options.device == "cuda"
+    names = options.names or (CUDA_ONLY if on_cuda else ()) + SCENARIOS
+    begin, whole_s = time.time(), WHOLE_CUDA_S if on_cuda else float("inf")
+    wrong = []
     with tempfile.TemporaryDirectory() as cache:
-        failed = [name for name in SCENARIOS if not record(name, options, cache)]
-    if failed:
-        sys.stderr.write(f"Not recorded: {', '.join(failed)}. See the messages above.\n")
-    return 1 if failed else 0
+        for name in names:
+            begun = time.time()
+            limit_s = min(LIMIT_S, begin + whole_s - begun)
+            if told := record(name, options, cache, limit_s):
+                wrong.append(f"{name}: {told}")
+            sys.stdout.write(f"{name}: {time.time() - begun:.0f} s\n")
+            sys.stdout.flush()
+    wrong += too_large(options.out, begin)
+    sys.stderr.writelines(f"{line}\n" for line in wrong)
+    return 1 if any("left out" not in line for line in wrong) else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(chosen()))

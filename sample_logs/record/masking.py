@@ -19,7 +19,7 @@ from recording import Plan, Target, recorded, seeded, target
 
 FEATURES = 256
 ROWS = 128
-VOLUME = (128, 128, 128)
+VOLUME = {"cpu": (128, 128, 128), "cuda": (512, 512, 512)}  # cells; on CUDA as many as in the story
 SHARE_ABOVE = 0.01
 
 Masking = Callable[[Tensor, Tensor], Tensor]
@@ -61,7 +61,7 @@ def record(run: Path, masking: Masking, device: torch.device, *, stacks: bool = 
     plan = Plan(active=8, stacks=stacks)
     model = MaskedLinear(masking).to(device)
     rows = torch.rand(ROWS, FEATURES, device=device)
-    volume = torch.rand(VOLUME, device=device, dtype=torch.float64) - (1 - SHARE_ABOVE)
+    volume = torch.rand(VOLUME[device.type], device=device, dtype=torch.float64) - (1 - SHARE_ABOVE)
     volume *= 100  # so that where the mean of the output lies near 0 matters little
     with recorded(run, device, plan) as profiler:
         for _ in range(plan.steps):

@@ -2,30 +2,31 @@
 
 Of a global batch of 32 sequences the second rank gets 28, as when shards of unequal size are read
 to their end in the same number of steps; the first waits for it in every all-reduce. Balanced,
-each gets 16.
+each gets 16. In `becomes_slow` they are balanced at first, and the second rank's share grows in
+the middle of the recording.
 """
 
-# torch annotates neither Tensor.backward() nor spawn().
+# torch does not annotate Tensor.backward().
 # mypy: allow-untyped-calls
 
-import sys
-import tempfile
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
-from torch import Tensor, distributed, nn
-from torch.multiprocessing.spawn import spawn
+from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from typing_extensions import override
 
-from recording import Plan, Target, recorded, seeded, target
+from recording import Plan, Target, recorded, target
+from two_ranks import insist_on_two, on_two_ranks
 
-ONE_SLOW = (4, 28)
 BALANCED = (16, 16)
+ONE_SLOW = (4, 28)
 LENGTH = 64
 WIDTH = 96
 PLAN = Plan(active=6)
+LONGER = Plan(active=12)
+SLOW_FROM = LONGER.wait + LONGER.warmup + LONGER.active // 2
 
 
 class SequenceClassifier(nn.Module):
@@ -44,52 +45,32 @@ class SequenceClassifier(nn.Module):
         return scores
 
 
-@dataclass(frozen=True)
-class Job:
-    """What every rank is told: where its trace goes, where it runs, and each rank's batch."""
-
-    run: Path
-    device_type: str
-    batches: tuple[int, ...]
-    meeting: Path
-
-
-def train(rank: int, job: Job) -> None:
-    """Is one rank, from its start to its end."""
-    seeded()
-    on_cuda = job.device_type == "cuda"
-    distributed.init_process_group(
-        "nccl" if on_cuda else "gloo",
-        init_method=f"file://{job.meeting}",
-        rank=rank,
-        world_size=len(job.batches),
-    )
-    device = torch.device(f"cuda:{rank}" if on_cuda else "cpu")
+def train(
+    rank: int, device: torch.device, *, run: Path, plan: Plan, batches: list[tuple[int, int]]
+) -> None:
+    """Is one rank, which gets its part of each step's batch."""
     model = DistributedDataParallel(SequenceClassifier().to(device))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    sequences = torch.rand(job.batches[rank], LENGTH, WIDTH, device=device)
-    with recorded(job.run, device, PLAN, worker=f"rank{rank}") as profiler:
-        for _ in range(PLAN.steps):
+    sequences = torch.rand(max(map(max, batches)), LENGTH, WIDTH, device=device)
+    with recorded(run, device, plan, worker=f"rank{rank}") as profiler:
+        for batch in batches:
             optimizer.zero_grad()
-            model(sequences).square().mean().backward()
+            model(sequences[: batch[rank]]).square().mean().backward()
             optimizer.step()
             profiler.step()
-    distributed.destroy_process_group()
-
-
-def record(run: Path, device: torch.device, batches: tuple[int, ...]) -> None:
-    """Runs every rank on this machine; they meet over a file."""
-    with tempfile.TemporaryDirectory() as folder:
-        job = Job(run, device.type, batches, Path(folder) / "meeting")
-        spawn(train, args=(job,), nprocs=len(batches))
 
 
 def main(where: Target) -> None:
-    """Records the fault and the fix."""
-    if where.device.type == "cuda" and torch.cuda.device_count() < len(BALANCED):
-        sys.exit(f"ranks.py: needs {len(BALANCED)} CUDA devices; use --device cpu")
-    record(where.run("one_slow_rank"), where.device, ONE_SLOW)
-    record(where.run("balanced"), where.device, BALANCED)
+    """Records the fault, its variant and the fix."""
+    insist_on_two(where.device)
+    for name, plan, first, later in (
+        ("one_slow_rank", PLAN, ONE_SLOW, ONE_SLOW),
+        ("becomes_slow", LONGER, BALANCED, ONE_SLOW),
+        ("balanced", PLAN, BALANCED, BALANCED),
+    ):
+        batches = [first if step < SLOW_FROM else later for step in range(plan.steps)]
+        loop = partial(train, run=where.run(name), plan=plan, batches=batches)
+        on_two_ranks(loop, where.device)
 
 
 if __name__ == "__main__":

@@ -1,23 +1,24 @@
 """The profiler set-up that every scenario shares: what to keep, for which steps, and where to."""
 
 import argparse
+import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch.profiler import (
-    ProfilerActivity,
-    profile,
-    schedule,
-    tensorboard_trace_handler,
-)
+from torch._C._profiler import _ExperimentalConfig
+from torch.profiler import ProfilerActivity, profile, schedule
+
+from stepscope import trace_handler
 
 SAMPLE_LOGS = Path(__file__).resolve().parent.parent
 SEED = 20_240
 TRACE_PATTERN = "*.pt.trace.json.gz"
+LEFT_OUT = 77
+"""What a script exits with where the machine has not what it needs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +31,8 @@ class Plan:
     repeat: int = 1
     skip_first: int = 0
     stacks: bool = False
+    written_stacks: bool = False
+    """With stacks: whether each operator's is in its event too, as `export_stacks` needs."""
     modules: bool = False
     memory: bool = False
 
@@ -66,22 +69,41 @@ def target(scenario: str, description: str | None) -> Target:
 
 
 def seeded() -> None:
-    """Starts a run from the same numbers, on one thread so that a busy machine disturbs less."""
+    """Starts a run from the same numbers, on one thread so that a busy machine disturbs less.
+
+    What an earlier run of the same process left is let go: a trace holds the settings of the
+    DataLoaders, models and optimizers that are alive.
+    """
+    gc.collect()
     torch.manual_seed(SEED)
     torch.set_num_threads(1)
 
 
 @contextmanager
 def recorded(
-    run: Path, device: torch.device, plan: Plan, worker: str = "trainer"
+    run: Path,
+    device: torch.device,
+    plan: Plan,
+    worker: str = "trainer",
+    then: Callable[[profile], None] | None = None,
 ) -> Iterator[profile]:
-    """Profiles a loop into `run`, in place of the traces that `worker` left there before."""
+    """Profiles a loop into `run`, in place of the traces that `worker` left there before.
+
+    `then` is called with the profiler when a span was written.
+    """
     run.mkdir(parents=True, exist_ok=True)
     for earlier in run.glob(f"{worker}.{TRACE_PATTERN}"):
         earlier.unlink()
     activities = [ProfilerActivity.CPU]
     if device.type == "cuda":
         activities.append(ProfilerActivity.CUDA)
+    write = trace_handler(run, worker_name=worker, use_gzip=True)
+
+    def ready(profiler: profile) -> None:
+        write(profiler)
+        if then is not None:
+            then(profiler)
+
     with profile(
         activities=activities,
         schedule=schedule(
@@ -91,11 +113,12 @@ def recorded(
             active=plan.active,
             repeat=plan.repeat,
         ),
-        on_trace_ready=tensorboard_trace_handler(str(run), worker_name=worker, use_gzip=True),
+        on_trace_ready=ready,
         record_shapes=True,
         profile_memory=plan.memory,
         with_stack=plan.stacks,
         with_modules=plan.modules,
+        experimental_config=_ExperimentalConfig(verbose=plan.written_stacks),
     ) as profiler:
         yield profiler
     sys.stdout.write(f"{run.parent.name}/{run.name}: {worker} recorded\n")

@@ -1,0 +1,43 @@
+"""ResNet-18 asked about 128 images, with the default dtype at float64, then at float32.
+
+The forward pass alone, as in the story: in double precision each convolution runs as
+`aten::thnn_conv2d`, torch's own, since oneDNN (on CUDA: cuDNN's tensor cores) knows no float64.
+`precision.py` is the same mistake in training.
+"""
+
+from pathlib import Path
+
+import torch
+from torch.profiler import record_function
+
+from recording import Plan, Target, recorded, seeded, target
+from resnet import ResNet18
+
+BATCH = 128
+# Smaller images make double precision look worse than it is: ten times at 32 pixels.
+SIDE = 96
+PLAN = Plan(wait=0, warmup=1, active=5)
+
+
+def record(run: Path, dtype: torch.dtype, device: torch.device) -> None:
+    """Asks a model of the default dtype `dtype` about the same images in every step."""
+    seeded()
+    torch.set_default_dtype(dtype)
+    model = ResNet18().to(device).eval()
+    images = torch.rand(BATCH, 3, SIDE, SIDE, device=device)
+    with torch.inference_mode(), recorded(run, device, PLAN) as profiler:
+        for _ in range(PLAN.steps):
+            with record_function("model_inference"):
+                model(images)
+            profiler.step()
+    torch.set_default_dtype(torch.float32)
+
+
+def main(where: Target) -> None:
+    """Records the fault and the fix."""
+    record(where.run("float64"), torch.float64, where.device)
+    record(where.run("float32"), torch.float32, where.device)
+
+
+if __name__ == "__main__":
+    main(target("double_precision", __doc__))

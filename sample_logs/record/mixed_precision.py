@@ -1,0 +1,47 @@
+"""Large matrix products in float32, then under autocast in bfloat16.
+
+A processor with instructions for bfloat16 (AMX, AVX512-BF16) multiplies it at twice the rate of
+float32 or more, as do the matrix units of a GPU. One without is slower for it.
+"""
+
+# torch does not annotate Tensor.backward().
+# mypy: allow-untyped-calls
+
+from pathlib import Path
+
+import torch
+
+from feed_forward import feed_forward
+from recording import Plan, Target, recorded, seeded, target
+
+ROWS = {"cpu": 512, "cuda": 16_384}
+WIDTH = {"cpu": 512, "cuda": 2_048}
+DEPTH = 3
+PLAN = Plan(wait=3, active=6)
+
+
+def record(run: Path, device: torch.device, *, bfloat16: bool) -> None:
+    """Trains in one precision or the other; the parameters are float32 in both."""
+    seeded()
+    width = WIDTH[device.type]
+    model = feed_forward(DEPTH, width).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    rows = torch.rand(ROWS[device.type], width, device=device)
+    with recorded(run, device, PLAN) as profiler:
+        for _ in range(PLAN.steps):
+            optimizer.zero_grad()
+            with torch.autocast(device.type, dtype=torch.bfloat16, enabled=bfloat16):
+                loss = model(rows).square().mean()
+            loss.backward()
+            optimizer.step()
+            profiler.step()
+
+
+def main(where: Target) -> None:
+    """Records the fault and the fix."""
+    record(where.run("float32"), where.device, bfloat16=False)
+    record(where.run("bfloat16"), where.device, bfloat16=True)
+
+
+if __name__ == "__main__":
+    main(target("mixed_precision", __doc__))
