@@ -19,10 +19,11 @@ from rankbuild import US, Group, Plan, Truth
 from stepscope.analyses.communication.clock_table import clock_table
 from stepscope.analyses.communication.collective_matching import matches
 from stepscope.analyses.communication.matched_collectives import matched_collectives
+from stepscope.analyses.communication.outlying import scores
 from stepscope.analyses.communication.rank_part import Key, RankCollectives, RankPart, rank_part
 from stepscope.analyses.communication.rank_run import as_ranges
 from stepscope.analyses.communication.rank_table import rank_table
-from stepscope.analyses.communication.stragglers import scores, stragglers
+from stepscope.analyses.communication.stragglers import stragglers
 from stepscope.errors import MissingDataError
 from stepscope.tables import RunTable, all_tables
 from stepscope.trace import Trace, trace_from_columns
@@ -196,7 +197,23 @@ def test_ranks_that_differ_by_chance_are_no_stragglers(seed: int) -> None:
     assert not stragglers(_parts(truth))["is_straggler"].any()
 
 
-@pytest.mark.parametrize(("world_size", "slow"), [(8, (5,)), (64, (20,)), (64, (8, 9, 10, 11))])
+TWO = Plan(groups=[Group(name="w", ranks=(0, 1))], world_size=2, step_count=6)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_of_two_ranks_none_is_late_by_chance(seed: int) -> None:
+    truth = rankbuild.run(replace(TWO, jitter=0.3, seed=seed))
+    assert not stragglers(_parts(truth))["is_straggler"].any()
+
+
+@pytest.mark.parametrize(("slow_from", "since"), [(0, 0), (6, 6)])
+def test_of_two_ranks_the_slow_one_is_told_since_when(slow_from: int, since: int) -> None:
+    plan = replace(TWO, step_count=12, slow_us={1: 200.0}, slow_from=slow_from, jitter=0.02)
+    worst = stragglers(_parts(rankbuild.run(plan))).iloc[0]
+    assert (worst["is_straggler"], worst["rank"], worst["since_step"]) == (True, 1, since)
+
+
+@pytest.mark.parametrize(("world_size", "slow"), [(8, (5,)), (96, (20,)), (64, (8, 9, 10, 11))])
 def test_one_slow_rank_or_a_slow_machine_are_found_among_many(
     world_size: int, slow: tuple[int, ...]
 ) -> None:
@@ -236,6 +253,8 @@ def _part(rank: int, steps: Sequence[int], sequence: Sequence[int] | None = None
         duration_ns=np.full(count, 10 + rank, dtype=np.int64),
         message_bytes=np.full(count, 4.0),
         step=np.array(steps, dtype=np.int64),
+        hidden_ns=np.zeros(count, dtype=np.int64),
+        event=np.arange(count, dtype=np.int64),
     )
     return replace(_EMPTY, evidence=replace(_EMPTY.evidence, worker=f"w{rank}", header=rank),
                    collectives=own)  # fmt: skip
@@ -336,6 +355,8 @@ def test_a_thousand_ranks_take_seconds() -> None:
             duration_ns=900_000 - late,
             message_bytes=np.full(count, 4.0),
             step=np.arange(count) // 20,
+            hidden_ns=np.zeros(count, dtype=np.int64),
+            event=np.arange(count),
         )
         evidence = replace(_EMPTY.evidence, worker=f"w{rank}", header=rank)
         parts.append(replace(_EMPTY, evidence=evidence, collectives=own))

@@ -79,6 +79,14 @@ def test_calls_within_a_call_are_one_batch() -> None:
     assert (stalls.total_ns, stalls.batch_ns) == (100 * US, 100 * US)
 
 
+def test_a_frameworks_call_counts_whole_for_the_iterator_that_it_asks() -> None:
+    around = "[pl][profile][_TrainingEpochLoop].train_dataloader_next"
+    rows = [load(100, 100, around), load(110, 80), load(300, 50, around), load(310, 30, MULTI)]
+    stalls = data_stalls(trace_of([STEP, *rows]), "_SingleProcess")
+    assert (len(stalls.rows), stalls.total_ns) == (1, 100 * US)
+    assert stalls.iterators == ("_SingleProcessDataLoaderIter",)
+
+
 def test_a_slow_call_moves_the_mean_and_not_the_median() -> None:
     stalls = data_stalls(trace_of([STEP, load(100, 10), load(200, 10), load(300, 100)]))
     assert (stalls.batch_ns, stalls.median_ns) == (40 * US, 10 * US)

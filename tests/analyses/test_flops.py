@@ -47,7 +47,7 @@ WORK: dict[str, tuple[tuple[Any, ...], tuple[float, float, str | None]]] = {
     ),
     "aten::bmm": (([[7, 2, 3], [7, 3, 5]], ["float", "float"]), (420, 4 * 7 * 31, "float32")),
     "aten::mul": (([[4, 5], [5]], [BF16, BF16]), (20, 2 * (20 + 5 + 20), "bfloat16")),
-    "aten::add": (([[], [6]], ["long int", BF16]), (1, 8 + 2 * (6 + 6), "int64")),
+    "aten::add": (([[], [6]], ["long int", BF16]), (1, 8 + 2 * (6 + 6), "bfloat16")),
     "aten::_scaled_mm": (
         (
             [[16, 32], [32, 16], [], [], [], [], [], []],

@@ -62,13 +62,13 @@ def _shifted(values: NDArray[np.integer[Any]], by: int) -> NDArray[np.int64]:
 
 def seconds_of(trace: Trace) -> tuple[float, float]:
     """How long the frames take, and then the checks."""
-    begun = time.perf_counter()
+    begun = time.process_time()
     _ = trace.device_events, trace.runtime_calls, trace.host_calls, trace.python_calls, trace.memory
     links(trace)
     step_breakdown(trace)
-    made = time.perf_counter()
+    made = time.process_time()
     items = health(trace)
-    ended = time.perf_counter()
+    ended = time.process_time()
     assert {item.kind for item in items if item.severity != "info"} == {"repeated-steps"}
     return made - begun, ended - made
 
@@ -77,7 +77,7 @@ def test_all_checks_together_cost_less_than_a_third_of_the_frames() -> None:
     columns = repeated(ingest.read(str(next(SAMPLE.glob("*.json.gz")))))
     assert len(columns) > 1_600_000
     frames, checks = min(
-        (seconds_of(trace_from_columns(columns, worker="worker")) for _ in range(2)),
+        (seconds_of(trace_from_columns(columns, worker="worker")) for _ in range(3)),
         key=lambda seconds: seconds[1] / seconds[0],
     )
     assert checks < MOST_OF_FRAMES * frames, (frames, checks)

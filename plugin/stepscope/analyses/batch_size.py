@@ -1,15 +1,16 @@
-"""The batch size, read from the shapes that operators were given."""
+"""The batch size: as it was recorded, else read from the shapes that operators were given."""
 
 import json
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from stepscope.analyses.hints import hints
 from stepscope.analyses.host.activity import main_thread
+from stepscope.analyses.recorded_settings import RECORDED, agreed, recorded_settings, used_loaders
 from stepscope.frames.naming import named
 from stepscope.trace import Trace, computed
 
@@ -21,6 +22,9 @@ FIRST_DIMENSION = {
     "aten::linear": (0, 2),
 }
 """Operator to (input, least dimensions): that input's first dimension is the batch."""
+IN_PARTS = "DataParallel"
+"""It gives each device a part of the loader's batch."""
+Source = Literal["shapes", "program", "trace handler"]
 ROWS_ONLY = 2
 """A linear layer's input of two dimensions may hold tokens, not samples."""
 
@@ -31,12 +35,20 @@ class BatchSize:
 
     size: int
     operator: str
-    """Whose shape tells it; empty where the program itself said it."""
+    """Whose shape tells it; empty where it was said or recorded."""
     dims: str
     """The operator's input shapes, as recorded."""
     is_certain: bool
     """False where the first dimension may be tokens, or differs from step to step."""
     step_count: int
+    source: Source = "shapes"
+
+    @property
+    def told_by(self) -> str:
+        """How it is known, behind a number."""
+        if self.source == "shapes":
+            return f"first dimension of {self.operator}"
+        return RECORDED if self.source == "trace handler" else "as the program says"
 
 
 @computed
@@ -44,12 +56,12 @@ def batch_size(trace: Trace) -> BatchSize | None:
     """Return the first dimension of each step's first layer; None where no shape tells.
 
     Of convolution, embedding and linear, whichever comes first on the thread that runs the loop.
-    What the program said itself (`hints`) goes before all that.
+    What the program said itself (`hints`), and what the trace handler recorded, go before that.
     """
     if (said := hints(trace).batch_size) is not None:
-        return BatchSize(
-            size=said, operator="", dims="", is_certain=True, step_count=len(trace.steps)
-        )
+        return _known(trace, said, "program")
+    if (recorded := _recorded(trace)) is not None:
+        return _known(trace, recorded, "trace handler")
     calls = trace.host_calls
     wanted = named(calls["name"], FIRST_DIMENSION.__contains__)
     dims_known = calls["input_dims"].cat.codes.to_numpy() >= 0
@@ -70,6 +82,27 @@ def batch_size(trace: Trace) -> BatchSize | None:
         is_certain=is_samples and same,
         step_count=len(found),
     )
+
+
+def _known(trace: Trace, size: int, source: Source) -> BatchSize:
+    return BatchSize(
+        size=size,
+        operator="",
+        dims="",
+        is_certain=True,
+        step_count=len(trace.steps),
+        source=source,
+    )
+
+
+def _recorded(trace: Trace) -> int | None:
+    """Return the samples a step, or those of a batch where all loaders have as many."""
+    settings = recorded_settings(trace)
+    if settings.distributed.strategy == IN_PARTS:
+        return None
+    if settings.batch.sample_count is not None:
+        return settings.batch.sample_count
+    return agreed(each.batch_size for each in used_loaders(settings))
 
 
 def _first_in_steps(trace: Trace, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

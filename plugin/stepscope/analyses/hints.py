@@ -35,21 +35,23 @@ class Hints:
 @computed
 def hints(trace: Trace) -> Hints:
     """Return what the program said of itself; torch may have written it as an object or a text."""
-    said = _said(trace.metadata.get(KEY))
-    ignored = said.get("ignore")
+    told = said(trace)
+    ignored = told.get("ignore")
     return Hints(
-        batch_size=_count(said.get("batch_size"), 1),
-        num_workers=_count(said.get("num_workers"), 0),
-        model=_text(said.get("model")),
+        batch_size=_count(told.get("batch_size"), 1),
+        num_workers=_count(told.get("num_workers"), 0),
+        model=_text(told.get("model")),
         ignore=_reasons(ignored if isinstance(ignored, Mapping) else {}),
     )
 
 
-def _said(value: object) -> Mapping[str, Any]:
+def said(trace: Trace, key: str = KEY) -> Mapping[str, Any]:
+    """Return what stands under a key, be it an object or the text of one; or nothing."""
+    value = trace.metadata.get(key)
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return {}
     return value if isinstance(value, Mapping) else {}
 

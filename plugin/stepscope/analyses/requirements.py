@@ -5,6 +5,7 @@ import numpy as np
 from stepscope.analyses.devices.activity import DeviceActivity, device_activity, main_device
 from stepscope.analyses.health import is_cut_off
 from stepscope.analyses.links import links
+from stepscope.analyses.recorded_settings import RECORDED, recorded_settings
 from stepscope.dialects import GRAPH_CAPTURE_NAME, Kind
 from stepscope.errors import MissingDataError, NotApplicableError
 from stepscope.trace import Trace
@@ -24,8 +25,11 @@ RECORD_AGAIN = "Record it again, and let the training process finish writing the
 def _without_device(trace: Trace) -> MissingDataError | NotApplicableError:
     if is_cut_off(trace):
         return MissingDataError("the file was cut off before any device event", RECORD_AGAIN)
-    if trace.metadata.get("deviceProperties") == [] and not len(trace.runtime_calls):
-        return NotApplicableError("the program ran on a machine without a device")
+    if not len(trace.runtime_calls):
+        if recorded_settings(trace).model.is_on_host:
+            return NotApplicableError(f"the model computes on the CPU ({RECORDED})")
+        if trace.metadata.get("deviceProperties") == []:
+            return NotApplicableError("the program ran on a machine without a device")
     return MissingDataError("no device event was recorded", RECORD_DEVICE)
 
 

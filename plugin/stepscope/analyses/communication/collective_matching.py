@@ -29,6 +29,8 @@ class Matches:
     keys: tuple[Key, ...]
     recording: Ints
     """Place in the parts."""
+    row: Ints
+    """Place in that part's collectives."""
     match: Ints
     key: Ints
     sequence: Ints
@@ -88,6 +90,7 @@ def matches(parts: Sequence[RankPart]) -> Matches:
     return Matches(
         keys=keys.keys,
         recording=frame["recording"].to_numpy(),
+        row=frame["row"].to_numpy(),
         match=match[order],
         key=frame["key"].to_numpy(),
         sequence=frame["sequence"].to_numpy(),
@@ -111,13 +114,14 @@ def _members(parts: Sequence[RankPart]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "recording": np.repeat(np.arange(len(parts)), counts),
+            "row": np.concatenate([empty, *(np.arange(count) for count in counts)]),
             "span": np.repeat([spans[part.evidence.span] for part in parts], counts),
             **columns,
             "message_bytes": np.concatenate(
                 [empty.astype(float), *(of.message_bytes for of in own)]
             ),
         }
-    ).astype({"recording": np.int64, "span": np.int64})
+    ).astype({"recording": np.int64, "row": np.int64, "span": np.int64})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -27,6 +27,13 @@ NODE = 8
 PEER_TO_PEER = frozenset({"send", "recv", "send_recv"})
 SHARDING = frozenset({"all_gather", "reduce_scatter"})
 EXCHANGE = frozenset({"all_to_all", "all_to_allv"})
+ASIDE = frozenset({"barrier", "broadcast", "coalesced", "other"})
+"""Kinds that groups of any role have."""
+OF_ACTIVATIONS = 0.2
+"""Of large reductions, those in the forward pass. Tensor parallelism has a half of its own there, a
+third where activations are computed again; buffers and losses are reduced there once a step."""
+LARGE_BYTES = 65_536
+"""Losses and metrics are smaller."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,13 +60,15 @@ class Signs:
     """Ranks of the whole job; 0: unknown."""
     has_data_parallel: bool
     """Whether the trace holds `DistributedDataParallel.forward`."""
+    forward_share: float | None = None
+    """Of its large reductions, those asked for before the step's backward pass; None: not told."""
 
 
 def role(signs: Signs) -> Role:
     """Return what a group is for."""
     if signs.size == 1:
         return Role(name="single", confidence="high", reason="It has one rank: nothing is sent.")
-    for judge in (_by_words, _by_wrapper, _by_kinds, _by_ranks):
+    for judge in (_by_words, _by_wrapper, _by_exchange, _by_pass, _by_kinds, _by_ranks):
         if (found := judge(signs)) is not None:
             return found
     return Role(name=None, confidence=None, reason="Neither words, kinds nor ranks tell.")
@@ -83,13 +92,31 @@ def _by_wrapper(signs: Signs) -> Role | None:
     return Role(name="DP", confidence="high", reason=reason)
 
 
-def _by_kinds(signs: Signs) -> Role | None:
-    kinds = signs.kinds - {"barrier", "broadcast", "coalesced", "other"}
+def _by_exchange(signs: Signs) -> Role | None:
+    kinds = signs.kinds - ASIDE
     if kinds and kinds <= PEER_TO_PEER:
         return Role(name="PP", confidence="medium", reason="Ranks only send to each other in it.")
     if kinds & EXCHANGE:
         return Role(name="EP", confidence="medium", reason="All exchange with all in it.")
-    return _by_shards(signs) if kinds >= SHARDING else None
+    return None
+
+
+def _by_pass(signs: Signs) -> Role | None:
+    """Judge by what is reduced: activations in the forward pass, gradients in the backward pass."""
+    if signs.forward_share is None or "all_reduce" not in signs.kinds:
+        return None
+    if signs.forward_share >= OF_ACTIVATIONS and not _is_world(signs):
+        share = f"{signs.forward_share:.0%} of its large reductions"
+        reason = f"{share} are asked for in the forward pass: of activations."
+        return Role(name="TP", confidence="medium", reason=reason)
+    if not signs.forward_share:
+        reason = "All its large reductions follow the forward pass: of gradients."
+        return Role(name="DP", confidence="medium", reason=reason)
+    return None
+
+
+def _by_kinds(signs: Signs) -> Role | None:
+    return _by_shards(signs) if signs.kinds - ASIDE >= SHARDING else None
 
 
 def _by_shards(signs: Signs) -> Role:

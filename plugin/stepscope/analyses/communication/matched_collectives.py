@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.communication.bandwidth import bus_factor, bytes_per_second
 from stepscope.analyses.communication.collective_matching import Matches, combined
 from stepscope.analyses.communication.rank_part import RankPart
-from stepscope.analyses.communication.rank_run import RankRun, as_ranges, several_ranks
+from stepscope.analyses.communication.rank_run import RankRun, as_ranges, once, several_ranks
 from stepscope.analyses.table_columns import framed
 from stepscope.frames import Column, Schema
 
@@ -60,7 +60,12 @@ def matched_collectives(parts: Sequence[RankPart]) -> pd.DataFrame:
     Raises:
         MissingDataError: the recordings are of one rank.
     """
-    run = several_ranks(parts)
+    return matched_of(several_ranks(parts)).copy()
+
+
+@once
+def matched_of(run: RankRun) -> pd.DataFrame:
+    """Return the same of recordings that are put together already, of one rank or several."""
     found = run.matches
     columns = _identity(run) | _durations(found) | _last(run) | _skew(run)
     kind, size = columns["kind"], columns["expected_count"]

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from stepscope.analyses.communication.collective_events import collective_events
-from stepscope.analyses.communication.group_roles import Signs, role
+from stepscope.analyses.communication.forward_collectives import is_in_forward
+from stepscope.analyses.communication.group_roles import LARGE_BYTES, Signs, role
 from stepscope.analyses.table_columns import framed
 from stepscope.errors import MissingDataError
 from stepscope.frames import Column, Schema
@@ -53,6 +54,7 @@ def process_groups(trace: Trace) -> pd.DataFrame:
     """
     listed = header_groups(trace.metadata)
     events = collective_events(trace)
+    events = events.assign(in_forward=is_in_forward(trace))
     named_events = events[events["group"].notna()]
     used = {str(name): own for name, own in named_events.groupby("group", sort=False)}
     if not listed and not used:
@@ -97,6 +99,7 @@ def _row(
             kinds=frozenset(used["kinds"]),
             world_size=world_size,
             has_data_parallel=has_data_parallel,
+            forward_share=_forward_share(events) if events is not None else None,
         )
     )
     return used | {
@@ -113,6 +116,12 @@ def _row(
         "role_reason": found.reason,
         "kinds": ", ".join(used["kinds"]),
     }
+
+
+def _forward_share(events: pd.DataFrame) -> float | None:
+    is_large = (events["kind"] == "all_reduce") & (events["message_bytes"] >= LARGE_BYTES)
+    known = events["in_forward"][is_large].dropna()
+    return float(known.mean()) if len(known) else None
 
 
 def _used(events: pd.DataFrame) -> dict[str, Any]:

@@ -35,6 +35,15 @@ def ranks_of_names(names: Sequence[str]) -> tuple[int, ...] | None:
     return None
 
 
+def named_like(others: Mapping[str, int], name: str) -> int | None:
+    """Return the rank that a name tells in the way in which those of other ranks do."""
+    for pattern in PATTERNS if others else ():
+        if _by_pattern(list(others), pattern) == list(others.values()):
+            found = _by_pattern([name], pattern)
+            return found[0] if found else None
+    return None
+
+
 def _by_pattern(names: Sequence[str], pattern: re.Pattern[str]) -> list[int] | None:
     matches = [pattern.search(name) for name in names]
     found = [int(match[1]) for match in matches if match is not None]

@@ -1,7 +1,7 @@
 """What one recording has to say beside the others of its run: small, and free of its events."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,9 +10,13 @@ from numpy.typing import NDArray
 
 from stepscope import intervals
 from stepscope.analyses.communication.collective_events import steps_of
-from stepscope.analyses.communication.exposure import HOST, computing, exposure
+from stepscope.analyses.communication.exposure import HOST, computing, exposure, hidden_ns
+from stepscope.analyses.communication.rank_devices import RankDevice, process_id, rank_devices
+from stepscope.analyses.communication.rank_groups import RankGroup, rank_groups
+from stepscope.analyses.communication.rank_steps import Curve, RankSteps, rank_steps
 from stepscope.analyses.communication.ranks import RankEvidence, rank_evidence
 from stepscope.analyses.devices.activity import main_device
+from stepscope.analyses.memory.peak import memory_peak
 from stepscope.analyses.steps.breakdown import step_breakdown
 from stepscope.analyses.steps.window import window
 from stepscope.analyses.table_columns import plain
@@ -52,6 +56,10 @@ class RankCollectives:
     duration_ns: NDArray[np.int64]
     message_bytes: NDArray[np.float64]
     step: NDArray[np.int64]
+    hidden_ns: NDArray[np.int64]
+    """How long something computed meanwhile."""
+    event: NDArray[np.int64]
+    """The place in the file of its first kernel, or on the host of its annotation."""
 
     def __len__(self) -> int:
         """Return how many there are."""
@@ -71,6 +79,10 @@ class RankTotals:
     """Of the main device; NaN where there is none."""
     parts_ns: Mapping[str, int]
     """The mean step's categories: `step_breakdown`."""
+    kernel_count: float
+    """Kernels a step; NaN without a device."""
+    memory_peak_bytes: float
+    """The most that it held of one device; NaN: not recorded."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -85,6 +97,11 @@ class RankPart:
     world_size: int | None
     totals: RankTotals
     collectives: RankCollectives
+    steps: RankSteps
+    """With times on this rank's clock, from Unix time 0 where the file says so."""
+    devices: tuple[RankDevice, ...]
+    groups: tuple[RankGroup, ...]
+    process_id: int | None
 
 
 @computed
@@ -99,6 +116,10 @@ def rank_part(trace: Trace) -> RankPart:
         world_size=_world_size(trace),
         totals=_totals(trace),
         collectives=_collectives(trace),
+        steps=_steps(trace),
+        devices=rank_devices(trace),
+        groups=rank_groups(trace),
+        process_id=process_id(trace),
     )
 
 
@@ -137,7 +158,20 @@ def _totals(trace: Trace) -> RankTotals:
         exposed_ns=sent.exposed_ns / count,
         idle_ns=(within.device_duration_ns - busy_ns) / count,
         parts_ns=steps.mean_parts_ns,
+        kernel_count=_kernel_count(trace) / count if main is not None else np.nan,
+        memory_peak_bytes=_memory_peak(trace),
     )
+
+
+def _kernel_count(trace: Trace) -> int:
+    """Return how many began in the window: a last step that was cut is not in it."""
+    within, start_ns = window(trace), trace.kernels["start_ns"].to_numpy()
+    return int(((start_ns >= within.start_ns) & (start_ns < within.device_end_ns)).sum())
+
+
+def _memory_peak(trace: Trace) -> float:
+    held = [peak.held_bytes for peak in memory_peak(trace).values()]
+    return float(max((each for each in held if each is not None), default=np.nan))
 
 
 def _collectives(trace: Trace) -> RankCollectives:
@@ -162,17 +196,17 @@ def _collectives(trace: Trace) -> RankCollectives:
         }
     )
     code = keyed.groupby(list(keyed), sort=False).ngroup().to_numpy()
-    columns = trace.columns
     return RankCollectives(
         keys=tuple(Key(*row) for row in keyed.drop_duplicates().itertuples(index=False)),
         key=code.astype(np.int32),
         # torch counts a group's point-to-point transfers on each rank by itself
         sequence=np.where(is_direct, -1, frame["sequence"].to_numpy()),
-        start_ns=frame["start_ns"].to_numpy()
-        + _origin_ns(columns.origin_ns + columns.base_time_ns),
+        start_ns=frame["start_ns"].to_numpy() + _origin_ns(trace),
         duration_ns=frame["duration_ns"].to_numpy(),
         message_bytes=size,
         step=steps,
+        hidden_ns=hidden_ns(trace)[is_wanted],
+        event=frame["event"].to_numpy(),
     )
 
 
@@ -181,6 +215,13 @@ def _texts(values: "pd.Series[Any]") -> "pd.Series[Any]":
     return pd.Series(np.where(pd.isna(texts), np.array("", dtype=object), texts), dtype=object)
 
 
-def _origin_ns(stamp_ns: int) -> int:
-    """Return a stamp, 0 where adding a recording's length might leave 64 bits."""
+def _steps(trace: Trace) -> RankSteps:
+    steps, origin_ns = rank_steps(trace), _origin_ns(trace)
+    curve = Curve(at_ns=steps.exposed.at_ns + origin_ns, until_ns=steps.exposed.until_ns)
+    return replace(steps, start_ns=steps.start_ns + origin_ns, exposed=curve)
+
+
+def _origin_ns(trace: Trace) -> int:
+    """Return when a recording began, 0 where adding its length might leave 64 bits."""
+    stamp_ns = trace.columns.origin_ns + trace.columns.base_time_ns
     return stamp_ns if abs(stamp_ns) < 2**62 else 0

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from stepscope import intervals
 from stepscope.analyses.communication.rank_part import RankPart
-from stepscope.analyses.communication.rank_run import RankRun, rank_run
+from stepscope.analyses.communication.rank_run import RankRun, once, rank_run
 from stepscope.analyses.group_statistics import ratio
 from stepscope.analyses.table_columns import framed
 from stepscope.frames import Column, Schema
@@ -44,7 +44,12 @@ SCHEMA: Schema = (
 
 def rank_table(parts: Sequence[RankPart]) -> pd.DataFrame:
     """Return one row a recording, in `SCHEMA` columns, by rank."""
-    run = rank_run(parts)
+    return rank_table_of(rank_run(parts)).copy()
+
+
+@once
+def rank_table_of(run: RankRun) -> pd.DataFrame:
+    """Return the same of recordings that are put together already."""
     totals = [part.totals for part in run.parts]
     communication = np.array([of.communication_ns for of in totals], dtype=float)
     exposed = np.array([of.exposed_ns for of in totals], dtype=float)
@@ -79,24 +84,10 @@ def _matched(run: RankRun) -> dict[str, Any]:
     steps = np.array([max(1, part.totals.step_count) for part in run.parts])
     transfer = np.bincount(who, found.transfer_ns[found.match[is_matched]], minlength=count) / steps
     matched = np.bincount(who, minlength=count)
-    wait = _waiting_ns(run, is_matched) / steps
+    wait = np.array([intervals.duration_ns(of) for of in run.waits], dtype=float) / steps
     return {
         "transfer_ns": np.where(matched > 0, transfer, np.nan),
         "wait_ns": np.where(matched > 0, wait, np.nan),
         "collective_count": np.bincount(found.recording, minlength=count),
         "matched_count": matched,
     }
-
-
-def _waiting_ns(run: RankRun, is_matched: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return how long each recording waited: from its starts until only the transfer was left."""
-    found = run.matches
-    order = np.flatnonzero(is_matched)
-    order = order[np.argsort(found.recording[order], kind="stable")]
-    bounds = np.searchsorted(found.recording[order], np.arange(len(run.parts) + 1))
-    waited = np.zeros(len(run.parts), dtype=np.int64)
-    for at in range(len(run.parts)):
-        own = order[bounds[at] : bounds[at + 1]]
-        start = found.start_ns[own]
-        waited[at] = intervals.duration_ns(intervals.union(start, start + found.wait_ns[own]))
-    return waited

@@ -4,6 +4,9 @@ A rank's lateness in a collective is by how much shorter it was for that rank th
 rank: all leave together, so who stays shortly came late. This needs no common clock. A slow rank
 makes the others of one of its groups late in their other groups; so a rank counts as late only by
 its lateness in the group where it is least late.
+
+Where all ranks of a group are slow, a machine's say, none is late in it. So a rank is a straggler
+as well by its own work (`own_work`): its step less the communication that nothing hides.
 """
 
 from collections.abc import Sequence
@@ -15,21 +18,21 @@ from numpy.typing import NDArray
 
 from stepscope.analyses import group_statistics as statistics
 from stepscope.analyses.communication.matched_collectives import last_comers
+from stepscope.analyses.communication.outlying import OUTLIER, scores
+from stepscope.analyses.communication.own_work import own_work, step_excess_ns
 from stepscope.analyses.communication.rank_part import RankPart
-from stepscope.analyses.communication.rank_run import RankRun, several_ranks
+from stepscope.analyses.communication.rank_run import RankRun, once, several_ranks
+from stepscope.analyses.communication.run_steps import run_steps
 from stepscope.analyses.table_columns import framed
 from stepscope.frames import Column, Schema
 
-OUTLIER = 3.5
-"""Modified z-scores beyond it are outliers (Iglewicz and Hoaglin 1993, "How to detect and handle
-outliers")."""
-NORMAL_QUARTILE, NORMAL_DEVIATION = 0.6745, 0.7979
-"""Median and mean of a standard normal's absolute values: they scale the deviations."""
 LEAST_SHARE = 0.01
-"""Of a step: lateness below it is not worth a word."""
-FEW_RANKS = 3
-"""With fewer, no rank is an outlier among the others: it must be last mostly, and cost enough."""
+"""Of a step: lateness below it is not worth a word, nor more work of its own."""
 MOSTLY, COSTLY = 0.6, 0.05
+"""Of two ranks none is an outlier: one must be last mostly, cost enough, and be late steadily."""
+STEADY = 1.96
+"""Of lateness over the steps, its sum by the root of its sum of squares. Were early and late mere
+chance, it would have mean 0 and deviation 1, whatever the sizes: 1.96 is rarer than 1 in 20."""
 CAUSE_SHARE = 0.3
 """What a cause must explain of a rank's lateness."""
 CAUSES: dict[str, tuple[str, ...]] = {
@@ -44,8 +47,13 @@ SCHEMA: Schema = (
     Column("span", "object", "text", "Which recording of it."),
     Column("is_straggler", "bool", "", "Whether it comes late beyond what is usual among the"
            " ranks, and by 1 % of a step or more."),
-    Column("score", "float64", "", "Modified z-score of its lateness over the ranks (Iglewicz and"
-           " Hoaglin): beyond 3.5 is an outlier; NaN with fewer than 3 ranks."),
+    Column("score", "float64", "", "Modified z-score over the ranks (Iglewicz and Hoaglin) of its"
+           " lateness or of its own work, whichever is larger: beyond 3.5 is an outlier; NaN with"
+           " fewer than 3 ranks."),
+    Column("works_longer", "bool", "", "Whether it is a straggler by its own work."),
+    Column("own_excess_ns", "float64", "ns", "How much longer it works by itself in a step"
+           " (less communication that nothing hides) than the median rank (in a pipeline: of its"
+           " stage); NaN: no collective is on another rank."),
     Column("lateness_ns", "float64", "ns", "Mean over the collectives of the group in which it is"
            " least late: how much shorter they were for it than for the median rank."),
     Column("collective_count", "int64", "count", "Collectives with others that none can leave"
@@ -64,16 +72,27 @@ SCHEMA: Schema = (
 
 
 def stragglers(parts: Sequence[RankPart]) -> pd.DataFrame:
-    """Return one row a recording that shares collectives with others, the latest rank first.
+    """Return one row a recording that shares collectives with others, the costliest rank first.
 
     Raises:
         MissingDataError: the recordings are of one rank.
     """
-    run = several_ranks(parts)
-    rows = np.flatnonzero(np.bincount(_full(run)["recording"], minlength=len(run.parts)))
-    columns = _waits(run) | _lateness(run)
-    columns |= _judged(run, columns)
-    columns["since_step"] = _since(run, columns)
+    return stragglers_of(several_ranks(parts)).copy()
+
+
+@once
+def stragglers_of(run: RankRun) -> pd.DataFrame:
+    """Return the same of recordings that are put together already; empty for those of one rank."""
+    members = _full(run)
+    rows = np.flatnonzero(np.bincount(members["recording"], minlength=len(run.parts)))
+    work = own_work(run)
+    columns = _waits(run, members) | _lateness(run, members)
+    columns |= {
+        "own_excess_ns": work.excess_ns,
+        "own_score": np.where(work.is_short, np.nan, work.score),
+    }
+    columns |= _judged(run, members, columns)
+    columns["since_step"] = _since(run, members, columns)
     columns |= _causes(run, columns)
     columns |= {
         "rank": np.array([np.nan if of.rank is None else of.rank for of in run.ranks], dtype=float),
@@ -83,8 +102,9 @@ def stragglers(parts: Sequence[RankPart]) -> pd.DataFrame:
         "span": np.array([*(part.evidence.span for part in run.parts), None], dtype=object)[:-1],
     }
     table = framed(SCHEMA, columns).iloc[rows]
-    by = ["is_straggler", "lateness_ns"]
-    return table.sort_values(by, ascending=False, kind="stable").reset_index(drop=True)
+    worth = np.where(table["is_straggler"], table["own_excess_ns"].fillna(0.0), 0.0)
+    order = np.lexsort((-table["lateness_ns"].to_numpy(), -worth, ~table["is_straggler"]))
+    return table.iloc[order].reset_index(drop=True)
 
 
 def _full(run: RankRun) -> pd.DataFrame:
@@ -112,9 +132,8 @@ def _groups(run: RankRun) -> NDArray[np.int64]:
     return np.array([*(number[name] for name in names), -1], dtype=np.int64)[:-1]
 
 
-def _waits(run: RankRun) -> dict[str, Any]:
+def _waits(run: RankRun, members: pd.DataFrame) -> dict[str, Any]:
     found, count = run.matches, len(run.parts)
-    members = _full(run)
     last, _ = last_comers(found)
     is_told = last >= 0
     who = found.recording[last[is_told]]
@@ -135,9 +154,9 @@ def _waits(run: RankRun) -> dict[str, Any]:
     }
 
 
-def _lateness(run: RankRun) -> dict[str, Any]:
+def _lateness(run: RankRun, members: pd.DataFrame) -> dict[str, Any]:
     """Return each recording's mean lateness in the group in which that is least."""
-    members, count = _full(run), len(run.parts)
+    count = len(run.parts)
     keyed = members["recording"] * (int(members["key"].max()) + 1 if len(members) else 1)
     pair, distinct = pd.factorize((keyed + members["key"]).to_numpy())
     late = statistics.mean(members["late_ns"].to_numpy(dtype=np.float64), pair, len(distinct))
@@ -148,17 +167,19 @@ def _lateness(run: RankRun) -> dict[str, Any]:
     return {"lateness_ns": np.where(np.isfinite(least), least, np.nan)}
 
 
-def scores(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return modified z-scores; NaN for fewer than three values, and for what is NaN."""
-    known = values[~np.isnan(values)]
-    if len(known) < FEW_RANKS:
-        return np.full(len(values), np.nan)
-    apart = np.abs(known - np.median(known))
-    scale = np.median(apart) / NORMAL_QUARTILE or apart.mean() / NORMAL_DEVIATION
-    return (values - np.median(known)) / scale if scale else np.where(np.isnan(values), np.nan, 0.0)
+def _steadiness(members: pd.DataFrame, count: int) -> NDArray[np.float64]:
+    """Return how steadily each recording is late over the steps, or over collectives without."""
+    step = members["step"].to_numpy()
+    unit = np.where(step >= 0, step, -1 - np.arange(len(step)))
+    late = members["late_ns"].groupby([members["recording"].to_numpy(), unit]).sum()
+    owner = late.index.get_level_values(0).to_numpy(dtype=np.int64)
+    value = late.to_numpy(dtype=np.float64)
+    total = np.bincount(owner, weights=value, minlength=count)
+    spread = np.sqrt(np.bincount(owner, weights=value**2, minlength=count))
+    return np.asarray(total / np.where(spread > 0, spread, 1.0))
 
 
-def _judged(run: RankRun, columns: dict[str, Any]) -> dict[str, Any]:
+def _judged(run: RankRun, members: pd.DataFrame, columns: dict[str, Any]) -> dict[str, Any]:
     late = columns["lateness_ns"]
     spans = pd.factorize(np.array([part.evidence.span for part in run.parts], dtype=object))[0]
     score = np.full(len(late), np.nan)
@@ -170,33 +191,51 @@ def _judged(run: RankRun, columns: dict[str, Any]) -> dict[str, Any]:
     is_outlier = (score > OUTLIER) & (late > 0)
     is_of_two = np.isnan(score) & (columns["last_share"] >= MOSTLY) & (late > 0)
     is_of_two &= caused_ns >= COSTLY * step_ns
+    is_of_two &= _steadiness(members, len(late)) >= STEADY
     is_worth = late * columns["collective_count"] / counts >= LEAST_SHARE * step_ns
-    return {"score": score, "is_straggler": (is_outlier & is_worth) | is_of_two}
+    works_longer = columns["own_score"] > OUTLIER
+    works_longer &= columns["own_excess_ns"] >= LEAST_SHARE * step_ns
+    works_longer &= caused_ns >= LEAST_SHARE * step_ns
+    return {
+        "score": np.fmax(score, columns["own_score"]),
+        "is_straggler": (is_outlier & is_worth) | works_longer | is_of_two,
+        "works_longer": works_longer,
+    }
 
 
-def _since(run: RankRun, columns: dict[str, Any]) -> NDArray[np.int64]:
-    """Return the first step of the last unbroken row of steps in which a straggler was late."""
+def _since(run: RankRun, members: pd.DataFrame, columns: dict[str, Any]) -> NDArray[np.int64]:
+    """Return the first step of the last unbroken row of steps in which a straggler was late.
+
+    Or did more than its peers, where that is what it is one by.
+    """
     since = np.full(len(run.parts), -1, dtype=np.int64)
-    members = _full(run)
-    members = members[members["step"] >= 0]
+    members = members[(members["step"] >= 0) & columns["is_straggler"][members["recording"]]]
+    late = members.groupby(["recording", "step"])["late_ns"].mean()
+    steps, excess = run_steps(run), step_excess_ns(run)
     for at in np.flatnonzero(columns["is_straggler"]):
-        own = members[members["recording"] == at]
-        mean = own.groupby("step")["late_ns"].mean()
-        is_early = mean.to_numpy() < columns["lateness_ns"][at] / 2
-        begin = int(np.flatnonzero(is_early)[-1]) + 1 if is_early.any() else 0
-        if begin < len(mean):
-            since[at] = int(mean.index[begin])
+        if columns["works_longer"][at] and run.parts[at].steps.has_steps:
+            own = steps.recording == at
+            number, more, least = steps.number[own], excess[own], columns["own_excess_ns"][at]
+        elif at in late.index.get_level_values(0):
+            mean, least = late.loc[at], columns["lateness_ns"][at]
+            number, more = mean.index.to_numpy(), mean.to_numpy()
+        else:
+            continue
+        begin = int(np.append(-1, np.flatnonzero(more < least / 2))[-1]) + 1
+        if begin < len(number):
+            since[at] = int(number[begin])
     return since
 
 
 def _causes(run: RankRun, columns: dict[str, Any]) -> dict[str, Any]:
-    """Return what grows most on each straggler beside the median rank, if that explains it."""
+    """Return what grows most on each straggler beside its median peer, if that explains it."""
     count = len(run.parts)
     cause, cause_ns = np.full(count, None, dtype=object), np.full(count, np.nan)
     if count:
         spent = {name: _spent(run, categories) for name, categories in CAUSES.items()}
         spent["computing"] = np.array([part.totals.computing_ns for part in run.parts])
-        more = {name: own - np.median(own) for name, own in spent.items()}
+        peers = own_work(run).peers
+        more = {name: own - _median(own, peers) for name, own in spent.items()}
         for at in np.flatnonzero(columns["is_straggler"]):
             name = max(more, key=lambda of: more[of][at])
             late = columns["lateness_ns"][at] * columns["collective_count"][at]
@@ -204,6 +243,12 @@ def _causes(run: RankRun, columns: dict[str, Any]) -> dict[str, Any]:
             if more[name][at] > 0 and more[name][at] >= CAUSE_SHARE * late:
                 cause[at], cause_ns[at] = name, more[name][at]
     return {"cause": cause, "cause_ns": cause_ns}
+
+
+def _median(values: NDArray[np.float64], peers: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return, for each recording, the median of its peers."""
+    middle = pd.Series(values).groupby(peers).median()
+    return np.asarray(middle.to_numpy()[peers], dtype=np.float64)
 
 
 def _spent(run: RankRun, categories: Sequence[str]) -> NDArray[np.float64]:

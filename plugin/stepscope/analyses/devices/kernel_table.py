@@ -10,6 +10,8 @@ that a graph replays were launched together by one call, and kernels whose call 
 none: neither has a delay of its own.
 """
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -28,7 +30,7 @@ from stepscope.frames import Column, Schema
 from stepscope.frames.naming import named
 from stepscope.trace import Trace, computed
 
-Grouping = Literal["name", "launch"]
+Grouping = Literal["name", "launch", "stream"]
 SCHEMA: Schema = (
     Column("name", "object", "text", "The name in short: without namespaces and arguments."),
     Column("full_name", "object", "text", "The name as the profiler wrote it."),
@@ -64,12 +66,14 @@ SCHEMA: Schema = (
     ),
 )
 """By name, the columns `operator` to `shared_memory_bytes` are left out."""
+STREAM_COLUMNS = ("device", "stream")
+"""What tells rows apart by stream; they stand in `devices` and `streams`."""
 LAUNCH_COLUMNS = ("operator", "grid", "block", "registers_per_thread", "shared_memory_bytes")
 
 
 def kernel_table(trace: Trace, by: Grouping = "name") -> pd.DataFrame:
-    """Return one row a kernel name, or a name, operator and launch, longest total first."""
-    return _by_launch(trace) if by == "launch" else _by_name(trace)
+    """Return one row a name, or a name and launch (with the operator) or stream, longest first."""
+    return _BUILDERS[by](trace)
 
 
 @computed
@@ -80,6 +84,16 @@ def _by_name(trace: Trace) -> pd.DataFrame:
 @computed
 def _by_launch(trace: Trace) -> pd.DataFrame:
     return _table(trace, LAUNCH_COLUMNS)
+
+
+@computed
+def _by_stream(trace: Trace) -> pd.DataFrame:
+    return _table(trace, (), STREAM_COLUMNS)
+
+
+_BUILDERS: Mapping[Grouping, Callable[[Trace], pd.DataFrame]] = MappingProxyType(
+    {"name": _by_name, "launch": _by_launch, "stream": _by_stream}
+)
 
 
 def launching_operator(trace: Trace) -> pd.Categorical:
@@ -95,9 +109,10 @@ def _places(trace: Trace) -> NDArray[np.int64]:
     return np.flatnonzero(trace.device_events["kind"].to_numpy() == int(Kind.KERNEL))
 
 
-def _table(trace: Trace, launch: tuple[str, ...]) -> pd.DataFrame:
+def _table(trace: Trace, launch: tuple[str, ...], others: tuple[str, ...] = ()) -> pd.DataFrame:
+    """Return the table by name, what it is to show of launches, and what else tells rows apart."""
     kernels = trace.kernels.assign(operator=launching_operator(trace))
-    group, first = group_statistics.numbered(kernels, ("name", *launch))
+    group, first = group_statistics.numbered(kernels, ("name", *launch, *others))
     full = kernels["name"].astype(object).to_numpy()[first]
     identity: dict[str, Any] = {
         "name": np.array([short(str(name)) for name in full], dtype=object),
@@ -108,8 +123,10 @@ def _table(trace: Trace, launch: tuple[str, ...]) -> pd.DataFrame:
     durations = _durations(kernels, group, len(first))
     columns = identity | durations | _fill(kernels, group, len(first))
     columns |= _delays(trace, group, len(first)) | _traits(trace, kernels, group, first)
-    by = ["total_ns", "full_name"]
-    ordered = framed(SCHEMA, columns).sort_values(by, ascending=[False, True], kind="stable")
+    by = ["total_ns", "full_name", "devices", "streams"]
+    ordered = framed(SCHEMA, columns).sort_values(
+        by, ascending=[False, True, True, True], kind="stable"
+    )
     return ordered.reset_index(drop=True)
 
 

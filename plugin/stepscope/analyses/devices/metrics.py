@@ -181,11 +181,20 @@ def capped_sum_ns(
     start_ns: NDArray[np.int64], end_ns: NDArray[np.int64], value: NDArray[np.float64]
 ) -> float:
     """Return the integral over time of min(1, sum of the values of the intervals active then)."""
+    _, sums = capped_sums(start_ns, end_ns, value)
+    return float(sums[-1])
+
+
+def capped_sums(
+    start_ns: NDArray[np.int64], end_ns: NDArray[np.int64], value: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return when intervals begin and end, in order, and the same integral until each of them."""
     time = np.concatenate((start_ns, end_ns))
     change = np.concatenate((value, -value))
     order = np.argsort(time, kind="stable")
     level = np.cumsum(change[order])[:-1]
-    return float((np.clip(level, 0.0, 1.0) * np.diff(time[order])).sum())
+    sums = np.cumsum(np.clip(level, 0.0, 1.0) * np.diff(time[order]))
+    return time[order], np.append(0.0, sums)
 
 
 def _why_missing(trace: Trace, device: int, figure: str, *, has_kernels: bool) -> str:

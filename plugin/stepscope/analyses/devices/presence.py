@@ -5,10 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope.analyses.memory.peak import device_properties
+from stepscope.analyses.recorded_settings import recorded_settings
 from stepscope.dialects import (
     DEVICE_OPERATOR_NAME,
     HOST_OPERATOR_NAME,
     LAUNCH_NAME,
+    NEVER_RECORDED_DEVICE,
+    NO_DEVICE,
     Dialect,
     all_dialects,
     of_device,
@@ -22,7 +25,7 @@ class Presence:
     """What tells of a device."""
 
     device_names: tuple[str, ...]
-    """As the file's header has them."""
+    """As the file's header has them, else as the trace handler recorded them."""
     dialect: Dialect
     """Of the device's vendor, generic where nothing names it: a trace without device events is
     itself read as the CPU's."""
@@ -37,6 +40,25 @@ class Presence:
     host_operators: tuple[str, ...]
     """Operators seen that only run on the CPU."""
     device_allocation_count: int
+    model_device: str = ""
+    """Where the trace handler found the model: `cpu`, `cuda:0`; empty where it is not known."""
+
+    @property
+    def is_model_on_host(self) -> bool:
+        """Whether it was recorded that the model's parameters lie on the CPU."""
+        return self.model_device.startswith("cpu")
+
+    @property
+    def is_model_on_device(self) -> bool:
+        """Whether it was recorded that the model's parameters lie on a device."""
+        is_elsewhere = self.is_model_on_host or self.model_device == NO_DEVICE
+        return bool(self.model_device) and not is_elsewhere
+
+    @property
+    def is_recordable(self) -> bool:
+        """Whether torch's profiler can record the device, as far as its name tells."""
+        named = self.model_device if self.is_model_on_device else " ".join(self.device_names)
+        return not NEVER_RECORDED_DEVICE.search(named)
 
     @property
     def is_recorded(self) -> bool:
@@ -47,8 +69,9 @@ class Presence:
 @computed
 def presence(trace: Trace) -> Presence | None:
     """Return what tells that a device was at hand; None: nothing does."""
-    headers = device_properties(trace)
+    headers, settings = device_properties(trace), recorded_settings(trace)
     device_names = tuple(str(each.get("name", "")) for each in headers.values())
+    device_names = device_names or tuple(each.name or "" for each in settings.devices)
     calls = trace.runtime_calls
     operators = tuple(str(name) for name in trace.host_calls["name"].cat.categories)
     found = Presence(
@@ -62,6 +85,7 @@ def presence(trace: Trace) -> Presence | None:
         device_allocation_count=int(
             np.count_nonzero(trace.memory["device_type_code"].to_numpy() > 0)
         ),
+        model_device=settings.model.device or "",
     )
     tells = found.device_names or found.device_operators or found.device_allocation_count
     return found if found.is_recorded or tells else None

@@ -13,7 +13,7 @@ from pkgutil import iter_modules
 import msgspec
 
 from stepscope.analyses.health._check import NOTHING, PARTS, Check, Part, Parts
-from stepscope.analyses.health.incidents import is_cut_off, losses
+from stepscope.analyses.health.incidents import is_cut_off, losses, losses_among
 from stepscope.errors import in_one_line
 from stepscope.report import Effect, HealthItem, Nature, Severity
 from stepscope.trace import Trace, computed
@@ -28,6 +28,7 @@ __all__ = [
     "health",
     "is_cut_off",
     "losses",
+    "losses_among",
     "with_effect",
 ]
 

@@ -1,6 +1,6 @@
 """What the reader met in the text of the file."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from stepscope.analyses.health._check import (
     NOTHING,
@@ -62,7 +62,13 @@ def check(trace: Trace) -> Iterator[HealthItem]:
 
 def losses(trace: Trace) -> tuple[HealthItem, ...]:
     """Return what reading the file showed that puts all that is told of it in doubt."""
-    return tuple(item for item in check(trace) if item.severity != "info" and DAMAGES[item.kind])
+    return losses_among(check(trace))
+
+
+def losses_among(items: Iterable[HealthItem]) -> tuple[HealthItem, ...]:
+    """Return those of a recording's health items that put all that is told of it in doubt."""
+    found = (item for item in items if item.severity != "info" and DAMAGES.get(item.kind, NOTHING))
+    return tuple(sorted(found, key=lambda item: item.severity != "critical"))
 
 
 def is_cut_off(trace: Trace) -> bool:

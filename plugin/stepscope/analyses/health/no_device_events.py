@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.health._check import Check, Parts, examples, kernel_launches
 from stepscope.analyses.health.incidents import is_cut_off
 from stepscope.analyses.memory.peak import device_properties
+from stepscope.analyses.recorded_settings import recorded_settings
 from stepscope.quantities import count
 from stepscope.report import HealthItem
 from stepscope.trace import Trace
@@ -56,7 +57,7 @@ def check(trace: Trace) -> Iterator[HealthItem]:
             remedy=RECORD_DEVICE,
             examples=examples(trace, allocated, lambda _: "on a device"),
         )
-    elif devices := device_properties(trace):
+    elif (devices := device_properties(trace)) and not recorded_settings(trace).model.is_on_host:
         yield HealthItem(
             kind="device-not-recorded",
             severity="info",

@@ -90,6 +90,8 @@ class ModuleTree:
     only that which is run again there."""
     is_rerun: NDArray[np.bool_]
     """Which nodes of `host_flame` ran a forward pass again, within a backward pass."""
+    of_backward: Nodes
+    """For each row of `host_tree`, the module in whose backward pass it ran, or -1."""
     unassigned_backward_ns: tuple[int, int]
     """Host and device time of backward calls whose module is not known."""
 
@@ -117,7 +119,8 @@ def module_tree(trace: Trace) -> ModuleTree:
     calls_own = operators & np.append(is_python, True)[graph.paths.parent]
     forward = ~modules.in_backward
     is_rerun = modules.in_backward & (of_flame != NONE)
-    backward, unassigned_ns = _backward(trace, modules, engine)
+    of_backward, is_backward = _backward(trace, modules, engine)
+    is_unassigned = is_backward & (of_backward == NONE)
     calls, python = graph.call_count, forward & is_python
     return ModuleTree(
         origin=names.origin,
@@ -129,11 +132,18 @@ def module_tree(trace: Trace) -> ModuleTree:
         operator_count=sums_where(calls, of_flame, count, calls_own & forward),
         forward=_cost(graph, of_flame, forward, count),
         outside_operators_ns=sums_where(graph.host_self_ns, of_flame, count, python),
-        backward=backward,
+        backward=Cost(
+            host_ns=sums_where(tree.self_ns, of_backward, count),
+            device_ns=sums_where(tree.device_ns, of_backward, count),
+        ),
         rerun=_cost(graph, of_flame, is_rerun, count),
         of_flame=of_flame,
         is_rerun=is_rerun,
-        unassigned_backward_ns=unassigned_ns,
+        of_backward=of_backward,
+        unassigned_backward_ns=(
+            int(tree.self_ns[is_unassigned].sum()),
+            int(tree.device_ns[is_unassigned].sum()),
+        ),
     )
 
 
@@ -188,25 +198,20 @@ def _cost(graph: Flame, of_flame: Nodes, chosen: NDArray[np.bool_], count: int) 
     )
 
 
-def _backward(trace: Trace, modules: _Modules, engine: _Engine) -> tuple[Cost, tuple[int, int]]:
-    """Return what autograd ran for each module, and how long for none that is known."""
+def _backward(trace: Trace, modules: _Modules, engine: _Engine) -> tuple[Nodes, NDArray[np.bool_]]:
+    """Return for which module autograd ran each row of `host_tree`, and which rows it ran."""
     tree, node = host_tree(trace), host_flame(trace).paths.node
     module = _module_of_engine_call(tree, engine, modules.of_flame[node])
     # What is run again in there is counted apart.
-    rows = np.flatnonzero((modules.in_backward & (modules.of_flame == NONE))[node])
+    is_backward = (modules.in_backward & (modules.of_flame == NONE))[node]
+    rows = np.flatnonzero(is_backward)
     end_ns = tree.start_ns + tree.duration_ns
     outer, inner = (
         (tree.thread[which], tree.start_ns[which], end_ns[which]) for which in (engine.row, rows)
     )
-    of_row = np.append(module, NONE)[call_tree.enclosing(outer, inner)]
-    known = of_row != NONE
-    count = len(modules.paths)
-    own_ns, device_ns = tree.self_ns[rows], tree.device_ns[rows]
-    cost = Cost(
-        host_ns=sums_where(own_ns, of_row, count, known),
-        device_ns=sums_where(device_ns, of_row, count, known),
-    )
-    return cost, (int(own_ns[~known].sum()), int(device_ns[~known].sum()))
+    of_row = np.full(len(tree), NONE, dtype=np.int64)
+    of_row[rows] = np.append(module, NONE)[call_tree.enclosing(outer, inner)]
+    return of_row, is_backward
 
 
 def _module_of_engine_call(tree: HostTree, engine: _Engine, of_row: Nodes) -> Nodes:

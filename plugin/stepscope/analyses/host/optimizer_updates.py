@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses import ancestry
+from stepscope.analyses.compiled.compile_events import REGION
 from stepscope.analyses.host.launched_work import LaunchedWork, launched_work, outermost
 from stepscope.analyses.steps.window import window
 from stepscope.analyses.training import BACKWARD
@@ -39,6 +40,8 @@ class OptimizerUpdates:
     is_listwise: NDArray[np.bool_]
     """Whether it called `_foreach_` or `_fused_` operators, which take all parameters at once."""
     is_fused: NDArray[np.bool_]
+    is_compiled: NDArray[np.bool_]
+    """Whether it called code that torch.compile made, which fuses what it updates."""
     work: LaunchedWork
     """What the updates launched, without what closures did."""
 
@@ -74,6 +77,7 @@ def optimizer_updates(trace: Trace) -> OptimizerUpdates:
         end_ns=end[rows],
         is_listwise=_holds(trace, rows, LISTWISE),
         is_fused=_holds(trace, rows, FUSED),
+        is_compiled=_holds(trace, rows, REGION),
         work=work.only(work.start_ns >= begin_of[work.callers]),
     )
 

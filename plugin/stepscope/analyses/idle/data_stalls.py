@@ -10,6 +10,7 @@ from stepscope import intervals
 from stepscope.analyses import ancestry, frame_times, references
 from stepscope.analyses.devices.activity import all_busy
 from stepscope.analyses.idle.data_loading import data_loading
+from stepscope.analyses.recorded_settings import recorded_settings
 from stepscope.analyses.steps.window import window
 from stepscope.errors import MissingDataError, NotApplicableError
 from stepscope.intervals import Intervals
@@ -72,9 +73,10 @@ def data_stalls(trace: Trace, containing: str = "") -> DataStalls:
     names = calls["name"].astype(str)
     inside = (calls["end_ns"] > within.start_ns) & (calls["start_ns"] < within.end_ns)
     chosen = (names.str.contains(containing, regex=False) & inside).to_numpy()
-    times = intervals.clip(frame_times.times(calls, chosen), within.start_ns, within.end_ns)
+    rows = _outermost(trace, loading.rows, loading.rows[chosen])
+    times = frame_times.times(trace.host_calls, rows)
+    times = intervals.clip(times, within.start_ns, within.end_ns)
     has_device = bool(len(trace.device_events))
-    rows = _outermost(trace, loading.rows[chosen])
     lasting = trace.host_calls["duration_ns"].to_numpy()[rows]
     return DataStalls(
         rows=rows,
@@ -82,18 +84,28 @@ def data_stalls(trace: Trace, containing: str = "") -> DataStalls:
         median_ns=float(np.median(lasting)) if len(rows) else float("nan"),
         exposed=intervals.difference(times, all_busy(trace)),
         has_device=has_device,
-        is_device_missing=not has_device and bool(trace.metadata.get("deviceProperties")),
+        is_device_missing=not has_device and _is_device_used(trace),
         iterators=_iterators(names[chosen].tolist()),
     )
 
 
-def _outermost(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Leave out calls within a call: a framework's and torch's for the same batch."""
+def _is_device_used(trace: Trace) -> bool:
+    """Tell whether a device computed, or may have: where the model is was recorded, or unknown."""
+    is_on_host = recorded_settings(trace).model.is_on_host
+    return bool(trace.metadata.get("deviceProperties")) if is_on_host is None else not is_on_host
+
+
+def _outermost(
+    trace: Trace, loading: NDArray[np.int64], chosen: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the calls around the chosen ones: a framework's and torch's fetch the same batch."""
     parent = trace.host_calls["parent"].to_numpy()
-    is_chosen = np.zeros(len(parent), dtype=bool)
-    is_chosen[rows] = True
-    is_outer = ancestry.nearest_of(parent, parent[rows], is_chosen) == ancestry.NONE
-    return np.asarray(rows[is_outer])
+    is_loading = np.zeros(len(parent), dtype=bool)
+    is_loading[loading] = True
+    above = ancestry.nearest(parent, is_loading)[parent]
+    above[parent == ancestry.NONE] = ancestry.NONE
+    is_outer = is_loading & (above == ancestry.NONE)
+    return np.unique(ancestry.nearest_of(parent, chosen, is_outer))
 
 
 def _iterators(names: list[str]) -> tuple[str, ...]:

@@ -39,11 +39,12 @@ SCHEMA: Schema = (
     ),
     Column("capacity_share", "float64", "share", "Most reserved of it; NaN: not known."),
 )
+NOT_TOLD = "no memory event of this recording can be told: their sizes are absurd"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Peak:
-    """One device when it held most."""
+    """One device at a moment: when it held most, or at another that was asked for."""
 
     curve: MemoryCurve
     pairs: Pairs
@@ -82,11 +83,26 @@ def memory_at_peak(trace: Trace) -> tuple[Peak, ...]:
         MissingDataError: the trace has no memory events.
     """
     both = zip(memory_curves(trace), memory_pairs(trace), strict=True)
-    return tuple(_peak(curve, pairs) for curve, pairs in both)
+    return tuple(
+        held_at(curve, pairs, int(np.nanargmax(curve.level_bytes))) for curve, pairs in both
+    )
 
 
-def _peak(curve: MemoryCurve, pairs: Pairs) -> Peak:
-    at = int(np.nanargmax(curve.level_bytes))
+def most_within(curve: MemoryCurve, start_ns: int, end_ns: int) -> int:
+    """Return the place in the curve where most was held in a time; what it began with counts."""
+    low, high = np.searchsorted(curve.time_ns, [start_ns, end_ns], side="left").tolist()
+    low = max(0, low - 1)
+    levels = curve.level_bytes[low : max(high, low + 1)]
+    return int(low) if np.isnan(levels).all() else int(low + np.nanargmax(levels))
+
+
+def latest_at(curve: MemoryCurve, time_ns: int) -> int:
+    """Return the place in the curve of the last event until a time; before the first, the first."""
+    return max(0, int(np.searchsorted(curve.time_ns, time_ns, side="right")) - 1)
+
+
+def held_at(curve: MemoryCurve, pairs: Pairs, at: int) -> Peak:
+    """Return what a device held behind the event at this place in its curve."""
     row = curve.device.rows[at]
     begun = (pairs.allocated_at == NONE) | (pairs.allocated_at <= row)
     is_held = begun & (pairs.gone_at > row) & (pairs.state != UNKNOWN)

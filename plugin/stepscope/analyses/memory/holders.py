@@ -64,7 +64,7 @@ def _by_stack(trace: Trace) -> pd.DataFrame:
 def _holders(trace: Trace, by: By) -> pd.DataFrame:
     names = NAMES[by](trace)
     peaks = memory_at_peak(trace)
-    tables = [_of_peak(peak, names) for peak in peaks]
+    tables = [holders_of(peak, names) for peak in peaks]
     if not tables:
         return pd.DataFrame({column.name: pd.Series(dtype=column.dtype) for column in SCHEMA})
     devices = tuple(peak.curve.device for peak in peaks)
@@ -73,7 +73,11 @@ def _holders(trace: Trace, by: By) -> pd.DataFrame:
     return table[[column.name for column in SCHEMA]]
 
 
-def _of_peak(peak: Peak, names: pd.Categorical) -> pd.DataFrame:
+def holders_of(peak: Peak, names: pd.Categorical) -> pd.DataFrame:
+    """Return who held a device's memory at one moment, in `SCHEMA` columns but the device's.
+
+    `names` are the allocators of all rows of `memory`.
+    """
     size = peak.pairs.bytes[peak.held]
     codes = np.append(names.codes, NONE)[peak.pairs.allocated_at[peak.held]].astype(np.int64)
     earlier = len(names.categories)

@@ -7,6 +7,7 @@ an `aten::conv2d` that counts is that one's.
 """
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -186,10 +187,18 @@ def _data_types(
     first = [_first_type(_decoded(str(text))) for text in written.categories]
     codes = np.array([*(place.get(name or "", NONE) for name in first), NONE], dtype=np.int64)
     found = codes[written.codes.to_numpy()]
-    operands = [inputs.type_of(formula.operand) for formula, inputs in combinations]
+    operands = [_operand_type(*combination) for combination in combinations]
     of_combination = np.array([place.get(name or "", NONE) for name in operands], dtype=np.int64)
     found[rows] = of_combination[alike]
     return pd.Categorical.from_codes(found, categories=pd.Index(list(BYTES), dtype=object))
+
+
+def _operand_type(formula: Formula, inputs: Inputs) -> str | None:
+    """Return the type of an operator's arithmetic: of a number and a tensor, the tensor's."""
+    if formula.is_elementwise:
+        with suppress(UnknownWorkError):
+            return formula.count(inputs).output_type
+    return inputs.type_of(formula.operand)
 
 
 def _first_type(types: list[Any]) -> str | None:

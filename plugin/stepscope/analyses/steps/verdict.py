@@ -5,7 +5,9 @@
 
 from stepscope import intervals
 from stepscope.analyses.devices.activity import main_device
+from stepscope.analyses.devices.presence import presence
 from stepscope.analyses.health import Part, doubts, is_cut_off
+from stepscope.analyses.host.computing import host_computing
 from stepscope.analyses.steps.breakdown import step_breakdown
 from stepscope.analyses.steps.window import window
 from stepscope.quantities import count, duration, share
@@ -23,6 +25,9 @@ WORDS = {
 }
 RESTS_ON: tuple[Part, ...] = ("host calls", "device times", "steps")
 MOSTLY_BUSY = 0.9
+MOSTLY_COMPUTING = 0.8
+"""Of the window, in a processor's long operators: healthy loops in sample_logs have 0.79 to 0.98, a
+loop of too small batches 0.49, one that waits for data 0.58."""
 WORTH_NAMING = 0.01
 
 
@@ -81,6 +86,19 @@ def is_device_the_limit(trace: Trace) -> bool:
         return False
     computing = intervals.duration_ns(device.computation) / within.device_duration_ns
     return computing >= MOSTLY_BUSY
+
+
+@computed
+def is_processor_the_limit(trace: Trace) -> bool:
+    """Tell whether, without a device, the processor computes nearly all the time.
+
+    What it calls, loads and waits for is then the small rest. Where a device is at hand and was not
+    recorded, operators may be waiting for it, unless the model is known to be on the CPU.
+    """
+    at_hand = presence(trace)
+    if main_device(trace) is not None or (at_hand and not at_hand.is_model_on_host):
+        return False
+    return host_computing(trace).share >= MOSTLY_COMPUTING
 
 
 def _most(trace: Trace) -> str:

@@ -1,0 +1,81 @@
+"""Which ranks of a job have no recording: none was found, or its file could not be read."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from stepscope.analyses.communication.rank_names import named_like
+from stepscope.analyses.communication.rank_run import RankRun
+
+MOST_RANKS = 1_000_000
+"""Of a job that says it is larger none are named."""
+Source = Literal["header", "process groups", "ranks"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MissingRanks:
+    """A job's size, and its ranks that say nothing."""
+
+    world_size: int | None
+    """None: nothing tells."""
+    source: Source
+    """`header` (distributedInfo.world_size), `process groups`, or the highest of the `ranks`."""
+    missing: tuple[int, ...]
+    """Of which no file was found; ascending."""
+    unreadable: tuple[int, ...]
+    """Whose file could not be read."""
+    nameless: tuple[str, ...]
+    """Files that could not be read, and whose rank nothing tells."""
+
+    @property
+    def silent(self) -> frozenset[int]:
+        """Both."""
+        return frozenset(self.missing) | frozenset(self.unreadable)
+
+
+def missing_ranks(run: RankRun, unreadable: Sequence[str] = ()) -> MissingRanks:
+    """Return the ranks without a recording; `unreadable` are names of files that gave none.
+
+    None is named where a recording's own rank is not known: it may be any of them.
+    """
+    here = {of.rank for of in run.ranks if of.rank is not None}
+    size, source = _world(run, here)
+    lacks_rank = any(of.rank is None for of in run.ranks)
+    if size is None or lacks_rank or size > MOST_RANKS:
+        return MissingRanks(
+            world_size=size, source=source, missing=(), unreadable=(), nameless=tuple(unreadable)
+        )
+    others = {
+        part.evidence.name: of.rank
+        for part, of in zip(run.parts, run.ranks, strict=True)
+        if of.rank is not None
+    }
+    damaged = {name: named_like(others, name) for name in unreadable}
+    lost = set(range(size)) - here
+    return MissingRanks(
+        world_size=size,
+        source=source,
+        missing=tuple(sorted(lost - set(damaged.values()))),
+        unreadable=tuple(sorted(lost & set(damaged.values()))),
+        nameless=tuple(name for name, rank in damaged.items() if rank is None),
+    )
+
+
+def _world(run: RankRun, here: set[int]) -> tuple[int | None, Source]:
+    told = max((part.world_size or 0 for part in run.parts), default=0)
+    grouped = max(_highest_members(run), default=-1) + 1
+    seen = max(here, default=-1) + 1
+    sizes: tuple[tuple[int, Source], ...] = (
+        (told, "header"),
+        (grouped, "process groups"),
+        (seen, "ranks"),
+    )
+    size, source = max(sizes, key=lambda one: one[0])
+    return size or None, source
+
+
+def _highest_members(run: RankRun) -> Iterator[int]:
+    for ranks in {group.ranks for part in run.parts for group in part.groups}:
+        last = ranks.rstrip("]").rpartition(",")[2].lstrip("[")  # they ascend
+        if last.isdecimal():
+            yield int(last)

@@ -1,0 +1,190 @@
+"""Ranks and machines whose figures lie far from what is usual, each with its evidence."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.communication.outlying import FEW, outlier_score, scores
+from stepscope.analyses.communication.own_work import LEAST_SCALE_SHARE
+from stepscope.analyses.communication.rank_figures import FIGURES, RankFigures, rank_figures
+from stepscope.analyses.communication.rank_part import RankPart
+from stepscope.analyses.communication.rank_run import RankRun, once, several_ranks
+from stepscope.analyses.table_columns import framed
+from stepscope.frames import Column, Schema
+from stepscope.quantities import count, duration, share, size
+
+ENOUGH_RANKS = 8
+"""Among fewer, what is usual is not well known."""
+MOST_TIMES = 10.0
+"""Where a figure is so many times what is usual, both are told, and no share."""
+SCHEMA: Schema = (
+    Column("rank", "float64", "id", "The rank; NaN: a machine, or unknown."),
+    Column("worker", "object", "text", "The worker whose recording it is; None: a machine."),
+    Column("span", "object", "text", "Which recording of it; None: a machine."),
+    Column("host", "object", "text", "The machine's name (torch's `host_name`); None: unknown."),
+    Column("is_machine", "bool", "", "Whether it is of a whole machine: the median of its ranks."),
+    Column("figure", "object", "text", "Which figure: `own_work`, `step`, `computing`,"
+           " `transfer`, `waiting`, `loading`, `copies`, `idle` (times a step), `kernels`"
+           " (a step), `memory` (peak)."),
+    Column("value", "float64", "", "What it is: nanoseconds, a number, or bytes."),
+    Column("usual", "float64", "", "The median of the ranks that it is compared with: all, or those"
+           " of its pipeline stage; of times, in the same steps."),
+    Column("apart_share", "float64", "share", "How far it is from that, of that; negative: less;"
+           " NaN: that is 0."),
+    Column("score", "float64", "", "Modified z-score (Iglewicz and Hoaglin), its scale at least 1 %"
+           " of a step or of the median. Outliers lie beyond 3.5, and beyond what one of so many"
+           " reaches by chance in 1 case of 20."),
+    Column("peer_count", "int64", "count", "With how many it is compared, itself among them."),
+    Column("confidence", "object", "text", "`high`; `low`: among fewer than 8, or it has less than"
+           " half as many steps as most."),
+    Column("reason", "object", "text", "The same in words."),
+)  # fmt: skip
+
+
+class _Found(NamedTuple):
+    """Something that lies apart: a recording, or a machine."""
+
+    place: int
+    """-1: a machine."""
+    host: str | None
+    figure: str
+    value: float
+    usual: float
+    score: float
+    peer_count: int
+    is_sure: bool
+
+
+def outlier_ranks(parts: Sequence[RankPart]) -> pd.DataFrame:
+    """Return one row a rank or machine and figure that lies apart, the farthest first.
+
+    Raises:
+        MissingDataError: the recordings are of one rank.
+    """
+    return outlier_ranks_of(several_ranks(parts)).copy()
+
+
+@once
+def outlier_ranks_of(run: RankRun) -> pd.DataFrame:
+    """Return the same of recordings that are put together already."""
+    figures = rank_figures(run)
+    found = sorted((*_ranks(run, figures), *_hosts(run, figures)), key=lambda of: -abs(of.score))
+    columns: dict[str, Any] = {
+        "rank": np.array([_rank(run, of) for of in found], dtype=np.float64),
+        "worker": _texts([_worker(run, of) for of in found]),
+        "span": _texts(
+            [run.parts[of.place].evidence.span if of.place >= 0 else None for of in found]
+        ),
+        "host": _texts([of.host for of in found]),
+        "is_machine": np.array([of.place < 0 for of in found], dtype=bool),
+        "figure": _texts([of.figure for of in found]),
+        "value": np.array([of.value for of in found], dtype=np.float64),
+        "usual": np.array([of.usual for of in found], dtype=np.float64),
+        "apart_share": np.array(
+            [of.value / of.usual - 1 if of.usual else np.nan for of in found], dtype=np.float64
+        ),
+        "score": np.array([of.score for of in found], dtype=np.float64),
+        "peer_count": np.array([of.peer_count for of in found], dtype=np.int64),
+        "confidence": _texts(["high" if of.is_sure else "low" for of in found]),
+        "reason": _texts([_reason(of) for of in found]),
+    }
+    return framed(SCHEMA, columns)
+
+
+def _ranks(run: RankRun, figures: RankFigures) -> Iterator[_Found]:
+    names = list(FIGURES)
+    least = np.array([outlier_score(each) for each in figures.peer_count.tolist()])
+    with np.errstate(invalid="ignore"):
+        far = np.abs(figures.score) > least[:, None]
+    for at, column in zip(*np.nonzero(far), strict=True):
+        peers = int(figures.peer_count[at])
+        yield _Found(
+            place=int(at),
+            host=run.parts[at].host,
+            figure=names[column],
+            value=float(figures.value[at, column]),
+            usual=float(figures.usual[at, column]),
+            score=float(figures.score[at, column]),
+            peer_count=peers,
+            is_sure=peers >= ENOUGH_RANKS and not figures.is_short[at],
+        )
+
+
+def _hosts(run: RankRun, figures: RankFigures) -> Iterator[_Found]:
+    """Yield machines of several ranks whose median rank lies apart from the other machines'."""
+    names = [part.host for part in run.parts]
+    code, hosts = pd.factorize(np.array([*names, None], dtype=object)[:-1])
+    sizes = np.bincount(code[code >= 0], minlength=len(hosts))
+    if len(hosts) < FEW or (sizes < 2).all():
+        return
+    step = figures.usual[:, list(FIGURES).index("step")]
+    for column, (name, figure) in enumerate(FIGURES.items()):
+        value, usual = figures.value[:, column], figures.usual[:, column]
+        apart = _medians(value - usual, code)
+        typical = _medians(usual, code)
+        scale = np.nanmedian(step) if figure.unit == "ns" else _middle(typical)
+        score = scores(apart, LEAST_SCALE_SHARE * float(np.nan_to_num(scale)))
+        far = (np.abs(np.nan_to_num(score)) > outlier_score(len(hosts))) & (sizes > 1)
+        for at in np.flatnonzero(far).tolist():
+            yield _Found(
+                place=-1,
+                host=str(hosts[at]),
+                figure=name,
+                value=float(typical[at] + apart[at]),
+                usual=float(typical[at]),
+                score=float(score[at]),
+                peer_count=len(hosts),
+                is_sure=len(hosts) >= ENOUGH_RANKS,
+            )
+
+
+def _medians(values: NDArray[np.float64], code: NDArray[np.int64]) -> NDArray[np.float64]:
+    known = code >= 0
+    found = pd.Series(values[known]).groupby(code[known]).median()
+    return np.asarray(found, dtype=np.float64)
+
+
+def _middle(values: NDArray[np.float64]) -> float:
+    return float(np.median(values[~np.isnan(values)])) if (~np.isnan(values)).any() else 0.0
+
+
+def _rank(run: RankRun, of: _Found) -> float:
+    rank = run.ranks[of.place].rank if of.place >= 0 else None
+    return np.nan if rank is None else float(rank)
+
+
+def _worker(run: RankRun, of: _Found) -> str | None:
+    return run.parts[of.place].evidence.worker if of.place >= 0 else None
+
+
+def _texts(values: Sequence[str | None]) -> NDArray[np.object_]:
+    return np.array([*values, None], dtype=object)[:-1]
+
+
+def _reason(of: _Found) -> str:
+    peers = count(of.peer_count, "machine" if of.place < 0 else "rank")
+    whose = "The median rank's" if of.place < 0 else "Its"
+    return f"{whose} {compared(of.figure, of.value, of.usual, peers)}."
+
+
+def compared(figure: str, value: float, usual: float, peers: str) -> str:
+    """Return a figure beside what is usual: `own work a step is 13 ms: 30 % more than …`."""
+    text = f"{FIGURES[figure].label} is {shown(figure, value)}"
+    middle = f"the median of {peers} ({shown(figure, usual)})"
+    if shown(figure, value) == shown(figure, usual):
+        return f"{text}, as the median of {peers}"
+    if not usual or not 1 / MOST_TIMES < value / usual < MOST_TIMES:
+        return f"{text}, far from {middle}"
+    word = "more" if value > usual else "less"
+    return f"{text}: {share(abs(value / usual - 1))} {word} than {middle}"
+
+
+def shown(figure: str, value: float) -> str:
+    """Return a figure's value with its unit."""
+    unit = FIGURES[figure].unit
+    if unit == "ns":
+        return duration(value)
+    return size(value) if unit == "bytes" else f"{value:,.0f}"

@@ -1,0 +1,158 @@
+"""Which few of many ranks to look at: the fastest, the slowest, the usual one, and odd ones.
+
+Nobody reads a thousand ranks one by one. Fastest and slowest are by own work beside their peers
+(`own_work`): all ranks' steps last as long as each other's, since they wait for each other.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.communication.late_together import late_together
+from stepscope.analyses.communication.outlier_ranks import compared, outlier_ranks_of
+from stepscope.analyses.communication.rank_figures import FIGURES, RankFigures, rank_figures
+from stepscope.analyses.communication.rank_part import RankPart
+from stepscope.analyses.communication.rank_run import RankRun, once, several_ranks
+from stepscope.analyses.table_columns import framed
+from stepscope.frames import Column, Schema
+from stepscope.quantities import count
+
+Kind = Literal["fastest", "slowest", "median", "odd"]
+MOST_ODD = 5
+SCHEMA: Schema = (
+    Column("kind", "object", "text", "`fastest` and `slowest` (by own work, beside the ranks of the"
+           " same pipeline stage), `median` (nearest to the median in all figures together), or"
+           " `odd` (another figure lies far from the others')."),
+    Column("rank", "float64", "id", "The rank; NaN: unknown."),
+    Column("worker", "object", "text", "The worker whose recording it is."),
+    Column("span", "object", "text", "Which recording of it."),
+    Column("host", "object", "text", "The machine's name (torch's `host_name`); None: unknown."),
+    Column("figure", "object", "text", "The figure by which it was chosen: see `outlier-ranks`."),
+    Column("value", "float64", "", "What that is: nanoseconds, a number, or bytes."),
+    Column("usual", "float64", "", "The median of the ranks that it is compared with."),
+    Column("score", "float64", "", "Modified z-score among them; NaN: fewer than three."),
+    Column("reason", "object", "text", "Why this one, in words."),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Representative:
+    """A rank that stands for others, or for itself."""
+
+    kind: Kind
+    place: int
+    """In the run's recordings."""
+    figure: str
+    """One of `FIGURES`."""
+    value: float
+    usual: float
+    score: float
+    reason: str
+
+
+def representative_ranks(parts: Sequence[RankPart]) -> pd.DataFrame:
+    """Return one row a chosen rank, in `SCHEMA` columns.
+
+    Raises:
+        MissingDataError: the recordings are of one rank.
+    """
+    run = several_ranks(parts)
+    found = representatives(run)
+    ranks = [run.ranks[of.place].rank for of in found]
+    columns: dict[str, Any] = {
+        "kind": _texts([of.kind for of in found]),
+        "rank": np.array([np.nan if rank is None else rank for rank in ranks], dtype=np.float64),
+        "worker": _texts([run.parts[of.place].evidence.worker for of in found]),
+        "span": _texts([run.parts[of.place].evidence.span for of in found]),
+        "host": _texts([run.parts[of.place].host for of in found]),
+        "figure": _texts([of.figure for of in found]),
+        "value": np.array([of.value for of in found], dtype=np.float64),
+        "usual": np.array([of.usual for of in found], dtype=np.float64),
+        "score": np.array([of.score for of in found], dtype=np.float64),
+        "reason": _texts([of.reason for of in found]),
+    }
+    return framed(SCHEMA, columns)
+
+
+def _texts(values: Sequence[str | None]) -> NDArray[np.object_]:
+    return np.array([*values, None], dtype=object)[:-1]
+
+
+@once
+def representatives(run: RankRun) -> tuple[Representative, ...]:
+    """Return the ranks to look at; none where fewer than three could be compared."""
+    figures = rank_figures(run)
+    names = list(FIGURES)
+    has_work = ~np.isnan(figures.score[:, names.index("own_work")])
+    figure = "own_work" if has_work.any() else "step"
+    column = names.index(figure)
+    apart = figures.value[:, column] - figures.usual[:, column]
+    chosen = np.flatnonzero(~figures.is_short & ~np.isnan(figures.score[:, column]))
+    if not len(chosen):
+        return ()
+    ends: tuple[tuple[Kind, int], ...] = (
+        ("slowest", int(chosen[np.argmax(apart[chosen])])),
+        ("fastest", int(chosen[np.argmin(apart[chosen])])),
+    )
+    if ends[0][1] == ends[1][1]:
+        ends = ()  # all are the same
+    extremes = [_of(figures, kind, at, figure, _reason(figures, at, figure)) for kind, at in ends]
+    left = np.array([at for at in chosen if at not in {of.place for of in extremes}], dtype=int)
+    usual = [_usual(figures, left, figure)] if len(left) else []
+    return (*extremes, *usual, *_odd(run, figures, [*extremes, *usual]))
+
+
+def _of(figures: RankFigures, kind: Kind, at: int, figure: str, reason: str) -> Representative:
+    column = list(FIGURES).index(figure)
+    return Representative(
+        kind=kind,
+        place=at,
+        figure=figure,
+        value=float(figures.value[at, column]),
+        usual=float(figures.usual[at, column]),
+        score=float(figures.score[at, column]),
+        reason=reason,
+    )
+
+
+def _reason(figures: RankFigures, at: int, figure: str) -> str:
+    column = list(FIGURES).index(figure)
+    peers = count(int(figures.peer_count[at]), "rank")
+    value, usual = float(figures.value[at, column]), float(figures.usual[at, column])
+    return f"Its {compared(figure, value, usual, peers)}."
+
+
+def _usual(figures: RankFigures, left: NDArray[np.int64], figure: str) -> Representative:
+    """Return the rank whose figures together are nearest to the medians."""
+    far = np.nansum(np.abs(figures.score[left]), axis=1)
+    at = int(left[np.argmin(far)])
+    known = int((~np.isnan(figures.score[at])).sum())
+    reason = f"Of all ranks it is nearest to the median in {count(known, 'figure')} together. "
+    return _of(figures, "median", at, figure, reason + _reason(figures, at, figure))
+
+
+def _odd(
+    run: RankRun, figures: RankFigures, named: Sequence[Representative]
+) -> Iterator[Representative]:
+    """Yield one of each other late machine, group or rank, then ranks odd in another way."""
+    place = {(of.evidence.worker, of.evidence.span): at for at, of in enumerate(run.parts)}
+    late = late_together(run)
+    taken = {of.place for of in named}
+    rows = outlier_ranks_of(run)
+    rows = rows[~rows["is_machine"] & (rows["confidence"] == "high")]
+    others = [each.places[0] for each in late if not taken & set(each.places)]
+    odd = [(at, "own_work") for at in others]
+    taken |= {at for each in late for at in each.places}
+    ways = set[tuple[str, bool]]()
+    for row in rows.to_dict("records"):
+        at, way = place[row["worker"], row["span"]], (row["figure"], row["score"] > 0)
+        if at not in taken and way not in ways:
+            odd.append((at, row["figure"]))
+            taken.add(at)
+            ways.add(way)
+    for at, figure in odd[:MOST_ODD]:
+        yield _of(figures, "odd", at, figure, _reason(figures, at, figure))

@@ -1,0 +1,196 @@
+"""What collectives of a run cost: by kind, group, type and size, and one of them rank by rank."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses import group_statistics as statistics
+from stepscope.analyses.communication.bandwidth import bus_factor, bytes_per_second
+from stepscope.analyses.communication.collective_matching import FULL
+from stepscope.analyses.communication.rank_run import RankRun, once
+from stepscope.analyses.table_columns import framed
+from stepscope.frames import Column, Schema
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+SCHEMA: Schema = (
+    Column("kind", "object", "text", "What it does: `all_reduce`, `all_gather`, …."),
+    Column("group", "object", "text", "The process group's name; None: not recorded."),
+    Column("group_ranks", "object", "text", "Its ranks (JSON); None where they are not known."),
+    Column("group_size", "float64", "count", "How many ranks it has; NaN: not recorded."),
+    Column("dtype", "object", "text", "Type of an element; None: not recorded."),
+    Column("message_bytes", "float64", "bytes", "The larger of what goes in and comes out, on the"
+           " rank with most; NaN: not recorded."),
+    Column("call_count", "int64", "count", "How many there were."),
+    Column("rank_count", "int64", "count", "Ranks of the run on which they were found."),
+    Column("total_bytes", "float64", "bytes", "Sum of their messages."),
+    Column("mean_ns", "float64", "ns", "Mean duration, over collectives and ranks."),
+    Column("transfer_ns", "float64", "ns", "Mean over the collectives of the shortest duration over"
+           " the ranks; NaN: found on one rank only."),
+    Column("wait_ns", "float64", "ns", "Mean duration beyond that."),
+    Column("total_ns", "float64", "ns", "Sum of durations on a rank: the mean over the ranks."),
+    Column("total_transfer_ns", "float64", "ns", "What of that is transfer; NaN: not told."),
+    Column("total_wait_ns", "float64", "ns", "What of it is waiting for other ranks."),
+    Column("exposed_ns", "float64", "ns", "What of it no computing hides."),
+    Column("algorithm_bytes_per_second", "float64", "bytes/s", "Messages over transfer, without the"
+           " waiting (nccl-tests' algbw); NaN: not told."),
+    Column("bus_bytes_per_second", "float64", "bytes/s", "The same times nccl-tests' factor for"
+           " kind and number of ranks (busbw)."),
+    Column("start_skew_ns", "float64", "ns", "Mean time from the first rank's start to the last"
+           " one's, on one clock; NaN: the clocks could not be aligned."),
+    Column("worst", "int64", "id", "Of those, the match in which most time was waited."),
+)  # fmt: skip
+
+
+KEY = ("kind", "group", "group_ranks", "group_size", "dtype", "message_bytes")
+
+
+def gathered(run: RankRun, values: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return one value a member of a match, from a column that each recording has."""
+    counts = np.array([0, *(len(each) for each in values)])
+    first = np.cumsum(counts)[:-1]
+    together = np.concatenate([np.empty(0, dtype=np.int64), *values])
+    return np.asarray(together[first[run.matches.recording] + run.matches.row])
+
+
+@once
+def exposed_ns(run: RankRun) -> Ints:
+    """Return how much of each member no computing hid."""
+    hidden = gathered(run, [part.collectives.hidden_ns for part in run.parts])
+    return np.asarray(run.matches.duration_ns - hidden)
+
+
+@once
+def events(run: RankRun) -> Ints:
+    """Return each member's place in its file."""
+    return gathered(run, [part.collectives.event for part in run.parts])
+
+
+def collective_kinds(
+    run: RankRun, matched: pd.DataFrame, chosen: NDArray[np.bool_]
+) -> pd.DataFrame:
+    """Return one row a kind, group, type and size of the chosen members, in `SCHEMA` columns.
+
+    `matched` is the run's `matched_collectives`. Those that cost a rank most come first.
+    """
+    found = run.matches
+    member = np.flatnonzero(chosen)
+    match = np.unique(found.match[member])
+    keys = _keys(run, matched, match)
+    kind_of = np.full(len(found.first), statistics.NONE, dtype=np.int64)
+    kind_of[match], first = statistics.numbered(keys, KEY)
+    count = len(first)
+    columns: dict[str, Any] = {name: keys[name].to_numpy()[first] for name in KEY}
+    columns |= _costs(run, member, kind_of[found.match[member]], count)
+    columns |= _calls(matched.iloc[match], kind_of[match], count, match)
+    size = columns["group_size"]
+    columns["bus_bytes_per_second"] = columns["algorithm_bytes_per_second"] * bus_factor(
+        columns["kind"], size
+    )
+    table = framed(SCHEMA, columns)
+    by = ["total_ns", "kind", "message_bytes"]
+    ordered = table.sort_values(by, ascending=[False, True, False], kind="stable")
+    return ordered.reset_index(drop=True)
+
+
+def _keys(run: RankRun, matched: pd.DataFrame, match: Ints) -> pd.DataFrame:
+    found = run.matches
+    dtypes = np.array([*(key.dtype or None for key in found.keys), None], dtype=object)
+    rows = matched.iloc[match]
+    return pd.DataFrame(
+        {
+            "kind": rows["kind"].to_numpy(),
+            "group": rows["group"].to_numpy(),
+            "group_ranks": rows["group_ranks"].to_numpy(),
+            "group_size": rows["expected_count"].to_numpy(),
+            "dtype": dtypes[found.key[found.first[match]]],
+            "message_bytes": rows["message_bytes"].to_numpy(),
+        }
+    )
+
+
+def _costs(run: RankRun, member: Ints, kind: Ints, count: int) -> dict[str, Any]:
+    """Return what the members of each kind took, on a rank."""
+    found = run.matches
+    who = found.recording[member]
+    pairs = np.unique(kind * max(1, len(run.parts)) + who)
+    ranks = np.bincount(pairs // max(1, len(run.parts)), minlength=count)
+    duration = found.duration_ns[member]
+    is_matched = (found.size > 1)[found.match[member]]
+    wait = np.where(is_matched, found.wait_ns[member], np.nan)
+    total = statistics.sums(duration, kind, count) / np.maximum(ranks, 1)
+    exposed = statistics.sums(exposed_ns(run)[member], kind, count) / np.maximum(ranks, 1)
+    mean_wait = statistics.mean_known(wait, kind, count)
+    waited = np.bincount(kind, np.nan_to_num(wait), minlength=count) / np.maximum(ranks, 1)
+    has = np.bincount(kind[is_matched], minlength=count) > 0
+    return {
+        "rank_count": ranks,
+        "mean_ns": statistics.mean(duration, kind, count),
+        "wait_ns": mean_wait,
+        "total_ns": total,
+        "total_wait_ns": np.where(has, waited, np.nan),
+        "total_transfer_ns": np.where(has, total - waited, np.nan),
+        "exposed_ns": exposed,
+    }
+
+
+def _calls(rows: pd.DataFrame, kind: Ints, count: int, match: Ints) -> dict[str, Any]:
+    """Return what the collectives of each kind were, each counted once."""
+    size, transfer = rows["message_bytes"].to_numpy(), rows["transfer_ns"].to_numpy()
+    calls = np.bincount(kind, minlength=count)
+    order = np.lexsort((-np.nan_to_num(rows["wait_ns"].to_numpy()), kind))
+    told = ~np.isnan(transfer) & ~np.isnan(size)
+    sent = np.bincount(kind[told], size[told], minlength=count).astype(np.float64)
+    took = np.bincount(kind[told], transfer[told], minlength=count)
+    return {
+        "call_count": calls,
+        "total_bytes": np.bincount(kind, size, minlength=count),
+        "transfer_ns": statistics.mean_known(transfer, kind, count),
+        "algorithm_bytes_per_second": bytes_per_second(sent, took.astype(np.float64)),
+        "start_skew_ns": statistics.mean_known(rows["start_skew_ns"].to_numpy(), kind, count),
+        "worst": match[order[np.searchsorted(kind[order], np.arange(count))]],
+    }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Together:
+    """One collective on all its ranks, on one clock; a row a rank, by recording."""
+
+    recording: Ints
+    member: Ints
+    """Rows of the matches."""
+    start_ns: Ints
+    """From the first rank's start."""
+    aligned_by: str
+    """`clocks`; or `ends`, where those could not be aligned: none leaves before all came."""
+    error_ns: float
+    """The rows may be wrong by it, one against another; NaN: not known."""
+
+
+def together(run: RankRun, match: int) -> Together:
+    """Put one collective's ranks on one clock."""
+    found, clocks = run.matches, run.alignment
+    low = int(found.first[match])
+    member = np.arange(low, low + int(found.size[match]))
+    who, start = found.recording[member], found.start_ns[member]
+    reference = clocks.reference[who]
+    is_aligned = bool((reference >= 0).all() and (reference == reference[0]).all())
+    if is_aligned:
+        base = int(start.min())
+        aligned = (start - base) + clocks.added_ns(who, start)
+        error = 2 * float(clocks.error_ns[who].max())
+    else:
+        aligned = -found.duration_ns[member].astype(np.float64)
+        is_full = found.keys[int(found.key[low])].kind in FULL
+        error = float(found.transfer_ns[match]) if is_full else np.nan
+    return Together(
+        recording=who,
+        member=member,
+        start_ns=np.round(aligned - aligned.min()).astype(np.int64),
+        aligned_by="clocks" if is_aligned else "ends",
+        error_ns=error,
+    )

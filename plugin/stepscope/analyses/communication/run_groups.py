@@ -1,0 +1,132 @@
+"""The process groups of a run, put together from what each rank says of them."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from stepscope.analyses.communication.rank_groups import RankGroup
+from stepscope.analyses.communication.rank_run import RankRun, once
+
+SURENESS = ("", "low", "medium", "high")
+TELLING = SURENESS.index("medium")
+Kin = tuple[int, int, tuple[str, ...]]
+"""A group's size, how far its ranks lie apart, and its kinds of collectives."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunGroup:
+    """One process group; its figures are means over the recordings that took part in it."""
+
+    name: str
+    description: str
+    role: str
+    """Empty where nothing tells."""
+    role_confidence: str
+    role_reason: str
+    backend: str
+    size: int
+    """0: unknown."""
+    ranks: tuple[int, ...]
+    """Empty where unknown."""
+    recorded_count: int
+    """Recordings that know it."""
+    kinds: tuple[str, ...]
+    call_count: float
+    total_ns: float
+    exposed_ns: float
+    wait_ns: float
+    """NaN where none of its collectives was found on two ranks."""
+    total_bytes: float
+    """NaN: not recorded."""
+
+
+@once
+def run_groups(run: RankRun) -> tuple[RunGroup, ...]:
+    """Return a run's process groups, those with most time first."""
+    together: dict[tuple[str, str], list[RankGroup]] = {}
+    for part in run.parts:
+        for group in part.groups:
+            together.setdefault((group.name, group.ranks), []).append(group)
+    waits = _waits(run)
+    groups = [
+        _merged(own, waits.get((name, ranks), np.nan)) for (name, ranks), own in together.items()
+    ]
+    told = _as_their_kin(groups)
+    return tuple(sorted(told, key=lambda group: -group.total_ns * group.recorded_count))
+
+
+def _as_their_kin(groups: Sequence[RunGroup]) -> list[RunGroup]:
+    """Give groups that do not tell what they are for the role of those that lie and act alike.
+
+    A mesh has many groups along each axis; what one of them did not record another did. Where
+    those that tell disagree, none is taken.
+    """
+    kin: dict[Kin, list[RunGroup]] = {}
+    for group in groups:
+        if (sign := _kin(group)) is not None and SURENESS.index(group.role_confidence) >= TELLING:
+            kin.setdefault(sign, []).append(group)
+    signs = [_kin(group) for group in groups]
+    return [
+        _with_role(group, kin[sign]) if sign in kin else group
+        for group, sign in zip(groups, signs, strict=True)
+    ]
+
+
+def _with_role(group: RunGroup, kin: Sequence[RunGroup]) -> RunGroup:
+    is_sure = SURENESS.index(group.role_confidence) >= TELLING
+    if is_sure or len({each.role for each in kin}) != 1:
+        return group
+    surest = max(kin, key=lambda each: SURENESS.index(each.role_confidence))
+    return replace(
+        group,
+        role=surest.role,
+        role_confidence=SURENESS[SURENESS.index(surest.role_confidence) - 1],
+        role_reason=f"Its ranks lie, and it is used, as those of {surest.name!r}."
+        f" {surest.role_reason}",
+    )
+
+
+def _kin(group: RunGroup) -> Kin | None:
+    """Return what groups along one axis of a mesh have in common; None: nothing that tells."""
+    apart = {after - before for before, after in pairwise(group.ranks)}
+    return (group.size, apart.pop(), group.kinds) if len(apart) == 1 and group.kinds else None
+
+
+def _merged(own: Sequence[RankGroup], wait_ns: float) -> RunGroup:
+    surest = max(own, key=lambda group: SURENESS.index(group.role_confidence))
+    active = [group for group in own if group.call_count] or own
+    sizes = [group.total_bytes for group in active if group.total_bytes == group.total_bytes]
+    return RunGroup(
+        name=own[0].name,
+        description=own[0].description,
+        role=surest.role,
+        role_confidence=surest.role_confidence,
+        role_reason=surest.role_reason,
+        backend=own[0].backend,
+        size=max(group.size for group in own),
+        ranks=tuple(json.loads(own[0].ranks or "[]")),
+        recorded_count=len(own),
+        kinds=tuple(sorted({kind for group in own for kind in group.kinds})),
+        call_count=float(np.mean([group.call_count for group in active])),
+        total_ns=float(np.mean([group.total_ns for group in active])),
+        exposed_ns=float(np.mean([group.exposed_ns for group in active])),
+        wait_ns=wait_ns / len(active),
+        total_bytes=float(np.mean(sizes)) if sizes else float("nan"),
+    )
+
+
+def _waits(run: RankRun) -> dict[tuple[str, str], float]:
+    """Return how long all ranks together waited in each group, by its name and ranks."""
+    found = run.matches
+    is_matched = (found.size > 1)[found.match]
+    total = np.bincount(found.key[is_matched], found.wait_ns[is_matched], minlength=len(found.keys))
+    count = np.bincount(found.key[is_matched], minlength=len(found.keys))
+    waits: dict[tuple[str, str], float] = {}
+    for key, wait_ns, members in zip(found.keys, total, count, strict=True):
+        if members:
+            name = (key.group, key.ranks)
+            waits[name] = waits.get(name, 0.0) + float(wait_ns)
+    return waits

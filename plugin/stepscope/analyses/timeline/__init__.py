@@ -1,0 +1,1 @@
+"""The timeline: every event of a recording as slices in rows, and what is asked of them."""

@@ -1,0 +1,161 @@
+"""All slices of some tracks, row after row: what tiles are cut from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.timeline.levels import Level, Times, levels
+
+MOST_ROWS = 1000
+"""Rows of one track that are kept: what lies deeper is counted, not drawn."""
+LATEST_NS = 2**53 - 1
+"""What JSON's numbers hold exactly: 104 days. What ends later is drawn until then."""
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Placed:
+    """Slices with their place, in any order; those of a row in time's order."""
+
+    track: NDArray[np.int32]
+    row: NDArray[np.int32]
+    parent: Numbers
+    """Which of them contains each, the innermost; -1: none, or they do not nest."""
+    event: NDArray[np.uint32]
+    """The place in the file; `NO_EVENT` where it is none of the file's."""
+    start_ns: Numbers
+    end_ns: Numbers
+    name: NDArray[np.int32]
+    category: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Slices:
+    """Slices by track, row and time; arrays of one length are parallel."""
+
+    row_track: NDArray[np.int32]
+    """Each row's track."""
+    row_number: NDArray[np.int32]
+    """Each row's number in its track, from 0 at the top."""
+    times: Times
+    parent: NDArray[np.int32]
+    """The innermost slice of the track that contains each; -1: none, or they do not nest."""
+    event: NDArray[np.uint32]
+    name: NDArray[np.int32]
+    category: NDArray[np.uint8]
+    levels: tuple[Level, ...]
+
+    def __len__(self) -> int:
+        """Return how many slices there are."""
+        return len(self.event)
+
+    def rows_of(self, track: int) -> range:
+        """Return which rows are a track's."""
+        low, high = np.searchsorted(self.row_track, [track, track + 1]).tolist()
+        return range(low, high)
+
+    def row_of(self, places: NDArray[np.integer]) -> Numbers:
+        """Return the row that each slice lies in."""
+        found: Numbers = np.searchsorted(self.times.row_first, places, side="right") - 1
+        return found
+
+
+NO_EVENT = 2**32 - 1
+NONE = -1
+
+
+def clipped(start_ns: Numbers, duration_ns: Numbers) -> tuple[Numbers, Numbers]:
+    """Return starts and ends within what can be drawn: nothing is before 0, or lasts for ever."""
+    if len(start_ns) and start_ns.min() >= 0 and duration_ns.min() >= 0:
+        end = start_ns + duration_ns  # of sums beyond 64 bits one is below its start
+        if end.max() <= LATEST_NS and end.min() >= 0 and duration_ns.max() <= LATEST_NS:
+            return start_ns, end
+    start = np.clip(start_ns, 0, LATEST_NS)
+    end = np.clip(start_ns, -LATEST_NS, LATEST_NS) + np.clip(duration_ns, 0, LATEST_NS)
+    return start, np.clip(end, start, LATEST_NS)
+
+
+def arranged(parts: Sequence[Placed]) -> Slices:
+    """Put slices in order; those in rows too deep are left out."""
+    placed = _joined(parts)
+    first_row = np.append(0, np.cumsum(row_counts(placed.track, placed.row)))
+    row = first_row[placed.track] + placed.row
+    narrow = row.astype(np.uint16) if first_row[-1] <= np.iinfo(np.uint16).max else row
+    order = np.argsort(narrow, kind="stable")
+    used, row_count = np.flatnonzero(np.bincount(row, minlength=1)), np.bincount(row)
+    track = np.searchsorted(first_row, used, side="right") - 1
+    start_ns = placed.start_ns[order]
+    duration_ns = placed.end_ns[order] - start_ns
+    times = Times(
+        start_ns=start_ns,
+        busy_before_ns=np.append(0, np.cumsum(duration_ns)),
+        row_first=np.append(0, np.cumsum(row_count[used])) if len(order) else np.zeros(1, int),
+    )
+    used = used if len(order) else used[:0]
+    return Slices(
+        row_track=track[: len(used)].astype(np.int32),
+        row_number=(used - first_row[track[: len(used)]]).astype(np.int32),
+        times=times,
+        parent=_places(placed.parent, order),
+        event=placed.event[order],
+        name=placed.name[order],
+        category=placed.category[order],
+        levels=levels(times),
+    )
+
+
+def row_counts(track: NDArray[np.integer], row: NDArray[np.integer]) -> Numbers:
+    """Return how many rows each track has, of those numbered below `MOST_ROWS`."""
+    if not len(track):
+        return np.zeros(0, dtype=np.int64)
+    key = track.astype(np.int64) * MOST_ROWS + np.minimum(row, MOST_ROWS - 1)
+    used = np.flatnonzero(np.bincount(key))
+    counts: Numbers = np.zeros(int(track.max()) + 1, dtype=np.int64)
+    counts[used // MOST_ROWS] = used % MOST_ROWS + 1  # of a track the last stays
+    return counts
+
+
+def _places(parent: Numbers, order: Numbers) -> NDArray[np.int32]:
+    """Return what was said of slices by their numbers, by their places in an order."""
+    place = np.full(len(order) + 1, NONE, dtype=np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    found: NDArray[np.int32] = place[parent[order]]
+    return found
+
+
+def _joined(parts: Sequence[Placed]) -> Placed:
+    kept = [(part, np.flatnonzero(part.row < MOST_ROWS)) for part in parts]
+
+    def column(name: str, dtype: type[np.generic]) -> NDArray[Any]:
+        found = [_chosen(getattr(part, name), rows) for part, rows in kept]
+        return np.concatenate([np.zeros(0, dtype=dtype), *found])
+
+    return Placed(
+        track=column("track", np.int32),
+        row=column("row", np.int32),
+        parent=_parents(kept),
+        event=column("event", np.uint32),
+        start_ns=column("start_ns", np.int64),
+        end_ns=column("end_ns", np.int64),
+        name=column("name", np.int32),
+        category=column("category", np.uint8),
+    )
+
+
+def _chosen(values: NDArray[Any], rows: Numbers) -> NDArray[Any]:
+    return values if len(rows) == len(values) else values[rows]
+
+
+def _parents(kept: Sequence[tuple[Placed, Numbers]]) -> Numbers:
+    """Return the parents as numbers among all that are kept; one that is not is nobody's."""
+    found = [np.zeros(0, dtype=np.int64)]
+    first = 0
+    for part, rows in kept:
+        number = np.full(len(part.row) + 1, NONE, dtype=np.int64)
+        number[rows] = np.arange(first, first + len(rows))
+        found.append(number[part.parent[rows]])
+        first += len(rows)
+    return np.concatenate(found)

@@ -1,0 +1,168 @@
+"""What a piece of the timeline shows at a grain: wide slices themselves, short ones by pixel.
+
+A tile is `TILE_PIXELS` pixels of 2^level ns wide. A slice of a pixel or more is shown itself, in
+every tile that it reaches into. Shorter ones are shown where they begin, those of one pixel
+together: as many as they are, busy for as long as they are, under the name of the longest. So the
+counts of all tiles together are the slices, but for wide ones that reach over an edge.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.timeline.levels import COARSEST, finest_above, longest_of, new_items
+from stepscope.analyses.timeline.slices import LATEST_NS, Slices
+from stepscope.errors import UsageError
+
+TILE_PIXELS = 1024
+MOST_ITEMS = 250_000
+"""Of one answer. Rows that would bring more are left out, and counted."""
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tile:
+    """Some rows of a tile; arrays are parallel, and in the order of the rows, then of time."""
+
+    level: int
+    number: int
+    rows: tuple[tuple[int, int, int], ...]
+    """Track, row in it, and how many items it has; rows without any are left out."""
+    left_out_row_count: int
+    start_ns: Numbers
+    end_ns: Numbers
+    """Of merged slices the last one's end."""
+    busy_ns: Numbers
+    """For how long any of them ran."""
+    count: Numbers
+    longest: Numbers
+    """The longest slice."""
+
+    @property
+    def first_ns(self) -> int:
+        """When the tile begins."""
+        return min(self.number * TILE_PIXELS << self.level, LATEST_NS + 1)
+
+
+def tile(slices: Slices, tracks: Iterable[int], level: int, number: int) -> Tile:
+    """Return a tile of some tracks, in their order.
+
+    Raises:
+        UsageError: there is no such level, or the tile's number is negative.
+    """
+    start_ns, end_ns = require(level, number)
+    rows = [row for track in tracks for row in slices.rows_of(track)]
+    ranges = _ranges(slices, rows, level, (start_ns, end_ns))
+    return _of_items(slices, rows, ranges, (level, number))
+
+
+def require(level: int, number: int) -> tuple[int, int]:
+    """Return when a tile begins and ends; one behind all time is empty.
+
+    Raises:
+        UsageError: there is no such level, or the tile's number is negative.
+    """
+    if not 0 <= level <= COARSEST:
+        msg = f"level is 0 to {COARSEST}: a pixel is 2^level ns wide"
+        raise UsageError(msg)
+    if number < 0:
+        msg = "tile is 0 or more: nothing is before the trace's first event"
+        raise UsageError(msg)
+    beyond = LATEST_NS + 1
+    return (
+        min(number * TILE_PIXELS << level, beyond),
+        min((number + 1) * TILE_PIXELS << level, beyond),
+    )
+
+
+def _ranges(
+    slices: Slices, rows: Sequence[int], level: int, time: tuple[int, int]
+) -> tuple[Numbers, Numbers]:
+    """Return the first slice of each row in the tile, and the one behind the last."""
+    times = slices.times
+    first = times.row_first.tolist()
+    bounds = np.array(time, dtype=np.int64)
+    found = np.empty((len(rows), 2), dtype=np.int64)
+    for place, row in enumerate(rows):
+        begin = first[row]
+        found[place] = np.searchsorted(times.start_ns[begin : first[row + 1]], bounds) + begin
+    low, high = found[:, 0], found[:, 1]
+    before = np.flatnonzero(low > times.row_first[rows]) if len(rows) else low
+    last = low[before] - 1
+    duration_ns = times.duration_ns(last)
+    reaches = (duration_ns >> level > 0) & (times.start_ns[last] + duration_ns > time[0])
+    low[before[reaches]] -= 1
+    return low, high
+
+
+def _of_items(
+    slices: Slices, rows: Sequence[int], ranges: tuple[Numbers, Numbers], where: tuple[int, int]
+) -> Tile:
+    (low, high), (level, number) = ranges, where
+    times, kept = slices.times, finest_above(slices.levels, level)
+    if kept is not None:
+        # of their type: all items would be converted
+        low, high = (kept.first.searchsorted(each.astype(np.int32)) for each in (low, high))
+    items, counts = _concatenated(low, high)
+    first = items if kept is None else kept.first[items]
+    behind = items + 1 if kept is None else kept.first[items + 1]
+    longest = items if kept is None else kept.longest[items]
+    duration_ns = times.duration_ns(longest)
+    begins = new_items(times.start_ns[first] >> level, duration_ns >> level > 0)
+    row_begins = np.cumsum(counts) - counts
+    begins[row_begins[counts > 0]] = True
+    at = np.flatnonzero(begins)
+    in_row = np.add.reduceat(begins, row_begins[counts > 0]) if len(at) else counts[:0]
+    last = np.append(at[1:] - 1, len(begins) - 1)[: len(at)]
+    head, tail = first[at], behind[last]
+    chosen = [rows[place] for place in np.flatnonzero(counts).tolist()]
+    return _bounded(
+        Tile(
+            level=level,
+            number=number,
+            rows=tuple(_named(slices, chosen, in_row)),
+            left_out_row_count=0,
+            start_ns=times.start_ns[head],
+            end_ns=times.start_ns[tail - 1] + times.duration_ns(tail - 1),
+            busy_ns=times.busy_before_ns[tail] - times.busy_before_ns[head],
+            count=(tail - head).astype(np.int64),
+            longest=longest_of(longest.astype(np.int64), duration_ns, at),
+        ),
+    )
+
+
+def _concatenated(low: Numbers, high: Numbers) -> tuple[Numbers, Numbers]:
+    """Return all places of the ranges, and how many are in each."""
+    counts = np.maximum(high - low, 0)
+    before = np.cumsum(counts) - counts
+    places: Numbers = np.arange(counts.sum(), dtype=np.int64) + np.repeat(low - before, counts)
+    return places, counts
+
+
+def _named(
+    slices: Slices, rows: Sequence[int], counts: NDArray[np.integer]
+) -> Iterable[tuple[int, int, int]]:
+    tracks, numbers = slices.row_track[rows], slices.row_number[rows]
+    return zip(tracks.tolist(), numbers.tolist(), counts.tolist(), strict=True)
+
+
+def _bounded(whole: Tile) -> Tile:
+    """Leave out the last rows of a tile that holds too much."""
+    if len(whole.start_ns) <= MOST_ITEMS:
+        return whole
+    behind = np.cumsum([count for _, _, count in whole.rows])
+    kept = int(np.searchsorted(behind, MOST_ITEMS, side="right"))
+    count = int(behind[kept - 1]) if kept else 0
+    return Tile(
+        level=whole.level,
+        number=whole.number,
+        rows=whole.rows[:kept],
+        left_out_row_count=len(whole.rows) - kept,
+        start_ns=whole.start_ns[:count],
+        end_ns=whole.end_ns[:count],
+        busy_ns=whole.busy_ns[:count],
+        count=whole.count[:count],
+        longest=whole.longest[:count],
+    )
