@@ -6,23 +6,32 @@ remote path, since that takes longer than all the rest; nothing of it is kept he
 connections must not outlive a fork.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import BinaryIO, Protocol
 
 from stepscope import addresses
 from stepscope.storage import local
+from stepscope.storage.listing import IsWanted, Listing, nothing_more
 from stepscope.storage.stamps import FileStamp
 
-__all__ = ["FileStamp", "exists", "is_folder", "open_binary", "real_path", "stamp", "walk"]
-
-Listing = tuple[str, Mapping[str, FileStamp | None]]
-"""A folder, and its files by name with what the listing says of them."""
+__all__ = [
+    "FileStamp",
+    "Listing",
+    "exists",
+    "files_in",
+    "is_folder",
+    "open_binary",
+    "real_path",
+    "stamp",
+    "walk",
+]
 
 
 class _System(Protocol):
     def stamp(self, path: str) -> FileStamp: ...
     def open_binary(self, path: str) -> BinaryIO: ...
-    def walk(self, root: str) -> Iterator[Listing]: ...
+    def walk(self, root: str, is_wanted: IsWanted) -> Iterator[Listing]: ...
+    def files_in(self, folder: str) -> Iterator[Listing]: ...
     def is_folder(self, path: str) -> bool: ...
     def exists(self, path: str) -> bool: ...
     def real_path(self, path: str) -> str: ...
@@ -56,16 +65,29 @@ def open_binary(path: str) -> BinaryIO:
     return _of(path).open_binary(path)
 
 
-def walk(root: str) -> Iterator[Listing]:
-    """Yield each folder under `root`, itself first, with its files; links are followed once.
+def walk(root: str, is_wanted: IsWanted = nothing_more) -> Iterator[Listing]:
+    """Yield the folders under `root` with their files, a page at a time; links are followed once.
+
+    A folder of many files comes in several pages, and remote ones come in any order. A page may
+    be empty: so much was looked at for nothing. Of a local file that is wanted, the page says more
+    than the name.
 
     A local folder that cannot be listed, or goes meanwhile, is left out. A link that leads back
     to a folder already seen ends there. Folders whose names begin with a dot are left out.
 
     Raises:
+        UnreadableError: remote storage refuses to list it, or does not answer any more.
+    """
+    return _of(root).walk(root, is_wanted)
+
+
+def files_in(folder: str) -> Iterator[Listing]:
+    """Yield the files of one folder, a page at a time, and nothing of the folders below it.
+
+    Raises:
         UnreadableError: remote storage refuses to list it.
     """
-    return _of(root).walk(root)
+    return _of(folder).files_in(folder)
 
 
 def is_folder(path: str) -> bool:

@@ -52,23 +52,26 @@ def remove(folder: str, name: str) -> None:
         Path(folder, name).unlink()
 
 
-def bound(folder: str, suffix: str, bound_bytes: int) -> None:
-    """Remove files of that suffix, those used least lately first, until the rest fits a bound.
+def bound(folder: str, pattern: str, bound_bytes: int) -> None:
+    """Remove files that match a pattern, those used least lately first, until the rest fits.
 
-    What was left unfinished by somebody who was killed goes, too; nothing else is touched.
+    The pattern may name folders, too (`*/*.columns`). What was left unfinished beside such files
+    by somebody who was killed goes, too; nothing else is touched.
     """
-    found: list[tuple[int, int, str]] = []
     oldest = time.time() - UNFINISHED_SECONDS
-    for path in Path(folder).iterdir():
+    for path in Path(folder).glob(str(Path(pattern).with_name(f"*{UNFINISHED}"))):
+        with suppress(OSError):
+            if path.stat().st_mtime < oldest:
+                path.unlink()
+    found: list[tuple[int, int, Path]] = []
+    for path in Path(folder).glob(pattern):
         with suppress(OSError):
             status = path.stat()
-            if path.name.endswith(suffix):
-                found.append((status.st_mtime_ns, status.st_size, path.name))
-            elif path.name.endswith(UNFINISHED) and status.st_mtime < oldest:
-                remove(folder, path.name)
+            found.append((status.st_mtime_ns, status.st_size, path))
     total = sum(size for _, size, _ in found)
-    for _, size, name in sorted(found):
+    for _, size, path in sorted(found):
         if total <= bound_bytes:
             return
-        remove(folder, name)
+        with suppress(OSError):
+            path.unlink()
         total -= size

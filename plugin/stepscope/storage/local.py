@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from stepscope.storage.listing import PAGE_COUNT, IsWanted, Listing, nothing_more
 from stepscope.storage.stamps import FileStamp
 
 SPECIAL = "it is a pipe, a socket or a device, not a file"
@@ -27,17 +28,61 @@ def open_binary(path: str) -> BinaryIO:
     return Path(path).open("rb")
 
 
-def walk(root: str) -> Iterator[tuple[str, dict[str, FileStamp | None]]]:
-    """Yield each folder under `root`; its files are not looked at."""
+def walk(root: str, is_wanted: IsWanted) -> Iterator[Listing]:
+    """Yield each folder under `root` with its files."""
     seen: set[tuple[int, int]] = set()
-    for folder, subfolders, files in os.walk(root, followlinks=True):
+    waiting = [root]
+    while waiting:
+        folder = waiting.pop()
         identity = _identity(folder)
         if identity is None or identity in seen:
-            subfolders.clear()
             continue
         seen.add(identity)
-        subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
-        yield folder, dict.fromkeys(sorted(files))
+        subfolders: list[str] = []
+        yield from _pages(folder, is_wanted, subfolders)
+        shown = sorted((each for each in subfolders if not each.startswith(".")), reverse=True)
+        waiting += [os.path.join(folder, each) for each in shown]  # noqa: PTH118 (Path is slow)
+
+
+def files_in(folder: str) -> Iterator[Listing]:
+    """Yield the files of one folder."""
+    return _pages(folder, nothing_more, [])
+
+
+def _pages(folder: str, is_wanted: IsWanted, subfolders: list[str]) -> Iterator[Listing]:
+    """Yield a folder's files, at least one page, and add the names of its folders to a list."""
+    page: dict[str, FileStamp | None] = {}
+    try:
+        with os.scandir(folder) as found:
+            for each in found:
+                if _is_folder(each):
+                    subfolders.append(each.name)
+                    continue
+                page[each.name] = _listed(each) if is_wanted(each.name) else None
+                if len(page) == PAGE_COUNT:
+                    yield folder, page
+                    page = {}
+    except OSError:  # it may not be listed, or went in the middle
+        pass
+    yield folder, page
+
+
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _listed(entry: "os.DirEntry[str]") -> FileStamp | None:
+    """Return what is known of a file now; None where it is none, or leads nowhere."""
+    try:
+        status = entry.stat()
+    except OSError:
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return FileStamp(size_bytes=status.st_size, modified_ns=status.st_mtime_ns)
 
 
 def _identity(folder: str) -> tuple[int, int] | None:

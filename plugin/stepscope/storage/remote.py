@@ -6,7 +6,7 @@ Credentials, endpoints and proxies come from where the field's own tools have th
 
 import errno
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from io import BufferedReader, BytesIO, RawIOBase
@@ -17,7 +17,8 @@ from fsspec.config import conf
 
 from stepscope import addresses
 from stepscope.errors import UnreadableError
-from stepscope.storage import failures
+from stepscope.storage import failures, remote_pages
+from stepscope.storage.listing import IsWanted, Listing
 from stepscope.storage.local import SPECIAL
 from stepscope.storage.stamps import FileStamp
 
@@ -79,12 +80,12 @@ def stamp(path: str) -> FileStamp:
         raise IsADirectoryError(errno.EISDIR, "it is a folder", path)
     if info["type"] != "file":
         raise OSError(errno.EINVAL, SPECIAL, path)
-    return _stamp(info)
+    return stamp_of(info)
 
 
 def open_binary(path: str) -> BinaryIO:
     """Open a file for reading; it arrives in blocks, one after the other."""
-    with _system_of(path) as (system, inside):
+    with system_of(path) as (system, inside):
         kind = addresses.scheme(path)
         if kind == "memory":  # its files have one place for all who read them
             return BytesIO(system.cat_file(inside))
@@ -94,21 +95,46 @@ def open_binary(path: str) -> BinaryIO:
     return BufferedReader(_Source(path, source), BUFFER_BYTES)
 
 
-def walk(root: str) -> Iterator[tuple[str, dict[str, FileStamp | None]]]:
-    """Yield each folder under `root` that has files; one listing tells of all of them."""
+def walk(root: str, _is_wanted: IsWanted) -> Iterator[Listing]:
+    """Yield the folders under `root` that have files; what is listed is known of all of them."""
     if addresses.scheme(root) in addresses.WEB:
         return
     root = addresses.tidy(root)
-    with _system_of(root) as (system, base):
-        found = system.find(base, detail=True, **_within(system, LISTING_SECONDS))
+    with system_of(root) as (system, inside):
+        base = inside.rstrip("/")
+        pages = remote_pages.below(system, base, within(system, LISTING_SECONDS))
+        try:
+            for page in pages:
+                yield from _by_folder(root, base, page)
+        except Exception as error:
+            if not failures.is_absence(root, error):
+                raise
+
+
+def files_in(folder: str) -> Iterator[Listing]:
+    """Yield the files of one folder."""
+    folder = addresses.tidy(folder)
+    with system_of(folder) as (system, base):
+        page = system.ls(base, detail=True, **within(system, LISTING_SECONDS))
+    yield from _by_folder(folder, base.rstrip("/"), page)
+
+
+def _by_folder(root: str, base: str, page: Iterable[Info]) -> Iterator[Listing]:
+    """Yield what a page holds, a folder at a time; an empty page where it holds nothing for us."""
     folders: dict[str, dict[str, FileStamp | None]] = {}
-    for inside, info in found.items():
-        path = _below(root, base.rstrip("/"), inside)
+    for info in page:
+        path = _below(root, base, info["name"])
         if path and info.get("type", "file") == "file":
-            folders.setdefault(addresses.parent(path), {})[addresses.name(path)] = _stamp(info)
-    for folder in sorted(folders, key=lambda folder: folder.split("/")):
-        if not any(part.startswith(".") for part in addresses.relative(root, folder).split("/")):
-            yield folder, dict(sorted(folders[folder].items()))
+            folders.setdefault(addresses.parent(path), {})[addresses.name(path)] = stamp_of(info)
+    shown = [folder for folder in folders if not _is_hidden(root, folder)]
+    for folder in shown:
+        yield folder, folders[folder]
+    if not shown:
+        yield root, {}
+
+
+def _is_hidden(root: str, folder: str) -> bool:
+    return any(part.startswith(".") for part in addresses.relative(root, folder).split("/"))
 
 
 def is_folder(path: str) -> bool:
@@ -152,9 +178,9 @@ class _Source(RawIOBase):
 
 def _info(path: str) -> Info | None:
     """Return what is known of a path; None where nothing is there."""
-    with _system_of(path) as (system, inside):
+    with system_of(path) as (system, inside):
         try:
-            info: Info = system.info(inside, **_within(system, ANSWER_SECONDS))
+            info: Info = system.info(inside, **within(system, ANSWER_SECONDS))
         except Exception as error:
             if failures.is_absence(path, error):
                 return None
@@ -163,7 +189,7 @@ def _info(path: str) -> Info | None:
 
 
 @contextmanager
-def _system_of(path: str) -> Iterator[tuple[fsspec.AbstractFileSystem, str]]:
+def system_of(path: str) -> Iterator[tuple[fsspec.AbstractFileSystem, str]]:
     """Give the file system of an address, and the path in it; tell its errors as ours.
 
     After an error it is made anew: credentials that have come since then would not be seen.
@@ -218,7 +244,7 @@ def _web_options() -> Options:
     return {"client_kwargs": client, "headers": {"Accept-Encoding": "identity"}}
 
 
-def _within(system: fsspec.AbstractFileSystem, seconds: int) -> Options:
+def within(system: fsspec.AbstractFileSystem, seconds: int) -> Options:
     """Return what bounds a whole call, where fsspec can: hdfs and the like wait by themselves."""
     return {"timeout": seconds} if system.async_impl else {}
 
@@ -233,7 +259,8 @@ def _below(root: str, base: str, inside: str) -> str:
     return "" if base else f"{root}/{rest}"
 
 
-def _stamp(info: Info) -> FileStamp:
+def stamp_of(info: Info) -> FileStamp:
+    """Return the state of a file by what its storage says of it."""
     tag = " ".join(str(info[name]).strip('"') for name in TAGS if info.get(name))
     times = (info.get(name) for name in TIMES)
     time = next((each for each in times if isinstance(each, datetime | int | float)), 0)

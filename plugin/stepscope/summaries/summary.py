@@ -1,0 +1,83 @@
+"""One recording's summary."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from stepscope import addresses
+from stepscope.advice import AdviceSettings, RecordingAdvice, advice_of, merged
+from stepscope.advice.settings import DEFAULT
+from stepscope.analyses.communication.rank_part import rank_part
+from stepscope.comparison.sampling import Sample, sample
+from stepscope.errors import in_one_line
+from stepscope.report import RunReport
+from stepscope.trace import Trace
+from stepscope.trends import Trend, trend
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+PARTS = (rank_part, trend, sample)
+"""The functions of a recording whose answers its summary holds."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Summary:
+    """What a recording says for its run."""
+
+    events: int
+    advice: RecordingAdvice
+    """With its part beside other ranks (`advice.part`)."""
+    trend: Trend | None
+    """None where it cannot be told."""
+    sample: Sample | None
+    """What is compared of it; None where it cannot be, or was left where the summary is kept."""
+
+    def part(self, of: object) -> tuple[Any] | None:
+        """Return what a function says of the recording, in a tuple; None where it is not here.
+
+        `of` is one of `PARTS`.
+        """
+        if of is rank_part and self.advice.part is not None:
+            return (self.advice.part,)
+        if of is trend and self.trend is not None:
+            return (self.trend,)
+        if of is sample and self.sample is not None:
+            return (self.sample,)
+        return None
+
+
+def summarise(trace: Trace, *, settings: AdviceSettings = DEFAULT) -> Summary:
+    """Return a recording's summary; `settings` are those of its run (`of_run`).
+
+    Raises:
+        UsageError: the settings name a rule or an option that there is not.
+    """
+    advice = advice_of(trace, settings)
+    report = merged("", [advice], settings)
+    return Summary(
+        events=len(trace),
+        advice=advice,
+        trend=_unless_it_fails(trace, lambda: trend(trace, report)),
+        sample=_unless_it_fails(trace, lambda: sample(trace, report)),
+    )
+
+
+def report_of(trace: Trace, settings: AdviceSettings) -> RunReport:
+    """Return the advice on a recording alone, as its trend and its comparison rest on it."""
+    return merged("", [advice_of(trace, settings)], settings)
+
+
+def _unless_it_fails(trace: Trace, work: Callable[[], T]) -> T | None:
+    """Return what some work gives; a defect in it must not cost the advice."""
+    try:
+        return work()
+    except MemoryError:
+        raise
+    except Exception as error:  # who asks for it alone is told of it
+        path = addresses.shown(trace.path)
+        log.warning("%s: a part of its summary is left out: %s", path, in_one_line(error))
+        return None
