@@ -16,6 +16,7 @@ from traceback import format_exception
 from stepscope import machine
 from stepscope.addresses import shown
 from stepscope.errors import UnreadableError, in_one_line, unforeseen
+from stepscope.frames.string_storage import keep_texts_plainly
 from stepscope.readers import frames, need
 from stepscope.readers.messages import Accepted, Done, Failed, Logged
 from stepscope.readers.orders import Order, Told
@@ -73,6 +74,7 @@ def main() -> None:
     parent = _Parent(FileIO(os.dup(1), "w"))
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a library prints is no answer
     logging.basicConfig(handlers=[_Log(parent)])
+    keep_texts_plainly()
     for watch in (lambda: _listen(FileIO(0), orders), lambda: _watch(os.getppid())):
         threading.Thread(target=watch, daemon=True).start()
     gc.freeze()  # what was imported stays
@@ -130,4 +132,5 @@ def _failed(order: Order, error: Exception) -> Failed:
     if isinstance(error, UnreadableError):
         return Failed(problem=problem, is_memory=False)
     log.warning("reading %s failed: %s", shown(path), in_one_line(error, path))
-    return Failed(problem=problem, is_memory=False, traceback="".join(format_exception(error)))
+    traceback = shown("".join(format_exception(error)), path)
+    return Failed(problem=problem, is_memory=False, traceback=traceback)

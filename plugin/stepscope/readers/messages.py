@@ -40,3 +40,10 @@ class Failed:
     """All the memory that it was given was not enough."""
     traceback: str = ""
     """Where it was raised, if nobody foresaw it."""
+
+
+class RemoteError(Exception):
+    """What was raised in another process, as it was told there."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope import footprint
+from stepscope.analyses.timeline import ahead
 from stepscope.dialects import all_dialects
 from stepscope.frames.source import Source
 from stepscope.ingest import EventColumns
@@ -16,6 +17,9 @@ from stepscope.trace import Trace
 
 SMALL_BYTES = 1 << 20
 """Results up to this size go along: tables and answers do, frames are made again when asked for."""
+SENT_WHOLE = ahead.KEYS
+"""The timeline's: arrays cross the pipe as they lie in memory, in a small part of the time that
+they take to be made."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -30,6 +34,8 @@ class Packed:
     kinds: NDArray[np.int8]
     dialect: str
     results: Mapping[str, bytes]
+    whole: Mapping[str, Any]
+    """Results that are sent whatever their size."""
 
 
 def packed(trace: Trace) -> Packed:
@@ -43,6 +49,7 @@ def packed(trace: Trace) -> Packed:
         kinds=trace.source.kinds,
         dialect=trace.dialect.name,
         results=_results(trace),
+        whole={key: trace.results[key] for key in SENT_WHOLE if key in trace.results},
     )
 
 
@@ -55,7 +62,10 @@ def unpacked(sent: Packed) -> Trace:
         source=Source(columns=sent.columns, kinds=sent.kinds, dialect=dialect),
         id=sent.id,
         path=sent.path,
-        results={name: pickle.loads(each) for name, each in sent.results.items()},  # noqa: S301
+        results={
+            **{name: pickle.loads(each) for name, each in sent.results.items()},  # noqa: S301
+            **sent.whole,
+        },
     )
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 from stepscope import addresses, machine, storage
 from stepscope.errors import StepscopeError, UnreadableError
 from stepscope.readers import need
-from stepscope.readers.messages import Done, Failed, Logged
+from stepscope.readers.messages import Done, Failed, Logged, RemoteError
 from stepscope.readers.orders import Answer, CancelledError, Order, Stop, Tell, Told
 from stepscope.readers.process import GoneError, ReaderProcess
 from stepscope.readers.room import Room
@@ -29,6 +29,13 @@ ENOUGH_MORE = 1.25
 CLOSED = "the program ends"
 KILLED = frozenset({-signal.SIGTERM, -9})
 """How a process ends that another one, or the system, wanted to end; Windows knows no signal 9."""
+CRASH_REMEDY = (
+    "This is a bug in stepscope: please report it. Where memory is scarce, more of it may help"
+    " (--memory)."
+)
+CRASHED = frozenset({-11, -7, -6})
+"""SIGSEGV, SIGBUS, SIGABRT: also what compiled code does where it is refused memory and does not
+look: pandas' hash tables are one."""
 OWN = "memory"
 """Where only this process can read: fsspec's file system in memory."""
 
@@ -45,19 +52,12 @@ class _NoProcessError(Exception):
 
 
 class _ShortError(Exception):
-    """A file did not fit in the memory that it was given; its `problem` says so."""
+    """A file did not fit in the memory that it was given, or crashed in it as such files do."""
 
     def __init__(self, problem: UnreadableError, granted_bytes: int) -> None:
         super().__init__(str(problem))
         self.problem = problem
         self.granted_bytes = granted_bytes
-
-
-class _RemoteError(Exception):
-    """What was raised in a reader's process, as it was told there."""
-
-    def __str__(self) -> str:
-        return f"\n{self.args[0]}"
 
 
 def read_here(order: Order, tell: Tell, stop: Stop) -> Answer:
@@ -190,6 +190,8 @@ class Readers:
                     _heard(message, granted, tell)
         except GoneError as gone:
             stop.check()
+            if is_accepted and gone.status in CRASHED:
+                raise _ShortError(_gone(order.file.path, gone), granted) from None
             if is_accepted:
                 raise _gone(order.file.path, gone) from None
             if is_fresh and gone.status >= 0:
@@ -262,12 +264,12 @@ def _heard(message: object, granted_bytes: int, tell: Tell) -> None:
         case Failed(problem=problem, is_memory=True):
             raise _ShortError(problem, granted_bytes)
         case Failed(problem=problem, traceback=traceback):
-            raise problem from (_RemoteError(traceback) if traceback else None)
+            raise problem from (RemoteError(traceback) if traceback else None)
 
 
 def _gone(path: str, gone: GoneError) -> UnreadableError:
     if gone.status not in KILLED:
         message = f"The reader of this file crashed ({gone})."
-        return UnreadableError(path, message, "This is a bug in stepscope: please report it.")
+        return UnreadableError(path, message, CRASH_REMEDY)
     message = f"The reader of this file was killed ({gone}), as happens when memory runs out."
     return UnreadableError(path, message, "Free some memory, or read fewer files at once (--jobs).")

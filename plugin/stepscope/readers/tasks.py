@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from stepscope.render.cut_file import Request as CutRequest
     from stepscope.render.stack_file import Request as StackRequest
     from stepscope.report import FileHealth, HealthItem
+    from stepscope.summaries.summary import Summary
     from stepscope.trace import Trace
     from stepscope.trends import Trend
 
@@ -35,6 +36,17 @@ def advise(trace: "Trace", *, settings: "AdviceSettings | None" = None) -> "Reco
     return advice_of(trace) if settings is None else advice_of(trace, settings)
 
 
+def summarise(trace: "Trace", *, settings: "AdviceSettings | None" = None) -> "Summary":
+    """Return what is kept of a recording when its events are let go, by its run's settings."""
+    from stepscope.summaries import summary
+
+    return (
+        summary.summarise(trace)
+        if settings is None
+        else summary.summarise(trace, settings=settings)
+    )
+
+
 def judge(trace: "Trace", *, run: str, file_bytes: int) -> "FileHealth":
     """Return what a file is worth."""
     from stepscope.advice import file_health
@@ -49,18 +61,20 @@ def tabulate(trace: "Trace", *, request: "Request") -> "dict[str, Given]":
     return exports.tabulate(trace, request)
 
 
-def sample(trace: "Trace") -> "Sample":
-    """Return what of a recording is compared."""
+def sample(trace: "Trace", *, settings: "AdviceSettings") -> "Sample":
+    """Return what of a recording is compared, by the settings of its run."""
     from stepscope.comparison import sampling
+    from stepscope.summaries import summary
 
-    return sampling.sample(trace)
+    return sampling.sample(trace, summary.report_of(trace, settings))
 
 
-def trend(trace: "Trace") -> "Trend":
-    """Return what a recording says for its run's trend."""
+def trend(trace: "Trace", *, settings: "AdviceSettings") -> "Trend":
+    """Return what a recording says for its run's trend, by the run's settings."""
     from stepscope import trends
+    from stepscope.summaries import summary
 
-    return trends.trend(trace)
+    return trends.trend(trace, summary.report_of(trace, settings))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,14 +5,14 @@ from stepscope.read import trace_of
 from stepscope.readers.orders import Answer, Order, Phase, Tell, Told
 
 
-def carry_out(order: Order, tell: Tell) -> Answer:
-    """Do what an order says, in this process.
+def carry_out(order: Order, tell: Tell, opened: str = "") -> Answer:
+    """Do what an order says, in this process; `opened` is the file's path where it is another.
 
     Raises:
         UnreadableError: the file cannot be opened, is no trace, or holds no event.
     """
     telling = _Telling(order, tell)
-    path = order.file.path
+    path = opened or order.file.path
     columns = cache.columns_of(
         path, order.stamp, order.cache, lambda: ingest.read(path, telling.progress)
     )

@@ -1,0 +1,92 @@
+"""How a cluster's scheduler is found and reached."""
+
+import asyncio
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stepscope.readers.cluster.answers import NoClusterError, Patience
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+FILE = "file://"
+LOOK_SECONDS = 0.1
+PROBE_SECONDS = 2.0
+SLACK_SECONDS = 5.0
+"""Dask's own limit should be the first to be reached: it says why."""
+
+
+async def connected(given: str, patience: Patience) -> "Client":
+    """Return a client of the scheduler at an address, or of the one whose file is named.
+
+    Raises:
+        NoClusterError: Dask is missing, or nobody answers there.
+    """
+    try:
+        from distributed import Client
+    except ImportError as error:
+        message = f"To read on a cluster needs Dask, which is not installed here ({error})."
+        raise NoClusterError(message, "pip install 'stepscope[dask]'") from error
+    address = await _address(given, patience)
+    client = Client(  # type: ignore[no-untyped-call]
+        address,
+        asynchronous=True,
+        timeout=patience.connect_seconds,
+        set_as_default=False,
+        name="stepscope",
+    )
+    try:
+        await asyncio.wait_for(client, patience.connect_seconds + SLACK_SECONDS)
+    except (OSError, ValueError, TypeError, RuntimeError, ImportError) as error:
+        with suppress(Exception):
+            await asyncio.wait_for(client.close(), SLACK_SECONDS)  # type: ignore[no-untyped-call]
+        raise _nobody(given, address, error) from error
+    return client
+
+
+async def sees_workers(client: "Client", worker: str) -> bool:
+    """Tell whether this machine reaches a worker: then results come from there directly."""
+    from distributed.comm.core import connect
+
+    arguments = client.security.get_connection_args("client")
+    try:
+        comm = await connect(worker, timeout=PROBE_SECONDS, **arguments)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, TypeError, RuntimeError):
+        return False
+    await comm.close()
+    return True
+
+
+async def _address(given: str, patience: Patience) -> str:
+    """Return the scheduler's address, which may stand in a file that it has yet to write."""
+    if given.startswith(FILE) or given.endswith(".json"):
+        path = Path(given.removeprefix(FILE)).expanduser()
+        for _ in range(max(1, int(patience.connect_seconds / LOOK_SECONDS))):
+            if (address := _address_in(path)) is not None:
+                return address
+            await asyncio.sleep(LOOK_SECONDS)
+        message = f"{path} is no file of a Dask scheduler, or not there."
+        raise NoClusterError(message, f"Start one with `dask scheduler --scheduler-file {path}`.")
+    return given if "://" in given else f"tcp://{given}"
+
+
+def _address_in(path: Path) -> str | None:
+    try:
+        address = json.loads(path.read_text(encoding="utf-8"))["address"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return address if isinstance(address, str) else None
+
+
+def _nobody(given: str, address: str, error: BaseException) -> NoClusterError:
+    place = address if address.endswith(given) else f"{address} ({given})"
+    while error.__cause__ is not None:  # Dask says how long it tried, and the system why
+        error = error.__cause__
+    reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
+    message = f"No Dask scheduler answers at {place}: {reason}."
+    remedy = "Start one (dask scheduler), or give --scheduler the address that it prints"
+    if address.startswith("tls://"):
+        remedy += "; for tls:// Dask has to be told the certificates (distributed.comm.tls)"
+    return NoClusterError(message, f"{remedy}.")

@@ -1,0 +1,161 @@
+"""What runs in a cluster's worker: one order, whose answer is small; events never travel.
+
+A reading that nobody waits for any more ends the next time that it tells how far it has come.
+"""
+
+import logging
+import pickle
+import socket
+import time
+from dataclasses import asdict, dataclass, field, replace
+from traceback import format_exception
+from typing import TYPE_CHECKING, Any
+
+from stepscope import machine, storage
+from stepscope._version import __version__
+from stepscope.addresses import shown
+from stepscope.errors import UnreadableError, in_one_line, unforeseen
+from stepscope.frames.string_storage import texts_kept_plainly
+from stepscope.readers import need
+from stepscope.readers.cluster.answers import TOPIC, Done, Failed, Result, Unfit, Unseen
+from stepscope.readers.orders import CancelledError, Order, Told
+from stepscope.readers.work import carry_out
+from stepscope.storage import FileStamp
+
+if TYPE_CHECKING:
+    from distributed import Worker
+
+log = logging.getLogger(__name__)
+
+TELL_SECONDS = 0.5
+"""Progress is told no more often, but for each new phase."""
+USED_SHARE = 0.85
+"""Of a worker's limit: at 95 % Dask's nanny kills it."""
+MORE_MEMORY = (
+    "Give the workers more memory (dask worker --memory-limit), fewer threads each "
+    "(--nthreads 1), or record fewer steps."
+)
+INSTALL = "Install on the workers what is installed here, packages of rules with it."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parcel:
+    """An order as it is sent."""
+
+    version: str
+    order: bytes = field(repr=False)
+    """A pickle: it is only opened where the version is the same."""
+    path: str = field(repr=False)
+    """Where the file is for all machines: no relative path. Dask logs what a task is given, and an
+    address may hold secrets."""
+
+
+def carried_out(parcel: Parcel) -> Result:
+    """Carry out an order in this worker.
+
+    Raises:
+        CancelledError: nobody waits for it any more.
+    """
+    from distributed import get_worker
+
+    worker = get_worker()
+    if parcel.version != __version__:
+        return Unfit(worker=worker.address, version=__version__)
+    try:
+        order: Order = pickle.loads(parcel.order)  # noqa: S301 (a cluster runs its users' code)
+    except (ImportError, AttributeError) as error:
+        return Failed(message=f"A worker, {worker.address}, says: {error}.", remedy=INSTALL)
+    course = _Course(worker)
+    course.tell(Told())
+    try:
+        seen = storage.stamp(parcel.path)
+    except (OSError, UnreadableError) as error:
+        return _unseen(error, worker)
+    return _answer(replace(order, stamp=order.stamp or seen), parcel.path, course, seen)
+
+
+def _answer(order: Order, path: str, course: "_Course", seen: FileStamp) -> Result:
+    worker = course.worker
+    most = _most_bytes(worker)
+    order = replace(order, memory_bytes=most if worker.state.nthreads == 1 else None)
+    if most is not None and (refused := _refused(path, seen, most)) is not None:
+        return refused
+    try:
+        # The system has a limit for the process, none for one of its threads.
+        with texts_kept_plainly(), machine.data_limit(order.memory_bytes):
+            answer = carry_out(order, course.tell, path)
+    except CancelledError:
+        raise
+    except Exception as error:  # whatever is wrong with one file, it is told
+        return _failed(order, path, error, worker)
+    return Done(
+        prepared=answer.prepared,
+        host=socket.gethostname(),
+        worker=worker.address,
+        size_bytes=seen.size_bytes,
+    )
+
+
+def _refused(path: str, seen: FileStamp, most: int) -> Failed | None:
+    try:
+        need.refuse_beyond(path, seen, need.inflated_bytes(path, seen), most)
+    except UnreadableError as error:
+        return Failed(message=error.message, remedy=MORE_MEMORY)
+    return None
+
+
+def _failed(order: Order, path: str, error: Exception, worker: "Worker") -> Result:
+    if order.memory_bytes is not None and need.is_for_memory(error):
+        short = need.beyond_share(path, order.memory_bytes)
+        return Failed(message=short.message, remedy=MORE_MEMORY)
+    if isinstance(error, UnreadableError):
+        cause = error.__cause__
+        if isinstance(cause, OSError) and cause.errno is not None:
+            return _unseen(cause, worker)
+        return Failed(message=error.message, remedy=error.remedy)
+    log.warning("reading %s failed: %s", shown(path), in_one_line(error, path))
+    problem = unforeseen(path, error)
+    traceback = shown("".join(format_exception(error)), path)
+    return Failed(message=problem.message, remedy=problem.remedy, traceback=traceback)
+
+
+def _unseen(error: OSError | UnreadableError, worker: "Worker") -> Unseen:
+    reason = error.message if isinstance(error, UnreadableError) else error.strerror or str(error)
+    return Unseen(host=socket.gethostname(), worker=worker.address, reason=reason.rstrip("."))
+
+
+def _most_bytes(worker: "Worker") -> int | None:
+    """Return what a thread of the worker may take for one file; None where there is no limit."""
+    limit = worker.memory_manager.memory_limit
+    if not limit:
+        return None
+    return max(0, int(limit * USED_SHARE) - machine.resident_bytes()) // worker.state.nthreads
+
+
+class _Course:
+    """How far one reading has come, told to who asked for it."""
+
+    def __init__(self, worker: "Worker") -> None:
+        self.worker = worker
+        self._key: Any = worker.get_current_task()
+        self._phase = ""
+        self._told_at = 0.0
+
+    def tell(self, told: Told) -> None:
+        """Tell it, as often as it is worth it.
+
+        Raises:
+            CancelledError: nobody waits for it any more.
+        """
+        self._check()
+        now = time.monotonic()
+        if told.phase == self._phase and now - self._told_at < TELL_SECONDS:
+            return
+        self._phase, self._told_at = told.phase, now
+        self.worker.log_event(TOPIC, {"key": self._key, "told": asdict(told)})
+
+    def _check(self) -> None:
+        task = self.worker.state.tasks.get(self._key)
+        if task is None or task.state == "cancelled":
+            msg = "the reading was cancelled"
+            raise CancelledError(msg)
