@@ -14,7 +14,6 @@ EQUIVALENT: tuple[tuple[str, str, str], ...] = (
     ("_kernel_time", "_longest: `len(took) > most` is always False", BOUND),
     ("_kernel_time", "Work.share: `self.whole_ns` is always True", TOLD),
     ("dataloader_bound", "check: `not len(stalls.rows)` is always False", ALWAYS),
-    ("dataloader_bound", "check: And swapped in `waiting is not None and is_ready`", ALWAYS),
     ("fp32_matmul_no_tf32", "LEAST_RATIO = 1.0050000000000001", DATA_SHEETS),
     ("fp8_candidate", "LEAST_RATIO = 1.0050000000000001", DATA_SHEETS),
     ("launch_blocking_mode", "_idle: `device is None` is always False", ALWAYS),

@@ -30,6 +30,7 @@ from typing import Any
 
 from rules import test_rules as cases
 from rules.equivalent_mutants import EQUIVALENT
+from rules.kept import RANKS, TRACES, documents
 from stepscope import rules
 from stepscope.rules import Rule
 
@@ -288,7 +289,7 @@ def survives(mutant: Mutant) -> bool:
 def passes(rule: Rule[Any]) -> bool:
     """Tell whether a rule passes all its cases."""
     _forget()
-    document = cases.documents()[rule.id.replace("-", "_")]
+    document = documents()[rule.id.replace("-", "_")]
     try:
         for case in cases.cases_of(document).values():
             cases.check_case(rule, case)
@@ -301,8 +302,8 @@ def passes(rule: Rule[Any]) -> bool:
 
 def _forget() -> None:
     """Drop what rules, unlike analyses, keep with the cases' traces."""
-    ranks = (each for _, traces in cases.RANKS.values() for each in traces)
-    for trace in (*(each for _, each in cases.TRACES.values()), *ranks):
+    ranks = (each for _, traces in RANKS.values() for each in traces)
+    for trace in (*(each for _, each in TRACES.values()), *ranks):
         for key in [key for key in trace.results if key.startswith(rules.__name__)]:
             del trace.results[key]
 

@@ -16,6 +16,7 @@ from stepscope.rules.ddp_buffer_broadcast import RULE as BUFFERS
 from stepscope.rules.ddp_find_unused_parameters import RULE as SEARCHES
 from stepscope.rules.ddp_missing_no_sync import RULE as ACCUMULATION
 from stepscope.rules.small_collectives import RULE as BUCKETS
+from waiting import LONG_SECONDS
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.recording
@@ -35,7 +36,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for rank in range(2)
     ]
     for rank in ranks:
-        _, told = rank.communicate(timeout=300)
+        _, told = rank.communicate(timeout=LONG_SECONDS * 4)
         assert rank.returncode == 0, told.decode()
     return folder
 

@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from stepscope import addresses
 from stepscope.advice import runs
 from stepscope.advice.outcomes import outcomes_of
+from stepscope.advice.over_the_run import Unread
 from stepscope.advice.recordings import RecordingAdvice, advice_by, advice_of
 from stepscope.advice.settings import DEFAULT, AdviceSettings, checked, known_rules, rules_of
 from stepscope.advice.workers import file_health, idle_per_step, recorded_health, worker_report
@@ -52,13 +54,25 @@ def advise_each(
             recordings.append(advice_of(trace, of_run))
         except Exception as error:  # analyses run here, on whatever the file holds
             problems.append(unforeseen(trace.path or trace.worker, error))
-    return merged(run.name, recordings, settings), tuple(problems)
+    unreadable = [addresses.name(problem.path) for problem in problems]
+    return merged(run.name, recordings, settings, unreadable=unreadable), tuple(problems)
 
 
 def merged(
-    name: str, recordings: Iterable[RecordingAdvice], settings: AdviceSettings = DEFAULT
+    name: str,
+    recordings: Iterable[RecordingAdvice],
+    settings: AdviceSettings = DEFAULT,
+    *,
+    unreadable: Sequence[str] = (),
+    awaited_count: int = 0,
 ) -> RunReport:
-    """Return the advice on a run's recordings, made one by one, as the run's."""
-    of_run = settings.of_run(name)
-    rules = rules_of(of_run.changes, known_rules(has_packages=of_run.has_packages))
-    return runs.merged(name, recordings, rules, of_run.changes)
+    """Return the advice on a run's recordings, made one by one, as the run's.
+
+    `unreadable` are the names of its files that could not be read; so many others were not read
+    yet.
+    """
+    of_run, recordings = settings.of_run(name), tuple(recordings)
+    changes = of_run.of_recordings(each.worker.is_training for each in recordings)
+    rules = rules_of(changes, known_rules(has_packages=of_run.has_packages))
+    unread = Unread(unreadable=tuple(unreadable), awaited_count=awaited_count)
+    return runs.merged(name, recordings, rules, changes, unread=unread)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from stepscope.advice.runs import JUDGED, with_outcomes
+from stepscope.advice.merging import JUDGED
+from stepscope.advice.runs import with_outcomes
 from stepscope.errors import UsageError
 from stepscope.report import Outcome, Report
 

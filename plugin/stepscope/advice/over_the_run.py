@@ -1,6 +1,7 @@
 """What rules over a run say, and what they take from the findings on its recordings."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -17,12 +18,30 @@ Taken = dict[tuple[str, str], tuple[float, str]]
 """(Recording, rule) to the nanoseconds of a step that a rule over the run, named, takes from it."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Unread:
+    """Files of a run that say nothing."""
+
+    unreadable: tuple[str, ...] = ()
+    """Names of those that could not be read."""
+    awaited_count: int = 0
+    """How many others were not read yet."""
+
+
+ALL_READ = Unread()
+
+
 def over_the_run(
-    name: str, recordings: Sequence[RecordingAdvice], rules: Sequence[Rule[Any]]
+    name: str,
+    recordings: Sequence[RecordingAdvice],
+    rules: Sequence[Rule[Any]],
+    unread: Unread,
 ) -> tuple[list[Outcome], Taken]:
     """Return what rules over the run say of it, and what that takes from its recordings."""
     evidence = RunEvidence(
         name=name,
+        unreadable=unread.unreadable,
+        awaited_count=unread.awaited_count,
         recordings=tuple(
             Recording(
                 trace=each.worker.trace,

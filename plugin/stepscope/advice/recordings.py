@@ -62,5 +62,6 @@ def advice_by(
         budget=budget(trace, found),
         standing=standing(trace, outcomes),
         verdict=advised_verdict(trace, found),
+        is_training=is_training(trace),
     )
     return RecordingAdvice(worker=worker, outcomes=outcomes, part=rank_part(trace))

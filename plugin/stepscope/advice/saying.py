@@ -50,6 +50,7 @@ def _answered(rule: Rule[Any], answer: Answer | None) -> dict[str, Any]:
             "risk": answer.risk or rule.risk,
             "fingerprint": fingerprint(rule, answer),
             "culprit": rule.culprit,
+            "blamed": answer.blamed,
         }
     return fields
 

@@ -23,6 +23,8 @@ ALL = "all"
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 TRAINING, INFERENCE = "training", "inference"
 MOST_SHARE = 1.0
+MOST_GPUS, MOST_PRICE = 10_000_000, 1e9
+"""Of a job, and of a device for an hour in any currency."""
 MOST_NUMBER = 2**63
 """No time, size or count of a recording reaches it."""
 
@@ -64,6 +66,10 @@ class Changes:
     severities: Mapping[str, Severity] = field(default_factory=dict)
     """Rule id to the severity of all that it finds."""
     suppressions: tuple[Suppression, ...] = ()
+    gpus: int | None = None
+    """Devices of the job that a run is of."""
+    price: float | None = None
+    """Of one of them for an hour."""
 
     def then(self, later: "Changes") -> "Changes":
         """Return these with what is said later going before what is said here."""
@@ -77,6 +83,8 @@ class Changes:
             options=options,
             severities={**self.severities, **later.severities},
             suppressions=(*self.suppressions, *later.suppressions),
+            gpus=self.gpus if later.gpus is None else later.gpus,
+            price=self.price if later.price is None else later.price,
         )
 
     def of_run(self, run: str) -> "Changes":
@@ -126,6 +134,15 @@ class AdviceSettings:
             if name in (TRAINING, INFERENCE)
         }
         return dataclasses.replace(self, changes=changes.of_run(run), profiles=kept)
+
+    def of_recordings(self, kinds: Iterable[bool | None]) -> Changes:
+        """Return what counts for several: the profile of their kind, where they are of one.
+
+        `kinds` says of each whether it is of training.
+        """
+        kinds = set(kinds)
+        kind = kinds.pop() if len(kinds) == 1 else None
+        return self.changes if kind is None else self.of_recording(is_training=kind)
 
     def of_recording(self, *, is_training: bool) -> Changes:
         """Return what counts for a recording: the profile of its kind, where none was asked for."""

@@ -6,6 +6,8 @@ select = ["all"]                 # ids, categories, severities
 ignore = ["conv-bias-before-bn"]
 preview = false
 profile = ""                     # one of the profiles below, for all runs
+gpus = 1024                      # devices of the job; else what was recorded
+price = 2.50                     # of one for an hour, in any currency
 
 [tool.stepscope.rules.dataloader-bound]
 least_share = 0.10               # an option of the rule
@@ -28,12 +30,14 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from stepscope.advice.settings import (
     INFERENCE,
+    MOST_GPUS,
+    MOST_PRICE,
     SEVERITIES,
     TRAINING,
     AdviceSettings,
@@ -80,6 +84,8 @@ class _Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     preview: bool | None = None
     rules: dict[str, dict[str, Value]] = {}
     suppress: tuple[_Put, ...] = ()
+    gpus: Annotated[int, msgspec.Meta(ge=1, le=MOST_GPUS)] | None = None
+    price: Annotated[float, msgspec.Meta(ge=0, le=MOST_PRICE)] | None = None
 
 
 class _Profile(_Part, forbid_unknown_fields=True, frozen=True):
@@ -208,6 +214,8 @@ def _changes(said: _Part, path: str) -> Changes:
         },
         severities=_severities(said.rules, path),
         suppressions=tuple(each.suppression() for each in said.suppress),
+        gpus=said.gpus,
+        price=said.price,
     )
 
 

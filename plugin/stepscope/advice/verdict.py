@@ -6,16 +6,26 @@ from stepscope.advice.resolving import Resolved
 from stepscope.advice.standing import SERIOUS
 from stepscope.analyses.devices.kernel_table import kernel_table
 from stepscope.analyses.health._check import cut
-from stepscope.analyses.steps.verdict import ended, is_device_the_limit, verdict
+from stepscope.analyses.host.computing import host_computing
+from stepscope.analyses.steps.verdict import (
+    ended,
+    is_device_the_limit,
+    is_processor_the_limit,
+    verdict,
+)
 from stepscope.quantities import duration, share
 from stepscope.trace import Trace
+
+NAMED = 2
+"""Operators that the sentence names."""
 
 
 def advised_verdict(trace: Trace, found: Sequence[Resolved]) -> str:
     """Return the sentence that stands above all advice.
 
-    It names what costs most of what could be won. Where nothing serious was found and the device is
-    the limit, it says that the loop is fine, and what would still help.
+    It names what costs most of what could be won. Where nothing serious was found and the device,
+    or on a machine without one the processor, is the limit, it says that the loop is fine, and what
+    would still help or takes most.
     """
     costly = [each for each in found if _saved_ns(each) and each.rule.culprit]
     serious = [each for each in costly if each.outcome.severity in SERIOUS]
@@ -26,7 +36,17 @@ def advised_verdict(trace: Trace, found: Sequence[Resolved]) -> str:
     if is_fed:
         loop = "the loop keeps it fed, and only its own work can be made faster"
         return ended(trace, f"{loop}: {_work(trace, costly)}")
+    if is_processor_the_limit(trace):
+        limit = "computing on the CPU is the limit and the loop is fine"
+        return ended(trace, f"{limit}: {_operators(trace)}")
     return verdict(trace)
+
+
+def _operators(trace: Trace) -> str:
+    """Name the operators that compute most, and their part of the time."""
+    (name, part), *more = list(host_computing(trace).shares.items())[:NAMED]
+    others = "".join(f", {cut(other)} {share(its)}" for other, its in more)
+    return f"{cut(name)} takes {share(part)} of it{others}"
 
 
 def _cost(worst: Resolved) -> str:

@@ -15,6 +15,7 @@ from stepscope.analyses.health import PARTS, damaged_parts, health
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.producer import producer
 from stepscope.analyses.record_next import profile_call, record_next
+from stepscope.analyses.setting_rows import run_settings
 from stepscope.analyses.steps.breakdown import step_breakdown, whole_parts
 from stepscope.analyses.steps.verdict import verdict
 from stepscope.analyses.steps.window import window
@@ -55,6 +56,7 @@ def worker_report(trace: Trace, rules: Sequence[Rule[Any]] | None = None) -> Wor
         record_next=record_next(trace),
         profile_call=_profile_call(trace),
         file=addresses.name(addresses.shown(trace.path)) if trace.path else "",
+        settings=run_settings(trace),
     )
 
 
@@ -77,6 +79,7 @@ def file_health(trace: Trace, *, run: str, file_bytes: int) -> FileHealth:
         health=recorded_health(trace, _usual_rules()),
         record_next=record_next(trace),
         profile_call=_profile_call(trace),
+        settings=run_settings(trace),
     )
 
 

@@ -9,6 +9,7 @@ claim only. A rule over all ranks of a run has `check_run` in place of `check`.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, Generic, Literal, TypeVar
@@ -107,6 +108,9 @@ class Finding:
     effort: Effort | None = None
     risk: Risk | None = None
     """In place of the rule's own, where this case differs."""
+    blamed: tuple[str, ...] = ()
+    """Of rules over a run: ids of the recordings (`Trace.id`) that are the cause. What these say of
+    themselves, and their peers do not, is told beside the finding."""
     place: str = ""
     """What tells this finding from the rule's others on the same recording, without numbers: an
     operator's name, a function. It goes into the fingerprint."""
@@ -142,6 +146,10 @@ class RunEvidence:
 
     name: str
     recordings: tuple[Recording, ...]
+    unreadable: tuple[str, ...] = ()
+    """Names of files of the run that could not be read."""
+    awaited_count: int = 0
+    """How many others were not read yet, or their reading was cancelled."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,8 +202,13 @@ class Rule(Generic[OptionsT]):
 
 def all_rules() -> tuple[Rule[Any], ...]:
     """Return every rule in this folder, in name order; `_<name>.py` is what several share."""
-    names = sorted(module.name for module in iter_modules(__path__) if module.name[0] != "_")
-    return tuple(import_module(f"{__name__}.{name}").RULE for name in names)
+    return tuple(import_module(f"{__name__}.{name}").RULE for name in _rule_names())
+
+
+@cache
+def _rule_names() -> tuple[str, ...]:
+    names = (module.name for module in iter_modules(__path__))
+    return tuple(sorted(name for name in names if name[0] != "_"))
 
 
 def severity_of(share: float) -> Severity | None:

@@ -1,5 +1,6 @@
 """How to send in a few large messages: the fixes of `small-collectives`."""
 
+from stepscope.analyses.recorded_settings import RECORDED, recorded_settings
 from stepscope.report import Fix
 from stepscope.rules import _collectives
 from stepscope.trace import Trace
@@ -12,7 +13,7 @@ def fix(trace: Trace, *, is_ddp: bool) -> Fix:
     if is_ddp:
         return Fix(
             summary="Let DDP fill larger buckets.",
-            code="model = DDP(model, bucket_cap_mb=25)  # the default; up to 100 on fast links",
+            code=f"model = DDP(model, {_larger(trace)}",
             verify=VERIFY,
             caveats=("Too large a bucket begins late: nothing of the backward pass is left then.",),
         )
@@ -30,6 +31,16 @@ def fix(trace: Trace, *, is_ddp: bool) -> Fix:
     return TOGETHER
 
 
+def _larger(trace: Trace) -> str:
+    """Return the argument of larger buckets: torch's default, or twice what was recorded."""
+    now = recorded_settings(trace).distributed.bucket_cap_mb
+    if now is None:
+        return f"bucket_cap_mb={DEFAULT})  # the default; up to 100 on fast links"
+    return f"bucket_cap_mb={max(DEFAULT, round(2 * now))})  # now {now:.3g} ({RECORDED})"
+
+
+DEFAULT = 25
+"""DDP's `bucket_cap_mb`."""
 TOGETHER = Fix(
     summary="Send all gradients in a few messages.",
     code=(

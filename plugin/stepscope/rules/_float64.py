@@ -9,6 +9,7 @@ from stepscope.analyses.operators.double_precision import (
     by_operator,
     slow_convolutions,
 )
+from stepscope.analyses.recorded_settings import RECORDED, recorded_settings
 from stepscope.analyses.steps.window import window
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, EvidenceTable, Link
@@ -45,9 +46,19 @@ def message(trace: Trace, found: DoublePrecision, *, is_default: bool) -> str:
         )
     floating = share(found.floating_share)
     if is_default:
-        cause = "it is the default dtype, or the model's"
+        cause = _cause(trace)
         return f"{text} {floating} of all floating-point work is float64: {cause}."
     return f"{text} It is {floating} of all floating-point work: a part, not the default dtype."
+
+
+def _cause(trace: Trace) -> str:
+    """Say where float64 comes from, where nearly all is float64."""
+    default = recorded_settings(trace).precision.default_dtype
+    if default is None:
+        return "it is the default dtype, or the model's"
+    if default == "float64":
+        return f"it is the default dtype ({RECORDED})"
+    return f"the default dtype is {default} ({RECORDED}), so it is the model's or the data's"
 
 
 def _on_device(found: DoublePrecision) -> bool:

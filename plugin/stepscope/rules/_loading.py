@@ -4,8 +4,11 @@ from collections.abc import Iterable
 
 from stepscope.analyses import references
 from stepscope.analyses.batch_size import batch_size
+from stepscope.analyses.hints import hints
 from stepscope.analyses.idle.data_stalls import DataStalls
+from stepscope.analyses.idle.loader_restarts import loader_restarts
 from stepscope.analyses.idle.loading_costs import LoadingCost, loading_costs
+from stepscope.analyses.recorded_settings import RECORDED
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import EXPOSED_TIME, EXPOSED_TIME_WITHOUT_DEVICE
 from stepscope.quantities import duration, share
@@ -18,7 +21,7 @@ from stepscope.report import (
     Link,
     SourceLine,
 )
-from stepscope.rules import Claim
+from stepscope.rules import Claim, _recorded
 from stepscope.trace import Trace
 
 WORTH_LISTING = 0.01
@@ -33,10 +36,12 @@ def exposed_share(trace: Trace, stalls: DataStalls) -> float:
     return stalls.exposed_ns / window(trace).reference_ns
 
 
-def confidence(stalls: DataStalls) -> Confidence:
-    """Return how sure it is that nothing else went on."""
+def confidence(trace: Trace, stalls: DataStalls) -> Confidence:
+    """Return how sure it is that nothing else went on, and that there is room for workers."""
     if stalls.is_device_missing:
         return "low"
+    if not stalls.has_device and _recorded.usable_cpus(trace) == 1:
+        return "low"  # workers would only take turns with computing
     return "high" if stalls.has_device else "medium"
 
 
@@ -56,7 +61,7 @@ def claim(stalls: DataStalls) -> Claim:
         factor=EXPOSED_TIME_WITHOUT_DEVICE,
         method=(
             "All loading time; on a CPU alone, loading and computing share the cores, and where it "
-            "was measured with two workers on two cores, 46 to 56 % of it were won."
+            "was measured on two cores, a quarter of it to all of it was won."
         ),
     )
 
@@ -78,6 +83,7 @@ def evidence(trace: Trace, stalls: DataStalls, label: str, search: str) -> tuple
             link=Link(view="operators", search=search),
         ),
         Evidence(label="Loading a batch, mean", value=round(stalls.batch_ns), unit="ns"),
+        *_recorded.cpus(trace),
     )
 
 
@@ -110,9 +116,34 @@ def lines(costs: Iterable[LoadingCost]) -> tuple[SourceLine, ...]:
 
 
 def batch_argument(trace: Trace) -> str:
-    """Return the loader's argument for the batch that was seen."""
+    """Return the loader's argument for the batch that was recorded or seen."""
+    recorded = _recorded.of_loaders(trace, lambda loader: loader.batch_size)
+    if recorded is not None and hints(trace).batch_size is None:
+        return f"batch_size={recorded}"
     batch = batch_size(trace)
     return f"batch_size={batch.size}" if batch and batch.is_certain else "batch_size=..."
+
+
+def worker_count(trace: Trace) -> int:
+    """Return how many workers load: as recorded or said, else as they started; 0: not known."""
+    if (said := hints(trace).num_workers) is not None:
+        return said
+    recorded = _recorded.of_loaders(trace, lambda loader: loader.worker_count, has_workers=True)
+    if recorded is not None:
+        return recorded
+    return max(loader_restarts(trace).worker_counts, default=0)
+
+
+def room(trace: Trace) -> str:
+    """Return the caveat on CPUs: with how many there are, where that was recorded."""
+    count = _recorded.usable_cpus(trace)
+    if count is None:
+        return (
+            "All processes of a machine share its cores: workers times processes should not exceed "
+            "them."
+        )
+    cpus = "one CPU" if count == 1 else f"{count} CPUs"
+    return f"This process may use {cpus} ({RECORDED}): more workers would not load faster."
 
 
 def pinned_argument(stalls: DataStalls) -> str:

@@ -6,6 +6,7 @@ import pandas as pd
 
 from stepscope.analyses.communication.process_groups import process_groups
 from stepscope.analyses.devices.activity import main_device
+from stepscope.analyses.recorded_settings import RECORDED, recorded_settings
 from stepscope.analyses.training import is_training
 from stepscope.errors import MissingDataError
 from stepscope.frames.collective_words import HOST_BACKENDS
@@ -42,7 +43,7 @@ def _by_wrapper(trace: Trace, worst: pd.DataFrame, passes: int) -> Advice:
     if wrapper.startswith("FSDP") or "FSDP" in role:
         return _sharded(wrapper)
     if wrapper == "DDP" and worst["kind"].iloc[0] == "all_reduce":
-        return _ddp(worst, passes)
+        return _ddp(trace, worst, passes)
     return _by_hand(worst)
 
 
@@ -66,16 +67,19 @@ def _about(worst: pd.DataFrame) -> str:
     return f"{words}, messages of {sent}" if sent else words
 
 
-def _ddp(worst: pd.DataFrame, passes: int) -> Advice:
+def _ddp(trace: Trace, worst: pd.DataFrame, passes: int) -> Advice:
     total_bytes = float(worst["message_bytes"].sum()) / max(1, passes)
     is_known = bool(worst["message_bytes"].notna().all())
     count = len(worst) / max(1, passes)
     if is_known and total_bytes < MUCH_BYTES and count <= FEW_BUCKETS:
         return _little_to_send(worst, total_bytes)
-    setting = "bucket_cap_mb=50, static_graph=True)  # try 25 to 100"
+    said = recorded_settings(trace).distributed
+    graph = "" if said.static_graph else ", static_graph=True"
+    now = f"; now {said.bucket_cap_mb:.3g} ({RECORDED})" if said.bucket_cap_mb is not None else ""
+    setting = f"bucket_cap_mb=50{graph})  # try 25 to 100{now}"
     if is_known and count <= FEW_BUCKETS:
         cap = max(1, round(total_bytes / 4 / 2**20))
-        setting = f"bucket_cap_mb={cap}, static_graph=True)  # smaller ones begin earlier"
+        setting = f"bucket_cap_mb={cap}{graph})  # smaller ones begin earlier{now}"
     fix = Fix(
         summary="Begin to reduce gradients earlier, and send less.",
         code=(
@@ -90,8 +94,8 @@ def _ddp(worst: pd.DataFrame, passes: int) -> Advice:
             _collectives.SINGLE_RANK,
             "The last bucket of a backward pass has nothing left to hide behind: a larger batch on "
             "each rank, or accumulation with no_sync(), makes it weigh less.",
-            "The hook rounds gradients to bfloat16; static_graph=True asks for the same graph in "
-            "every step.",
+            "The hook rounds gradients to bfloat16"
+            f"{'; static_graph=True asks for the same graph in every step' if graph else ''}.",
         ),
     )
     return "DDP", fix, "flag", "numerics"

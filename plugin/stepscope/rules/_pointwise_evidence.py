@@ -15,6 +15,7 @@ from stepscope.report import (
     Link,
     SourceLine,
 )
+from stepscope.rules import _recorded
 from stepscope.trace import Trace
 
 NONE = -1
@@ -117,7 +118,7 @@ def lines_of_calls(trace: Trace, rows: NDArray[np.int64]) -> tuple[SourceLine, .
 def fix(trace: Trace, call: NDArray[np.int64], *, is_compiled: bool) -> Fix:
     """Return the fix for chains of these calls; where a part of the program is compiled or not."""
     code = "model = torch.compile(model)"
-    if is_compiled:
+    if is_compiled or _recorded.is_compiled(trace):
         code = "step = torch.compile(step)  # what is around the part that is compiled already"
     ready = [f"\n{text}  # instead of the formula written out" for text in _functions(trace, call)]
     return fix_by("".join((code, *ready)))

@@ -1,10 +1,9 @@
 """What the rules over a run have in common: whose recordings there are, and how they are called."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
-
-import pandas as pd
 
 from stepscope.analyses.communication.rank_part import RankPart
 from stepscope.analyses.communication.rank_run import REMEDY
@@ -22,10 +21,13 @@ class Ranks:
     recordings: tuple[Recording, ...]
     parts: tuple[RankPart, ...]
 
-    def recording(self, row: "pd.Series[Any]") -> Recording:
+    def recording(self, row: Mapping[Any, Any]) -> Recording:
         """Return the recording that a row of a table of ranks is of."""
-        worker, span = str(row["worker"]), str(row["span"])
-        return next(each for each in self.recordings if (each.worker, each.span) == (worker, span))
+        return self._by_name[row["worker"], row["span"]]
+
+    @cached_property
+    def _by_name(self) -> dict[tuple[str, str], Recording]:
+        return {(each.worker, each.span): each for each in self.recordings}
 
     def confidence(self, stated: Confidence) -> Confidence:
         """Return how sure a finding is: less with two ranks, or fewer than three steps."""
@@ -54,7 +56,7 @@ def several(evidence: RunEvidence) -> Ranks:
     raise MissingDataError(msg, REMEDY)
 
 
-def called(row: "pd.Series[Any]") -> str:
+def called(row: Mapping[Any, Any]) -> str:
     """Return what to call the rank of a row: `rank 3`, else the worker's name."""
     rank = row["rank"]
     return f"rank {int(rank)}" if isinstance(rank, float) and rank == rank else str(row["worker"])  # noqa: PLR0124 (NaN)

@@ -10,6 +10,7 @@ from stepscope import intervals
 from stepscope.analyses import frame_times, references, requirements
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.links import links
+from stepscope.analyses.recorded_settings import RECORDED
 from stepscope.analyses.steps.complete_steps import complete_steps
 from stepscope.analyses.steps.window import window
 from stepscope.analyses.training import is_training
@@ -23,7 +24,7 @@ from stepscope.report import (
     Fix,
     Link,
 )
-from stepscope.rules import Claim, Finding, Rule, _calls, _words, option, severity_of
+from stepscope.rules import Claim, Finding, Rule, _calls, _recorded, _words, option, severity_of
 from stepscope.trace import Trace
 
 EMPTY_CACHE = "empty_cache"
@@ -165,6 +166,8 @@ def _fix(trace: Trace, rows: Rows) -> Fix:
         variable = trace.dialect.environment.get("allocator", "PYTORCH_ALLOC_CONF")
         summary = FIX.summary
         code = FIX.code.replace(VARIABLE, variable)
+        if _recorded.is_expandable(trace):
+            code = code.partition("\n")[0] + f"\n# segments are expandable already ({RECORDED})"
         if not is_training(trace):
             code = code.replace(".sum().backward()", "")
     return Fix(summary=summary, code=code, verify=FIX.verify, caveats=FIX.caveats)

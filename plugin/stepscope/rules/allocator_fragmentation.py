@@ -9,9 +9,10 @@ from stepscope.analyses import requirements
 from stepscope.analyses.memory.cache_fill import CacheFill, cache_fill
 from stepscope.analyses.memory.fragmentation import memory_fragmentation
 from stepscope.analyses.memory.peak import memory_peak
+from stepscope.analyses.recorded_settings import RECORDED
 from stepscope.quantities import count, share, size
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Answer, Finding, Rejected, Rule, option
+from stepscope.rules import Answer, Finding, Rejected, Rule, _recorded, option
 from stepscope.trace import Trace
 
 MANY_STEPS = 2
@@ -112,12 +113,23 @@ def _label(fill: CacheFill) -> str:
 
 
 def _fix(trace: Trace) -> Fix:
+    if _recorded.is_expandable(trace):
+        return Fix(
+            summary=f"Give tensors fewer sizes: segments grow already ({RECORDED}).",
+            code=FEWER_SIZES,
+            verify=FIX.verify,
+            caveats=FIX.caveats,
+        )
     variable = trace.dialect.environment.get("allocator", VARIABLE)
     code = FIX.code.replace(VARIABLE, variable)
     return Fix(summary=FIX.summary, code=code, verify=FIX.verify, caveats=FIX.caveats)
 
 
 VARIABLE = "PYTORCH_ALLOC_CONF"
+FEWER_SIZES = (
+    "lengths = [64, 128, 256, 512]  # pad to the next of a few lengths\n"
+    "padded = F.pad(tokens, (0, next(n for n in lengths if n >= len(tokens)) - len(tokens)))"
+)
 FIX = Fix(
     summary="Let segments grow in place of asking for new ones, and give tensors fewer sizes.",
     code=(

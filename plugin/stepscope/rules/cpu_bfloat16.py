@@ -11,14 +11,20 @@ from stepscope.analyses import requirements
 from stepscope.analyses.frame_times import times
 from stepscope.analyses.operators.flops import operator_work
 from stepscope.analyses.operators.product_shapes import LEFT_OPERAND
+from stepscope.analyses.recorded_settings import RECORDED, recorded_settings
 from stepscope.analyses.steps.window import window
 from stepscope.analyses.training import is_training
-from stepscope.errors import NotApplicableError
+from stepscope.calibration import BFLOAT16_ON_CPU
+from stepscope.errors import MissingDataError, NotApplicableError
 from stepscope.frames.naming import named
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Finding, Rule, _products, _words, option
+from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, _products, _words, option
 from stepscope.trace import Trace
+
+UNITS = frozenset({"amx_bf16", "avx512_bf16", "bf16"})
+"""What `torch.cpu.get_capabilities()` calls instructions that multiply bfloat16."""
+RECORD_SETTINGS = "on_trace_ready=stepscope.trace_handler(log_dir)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +44,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Finding]:
+def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report large products in float32 that fill most of the time."""
     _insist_on_no_device(trace)
     requirements.shapes(trace)
@@ -48,16 +54,23 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     busy_ns = intervals.duration_ns(ran)
     if not busy_ns or busy_ns < options.least_share * span.duration_ns:
         return
+    units = _units(trace)
+    if not units:
+        yield Rejected(
+            message=(
+                f"Large matrix products in float32 take {share(busy_ns / span.duration_ns)}, but "
+                f"the processor has no instructions for bfloat16 ({RECORDED})."
+            )
+        )
+        return
     flops = float(operator_work(trace).flops[rows].sum())
     lasting = trace.host_calls["duration_ns"].to_numpy()[rows]
     yield Finding(
-        severity="info",
-        confidence="low",
+        confidence="medium",
         message=(
             f"Large matrix products in float32 take {duration(span.per_step(busy_ns))}"
-            f"{_words.a_step(trace)} ({share(busy_ns / span.duration_ns)}). Where the processor "
-            "has instructions for bfloat16, which the recording does not tell, they are about "
-            "twice as fast in it."
+            f"{_words.a_step(trace)} ({share(busy_ns / span.duration_ns)}). The processor has "
+            f"instructions for bfloat16 ({', '.join(sorted(units))}, {RECORDED})."
         ),
         evidence=(
             Evidence(
@@ -74,6 +87,16 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
             ),
         ),
         locations=_products.locations(trace, rows, lasting),
+        claims=(
+            Claim(
+                intervals=ran,
+                factor=BFLOAT16_ON_CPU,
+                method=(
+                    f"Products in bfloat16 are {_products.times(BFLOAT16_ON_CPU)} times as fast, "
+                    "converting included."
+                ),
+            ),
+        ),
         fix=_fix(trace),
     )
 
@@ -85,6 +108,19 @@ def _insist_on_no_device(trace: Trace) -> None:
         return
     msg = "the program ran on a machine with a device"
     raise NotApplicableError(msg)
+
+
+def _units(trace: Trace) -> frozenset[str]:
+    """Return the processor's instructions for bfloat16.
+
+    Raises:
+        MissingDataError: what the processor has was not recorded.
+    """
+    known = recorded_settings(trace).host.cpu_capabilities
+    if known is None:
+        msg = "whether the processor has instructions for bfloat16 was not recorded"
+        raise MissingDataError(msg, RECORD_SETTINGS)
+    return UNITS & frozenset(known)
 
 
 def _large_products(trace: Trace, options: Options) -> NDArray[np.int64]:
@@ -99,14 +135,12 @@ def _fix(trace: Trace) -> Fix:
     if not is_training(trace):
         code = "    out = model(x)"
     return Fix(
-        summary="Try autocast in bfloat16, if the processor has instructions for it.",
-        code=(
-            "torch.cpu.get_capabilities()   # amx_bf16, avx512_bf16 or, on Arm, bf16: True?\n"
-            'with torch.autocast("cpu", dtype=torch.bfloat16):\n' + code
-        ),
+        summary="Use autocast in bfloat16.",
+        code='with torch.autocast("cpu", dtype=torch.bfloat16):\n' + code,
         verify="The step is shorter; in Operators by shapes, products have the type bfloat16.",
         caveats=(
-            "Without such instructions bfloat16 is slower than float32.",
+            "On another processor look first: torch.cpu.get_capabilities() has amx_bf16, "
+            "avx512_bf16 or, on Arm, bf16. Without them bfloat16 is slower than float32.",
             "Results have 8 bits of mantissa instead of 24: compare the loss.",
         ),
     )
@@ -127,13 +161,14 @@ RULE = Rule(
     silent=(
         "Convolutions do not count: small ones became slower where it was measured.",
         "Where a device did the work, the host's products do not matter.",
+        "The trace handler recorded that the processor has no such instructions: it is rejected.",
     ),
     saving=(
-        "None is claimed: whether the processor has the instructions is not in the recording, and "
-        "without them it is slower."
+        "A part of the products' time, as measured. Where the processor's instructions were not "
+        "recorded it cannot be told: without them bfloat16 is slower."
     ),
     fix=Fix(
-        summary="Try autocast in bfloat16.",
+        summary="Use autocast in bfloat16.",
         code='with torch.autocast("cpu", dtype=torch.bfloat16):\n    out = model(x)',
     ),
     effort="flag",
@@ -146,7 +181,6 @@ RULE = Rule(
         "https://pytorch.org/blog/empowering-pytorch-on-intel-xeon-scalable-processors-with-bfloat16/",
         "https://docs.pytorch.org/docs/stable/amp.html#cpu-op-specific-behavior",
     ),
-    life_cycle="preview",
-    origin="PyTorch's blog: 1.4 to 1.6 times with AVX512-BF16; ours: measured on one processor",
+    origin="PyTorch's blog: 1.4 to 1.6 times with AVX512-BF16; ours: a pair of recordings",
     aliases=("cpu-bf16",),
 )

@@ -8,12 +8,13 @@ import numpy as np
 from stepscope.analyses.devices.kernel_names import short
 from stepscope.analyses.links import links
 from stepscope.analyses.operators.arguments import argument
+from stepscope.analyses.recorded_settings import recorded_settings
 from stepscope.analyses.steps.complete_steps import complete_steps
 from stepscope.calibration import CONVOLUTION_ENGINES
 from stepscope.errors import MissingDataError
 from stepscope.frames.naming import named
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Answer, Finding, Rejected, Rule, _kernel_time, option
+from stepscope.rules import Answer, Finding, Rejected, Rule, _kernel_time, _recorded, option
 from stepscope.rules._kernel_time import Work
 from stepscope.trace import Trace
 
@@ -78,6 +79,7 @@ def _finding(trace: Trace, found: Work, message: str, static: float) -> Finding:
             ),
             Evidence(label="torch.backends.cudnn.benchmark", value="False", unit="code"),
             Evidence(label="Shapes that come in every step", value=static, unit="share"),
+            *_deterministic(trace),
         ),
         tables=(_kernel_time.by_operator(trace, found, "Convolutions"),),
         events=_kernel_time.longest(trace, found),
@@ -93,8 +95,14 @@ def _finding(trace: Trace, found: Work, message: str, static: float) -> Finding:
     )
 
 
+def _deterministic(trace: Trace) -> Iterator[Evidence]:
+    """Yield that only engines with the same result every time may run, where that is so."""
+    if recorded_settings(trace).cudnn.deterministic:
+        yield _recorded.evidence("torch.backends.cudnn.deterministic", "True", "code")
+
+
 def _is_measured(trace: Trace) -> bool:
-    """Tell whether `cudnn.benchmark` was on: torch hands it to each convolution.
+    """Tell whether `cudnn.benchmark` was on: torch hands it to each convolution, or it is recorded.
 
     Raises:
         MissingDataError: the convolutions' arguments were not recorded.
@@ -103,6 +111,8 @@ def _is_measured(trace: Trace) -> bool:
     chosen = named(calls["name"], CONVOLUTION.__eq__)
     texts = calls["concrete_inputs"][chosen].dropna().unique()
     flags = {argument(str(text), BENCHMARK) for text in texts} & {"True", "False"}
+    if not flags and (recorded := recorded_settings(trace).cudnn.benchmark) is not None:
+        return recorded
     if not flags:
         msg = "whether the library may measure its engines (cudnn.benchmark) was not recorded"
         raise MissingDataError(msg, RECORD_ARGUMENTS)
@@ -145,8 +155,8 @@ RULE = Rule(
     detects=(
         "Kernels by the names of such engines, as a share of all kernels' time. It speaks from "
         "`least_share` on, if `torch.backends.cudnn.benchmark` was off, which the arguments of "
-        "`aten::_convolution` tell, and if at least `least_static_share` of these convolutions "
-        "have shapes that come in every step."
+        "`aten::_convolution` or the recorded settings tell, and if at least `least_static_share` "
+        "of these convolutions have shapes that come in every step."
     ),
     silent=(
         "`cudnn.benchmark` was on: then these engines were measured as the fastest, and it is "

@@ -8,7 +8,7 @@ from stepscope.analyses.idle.data_stalls import DataStalls, data_stalls, slowest
 from stepscope.analyses.steps.window import window
 from stepscope.quantities import count, duration, share
 from stepscope.report import Fix
-from stepscope.rules import Answer, Finding, Rejected, Rule, _loading, option
+from stepscope.rules import Answer, Finding, Rejected, Rule, _loading, _recorded, option
 from stepscope.rules._loading import CHEAP_BATCH_NS, exposed_share
 from stepscope.trace import Trace
 
@@ -48,7 +48,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     tables, costs = _loading.work(trace, stalls)
     within = window(trace)
     yield Finding(
-        confidence=_loading.confidence(stalls),
+        confidence=_loading.confidence(trace, stalls),
         message=(
             f"{count(len(stalls.rows), 'batch was', 'batches were')} loaded in the training "
             f"process (num_workers=0): {duration(within.per_step(stalls.exposed_ns))}"
@@ -81,15 +81,14 @@ def _rejected(trace: Trace, stalls: DataStalls, *, is_cheap: bool) -> Rejected:
 def _fix(trace: Trace, stalls: DataStalls) -> Fix:
     rest_ns = max(1.0, (window(trace).reference_ns - stalls.exposed_ns) / len(stalls.rows))
     needed = math.ceil(stalls.batch_ns / rest_ns)
-    advised = min(MOST_WORKERS, max(2, needed + 1))
+    advised = _recorded.bounded(trace, min(MOST_WORKERS, max(2, needed + 1)))
     caveats = [
         "If loading already uses all CPU cores, workers alone do not help.",
-        "All processes of a machine share its cores: workers times processes should not exceed "
-        "them.",
+        _loading.room(trace),
         "Where processes are spawned (Windows, macOS), starting them takes seconds an epoch.",
         "An IterableDataset must share its work between workers (get_worker_info).",
     ]
-    if needed > MOST_WORKERS:
+    if needed > min(MOST_WORKERS, _recorded.bounded(trace, needed)):
         caveats.insert(0, "Workers alone do not keep up: do less a sample too.")
     return Fix(
         summary="Load in worker processes, so that the next batch is ready when the step ends.",
@@ -125,7 +124,7 @@ RULE = Rule(
     ),
     saving=(
         "All loading during which no device works. Workers win most of it: 77 and 84 % in "
-        "torch-tb-profiler's pair of recordings, 46 to 56 % on a CPU whose cores they share."
+        "torch-tb-profiler's pair of recordings, a quarter to all on a CPU whose cores they share."
     ),
     fix=Fix(
         summary="Load in worker processes.",

@@ -7,6 +7,7 @@ from stepscope import intervals
 from stepscope.analyses.devices.activity import all_busy
 from stepscope.analyses.idle.data_stalls import data_stalls
 from stepscope.analyses.idle.loader_restarts import LoaderRestarts, loader_restarts
+from stepscope.analyses.recorded_settings import RECORDED, agreed, recorded_settings
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import ALL_OF_IT
 from stepscope.errors import NotApplicableError
@@ -56,7 +57,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         return
     yield Finding(
         severity=None if _is_pattern(restarts) else "info",
-        confidence=_loading.confidence(stalls) if _is_pattern(restarts) else "medium",
+        confidence=_loading.confidence(trace, stalls) if _is_pattern(restarts) else "medium",
         message=_message(trace, restarts, sure),
         evidence=evidence,
         claims=(
@@ -124,7 +125,9 @@ def _fix(trace: Trace, restarts: LoaderRestarts) -> Fix:
             verify=VERIFY,
             caveats=("Where it is used up, StopIteration says so: then call iter() again.",),
         )
-    workers = max(restarts.worker_counts, default=0)
+    if _are_all_persistent(trace):
+        return _one_loader()
+    workers = _loading.worker_count(trace)
     return Fix(
         summary="Keep the workers from epoch to epoch.",
         code=(
@@ -137,6 +140,35 @@ def _fix(trace: Trace, restarts: LoaderRestarts) -> Fix:
             "The workers keep their copy of the data set: what the loop changes in it (an epoch's "
             "number, a curriculum) no longer reaches them.",
             "Their memory is kept between epochs; a validation loader has workers of its own.",
+        ),
+    )
+
+
+def _are_all_persistent(trace: Trace) -> bool:
+    """Tell whether every loader keeps its workers: one behind the loop may be what restarted."""
+    return bool(
+        agreed(
+            loader.persistent_workers
+            for loader in recorded_settings(trace).dataloaders
+            if loader.worker_count != 0
+        )
+    )
+
+
+def _one_loader() -> Fix:
+    """Return what helps where the loader would keep its workers, were it kept itself."""
+    return Fix(
+        summary="Make the DataLoader once: it would keep its workers, but a new one is made.",
+        code=(
+            "loader = DataLoader(dataset, ..., persistent_workers=True)  # before the epochs\n"
+            "for epoch in range(epochs):\n"
+            "    for batch in loader:  # not DataLoader(...) here"
+        ),
+        verify=VERIFY,
+        caveats=(
+            f"persistent_workers=True is set already ({RECORDED}).",
+            "A framework that makes loaders anew has a setting of its own: Lightning's "
+            "reload_dataloaders_every_n_epochs.",
         ),
     )
 

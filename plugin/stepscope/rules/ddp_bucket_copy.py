@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from stepscope import intervals
 from stepscope.analyses.devices.claimable import alone
+from stepscope.analyses.recorded_settings import RECORDED, recorded_settings
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import ALL_OF_IT, HALF_TO_ALL
 from stepscope.intervals import Intervals
@@ -91,6 +92,22 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
                 is_device_work=True,
             ),
         ),
+        fix=_fix(trace),
+    )
+
+
+def _fix(trace: Trace) -> Fix | None:
+    """Return what helps where the setting is on already; None: the rule's own fix."""
+    if not recorded_settings(trace).distributed.gradient_as_bucket_view:
+        return None
+    return Fix(
+        summary="Leave the gradients where they are: they are views of the buckets already.",
+        code=(
+            "optimizer.zero_grad()  # set_to_none=True, the default: DDP makes them views again\n"
+            "# and assign no other tensor: parameter.grad.copy_(new), not parameter.grad = new"
+        ),
+        verify=RULE.fix.verify,
+        caveats=(f"gradient_as_bucket_view=True was {RECORDED}.",),
     )
 
 

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from stepscope import intervals
 from stepscope.analyses.communication.exposed_times import exposed_times
+from stepscope.analyses.recorded_settings import recorded_settings
 from stepscope.analyses.steps.window import window
-from stepscope.calibration import HALF_TO_ALL
+from stepscope.calibration import EXPOSED_COMMUNICATION, HALF_TO_ALL
 from stepscope.intervals import Intervals
 from stepscope.quantities import count, duration, share
 from stepscope.report import Evidence, Fix, Link
@@ -21,6 +22,7 @@ from stepscope.rules import (
     Rule,
     _collectives,
     _ddp,
+    _recorded,
     _words,
     option,
     severity_of,
@@ -84,11 +86,16 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         events=_ddp.longest(trace, rows),
         claims=(
             Claim(
-                intervals=cost.times,
+                intervals=cost.search,
                 factor=HALF_TO_ALL,
+                method="The searches while no device worked, half of them at least.",
+            ),
+            Claim(
+                intervals=cost.reduction,
+                factor=EXPOSED_COMMUNICATION,
                 method=(
-                    "The searches while no device worked, and the all-reduces of what they found "
-                    "while nothing computed; waiting for other ranks may move to the gradients."
+                    "Of the all-reduces of what they found, while nothing computed, 30 % at least: "
+                    "waiting for other ranks may move to the gradients."
                 ),
             ),
         ),
@@ -128,6 +135,10 @@ def _evidence(trace: Trace, cost: _Cost, rows: NDArray[np.int64]) -> Iterator[Ev
     yield Evidence(
         label="Exposed time of those", value=intervals.duration_ns(cost.reduction), unit="ns"
     )
+    said = recorded_settings(trace).distributed
+    if said.find_unused_parameters is not None:
+        label = "find_unused_parameters"
+        yield _recorded.evidence(label, str(said.find_unused_parameters), "code")
 
 
 RULE = Rule(
@@ -152,8 +163,8 @@ RULE = Rule(
         "listed as harmless.",
     ),
     saving=(
-        "All of the searches' exposed time, at least half of it: a part of the all-reduce may be "
-        "waiting for other ranks, which then wait in the next one."
+        "All of the searches' exposed time, at least half of it, and of the all-reduces' at least "
+        "30 %: a part of that may be waiting for other ranks, which then wait in the next one."
     ),
     fix=Fix(
         summary="Do not search: where all parameters are used, or always the same ones.",

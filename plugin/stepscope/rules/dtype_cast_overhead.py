@@ -11,7 +11,16 @@ from stepscope.analyses.steps.window import window
 from stepscope.calibration import NO_CASTS
 from stepscope.quantities import count, duration, share
 from stepscope.report import Evidence, EvidenceTable, Fix, Link
-from stepscope.rules import Answer, Finding, Rule, _kernel_time, _products, _words, option
+from stepscope.rules import (
+    Answer,
+    Finding,
+    Rule,
+    _kernel_time,
+    _products,
+    _recorded,
+    _words,
+    option,
+)
 from stepscope.rules._kernel_time import Work
 from stepscope.trace import Trace
 
@@ -55,7 +64,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
                 "All of it where the types agree; some conversions remain at borders.",
             ),
         ),
-        fix=_fix(table),
+        fix=_fix(trace, table),
     )
     yield _kernel_time.answer(trace, finding)
 
@@ -118,7 +127,7 @@ def _conversions(trace: Trace, casts: TypeCasts, table: pd.DataFrame) -> Evidenc
     )
 
 
-def _fix(table: pd.DataFrame) -> Fix:
+def _fix(trace: Trace, table: pd.DataFrame) -> Fix:
     verify = "In Operators, aten::_to_copy takes less device time."
     asker = str(table["asker"].iloc[0])
     pair = str(table["pair"].iloc[0])
@@ -134,11 +143,14 @@ def _fix(table: pd.DataFrame) -> Fix:
             verify=verify,
             caveats=("Weights of 16 bits lose small updates without a copy in float32.",),
         )
+    compiled = "model = torch.compile(model)       # conversions become part of their neighbours"
+    if _recorded.is_compiled(trace):
+        compiled = _recorded.compiling(trace)
     return Fix(
         summary="Let operators work in the type that they are given; fuse what has to convert.",
         code=(
             "y = F.rms_norm(x, shape, weight)   # sums in float32 itself: no x.float() before it\n"
-            "model = torch.compile(model)       # conversions become part of their neighbours"
+            f"{compiled}"
         ),
         verify=verify,
         caveats=("A softmax or a sum written by hand may need float32: convert that alone.",),

@@ -12,6 +12,7 @@ from stepscope.analyses.devices.capability import peak_ratio
 from stepscope.analyses.devices.claimable import alone
 from stepscope.analyses.frame_times import times
 from stepscope.analyses.operators.double_precision import DoublePrecision, on_device, on_host
+from stepscope.analyses.recorded_settings import recorded_settings
 from stepscope.calibration import (
     DOUBLE_PRECISION,
     DOUBLE_PRECISION_ON_CPU,
@@ -138,6 +139,13 @@ def _when(trace: Trace, found: DoublePrecision, chosen: NDArray[np.bool_]) -> In
     return alone(trace, found.device_rows[np.isin(found.owners, found.calls[chosen])])
 
 
+def _whole(trace: Trace) -> str:
+    """Return what makes all of it float32; only what was not so already, where that is known."""
+    default = recorded_settings(trace).precision.default_dtype
+    is_default = default in (None, "float64")
+    return WHOLE if is_default else WHOLE.partition("\n")[2]
+
+
 def _fix(trace: Trace, found: DoublePrecision, *, is_default: bool) -> Fix:
     names = _float64.costliest(trace, found)
     verify = f"In Operators, {names[0]} has the type float32." if names else "This rule is silent."
@@ -145,7 +153,7 @@ def _fix(trace: Trace, found: DoublePrecision, *, is_default: bool) -> Fix:
     if is_default:
         return Fix(
             summary="Work in float32, torch's own default dtype.",
-            code=WHOLE,
+            code=_whole(trace),
             verify=verify,
             caveats=caveats,
         )

@@ -4,17 +4,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from stepscope.analyses.devices.capability import compute_major, peak_ratio
 from stepscope.analyses.operators.product_kernels import TF32, ProductKernels, product_kernels
+from stepscope.analyses.recorded_settings import RECORDED, recorded_settings
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import TF32_PRODUCTS, at_most
 from stepscope.errors import MissingDataError, NotApplicableError
 from stepscope.frames.naming import named
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Answer, Finding, Rejected, Rule, _kernel_time, _products, _words, option
+from stepscope.rules import (
+    Answer,
+    Finding,
+    Rejected,
+    Rule,
+    _kernel_time,
+    _products,
+    _recorded,
+    _words,
+    option,
+)
 from stepscope.trace import Trace
 
 FIRST_MAJOR = 8
@@ -24,6 +36,8 @@ LEAST_RATIO = 1.5
 A10, but 1 on a GeForce RTX 3090 or 4090."""
 CONVOLUTION = "conv"
 NONE = -1
+ROUNDING = ("high", "medium")
+"""What `torch.get_float32_matmul_precision()` says where products may round."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +59,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     if major is not None and major < FIRST_MAJOR:
         msg = f"{trace.dialect.matrix_unit}s of compute capability {major} do not take float32"
         raise NotApplicableError(msg)
-    is_matrix = _no_convolution(trace, products)
+    is_matrix = _not_rounded(trace, products)
     plain = products.of_type("float32") & products.multiplies & ~products.on_matrix_unit & is_matrix
     part = products.share(plain)
     if part < options.least_share or not part:
@@ -55,12 +69,25 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         raise MissingDataError(msg, "prof.export_chrome_trace(path)  # and keep `deviceProperties`")
     ratio = peak_ratio(trace, TF32, "float32")
     finding = _finding(trace, products, plain, ratio)
-    if products.total_ns(products.of_type(TF32) & is_matrix) >= products.total_ns(plain):
+    if _is_allowed(trace, products, plain):
+        yield _acquitted(
+            finding, f"TF32 is allowed ({RECORDED}): the libraries chose these kernels by shape."
+        )
+    elif products.total_ns(products.of_type(TF32) & is_matrix) >= products.total_ns(plain):
         yield _acquitted(finding, "TF32 is allowed: the libraries chose these kernels by shape.")
     elif ratio is not None and ratio < LEAST_RATIO:
         yield _acquitted(finding, f"This device has TF32 only {ratio:.2g} times as fast.")
     else:
         yield _kernel_time.answer(trace, finding)
+
+
+def _is_allowed(trace: Trace, products: ProductKernels, plain: NDArray[np.bool_]) -> bool:
+    """Tell whether TF32 was recorded as allowed for what most of the time is spent on."""
+    said = recorded_settings(trace).precision
+    convolving = plain & _is_convolution(trace, products)
+    if 2 * products.total_ns(convolving) > products.total_ns(plain):
+        return bool(said.tf32_cudnn)
+    return bool(said.tf32_matmul) or said.float32_matmul in ROUNDING
 
 
 def _insist_on_telling_names(trace: Trace) -> None:
@@ -73,10 +100,20 @@ def _insist_on_telling_names(trace: Trace) -> None:
         raise NotApplicableError(msg)
 
 
-def _no_convolution(trace: Trace, products: ProductKernels) -> NDArray[np.bool_]:
-    """Tell which products are none of convolutions: those round unless they are told not to."""
+def _not_rounded(trace: Trace, products: ProductKernels) -> NDArray[np.bool_]:
+    """Tell which products may be kept from TF32: none of convolutions, unless it was recorded.
+
+    Convolutions round unless they are told not to.
+    """
+    is_convolution = _is_convolution(trace, products)
+    if recorded_settings(trace).precision.tf32_cudnn is False:
+        return np.ones_like(is_convolution)
+    return ~is_convolution
+
+
+def _is_convolution(trace: Trace, products: ProductKernels) -> NDArray[np.bool_]:
     is_convolution = named(trace.host_calls["name"], lambda name: CONVOLUTION in name.lower())
-    return np.asarray(~np.append(is_convolution, False)[products.calls])
+    return np.asarray(np.append(is_convolution, False)[products.calls])
 
 
 def _finding(
@@ -105,6 +142,7 @@ def _finding(
                 link=Link(view="kernels"),
             ),
             *_ratio(ratio),
+            *_recorded_flags(trace),
             *_products.limit(trace),
         ),
         tables=_products.tables(trace, products, plain),
@@ -115,7 +153,24 @@ def _finding(
                 trace, found, factor, f"{_products.times(factor)} times as fast in TF32."
             ),
         ),
+        fix=_fix(trace),
     )
+
+
+def _recorded_flags(trace: Trace) -> Iterator[Evidence]:
+    said = recorded_settings(trace).precision
+    if said.float32_matmul is not None:
+        yield _recorded.evidence("float32_matmul_precision", said.float32_matmul, "code")
+    if said.tf32_cudnn is not None:
+        yield _recorded.evidence("cudnn.allow_tf32", str(said.tf32_cudnn), "code")
+
+
+def _fix(trace: Trace) -> Fix:
+    """Return the line that allows TF32; two where convolutions were told not to round."""
+    if recorded_settings(trace).precision.tf32_cudnn is not False:
+        return RULE.fix
+    code = f"{RULE.fix.code}\ntorch.backends.cudnn.allow_tf32 = True  # it was switched off"
+    return replace(RULE.fix, code=code)
 
 
 def _ratio(ratio: float | None) -> Iterator[Evidence]:
@@ -151,7 +206,9 @@ RULE = Rule(
         "multiply float32 as it is.",
         "Where more products run in TF32 than without, it is allowed already.",
         "Products with a vector (`gemv`) are limited by memory: TF32 has the same bytes.",
-        "Convolutions are not counted: torch rounds for them unless it is told not to.",
+        "Convolutions are not counted, unless the trace handler recorded that TF32 is off for "
+        "them: torch rounds for them unless it is told not to.",
+        "The trace handler recorded that TF32 is allowed: it is rejected.",
     ),
     saving=(
         "The products' time on the device, 2 to 6 times as fast, at most as many times as the "

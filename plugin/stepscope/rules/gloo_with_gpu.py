@@ -7,12 +7,13 @@ import numpy as np
 
 from stepscope.analyses import requirements
 from stepscope.analyses.communication.collective_events import collective_events
+from stepscope.analyses.recorded_settings import recorded_settings
 from stepscope.analyses.steps.window import window
 from stepscope.errors import NotApplicableError
 from stepscope.frames.collective_words import HOST_BACKENDS
 from stepscope.quantities import count, duration, share
 from stepscope.report import Evidence, Fix
-from stepscope.rules import Answer, Finding, Rejected, Rule, _collectives, _words, option
+from stepscope.rules import Answer, Finding, Rejected, Rule, _collectives, _recorded, _words, option
 from stepscope.trace import Trace
 
 GLOO = "gloo"
@@ -80,6 +81,8 @@ def _evidence(trace: Trace, number: int, running: float) -> Iterator[Evidence]:
     info = trace.metadata.get("distributedInfo")
     if isinstance(info, Mapping) and isinstance(info.get("backend"), str):
         yield Evidence(label="Backend in the header", value=str(info["backend"]), unit="text")
+    elif (backend := recorded_settings(trace).distributed.backend) is not None:
+        yield _recorded.evidence("Backend", backend)
 
 
 def _fix(trace: Trace) -> Fix | None:

@@ -11,12 +11,13 @@ from stepscope.analyses.compiled.compile_events import compile_events
 from stepscope.analyses.compiled.compiled_regions import graph_break_table
 from stepscope.analyses.compiled.graph_breaks import GraphBreaks, graph_breaks
 from stepscope.analyses.devices.activity import all_busy
+from stepscope.analyses.recorded_settings import recorded_settings
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import HALF_TO_ALL
 from stepscope.errors import NotApplicableError
 from stepscope.quantities import count, duration
 from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
-from stepscope.rules import Claim, Finding, Rule, _words, option
+from stepscope.rules import Claim, Finding, Rule, _recorded, _words, option
 from stepscope.trace import Trace
 
 MOST_ROWS = 10
@@ -67,6 +68,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
                 unit="ns",
                 link=Link(view="operators", search="Torch-Compiled Region"),
             ),
+            *_in_code(trace),
         ),
         tables=(_table(trace),),
         events=tuple(
@@ -83,6 +85,13 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         ),
         fix=_fix(found.between),
     )
+
+
+def _in_code(trace: Trace) -> Iterator[Evidence]:
+    """Yield at how many places the compiler broke a graph, where that was recorded."""
+    places = recorded_settings(trace).compile.graph_break_count
+    if places is not None:
+        yield _recorded.evidence("Places where the compiler broke a graph", places, "count")
 
 
 def _where(found: GraphBreaks) -> str:

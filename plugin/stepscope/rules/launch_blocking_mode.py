@@ -11,6 +11,7 @@ from stepscope.analyses import references, requirements
 from stepscope.analyses.devices.activity import main_device
 from stepscope.analyses.devices.blocking_launches import BlockingLaunches, blocking_launches
 from stepscope.analyses.idle.ledger import idle_ledger
+from stepscope.analyses.recorded_settings import RECORDED, recorded_settings
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import HALF_TO_ALL, part_of
 from stepscope.errors import NotApplicableError
@@ -83,6 +84,7 @@ def _finding(trace: Trace, found: BlockingLaunches, idle: Intervals, how: str) -
             f"{how[0].upper()}{how[1:]}: host and {trace.dialect.device} work in turn. The host "
             f"waits for {duration(within.per_step(found.blocked_ns))}{a_step}, and then the "
             f"{trace.dialect.device} for {duration(within.per_step(idle_ns))}."
+            f"{_cause(trace)}"
         ),
         evidence=tuple(_evidence(trace, found, idle_ns)),
         events=tuple(
@@ -105,6 +107,13 @@ def _finding(trace: Trace, found: BlockingLaunches, idle: Intervals, how: str) -
         ),
         fix=_fix(trace),
     )
+
+
+def _cause(trace: Trace) -> str:
+    found = _set_variables(trace)
+    said = recorded_settings(trace).environment
+    named = " and ".join(f"{name}={said[name]}" for name in found)
+    return f" {named} {'is' if len(found) == 1 else 'are'} set ({RECORDED})." if found else ""
 
 
 def _severity(won: float) -> Severity:
@@ -130,7 +139,15 @@ def _evidence(trace: Trace, found: BlockingLaunches, idle_ns: int) -> Iterator[E
 
 def _fix(trace: Trace) -> Fix:
     names = trace.dialect.environment.get("blocking", "").split(", ")
-    return replace(RULE.fix, code="\n".join(f"unset {name}" for name in names if name))
+    found = _set_variables(trace)
+    return replace(RULE.fix, code="\n".join(f"unset {name}" for name in found or names if name))
+
+
+def _set_variables(trace: Trace) -> list[str]:
+    """Return the variables of this mode that were recorded as set."""
+    names = trace.dialect.environment.get("blocking", "").split(", ")
+    said = recorded_settings(trace).environment
+    return [name for name in names if said.get(name, "") not in ("", "0")]
 
 
 RULE = Rule(

@@ -8,12 +8,13 @@ from stepscope.analyses import references, requirements
 from stepscope.analyses.devices.activity import DeviceActivity
 from stepscope.analyses.idle.dispatch import Dispatch, dispatch
 from stepscope.analyses.idle.places import idle_by_source_line
+from stepscope.analyses.recorded_settings import RECORDED, recorded_settings
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import FEWER_LAUNCHES
 from stepscope.dialects import Kind
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
-from stepscope.rules import Claim, Finding, Rule, option
+from stepscope.rules import Claim, Finding, Rule, _recorded, option
 from stepscope.trace import Trace
 
 MOST_ROWS = 10
@@ -164,15 +165,42 @@ def _fix(trace: Trace, cost: Dispatch, options: Options, *, is_distorted: bool) 
             f"{graph or 'Graph'}s are used already: put what is launched one by one into them."
         )
         code = ""
+    elif _recorded.is_compiled(trace) and graph:
+        return _of_compiled(trace, graph, tuple(caveats))
     elif graph:
         summary = f"Replay the step's launches as one {graph}, or fuse them."
         code = 'model = torch.compile(model, mode="reduce-overhead")'
     else:
         summary = "Fuse the step's kernels, so that there are fewer to launch."
-        code = "model = torch.compile(model)"
+        code = _recorded.compiling(trace)
     return Fix(summary=summary, code=code, verify=VERIFY, caveats=tuple(caveats))
 
 
+def _of_compiled(trace: Trace, graph: str, caveats: tuple[str, ...]) -> Fix:
+    """Return what helps a program that torch.compile compiled, by the mode that was recorded."""
+    mode = recorded_settings(trace).compile.mode
+    if mode in REPLAYING:
+        return Fix(
+            summary=f"Find what keeps these launches out of {graph}s: the mode asks for them.",
+            code="# TORCH_LOGS=cudagraphs,graph_breaks,recompiles python train.py",
+            verify=VERIFY,
+            caveats=(f'It is compiled with mode="{mode}" ({RECORDED}).', *caveats),
+        )
+    now = f'  # was mode="{mode}"' if mode else ""
+    return Fix(
+        summary=f"Compile in the mode that replays each step's launches as one {graph}.",
+        code=f'model = torch.compile(model, mode="reduce-overhead"){now}',
+        verify=VERIFY,
+        caveats=(
+            f"It is compiled already ({RECORDED}), or a part of it: compile all that is launched "
+            "in a step.",
+            *caveats,
+        ),
+    )
+
+
+REPLAYING = ("reduce-overhead", "max-autotune")
+"""Modes of torch.compile that replay graphs."""
 VERIFY = "In the next trace `Dispatch` in Overview is below 10 %."
 RULE = Rule(
     id="launch-bound",

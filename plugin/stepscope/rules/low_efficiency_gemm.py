@@ -10,6 +10,7 @@ import pandas as pd
 from stepscope.analyses.devices.roofline import roofline
 from stepscope.analyses.devices.roofline_kernels import kernels_of
 from stepscope.analyses.operators.arguments import shape
+from stepscope.analyses.recorded_settings import RECORDED, recorded_settings
 from stepscope.calibration import TUNED_PRODUCTS_SHARE, up_to_roofline
 from stepscope.errors import MissingDataError
 from stepscope.frames.naming import named
@@ -22,6 +23,12 @@ PRODUCT = re.compile(r"^aten::(?:mm|addmm|bmm|baddbmm|addbmm|linear|matmul|_scal
 SHORT_NS = 20_000
 """Of a product: below that a device of today has hardly begun when the product ends."""
 MOST_ROWS = 10
+
+
+TUNING = ("max-autotune", "max-autotune-no-cudagraphs")
+"""Modes of torch.compile that measure tiles."""
+TUNE = 'model = torch.compile(model, mode="max-autotune")  # measures tiles for each shape\n'
+TUNED = f"# tiles are measured already: the compile mode says so ({RECORDED})\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +96,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
                 "nothing.",
             ),
         ),
-        fix=_fix(worst),
+        fix=_fix(trace, worst),
     )
     yield _kernel_time.answer(trace, finding)
 
@@ -120,12 +127,14 @@ def _table(low: pd.DataFrame) -> EvidenceTable:
     )
 
 
-def _fix(worst: "pd.Series[float]") -> Fix:
+def _fix(trace: Trace, worst: "pd.Series[float]") -> Fix:
     case = f"# {worst['name']} of {_shapes(str(worst['input_dims']))}\n"
-    return _fix_of(case, is_short=bool(worst["kernel_ns"] < SHORT_NS * worst["call_count"]))
+    is_short = bool(worst["kernel_ns"] < SHORT_NS * worst["call_count"])
+    is_tuned = recorded_settings(trace).compile.mode in TUNING
+    return _fix_of(case, is_short=is_short, is_tuned=is_tuned)
 
 
-def _fix_of(case: str, *, is_short: bool) -> Fix:
+def _fix_of(case: str, *, is_short: bool, is_tuned: bool = False) -> Fix:
     verify = "Of the roofline, the same products reach more in the next trace."
     if is_short:
         return Fix(
@@ -142,7 +151,7 @@ def _fix_of(case: str, *, is_short: bool) -> Fix:
         summary="Let other tiles be tried for these shapes, or choose shapes that fill them.",
         code=(
             f"{case}"
-            'model = torch.compile(model, mode="max-autotune")  # measures tiles for each shape\n'
+            f"{TUNED if is_tuned else TUNE}"
             "# and sizes in multiples of 128: the last tiles of a row are filled, not padded"
         ),
         verify=verify,

@@ -18,7 +18,7 @@ from stepscope.frames.naming import named
 from stepscope.intervals import Intervals
 from stepscope.quantities import count, duration, share
 from stepscope.report import EventReference, Evidence, Fix, Link, SourceLine
-from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, _copies, option
+from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, _copies, _recorded, option
 from stepscope.trace import Trace
 
 PIN = "aten::pin_memory"
@@ -70,7 +70,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
                 method="Pinning during which no device works; a thread beside the loop hides it.",
             ),
         ),
-        fix=_fix_of_loader() if is_loading else _fix_of_loop(trace),
+        fix=_fix_of_loader(trace) if is_loading else _fix_of_loop(trace),
         effort="flag" if is_loading else "hour",
     )
 
@@ -124,11 +124,19 @@ def _shown(
     return events, references.source_lines(lines)
 
 
-def _fix_of_loader() -> Fix:
+def _fix_of_loader(trace: Trace) -> Fix:
     return Fix(
         summary="Give the loader workers: then it pins in a thread of its own, beside the loop.",
-        code="loader = DataLoader(dataset, batch_size=..., num_workers=2, pin_memory=True)",
+        code=_pinning_loader(trace),
         verify=VERIFY,
+    )
+
+
+def _pinning_loader(trace: Trace) -> str:
+    workers = _recorded.bounded(trace, 2)
+    batch = _recorded.of_loaders(trace, lambda loader: loader.batch_size) or "..."
+    return (
+        f"loader = DataLoader(dataset, batch_size={batch}, num_workers={workers}, pin_memory=True)"
     )
 
 
@@ -136,7 +144,7 @@ def _fix_of_loop(trace: Trace) -> Fix:
     return Fix(
         summary="Let the DataLoader pin its batches in a thread, or keep one pinned buffer.",
         code=(
-            "loader = DataLoader(dataset, batch_size=..., num_workers=2, pin_memory=True)\n"
+            f"{_pinning_loader(trace)}\n"
             "# or, for what comes from elsewhere:\n"
             "staging = torch.empty(shape, pin_memory=True)  # once, not batch.pin_memory()\n"
             "staging.copy_(batch)\n"

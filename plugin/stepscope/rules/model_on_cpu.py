@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope import intervals
-from stepscope.analyses import references, requirements
+from stepscope.analyses import frame_times, references, requirements
 from stepscope.analyses.devices.activity import main_device
 from stepscope.analyses.devices.presence import Presence, device_code, presence, record_device
 from stepscope.analyses.links import links
 from stepscope.analyses.operators.model_calls import ModelCalls, model_calls
+from stepscope.analyses.recorded_settings import RECORDED, recorded_settings
 from stepscope.analyses.steps.window import window
-from stepscope.calibration import CPU_TO_DEVICE
+from stepscope.calibration import CPU_TO_DEVICE, LONG_CALLS_TO_DEVICE
 from stepscope.errors import MissingDataError, NotApplicableError
 from stepscope.intervals import Intervals
 from stepscope.quantities import count, duration, share
@@ -22,6 +23,8 @@ from stepscope.trace import Trace
 
 LINKED_SHARE = 0.5
 """Device work with a known operator, below which it is not known which operators launched none."""
+LONG_CALL_NS = 1_000_000
+"""A hundred times what a launch takes."""
 SHOWN = 10
 
 
@@ -45,6 +48,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         raise NotApplicableError(msg)
     calls = model_calls(trace)
     lost = _lost(trace, calls)
+    is_known = found.is_model_on_host and not found.event_count
     taken = intervals.duration_ns(lost) / window(trace).reference_ns
     if taken < options.least_time_share:
         return
@@ -55,17 +59,32 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         evidence=_evidence(found, calls, lost, taken),
         tables=(_table(trace, calls),),
         locations=references.source_lines(_lines(trace, calls)),
-        claims=(
-            Claim(
-                intervals=lost,
-                factor=CPU_TO_DEVICE,
-                method=(
-                    "An estimate: the time of these operators; how much a device wins depends on "
-                    "the model's size, and a small one wins nothing."
-                ),
+        claims=(_claim(trace, calls, lost, is_known=is_known),),
+        fix=_fix(found) if _knows_devices(trace) else _other_build(found),
+    )
+
+
+def _claim(trace: Trace, calls: ModelCalls, lost: Intervals, *, is_known: bool) -> Claim:
+    """Claim the operators' time; of long ones something is sure where the model is on the CPU."""
+    if not is_known:
+        return Claim(
+            intervals=lost,
+            factor=CPU_TO_DEVICE,
+            method=(
+                "An estimate: the time of these operators; how much a device wins depends on "
+                "the model's size, and a small one wins nothing."
             ),
+        )
+    rows = calls.rows[~calls.on_device]
+    long = rows[trace.host_calls["duration_ns"].to_numpy()[rows] >= LONG_CALL_NS]
+    return Claim(
+        intervals=lost,
+        low_intervals=intervals.intersection(lost, frame_times.times(trace.host_calls, long)),
+        factor=LONG_CALLS_TO_DEVICE,
+        method=(
+            "An estimate: the time of these operators, and at least half of that of calls of "
+            f"{duration(LONG_CALL_NS)} and more, beside which a launch is nothing."
         ),
-        fix=_fix(found),
     )
 
 
@@ -89,7 +108,7 @@ def _insist_on_links(trace: Trace, found: Presence) -> None:
             msg = "which operators launched the device's work is not recorded"
             raise MissingDataError(msg, record_device(found.dialect))
         return
-    is_told = found.call_count or found.host_operators
+    is_told = found.call_count or found.host_operators or found.is_model_on_host
     if found.device_operators or not is_told:
         msg = "the device's activity was not recorded: these operators may have run on it"
         raise MissingDataError(msg, record_device(found.dialect))
@@ -110,7 +129,10 @@ def _message(trace: Trace, found: Presence, calls: ModelCalls, taken: float) -> 
     within = window(trace)
     lasting = duration(within.per_step(intervals.duration_ns(_lost(trace, calls))))
     each = " a step" if within.has_steps else ""
-    return f"{device} is at hand, and {where}. They take {lasting}{each} ({share(taken)})."
+    text = f"{device} is at hand, and {where}. They take {lasting}{each} ({share(taken)})."
+    if found.is_model_on_host:
+        text += f" The model's parameters are on the CPU ({RECORDED})."
+    return text
 
 
 def _evidence(
@@ -173,6 +195,29 @@ def _lines(trace: Trace, calls: ModelCalls) -> list[str]:
     return [references.line_of_host_call(trace, int(row)) for row in worst]
 
 
+def _knows_devices(trace: Trace) -> bool:
+    """Tell whether torch was built for a device, as far as it was recorded."""
+    build = recorded_settings(trace).torch
+    return build.version is None or bool(build.cuda or build.hip) or "+cpu" not in build.version
+
+
+def _other_build(found: Presence) -> Fix:
+    """Return the fix where torch itself was built without the device."""
+    return Fix(
+        summary="Install a build of torch that knows the device; then move the model to it.",
+        code=(
+            "pip install torch  # from the index that https://pytorch.org/get-started names\n"
+            "python -c 'import torch; print(torch.accelerator.current_accelerator())'"
+        ),
+        language="sh",
+        verify="torch names the device; then `model.to(device)`, and every batch.",
+        caveats=(
+            f"This torch was built for the CPU alone ({RECORDED}).",
+            *_fix(found).caveats[:2],
+        ),
+    )
+
+
 def _fix(found: Presence) -> Fix:
     visible = found.dialect.environment.get("devices", "")
     hidden = (f"Is it hidden from the process? See the variable {visible}.",) if visible else ()
@@ -206,7 +251,8 @@ RULE = Rule(
         "fails."
     ),
     detects=(
-        "A device is in the file's header, or its runtime or events were recorded; and "
+        "A device is in the file's header or the recorded settings, or its runtime or events were "
+        "recorded; and "
         "convolutions, matrix products, attention and recurrent layers, forward and backward, "
         "launch nothing on it. It speaks where they take `least_time_share` of the window or more "
         "while no device works."
@@ -219,7 +265,8 @@ RULE = Rule(
     ),
     saving=(
         "From nothing to 73 % of the time of these operators: an estimate, from one public case. "
-        "What a device wins depends on the model's size."
+        "What a device wins depends on the model's size. Where the trace handler recorded that the "
+        "model is on the CPU, at least half of the time of calls of 1 ms and more."
     ),
     fix=Fix(
         summary="Move the model and every batch to the device.",

@@ -7,6 +7,7 @@ from stepscope.analyses import requirements
 from stepscope.analyses.devices.presence import Presence, device_code, presence, record_device
 from stepscope.analyses.health import is_cut_off
 from stepscope.analyses.operators.model_calls import model_calls
+from stepscope.analyses.recorded_settings import RECORDED
 from stepscope.errors import MissingDataError, NotApplicableError
 from stepscope.quantities import count
 from stepscope.report import Confidence, Evidence, Fix, Link
@@ -27,13 +28,16 @@ def check(trace: Trace, _options: Options) -> Iterator[Finding]:
         raise NotApplicableError(msg)
     if found.event_count:
         return
+    if not (found.is_recordable or found.is_model_on_host):
+        msg = "torch's profiler does not record this device"
+        raise NotApplicableError(msg)
     if is_cut_off(trace):
         msg = "the file was cut off before any device event"
         raise MissingDataError(msg, requirements.RECORD_AGAIN)
     requirements.reliable_timeline(trace)
     if found.launch_count:
         yield _unreached(found)
-    elif found.device_operators or found.device_allocation_count:
+    elif found.device_operators or found.device_allocation_count or found.is_model_on_device:
         yield _unrecorded(found)
     elif not _is_known_to_run_on_cpu(trace, found):
         yield _unknown(found)
@@ -41,7 +45,7 @@ def check(trace: Trace, _options: Options) -> Iterator[Finding]:
 
 def _is_known_to_run_on_cpu(trace: Trace, found: Presence) -> bool:
     """Tell whether the CPU computed for sure; then `model-on-cpu` says what there is to say."""
-    is_told = found.is_recorded or bool(found.host_operators)
+    is_told = found.is_recorded or bool(found.host_operators) or found.is_model_on_host
     return is_told and bool(len(model_calls(trace).rows))
 
 
@@ -66,6 +70,8 @@ def _unreached(found: Presence) -> Finding:
 def _unrecorded(found: Presence) -> Finding:
     if found.device_operators:
         what = f"{found.device_operators[0]} ran, which only runs where a device is"
+    elif found.is_model_on_device:
+        what = f"The model is on {found.model_device} ({RECORDED})"
     else:
         what = f"Memory was allocated on a device ({count(found.device_allocation_count, 'time')})"
     return _finding(
@@ -145,6 +151,7 @@ RULE = Rule(
         "Where the header names no device and nothing else tells of one, it does not apply.",
         "Where operators are known to have run on the CPU, model-on-cpu says so.",
         "A file that was cut off before any device event cannot tell.",
+        "Of a device that torch's profiler cannot record (mps) nothing is missing.",
     ),
     saving="None is claimed: nothing of the device was measured.",
     fix=Fix(

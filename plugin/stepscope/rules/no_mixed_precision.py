@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.devices.capability import compute_major, peak_ratio
 from stepscope.analyses.operators.matrix_unit_types import FITTING_TYPES
 from stepscope.analyses.operators.product_kernels import TF32, ProductKernels, product_kernels
+from stepscope.analyses.recorded_settings import RECORDED, recorded_settings
 from stepscope.analyses.steps.window import window
 from stepscope.analyses.training import is_training
 from stepscope.calibration import (
@@ -150,6 +151,9 @@ def _small_type(trace: Trace) -> str:
 
 def _fix(trace: Trace) -> Fix:
     small, module = _small_type(trace), trace.dialect.terms.get("module", "cuda")
+    autocast = recorded_settings(trace).precision.autocast
+    if autocast.enabled and autocast.device in (None, module):
+        return _within_autocast(module, autocast.dtype or small)
     context = f'with torch.autocast("{module}", dtype=torch.{small}):'
     caveats = ["Results have fewer digits: compare the loss of a few hundred steps."]
     if not is_training(trace):
@@ -175,6 +179,23 @@ def _fix(trace: Trace) -> Fix:
         code=code,
         verify=f"In Operators by shapes, products have the type {small}.",
         caveats=tuple(caveats),
+    )
+
+
+def _within_autocast(module: str, dtype: str) -> Fix:
+    """Return what helps where autocast is on, and these products are not under it."""
+    return Fix(
+        summary="Autocast is on, but not for these products: bring them under it.",
+        code=(
+            f'with torch.autocast("{module}", dtype=torch.{dtype}):\n'
+            "    loss = criterion(model(x), y)   # all of the model, and no .float() within it"
+        ),
+        verify=f"In Operators by shapes, products have the type {dtype}.",
+        caveats=(
+            f"That autocast is on was {RECORDED}.",
+            "A custom autograd.Function needs torch.amp.custom_fwd; torch.autocast(enabled=False) "
+            "and .float() in a layer switch it off there.",
+        ),
     )
 
 

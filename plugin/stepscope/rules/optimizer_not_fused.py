@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from stepscope.analyses.recorded_settings import RECORDED
 from stepscope.calibration import FUSED_UPDATE
 from stepscope.quantities import share
 from stepscope.report import Fix
-from stepscope.rules import Finding, Rule, _calls, _optimizer, _words, option
+from stepscope.rules import Finding, Rule, _calls, _optimizer, _recorded, _words, option
 from stepscope.rules._optimizer import FUSED, Updates
 from stepscope.trace import Trace
 
@@ -52,13 +53,16 @@ def _finding(trace: Trace, found: Updates, exposed_ns: int) -> Finding:
         events=_calls.longest(trace, found.rows),
         locations=_calls.lines(trace, found.rows),
         claims=_calls.claims(found.cost, FUSED_UPDATE, FUSED_UPDATE, method) if has_fused else (),
-        fix=_fix(found.optimizer),
+        fix=_fix(trace, found.optimizer),
         effort="flag" if has_fused else "day",
         place=found.optimizer,
     )
 
 
-def _fix(optimizer: str) -> Fix:
+def _fix(trace: Trace, optimizer: str) -> Fix:
+    recorded = _recorded.optimizer(trace, optimizer)
+    if recorded is not None and recorded.fused:
+        return _not_torchs(optimizer)
     if optimizer in FUSED:
         return Fix(
             summary="Use the fused update: one kernel, which reads and writes everything once.",
@@ -77,6 +81,19 @@ def _fix(optimizer: str) -> Fix:
         ),
         verify="Optimizer.step takes a smaller share of the step, with fewer launches.",
         caveats=("What an optimizer does on the host, or reads back, does not compile.",),
+    )
+
+
+def _not_torchs(optimizer: str) -> Fix:
+    """Return what to look at where `fused=True` was recorded, and no fused kernel ran."""
+    return Fix(
+        summary=f"fused=True is set ({RECORDED}), and no fused kernel ran: see why.",
+        code=(
+            f"assert type(optimizer) is torch.optim.{optimizer}  # not a library's own class\n"
+            "torch.compile(optimizer.step)  # or let the compiler write the update"
+        ),
+        verify=VERIFY,
+        caveats=("An optimizer of another library may take the argument and not use it.",),
     )
 
 

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from stepscope.analyses.recorded_settings import RECORDED
 from stepscope.calibration import HALF_TO_ALL, UPDATE_KERNELS
 from stepscope.quantities import share
 from stepscope.report import Fix
-from stepscope.rules import Finding, Rule, _calls, _claiming, _optimizer, _words, option
+from stepscope.rules import Finding, Rule, _calls, _claiming, _optimizer, _recorded, _words, option
 from stepscope.rules._optimizer import FUSED, LISTWISE, NO_LISTS, Updates
 from stepscope.trace import Trace
 
@@ -53,7 +54,7 @@ def _finding(trace: Trace, found: Updates) -> Finding:
         events=_calls.longest(trace, found.rows),
         locations=_calls.lines(trace, found.rows),
         claims=claims if saves else (),
-        fix=_fix(found.optimizer),
+        fix=_fix(trace, found.optimizer),
         effort="flag" if found.optimizer in LISTWISE else "hour",
         place=found.optimizer,
     )
@@ -76,7 +77,10 @@ def _message(trace: Trace, found: Updates, *, saves: bool) -> str:
     )
 
 
-def _fix(optimizer: str) -> Fix:
+def _fix(trace: Trace, optimizer: str) -> Fix:
+    recorded = _recorded.optimizer(trace, optimizer)
+    if recorded is not None and recorded.foreach is False and not recorded.fused:
+        return _switched_off(optimizer)
     if optimizer in FUSED:
         code = (
             f"optimizer = torch.optim.{optimizer}(params, fused=True)    # one kernel for all\n"
@@ -91,6 +95,17 @@ def _fix(optimizer: str) -> Fix:
             "update()    # instead of optimizer.step()"
         )
     return Fix(summary=SUMMARY, code=code, verify=VERIFY, caveats=CAVEATS)
+
+
+def _switched_off(optimizer: str) -> Fix:
+    """Return the fix where `foreach=False` was recorded: that is why."""
+    arguments = "fused=True" if optimizer in FUSED else "foreach=True"
+    return Fix(
+        summary=f"Take foreach=False out: it was set ({RECORDED}).",
+        code=f"optimizer = torch.optim.{optimizer}(params, {arguments})    # was foreach=False",
+        verify=VERIFY,
+        caveats=CAVEATS[1:],
+    )
 
 
 CAVEATS = (

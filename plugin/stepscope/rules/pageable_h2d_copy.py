@@ -5,16 +5,27 @@ from dataclasses import dataclass
 
 from stepscope import intervals
 from stepscope.analyses import requirements
-from stepscope.analyses.batch_size import batch_size
 from stepscope.analyses.devices.copy_cost import CopyCost, copy_cost
 from stepscope.analyses.devices.host_copies import HostCopies
 from stepscope.analyses.idle.data_loading import DataLoading, data_loading
+from stepscope.analyses.recorded_settings import RECORDED
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import HALF_TO_ALL
 from stepscope.errors import MissingDataError
 from stepscope.quantities import count, duration, share, size
 from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, _copies, option, severity_of
+from stepscope.rules import (
+    Answer,
+    Claim,
+    Finding,
+    Rejected,
+    Rule,
+    _copies,
+    _loading,
+    _recorded,
+    option,
+    severity_of,
+)
 from stepscope.trace import Trace
 
 VERIFY = "Recorded again, the copies say `Pinned`, no longer `Pageable`, and their rate is higher."
@@ -141,9 +152,12 @@ def _fix(trace: Trace, loading: DataLoading) -> Fix:
             verify=VERIFY,
             caveats=caveats,
         )
-    batch = batch_size(trace)
-    known = f"batch_size={batch.size}" if batch and batch.is_certain else "batch_size=..."
-    workers = "..." if loading.multi_process_count else "4"
+    if _recorded.of_loaders(trace, lambda loader: loader.pin_memory):
+        return _not_the_loaders(trace, caveats)
+    known = _loading.batch_argument(trace)
+    workers = _loading.worker_count(trace) or "..."
+    if not loading.multi_process_count:
+        workers = _recorded.bounded(trace, 4)
     return Fix(
         summary="Let the DataLoader pin its batches, and copy without blocking.",
         code=(
@@ -153,6 +167,23 @@ def _fix(trace: Trace, loading: DataLoading) -> Fix:
         ),
         verify=VERIFY,
         caveats=caveats,
+    )
+
+
+def _not_the_loaders(trace: Trace, caveats: tuple[str, ...]) -> Fix:
+    """Return what helps where the loader pins already: these copies are of something else."""
+    return Fix(
+        summary="The DataLoader pins already: pin what is copied beside its batches, too.",
+        code=(
+            "class Batch:\n"
+            "    def pin_memory(self):  # the loader calls it on a batch of a class of your own\n"
+            "        self.inputs = self.inputs.pin_memory()\n"
+            "        return self\n"
+            "# what is made behind the loader: make it on the device\n"
+            f"mask = torch.zeros(shape, device={_copies.target(trace)})"
+        ),
+        verify=VERIFY,
+        caveats=(f"pin_memory=True of the loader was {RECORDED}.", *caveats),
     )
 
 

@@ -57,7 +57,7 @@ def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
     if len(computing) < 2 or spread < options.least_spread_share:
         return
     slowest, quickest = (
-        called(table[table["worker"] == worker].iloc[0])
+        called(table[table["worker"] == worker].iloc[0].to_dict())
         for worker in (computing.idxmax(), computing.idxmin())
     )
     beyond_ns = float(computing.max() - computing.mean())
@@ -92,7 +92,7 @@ def _has_straggler(ranks: Ranks) -> bool:
 def _claim(beyond_ns: float, table: pd.DataFrame, ranks: Ranks) -> RunClaim:
     waits = {
         ranks.recording(row).trace: min(beyond_ns, float(str(row["wait_ns"])))
-        for _, row in table[table["wait_ns"].notna()].iterrows()
+        for row in table[table["wait_ns"].notna()].to_dict("records")
     }
     return RunClaim(
         low_ns=HALF_TO_ALL.low * beyond_ns,
@@ -122,7 +122,7 @@ def _table(table: pd.DataFrame) -> EvidenceTable:
                     float(row["step_ns"]),
                 )
             )
-            for _, row in ordered.iterrows()
+            for row in ordered.to_dict("records")
         ),
     )
 

@@ -13,6 +13,7 @@ from stepscope.analyses.compiled.changing_inputs import ChangingInputs, changing
 from stepscope.analyses.compiled.compilations import compilation_table
 from stepscope.analyses.compiled.compile_events import compile_events
 from stepscope.analyses.devices.activity import all_busy
+from stepscope.analyses.recorded_settings import recorded_settings
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import ALL_OF_IT
 from stepscope.errors import NotApplicableError
@@ -32,6 +33,7 @@ from stepscope.rules import (
     Finding,
     Rejected,
     Rule,
+    _recorded,
     _words,
     option,
 )
@@ -147,6 +149,9 @@ def _evidence(trace: Trace, again: pd.DataFrame, number: int, time_ns: int) -> I
     times = _numbers(again)["number"]
     if len(times):
         yield Evidence(label="Compilations of one frame", value=int(times.max()) + 1, unit="count")
+    said = recorded_settings(trace).compile
+    if said.recompile_count is not None:
+        yield _recorded.evidence("Recompilations since the start", said.recompile_count, "count")
 
 
 def _table(again: pd.DataFrame) -> EvidenceTable:

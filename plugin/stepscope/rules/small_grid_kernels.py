@@ -12,7 +12,7 @@ from stepscope.analyses.devices.kernel_names import short
 from stepscope.errors import MissingDataError, NotApplicableError
 from stepscope.quantities import share
 from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
-from stepscope.rules import Finding, Rule, option
+from stepscope.rules import Finding, Rule, _recorded, option
 from stepscope.trace import Trace
 
 ROWS_SHOWN = 10
@@ -139,6 +139,12 @@ def _table(trace: Trace, grids: GridSizes) -> EvidenceTable:
     )
 
 
+def _compiling(trace: Trace) -> str:
+    if _recorded.is_compiled(trace):
+        return _recorded.compiling(trace)
+    return "model = torch.compile(model)  # fuses neighbours into fewer, larger kernels"
+
+
 def _fix(trace: Trace) -> Fix:
     batch = batch_size(trace)
     larger = (
@@ -151,10 +157,7 @@ def _fix(trace: Trace) -> Fix:
             "Give each kernel more to do: more samples a step, neighbouring operations fused, many "
             "small products as one batched one."
         ),
-        code=(
-            f"{larger}model = torch.compile(model)  # fuses neighbours into fewer, larger kernels\n"
-            "torch.bmm(a, b)  # in place of a loop over torch.mm"
-        ),
+        code=(f"{larger}{_compiling(trace)}\ntorch.bmm(a, b)  # in place of a loop over torch.mm"),
         verify="The share of kernel time in small grids falls; samples a second rise.",
         caveats=(
             "Where latency is the goal, as in serving one request, small grids may be the price.",

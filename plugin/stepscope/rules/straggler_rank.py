@@ -1,20 +1,25 @@
 """One rank comes late to collectives, and all others wait for it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from stepscope.analyses.communication.rank_table import rank_table
-from stepscope.analyses.communication.stragglers import stragglers
+from stepscope.analyses.communication.late_together import LateTogether, late_together
+from stepscope.analyses.communication.rank_run import RankRun, several_ranks
+from stepscope.analyses.communication.rank_table import rank_table_of
+from stepscope.analyses.communication.stragglers import stragglers_of
 from stepscope.calibration import WAITING_FOR_A_LATE_RANK
-from stepscope.quantities import duration, share
+from stepscope.quantities import duration, number_ranges, share
 from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
 from stepscope.rules import Finding, Rule, RunClaim, RunEvidence, _ranks, option
 from stepscope.rules._ranks import Ranks, called
 
 ROWS_SHOWN = 10
+COUNTS = ("last_count", "collective_count")
 REMEDIES = {
     "computing": "Give every rank the same work: bucket by length, shuffle shards; else check the"
     " device's clock and temperature.",
@@ -22,6 +27,11 @@ REMEDIES = {
     "copies": "Pin the memory that it copies from, and look at its PCIe link and NUMA node.",
     "host": "Look at what else runs on its machine, and how many cores it has.",
 }
+METHOD = (
+    "The others' waiting in collectives beyond the shortest duration over the ranks, as far as it "
+    "is for this: as long as it has more to do than the slowest of the others, or else the part "
+    "before collectives to which it came last; 30 % of it at least."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,12 +51,13 @@ class Options:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Late:
-    """A late rank, and what the others lose by it."""
+    """Late ranks of one reason, and what the others lose by them."""
 
-    row: "pd.Series[Any]"
-    name: str
-    waits_ns: dict[str, float]
-    """Recording to how long it waits a step for this rank."""
+    together: LateTogether
+    rows: tuple[Mapping[Any, Any], ...]
+    """Of the stragglers' recordings, the costliest first."""
+    waits_ns: Mapping[str, float]
+    """Recording to how long it waits a step for these ranks."""
     step_ns: float
 
     @property
@@ -54,31 +65,88 @@ class _Late:
         """How long the others wait a step, on average."""
         return sum(self.waits_ns.values()) / max(1, len(self.waits_ns))
 
+    @cached_property
+    def of_ranks(self) -> tuple[Mapping[Any, Any], ...]:
+        """Of each rank its costliest recording."""
+        found: dict[str, Mapping[Any, Any]] = {}
+        for row in self.rows:
+            found.setdefault(row["worker"], row)
+        return tuple(found.values())
+
+    @property
+    def place(self) -> str:
+        """What tells it from other late ranks."""
+        many = len(self.of_ranks) > 1
+        return self.together.name or ("several ranks" if many else called(self.rows[0]))
+
+    @property
+    def names(self) -> str:
+        """What to call them, where a sentence begins."""
+        if len(self.of_ranks) == 1:
+            name = called(self.rows[0])
+            return name[:1].upper() + name[1:]
+        known = {int(row["rank"]) for row in self.of_ranks if row["rank"] == row["rank"]}
+        which = f" ({number_ranges(known)})" if len(known) == len(self.of_ranks) else ""
+        late, of = len(self.of_ranks), self.together.recorded_count
+        if self.together.kind == "ranks":
+            return f"{late} ranks{which}"
+        many = f"The {late} ranks" if late == of else f"{late} of {of} ranks"
+        return f"{many} of {self.together.kind} {self.together.name}{which}"
+
 
 def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
     """Report ranks that come last beyond what is usual, by what the others wait for them."""
     ranks = _ranks.several(evidence)
-    late = stragglers(ranks.parts)
-    table = rank_table(ranks.parts)
-    found = [_late(ranks, row, table) for _, row in late[late["is_straggler"]].iterrows()]
-    for each in found[: options.shown_count]:
-        if each.mean_ns >= options.least_wait_share * each.step_ns:
+    run = several_ranks(ranks.parts)
+    late = stragglers_of(run)
+    found = _all_late(ranks, run)
+    if sum(each.mean_ns for each in found) >= options.least_wait_share * _step_ns(found):
+        for each in found[: options.shown_count]:
             yield _finding(ranks, each, late)
 
 
-def _late(ranks: Ranks, row: "pd.Series[Any]", table: pd.DataFrame) -> _Late:
-    """Return what the others lose by a rank: of waiting that no computing hides, its part."""
-    beside = table[(table["span"] == row["span"]) & (table["worker"] != row["worker"])]
-    part = float(str(row["wait_caused_share"]))
-    waits = {
-        ranks.recording(other).trace: min(other["wait_ns"], other["exposed_ns"]) * part
-        for _, other in beside[beside["wait_ns"].notna()].iterrows()
-    }
-    return _Late(row=row, name=called(row), waits_ns=waits, step_ns=float(beside["step_ns"].mean()))
+def _step_ns(found: Sequence[_Late]) -> float:
+    return max((each.step_ns for each in found), default=0.0)
+
+
+def _all_late(ranks: Ranks, run: RankRun) -> list[_Late]:
+    """Return the late ranks with what the others lose by them.
+
+    Of waiting that no computing hides: by how much more these have to do than the slowest of the
+    others, since they make the ranks of their groups late, for which others wait then; where their
+    own work does not tell, the part before collectives to which they came last.
+    """
+    rows = {(row["worker"], row["span"]): row for row in stragglers_of(run).to_dict("records")}
+    table = rank_table_of(run)
+    traces = [ranks.recording(row).trace for row in table.to_dict("records")]
+    spans = table["span"].to_numpy()
+    left = table[["wait_ns", "exposed_ns"]].min(axis=1, skipna=False).to_numpy()
+    found = []
+    for together in late_together(run):
+        places = list(together.places)
+        mine = [rows[run.parts[at].evidence.worker, run.parts[at].evidence.span] for at in places]
+        is_beside = np.isin(spans, spans[places])
+        is_beside[places] = False
+        part = np.zeros(len(spans))
+        for row in mine:
+            part[spans == row["span"]] += float(row["wait_caused_share"])
+        lost = np.minimum(left, together.gain_ns) if together.gain_ns else left * part
+        chosen = np.flatnonzero(is_beside & ~np.isnan(left))
+        found.append(
+            _Late(
+                together=together,
+                rows=tuple(mine),
+                waits_ns={traces[at]: float(lost[at]) for at in chosen.tolist()},
+                step_ns=float(table["step_ns"].to_numpy()[is_beside].mean()),
+            )
+        )
+        left = np.where(is_beside, left - lost, left)
+    return found
 
 
 def _finding(ranks: Ranks, late: _Late, table: pd.DataFrame) -> Finding:
-    cause = late.row["cause"]
+    first = late.rows[0]
+    cause = first["cause"]
     return Finding(
         confidence=ranks.confidence("high" if cause is not None else "medium"),
         message=_message(ranks, late),
@@ -86,77 +154,70 @@ def _finding(ranks: Ranks, late: _Late, table: pd.DataFrame) -> Finding:
             Evidence(label="Waiting of the others a step", value=round(late.mean_ns), unit="ns"),
             Evidence(
                 label="Collectives to which it comes last",
-                value=float(str(late.row["last_share"])),
+                value=float(first["last_share"]),
                 unit="share",
             ),
             Evidence(
-                label="Lateness in a collective",
-                value=round(float(str(late.row["lateness_ns"]))),
-                unit="ns",
+                label="Lateness in a collective", value=round(first["lateness_ns"]), unit="ns"
             ),
         ),
         tables=(_table(table),),
         run_claim=RunClaim(
             low_ns=WAITING_FOR_A_LATE_RANK.low * late.mean_ns,
             high_ns=WAITING_FOR_A_LATE_RANK.high * late.mean_ns,
-            method=(
-                "The others' waiting in collectives beyond the shortest duration over the ranks, "
-                "as far as this rank was the last to come; 30 % of it at least."
-            ),
+            method=METHOD,
             taken_ns=late.waits_ns,
             taken_from=("exposed-communication",),
         ),
         fix=_fix(str(cause)) if cause is not None else None,
-        place=late.name,
+        blamed=tuple(ranks.recording(row).trace for row in late.of_ranks),
+        place=late.place,
     )
 
 
 def _message(ranks: Ranks, late: _Late) -> str:
-    row = late.row
-    since = int(str(row["since_step"]))
-    when = f" since step {since}" if since >= 0 else ""
-    name = late.name[:1].upper() + late.name[1:]
-    text = (
-        f"{name} comes last to {row['last_count']} of {row['collective_count']} collectives{when}: "
-        f"the others wait {duration(late.mean_ns)} a step for it "
-        f"({share(late.mean_ns / late.step_ns)})."
-    )
-    if row["cause"] is not None:
-        longer = duration(float(str(row["cause_ns"])))
-        text += f" It takes {longer} a step longer than the median rank in {row['cause']}."
-    if alone := _own_findings(ranks, row):
-        text += f" On it alone: {_ranks.listed(alone)}."
+    first, many = late.rows[0], len(late.of_ranks) > 1
+    since, spans = int(first["since_step"]), {row["span"] for row in late.rows}
+    when = f" since step {since}" if since >= 0 and len(spans) == 1 else ""
+    waits = f"{duration(late.mean_ns)} a step"
+    of_step = f"({share(late.mean_ns / late.step_ns)})"
+    if many:
+        text = f"{late.names} hold the others up{when}: these wait {waits} for them {of_step}."
+    else:
+        last, of = (sum(int(row[name]) for row in late.rows) for name in COUNTS)
+        text = (
+            f"{late.names} comes last to {last} of {of} collectives{when}: the others wait {waits} "
+            f"for it {of_step}."
+        )
+    if first["cause"] is not None:
+        longer = duration(float(first["cause_ns"]))
+        who = f"The slowest, {called(first)}, takes" if many else "It takes"
+        text += f" {who} {longer} a step longer than the median rank in {first['cause']}."
+    if alone := _own_findings(ranks, late.rows):
+        text += f" On {'them' if many else 'it'} alone: {_ranks.listed(alone)}."
     return text
 
 
-def _own_findings(ranks: Ranks, row: "pd.Series[Any]") -> list[str]:
-    """Return the rules that found something serious on this rank and on no other."""
-    mine = ranks.recording(row)
-    serious = {
-        each.trace: {
+def _own_findings(ranks: Ranks, rows: Sequence[Mapping[Any, Any]]) -> list[str]:
+    """Return the rules that found something serious on these ranks and on no other."""
+    mine = {ranks.recording(row).trace for row in rows}
+    own, others = set[str](), set[str]()
+    for each in ranks.recordings:
+        (own if each.trace in mine else others).update(
             outcome.rule
             for outcome in each.outcomes
             if outcome.status == "found" and outcome.severity in ("critical", "warning")
-        }
-        for each in ranks.recordings
-    }
-    others = set().union(*(rules for trace, rules in serious.items() if trace != mine.trace))
-    return sorted(serious[mine.trace] - others)
+        )
+    return sorted(own - others)
 
 
 def _table(late: pd.DataFrame) -> EvidenceTable:
-    columns = {
-        "rank": ("Rank", "text"),
-        "lateness_ns": ("Lateness in a collective", "ns"),
-        "last_share": ("Comes last", "share"),
-        "wait_ns": ("Waits for others in all", "ns"),
-    }
     rows = [
         EvidenceRow(
-            cells=(called(row), *(row[name] for name in list(columns)[1:])),
+            cells=(called(row), row["lateness_ns"], row["last_share"], row["wait_ns"]),
             link=Link(view="overview", rank=_number(row)),
         )
-        for _, row in late.head(ROWS_SHOWN).iterrows()
+        for row in late.head(ROWS_SHOWN).to_dict("records")
     ]
     return EvidenceTable(
         label="Ranks, the latest first",
@@ -170,7 +231,7 @@ def _table(late: pd.DataFrame) -> EvidenceTable:
     )
 
 
-def _number(row: "pd.Series[Any]") -> int | None:
+def _number(row: Mapping[Any, Any]) -> int | None:
     name = called(row)
     return int(name.removeprefix("rank ")) if name.startswith("rank ") else None
 
@@ -191,8 +252,10 @@ RULE = Rule(
         "Collectives matched across ranks by group and sequence. All ranks leave together, so the "
         "one whose call is shortest came last; this needs no common clock. A rank is late if its "
         "lateness is an outlier among the ranks (modified z-score above 3.5; of two ranks, last in "
-        "60 % of the collectives) and 1 % of a step or more. It speaks where the others wait for "
-        "it for `least_wait_share` of a step."
+        "60 % of the collectives) and 1 % of a step or more; or if that holds of its own work, the "
+        "step less communication that nothing hides, beside the ranks of its pipeline stage. Late "
+        "ranks that are most of a machine, or of a process group, are told as one. It speaks where "
+        "the others wait for all of them together for `least_wait_share` of a step."
     ),
     silent=(
         "A rank that is late in one of its groups only because another made it wait there does not "
@@ -201,9 +264,10 @@ RULE = Rule(
     ),
     saving=(
         "At most the others' mean waiting a step that no computing hides, as far as it is for this "
-        "rank; 30 % of that at "
-        "least, what evening out the work of the recordings in sample_logs/ranks won. What the "
-        "others' `exposed-communication` claims is lessened by it."
+        "rank: by how much longer its own work is than that of the slowest other, or else before "
+        "collectives to which it comes last. 30 % of that at least, what evening out the work of "
+        "the recordings in sample_logs/ranks won. What the others' `exposed-communication` claims "
+        "is lessened by it."
     ),
     fix=Fix(
         summary="Find out what is different on that rank, and make its work equal to the others'.",

@@ -78,9 +78,9 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report a batch of at most `most_count` samples on a device that has room for more."""
     device = requirements.main(trace)
     requirements.reliable_timeline(trace)
-    requirements.shapes(trace)
     batch = batch_size(trace)
     if batch is None:
+        requirements.shapes(trace)
         msg = "no convolution, embedding or linear layer tells the batch size"
         raise MissingDataError(msg)
     if not 0 < batch.size <= options.most_count:
@@ -153,18 +153,21 @@ def _is_little(signs: _Signs, options: Options) -> bool:
 def _message(trace: Trace, batch: BatchSize, signs: _Signs) -> str:
     what = "batch" if batch.is_certain else "batch (or token count)"
     return (
-        f"The {what} is {batch.size} (first dimension of {batch.operator}); the "
+        f"The {what} is {batch.size} ({batch.told_by}); the "
         f"{trace.dialect.device} is busy {share(signs.busy)} and its median kernel takes "
         f"{duration(signs.median_kernel_ns)}."
     )
 
 
 def _evidence(trace: Trace, batch: BatchSize, signs: _Signs) -> Iterator[Evidence]:
-    by_shape = Link(view="operators", search=batch.operator, group="shape")
-    yield Evidence(label="Batch size", value=batch.size, unit="count", link=by_shape)
-    yield Evidence(
-        label="Read from", value=f"{batch.operator} {batch.dims}", unit="code", link=by_shape
-    )
+    link = Link(view="overview")
+    if batch.operator:
+        link = Link(view="operators", search=batch.operator, group="shape")
+    yield Evidence(label="Batch size", value=batch.size, unit="count", link=link)
+    if batch.operator:
+        yield Evidence(
+            label="Read from", value=f"{batch.operator} {batch.dims}", unit="code", link=link
+        )
     yield Evidence(label=f"{trace.dialect.device} busy", value=signs.busy, unit="share")
     yield Evidence(
         label="Throughput to gain at most (time lost to dispatch)",
@@ -209,12 +212,12 @@ RULE = Rule(
         "for launches and runs kernels that do not fill it."
     ),
     detects=(
-        "The batch is the first dimension of each step's first convolution, embedding or linear "
-        "layer. It speaks where that is at most `most_count` samples and the device has room for "
-        "more: it is busy less than `busy_below_share` while `least_dispatch_share` or more goes "
-        "to launching, its median kernel takes less than `kernel_below_ns`, or more than "
-        "`small_grid_share` of kernel time is in kernels with fewer blocks than the device has "
-        "multiprocessors."
+        "The batch is what the trace handler recorded, else the first dimension of each step's "
+        "first convolution, embedding or linear layer. It speaks where that is at most "
+        "`most_count` samples and the device has room for more: it is busy less than "
+        "`busy_below_share` while `least_dispatch_share` or more goes to launching, its median "
+        "kernel takes less than `kernel_below_ns`, or more than `small_grid_share` of kernel time "
+        "is in kernels with fewer blocks than the device has multiprocessors."
     ),
     silent=(
         "Where kernels fill `filled_least_share` or more of the device while they run, as with one "

@@ -24,10 +24,21 @@ from stepscope.report import (
     Link,
     Severity,
 )
-from stepscope.rules import INFO_SHARE, Answer, Claim, Finding, Rejected, Rule, option, severity_of
+from stepscope.rules import (
+    INFO_SHARE,
+    Answer,
+    Claim,
+    Finding,
+    Rejected,
+    Rule,
+    _recorded,
+    option,
+    severity_of,
+)
 from stepscope.trace import Trace
 
 MOST_ROWS = 10
+COMPILING = "model = torch.compile(model)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +174,9 @@ def _table(trace: Trace, options: Options) -> EvidenceTable:
 def _fix(trace: Trace, table: EvidenceTable) -> Fix:
     seen = f" Most often here: {table.rows[0].cells[0]}." if table.rows else ""
     code = RULE.fix.code
-    if trace.dialect.terms.get("graph"):
+    if _recorded.is_compiled(trace):
+        code = code.replace(COMPILING, _recorded.compiling(trace))
+    elif trace.dialect.terms.get("graph"):
         code = code.replace("(model)", '(model, mode="reduce-overhead")')
     return replace(RULE.fix, summary=f"{RULE.fix.summary}{seen}", code=code)
 
@@ -195,7 +208,7 @@ RULE = Rule(
     fix=Fix(
         summary="Fuse kernels that follow each other.",
         code=(
-            "model = torch.compile(model)\n"
+            f"{COMPILING}\n"
             "# and what comes fused: F.scaled_dot_product_attention, F.rms_norm,\n"
             "# optimizers with fused=True or foreach=True"
         ),

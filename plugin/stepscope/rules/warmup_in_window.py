@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
 
 from stepscope import intervals
 from stepscope.analyses import requirements
 from stepscope.analyses.devices.activity import main_device
 from stepscope.analyses.idle.first_use import first_use_times
+from stepscope.analyses.recorded_settings import RECORDED, recorded_settings
 from stepscope.analyses.steps.breakdown import step_breakdown
 from stepscope.analyses.steps.window import window
 from stepscope.quantities import duration, share, significant
@@ -51,7 +53,21 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         confidence="high" if is_slow else "medium",
         message=" ".join(_sentences(ratio if is_slow else None, loading_ns, loading, options)),
         evidence=tuple(_evidence(ratio, loading_ns)),
+        fix=_fix(trace),
     )
+
+
+def _fix(trace: Trace) -> Fix | None:
+    """Return the recorded schedule with a longer warm-up; None: the rule's own."""
+    now = recorded_settings(trace).profiler.schedule
+    if now.warmup is None or now.active is None:
+        return None
+    wait, warmup = max(5, 2 * (now.wait or 0)), max(2, now.warmup + 2)
+    code = (
+        f"schedule=torch.profiler.schedule(wait={wait}, warmup={warmup}, active={now.active})"
+        f"\n# was wait={now.wait or 0}, warmup={now.warmup} ({RECORDED})"
+    )
+    return replace(RULE.fix, code=code)
 
 
 def _first_over_median(trace: Trace) -> float | None:

@@ -1,0 +1,149 @@
+"""Ranks of the job have no recording, so what the others waited for is not known whole."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stepscope.analyses.communication.missing_ranks import MissingRanks, missing_ranks
+from stepscope.analyses.communication.rank_run import REMEDY, several_ranks
+from stepscope.analyses.communication.run_groups import RunGroup, run_groups
+from stepscope.errors import MissingDataError, NotApplicableError
+from stepscope.quantities import count, number_ranges
+from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.rules import Finding, Rule, RunEvidence, _ranks, option
+
+ROWS_SHOWN = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How many missing ranks are worth a word."""
+
+    least_missing_count: int = option(
+        1,
+        "Ranks of the job without a recording that could be read.",
+        origin="ours: any one of them may be whom the others wait for",
+    )
+
+
+def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
+    """Report ranks of the job that were not recorded, or whose file could not be read."""
+    run = several_ranks(_ranks.several(evidence).parts)
+    found = missing_ranks(run, evidence.unreadable)
+    if found.source == "ranks":
+        msg = "nothing tells how many ranks the job has"
+        raise NotApplicableError(msg)
+    if evidence.awaited_count:
+        verb = "is" if evidence.awaited_count == 1 else "are"
+        msg = f"{count(evidence.awaited_count, 'file')} of the run {verb} not read yet"
+        raise MissingDataError(msg)
+    if any(of.rank is None for of in run.ranks):
+        msg = "nothing tells which rank a recording is of"
+        raise MissingDataError(msg, REMEDY)
+    if len(found.silent) < options.least_missing_count:
+        return
+    groups = [each for each in run_groups(run) if found.silent & set(each.ranks)]
+    yield Finding(
+        severity="info",
+        message=_message(found, len(groups)),
+        evidence=(
+            Evidence(label="Ranks of the job", value=found.world_size or 0, unit="count"),
+            Evidence(label="Without a file", value=len(found.missing), unit="count"),
+            Evidence(label="Whose file cannot be read", value=len(found.unreadable), unit="count"),
+            Evidence(
+                label="Process groups they are in",
+                value=len(groups),
+                unit="count",
+                link=Link(view="distributed"),
+            ),
+        ),
+        tables=(_table(groups, found),) if groups else (),
+        place="ranks",
+    )
+
+
+def _message(found: MissingRanks, group_count: int) -> str:
+    said = []
+    if found.missing:
+        verb = "has" if len(found.missing) == 1 else "have"
+        said.append(f"{_called(found.missing)} {verb} no recording")
+    if found.unreadable:
+        noun = "file" if len(found.unreadable) == 1 else "files"
+        said.append(f"the {noun} of {_called(found.unreadable)} cannot be read")
+    text = " and ".join(said)
+    text = f"{text[:1].upper()}{text[1:]}, of {found.world_size:,} ranks."
+    if group_count:
+        text += (
+            f" In {count(group_count, 'process group')} the waiting told is a lower bound: the rank"
+            " that came last may be one of them."
+        )
+    return text
+
+
+def _called(ranks: tuple[int, ...]) -> str:
+    named = _ranks.listed(number_ranges(ranks).split(", "))
+    return f"{'rank' if len(ranks) == 1 else 'ranks'} {named}"
+
+
+def _table(groups: list[RunGroup], found: MissingRanks) -> EvidenceTable:
+    return EvidenceTable(
+        label="Process groups with ranks that say nothing, those with most time first",
+        columns=(
+            EvidenceColumn(label="Group", unit="text"),
+            EvidenceColumn(label="For", unit="text"),
+            EvidenceColumn(label="Its ranks", unit="count"),
+            EvidenceColumn(label="Not recorded", unit="text"),
+        ),
+        rows=tuple(
+            EvidenceRow(
+                cells=(
+                    each.name,
+                    each.role or None,
+                    each.size,
+                    number_ranges(found.silent & set(each.ranks)),
+                )
+            )
+            for each in groups[:ROWS_SHOWN]
+        ),
+    )
+
+
+RULE = Rule(
+    id="missing-ranks",
+    title="Some ranks of the job were not recorded",
+    category="trace quality",
+    why=(
+        "How long a rank waits in a collective is known from the rank that came last. Where that "
+        "one has no recording, its lateness is taken for the transfer of the others, and who holds "
+        "the job up is not found."
+    ),
+    detects=(
+        "The job's size by `distributedInfo.world_size` or its process groups; the ranks that have "
+        "a recording by header, file name or content. It speaks from "
+        "`least_missing_count` ranks without one on, and tells files that could not be read from "
+        "those that are not there."
+    ),
+    silent=(
+        "Where one rank only was recorded, every rule about ranks says so itself.",
+        "Recordings that name neither a job's size nor groups are not taken for ranks of one.",
+        "While files of the run are still to be read, their ranks are not taken for missing.",
+    ),
+    saving="None: it is about what can be told of the others.",
+    fix=Fix(
+        summary="Record the same steps on every rank, into one folder that all of them can write.",
+        code=REMEDY,
+        verify="As many recordings as the job has ranks, and this is not found.",
+        caveats=(
+            "A file that cannot be read was mostly cut off while it was written: the process ended"
+            " before its profiler had stopped, or the disk was full.",
+        ),
+    ),
+    effort="flag",
+    risk="none",
+    options=Options(),
+    check_run=check_run,
+    is_symptom=True,
+    rests_on=frozenset({"ranks"}),
+    priority=910,
+    links=("https://docs.pytorch.org/docs/stable/profiler.html",),
+    origin="HTA and torch-tb-profiler take the ranks that there are for all of the job's",
+)
