@@ -2,31 +2,34 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from secrets import token_hex
 
 import flask
 
-from stepscope.api import encoding, hosts, page, refusals, routes
-from stepscope.api.answers import Answers
+from stepscope.api import encoding, hosts, page, perfetto, refusals, routes
+from stepscope.api.endpoint import Endpoint, all_endpoints
 from stepscope.catalog import Catalog
 
 
 def create_app(
     catalog: Catalog,
     *,
-    answers: Answers | None = None,
+    endpoints: Iterable[Endpoint] | None = None,
     hosts_answered: Iterable[str] | None = None,
     static: Path = page.STATIC,
 ) -> flask.Flask:
     """Return the app over a catalog.
 
-    `hosts_answered` are the names in `Host` that are let in; None where the server around us
-    (TensorBoard) decides.
+    `endpoints` are all of `endpoints/` where nothing is said. `hosts_answered` are the names in
+    `Host` that are let in; None where the server around us (TensorBoard) decides.
     """
     app = flask.Flask("stepscope", static_folder=None)
+    app.config[encoding.SERVER] = token_hex(8)
     refusals.register(app)
     if hosts_answered is not None:
         hosts.register(app, frozenset(hosts_answered))
-    routes.register(app, catalog, answers or Answers())
+    routes.register(app, catalog, all_endpoints() if endpoints is None else endpoints)
+    perfetto.register(app)
     page.register(app, static)
     app.after_request(encoding.finished)
     # Flask's own documented place for a middleware

@@ -20,6 +20,9 @@ CONTENT_POLICY = (
 WORTH_COMPRESSING_BYTES = 1024
 COMPRESSION_LEVEL = 5
 """Tables shrink about tenfold; higher levels take longer than a loopback transfer saves."""
+UNKEPT = "no-store"
+SERVER = "STEPSCOPE_SERVER"
+"""Under that, the app's configuration holds what tells this server from every other."""
 COMPRESSIBLE = ("application/json", "text/", "image/svg+xml")
 
 
@@ -69,18 +72,28 @@ def revalidated(response: flask.Response, entity_tag: str) -> flask.Response:
     return response
 
 
+def unkept(response: flask.Response) -> None:
+    """Have the client not keep an answer that comes out otherwise when more was read."""
+    response.headers["Cache-Control"] = UNKEPT
+
+
+def is_unkept(response: flask.Response) -> bool:
+    """Tell whether that was said of an answer."""
+    return response.headers.get("Cache-Control") == UNKEPT
+
+
 def finished(response: flask.Response) -> flask.Response:
     """Compress what is worth it, and add the headers that every answer carries."""
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["Referrer-Policy"] = "no-referrer"
     if response.mimetype == "text/html":
-        response.headers["Content-Security-Policy"] = CONTENT_POLICY
+        response.headers.setdefault("Content-Security-Policy", CONTENT_POLICY)
     return _compressed(response)
 
 
 def _compressed(response: flask.Response) -> flask.Response:
     kind = response.mimetype or ""
-    if response.status_code == 304 or not kind.startswith(COMPRESSIBLE):
+    if response.status_code == 304 or response.is_streamed or not kind.startswith(COMPRESSIBLE):
         return response
     response.headers["Vary"] = "Accept-Encoding"
     body = response.get_data()

@@ -9,15 +9,25 @@ from typing import get_args
 from stepscope import addresses, discover
 from stepscope.api.messages import Progress, Runs, RunState, Span, State, Worker
 from stepscope.catalog import Catalog
-from stepscope.entries import Cancelled, Dropped, Entry, Queued, Reading, Ready, Unreadable
+from stepscope.entries import (
+    Cancelled,
+    Entry,
+    Growing,
+    Queued,
+    Reading,
+    Ready,
+    Summarised,
+    Unreadable,
+)
 from stepscope.readers.pace import Pace
 from stepscope.report import SCHEMA_VERSION, Severity
 
 STATES: Mapping[type[object], State] = {
     Queued: "queued",
+    Growing: "queued",
     Reading: "reading",
     Ready: "ready",
-    Dropped: "ready",  # one that was let go is read again by being asked for
+    Summarised: "ready",  # its events are read by being asked for
     Cancelled: "cancelled",
     Unreadable: "unreadable",
 }
@@ -51,6 +61,8 @@ def runs(catalog: Catalog) -> Runs:
         ),
         problems=catalog.problems,
         looked_for=discover.LOOKED_FOR,
+        looked_at_count=catalog.looking.looked_at_count,
+        is_cancelled=catalog.looking.is_cancelled,
     )
 
 
@@ -73,7 +85,13 @@ def _worker(name: str, entries: tuple[Entry, ...], moment: _Moment) -> Worker:
         name=name,
         rank=next((rank for rank in ranks if rank is not None), None),
         spans=tuple(_span(entry, moment) for entry in entries),
+        host=next(filter(None, map(_host, entries)), None),
     )
+
+
+def _host(entry: Entry) -> str | None:
+    part = entry.facts.advice.part if entry.facts and entry.facts.advice else None
+    return part.host or None if part is not None else None
 
 
 def _span(entry: Entry, moment: _Moment) -> Span:
@@ -89,6 +107,7 @@ def _span(entry: Entry, moment: _Moment) -> Span:
         file_bytes=entry.stamp.size_bytes,
         events=entry.facts.events if entry.facts else None,
         damage=_damage(entry),
+        is_growing=isinstance(state, Growing),
     )
 
 

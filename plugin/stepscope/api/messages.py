@@ -1,21 +1,23 @@
-r"""The API's answers, as wire types; `frontend/src/api/types.gen.ts` is generated from them.
+"""The API's answers, as wire types; `frontend/src/api/types.gen.ts` is generated from them.
 
 Routes (`trace` and `run` are opaque ids; errors are an `ApiError` with its HTTP status):
 
 | route | answer |
 |---|---|
 | `api/runs` | `Runs`: what was found and how far reading has come; poll it while `loading` |
-| `api/runs/<run>/advice` | `report.RunReport`, plus nothing else |
-| `api/traces/<trace>/overview` | `Overview` |
-| `api/traces/<trace>/operators?group=name\|shape` | `Table` |
-| `api/traces/<trace>/kernels?group=name\|launch` | `Table` |
+| `api/runs/<run>/advice` | `report.RunReport`; with `?trace=…` no outcome of other recordings |
+| `api/openapi.json` | all others, with their parameters, as an OpenAPI document |
 | `api/schema` | JSON Schema of the report |
 | POST `api/traces/<trace>/cancel` | `Runs`: the file is not read, or no longer |
 | POST `api/traces/<trace>/read` | `Runs`: what was cancelled or failed is read before others |
 | POST `api/runs/<run>/cancel`, `…/read` | `Runs`: the same for all files of a run |
+| POST `api/listing/cancel` | `Runs`: the look through the log directories ends |
+| POST `api/listing/read` | `Runs`: they are looked through again |
 
 A run or trace that is still being read answers 409 with `code` `still-loading`, one whose reading
-was cancelled 409 with `cancelled`; an unknown one 404. What is posted carries the header
+was cancelled 409 with `cancelled`; an unknown one 404; what was not recorded 422 with
+`not-recorded`. With a header `X-Stepscope` these come with status 200, and theirs in
+`X-Stepscope-Status` (`refusals.EXPECTED` says why). What is posted carries the header
 `X-Stepscope`, whatever is in it: no page of another origin can send it.
 """
 
@@ -27,7 +29,7 @@ from stepscope.report import (
     DeviceReport,
     HealthItem,
     Problem,
-    RunReport,
+    RunSetting,
     Severity,
     StepReport,
     Unit,
@@ -70,6 +72,8 @@ class Span(msgspec.Struct, frozen=True):
     """None until it was read."""
     damage: Severity | None = None
     """The worst that was found damaged in it; None where nothing was, or it was not read yet."""
+    is_growing: bool = False
+    """True of a queued file that somebody still writes: it is read when it has settled."""
 
 
 class Worker(msgspec.Struct, frozen=True):
@@ -78,6 +82,8 @@ class Worker(msgspec.Struct, frozen=True):
     name: str
     rank: int | None
     spans: tuple[Span, ...]
+    host: str | None = None
+    """The machine that it ran on; None until a file of it was read, or where that does not tell."""
 
 
 class RunState(msgspec.Struct, frozen=True):
@@ -104,6 +110,10 @@ class Runs(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...]
     looked_for: str
     """Which file names count as traces."""
+    looked_at_count: int = 0
+    """Files that the look through the folder has seen so far, traces or not."""
+    is_cancelled: bool = False
+    """True where the user ended the look: there may be more."""
 
 
 class Category(msgspec.Struct, frozen=True):
@@ -122,6 +132,9 @@ class StepRow(msgspec.Struct, frozen=True):
     start_ns: int
     duration_ns: int
     parts_ns: tuple[int, ...]
+    host_start_ns: int
+    """When the host began it: what is narrowed to a step is what the host began in it."""
+    host_end_ns: int
 
 
 class TopRow(msgspec.Struct, frozen=True):
@@ -134,6 +147,15 @@ class TopRow(msgspec.Struct, frozen=True):
     share: float | None
     view: str
     search: str
+    full_name: str = ""
+    """Where `name` is short; what the details of a kernel are asked by."""
+    kind: str = ""
+    """Of an operator: `operator` or `annotation`."""
+    start_ns: int | None = None
+    """Of what has a place in time: a gap."""
+    end_ns: int | None = None
+    event: int | None = None
+    """What ended a gap, by its place in the file."""
 
 
 class IdleCause(msgspec.Struct, frozen=True):
@@ -145,6 +167,13 @@ class IdleCause(msgspec.Struct, frozen=True):
     idle_ns: int
     share: float
     """Of the step."""
+    gap_count: int = 0
+    """How many stretches of idle time it has in the window."""
+    start_ns: int | None = None
+    """Of the longest of them."""
+    end_ns: int | None = None
+    event: int | None = None
+    """What ended it on the device, by its place in the file; None: the window did."""
 
 
 class Overview(msgspec.Struct, frozen=True):
@@ -171,6 +200,8 @@ class Overview(msgspec.Struct, frozen=True):
     top_kernels: tuple[TopRow, ...]
     longest_gaps: tuple[TopRow, ...]
     health: tuple[HealthItem, ...]
+    settings: tuple[RunSetting, ...]
+    """Settings of the run; empty where no trace handler of stepscope's recorded them."""
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -192,7 +223,7 @@ class Table(msgspec.Struct, frozen=True):
     row_count: int
     values: dict[str, list[Any]]
     sort: str
-    """Key of the column to sort by at first, largest first."""
+    """Key of the column to sort by at first, largest first; empty: the rows' own order."""
     groups: tuple[str, ...]
     """The groupings that this table can be asked for."""
     group: str
@@ -200,6 +231,13 @@ class Table(msgspec.Struct, frozen=True):
     """What the share columns are a share of."""
     empty: str = ""
     """Where there is no row: why, and what would record it."""
+    all_row_count: int | None = None
+    """How many rows there are, where perhaps only the first by `sort` were sent; None: all were."""
+    sums: tuple[str, ...] = ()
+    """Keys of columns whose values, added over rows, are something's total."""
+    title: str = ""
+    meaning: str = ""
+    """What a row is, and what the table tells; empty where the page knows."""
 
 
 class ApiError(msgspec.Struct, frozen=True):
@@ -208,11 +246,3 @@ class ApiError(msgspec.Struct, frozen=True):
     code: str
     message: str
     hint: str = ""
-
-
-def schemas() -> dict[str, Any]:
-    """Return one JSON Schema document holding every answer of the API."""
-    _, components = msgspec.json.schema_components(
-        (Runs, RunReport, Overview, Table, ApiError), ref_template="#/$defs/{name}"
-    )
-    return {"$defs": components}

@@ -1,6 +1,7 @@
 """The overview of one recording, put together from the analyses."""
 
 import numpy as np
+from msgspec import structs
 
 from stepscope import intervals, quantities
 from stepscope.advice import idle_per_step, worker_report
@@ -8,6 +9,7 @@ from stepscope.analyses.devices.activity import main_device
 from stepscope.analyses.idle.ledger import CAUSES, Ledger, idle_ledger
 from stepscope.analyses.links import links
 from stepscope.analyses.steps.breakdown import CATEGORIES, step_breakdown
+from stepscope.analyses.steps.complete_steps import complete_steps
 from stepscope.analyses.steps.window import window
 from stepscope.api.environment import environment
 from stepscope.api.messages import Category, IdleCause, Overview, StepRow, Table, TopRow
@@ -45,6 +47,7 @@ def overview(trace: Trace) -> Overview:
         top_kernels=_top(kernels_table(trace, "name"), "kernels"),
         longest_gaps=_longest_gaps(trace),
         health=report.health,
+        settings=report.settings,
     )
 
 
@@ -53,6 +56,7 @@ def _steps(trace: Trace) -> tuple[StepRow, ...]:
     steps = step_breakdown(trace)
     if not steps.step_count:
         return ()
+    at_host = complete_steps(trace).steps
     return tuple(
         StepRow(
             number=int(number),
@@ -60,13 +64,17 @@ def _steps(trace: Trace) -> tuple[StepRow, ...]:
             start_ns=int(start_ns),
             duration_ns=int(duration_ns),
             parts_ns=tuple(int(part) for part in parts),
+            host_start_ns=int(host_start_ns),
+            host_end_ns=int(host_end_ns),
         )
-        for number, name, start_ns, duration_ns, parts in zip(
+        for number, name, start_ns, duration_ns, parts, host_start_ns, host_end_ns in zip(
             steps.numbers,
             steps.names,
             steps.start_ns,
             steps.duration_ns,
             steps.parts_ns,
+            at_host["start_ns"],
+            at_host["end_ns"],
             strict=True,
         )
     )
@@ -77,15 +85,43 @@ def _idle(trace: Trace) -> tuple[IdleCause, ...]:
     step_ns = step_breakdown(trace).mean_ns
     costly = [(cause, idle) for cause, idle in idle_per_step(trace).items() if idle]
     return tuple(
-        IdleCause(
-            id=cause,
-            label=CAUSES[cause][0],
-            help=CAUSES[cause][1],
-            idle_ns=idle_ns,
-            share=_share(idle_ns, step_ns),
+        structs.replace(
+            IdleCause(
+                id=cause,
+                label=CAUSES[cause][0],
+                help=CAUSES[cause][1],
+                idle_ns=idle_ns,
+                share=_share(idle_ns, step_ns),
+            ),
+            **_longest_of_cause(trace, cause),
         )
         for cause, idle_ns in sorted(costly, key=lambda item: -item[1])
     )
+
+
+def _longest_of_cause(trace: Trace, cause: str) -> dict[str, int | None]:
+    """Return how often the busiest device stood still for a cause, and where it was longest."""
+    device = main_device(trace)
+    if device is None:
+        return {}
+    ledger = idle_ledger(trace)[device.device]
+    times = ledger.times[cause]
+    if not len(times):
+        return {}
+    best = int(np.argmax(times[:, 1] - times[:, 0]))
+    start_ns, end_ns = (int(each) for each in times[best])
+    gap = int(np.searchsorted(ledger.gaps[:, 0], start_ns, side="right")) - 1
+    return {
+        "gap_count": len(times),
+        "start_ns": start_ns,
+        "end_ns": end_ns,
+        "event": _event_after(trace, ledger, gap),
+    }
+
+
+def _event_after(trace: Trace, ledger: Ledger, gap: int) -> int | None:
+    row = int(ledger.next_event[gap])
+    return int(trace.device_events["event"].iloc[row]) if row >= 0 else None
 
 
 def _share(part_ns: float, whole_ns: float) -> float:
@@ -97,6 +133,7 @@ def _top(table: Table, view: str) -> tuple[TopRow, ...]:
     values = table.values[table.sort]
     unit = next(column.unit for column in table.columns if column.key == table.sort)
     kinds = table.values.get("kind", [""] * table.row_count)
+    full_names = table.values.get("full_name", table.values["name"])
     rows = [row for row in range(table.row_count) if kinds[row] != "annotation" and values[row]]
     longest = sorted(rows, key=lambda row: -values[row])[:TOP_COUNT]
     return tuple(
@@ -108,6 +145,8 @@ def _top(table: Table, view: str) -> tuple[TopRow, ...]:
             share=_share(values[row], table.total_ns),
             view=view,
             search=str(table.values["name"][row]),
+            full_name=str(full_names[row]),
+            kind=str(kinds[row]),
         )
         for row in longest
     )
@@ -143,6 +182,9 @@ def _gap(trace: Trace, ledger: Ledger, gap: int) -> TopRow:
         share=_share(length_ns, step_breakdown(trace).mean_ns),
         view="operators" if operator else "kernels",
         search=operator or kernel,
+        start_ns=int(ledger.gaps[gap, 0]),
+        end_ns=int(ledger.gaps[gap, 1]),
+        event=_event_after(trace, ledger, gap),
     )
 
 

@@ -20,6 +20,7 @@ TYPES = MappingProxyType(
         ".map": "application/json",
         ".png": "image/png",
         ".svg": "image/svg+xml",
+        ".txt": "text/plain",
         ".woff2": "font/woff2",
     }
 )

@@ -5,9 +5,15 @@ import logging
 import flask
 from werkzeug.exceptions import HTTPException
 
-from stepscope.api.encoding import encoded
+from stepscope.api.encoding import encoded, unkept
 from stepscope.api.messages import ApiError
-from stepscope.errors import MissingDataError, NotFoundError, StepscopeError, in_one_line
+from stepscope.errors import (
+    MissingDataError,
+    NotFoundError,
+    StepscopeError,
+    UnreadableError,
+    in_one_line,
+)
 
 log = logging.getLogger(__name__)
 
@@ -44,11 +50,22 @@ def unreadable(message: str, remedy: str) -> RefusalError:
     return RefusalError(422, ApiError("unreadable", message, remedy))
 
 
+OWN_HEADER = "X-Stepscope"
+"""What our own page sends: no page of another origin can."""
+STATUS_HEADER = "X-Stepscope-Status"
+EXPECTED = frozenset({"not-recorded", "still-loading", "cancelled", "unreadable"})
+"""Refusals that are part of everyday use. Browsers write every other status than 200 to their
+console as an error, so our own page gets these with 200, and the status in a header of ours."""
+
+
 def _refused(error: Exception) -> flask.Response:
     status, answer = _told(error)
     response = encoded(answer)
     response.status_code = status
-    response.headers["Cache-Control"] = "no-store"
+    if answer.code in EXPECTED and OWN_HEADER in flask.request.headers:
+        response.status_code = 200
+        response.headers[STATUS_HEADER] = str(status)
+    unkept(response)
     return response
 
 
@@ -71,6 +88,8 @@ def _refusal(error: StepscopeError) -> tuple[int, ApiError]:
             return 404, ApiError("not-found", str(error))
         case MissingDataError():
             return 422, ApiError("not-recorded", error.reason, error.remedy)
+        case UnreadableError():
+            return 422, ApiError("unreadable", error.message, error.remedy)
     return 400, ApiError("bad-request", str(error))
 
 

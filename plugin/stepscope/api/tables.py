@@ -1,21 +1,32 @@
 """The tables of operators and of kernels, as the page shows them."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
-import numpy as np
 import pandas as pd
+from msgspec import structs
 
+from stepscope.analyses.devices.kernel_table import Grouping as Kernels
 from stepscope.analyses.devices.kernel_table import kernel_table
+from stepscope.analyses.operators.table import Grouping as Operators
 from stepscope.analyses.operators.table import operator_table
 from stepscope.analyses.steps.window import window
 from stepscope.api.messages import Column, Table
+from stepscope.api.public_tables import cells
 from stepscope.errors import NotFoundError
 from stepscope.report import SCHEMA_VERSION
 from stepscope.trace import Trace
 
-OPERATOR_GROUPS = ("name", "shape")
-KERNEL_GROUPS = ("name", "launch")
+OPERATOR_GROUPS = ("name", "shape", "stack", "module")
+KERNEL_GROUPS = ("name", "launch", "stream")
+OPERATOR_SUMS = (
+    "call_count",
+    "host_self_ns",
+    "host_self_share",
+    "device_self_ns",
+    "device_self_share",
+)
+KERNEL_SUMS = ("call_count", "total_ns", "kernel_share", "no_occupancy_count", "window_share")
 NO_OPERATORS = (
     "The recording holds no operator: it was made without ProfilerActivity.CPU, or what it"
     " recorded ran outside torch. Use profile(activities=[ProfilerActivity.CPU, ...])."
@@ -27,21 +38,27 @@ NO_KERNELS = (
     "Nothing ran on a device while this was recorded. If the model was on one, add its"
     " activity: profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])."
 )
+CALLS = Column("call_count", "Calls", "count", "How often it was called.")
 NO_SHAPES = "Only known with profile(record_shapes=True)."
 
 
 def operators_table(trace: Trace, group: str = "name") -> Table:
-    """Return the operators and annotations, by name or by name and input shapes.
+    """Return the operators and annotations, by name, or by name and shapes, stack or module.
 
     Raises:
         NotFoundError: there is no such grouping.
+        MissingDataError: stacks or modules are asked for and were not recorded.
     """
     _require(group, OPERATOR_GROUPS)
-    table = operator_table(trace, "shape" if group == "shape" else "name")
+    table = operator_table(trace, cast("Operators", group))
     has_device = bool(len(trace.device_events))
-    columns = [*_operator_identity(group), *_host_columns()]
-    if has_device:
-        columns[len(columns) :] = _operator_device_columns(trace)
+    columns = [
+        *_operator_identity(group),
+        CALLS,
+        *(_operator_device_columns(trace) if has_device else ()),
+        *_host_columns(),
+        *_work_columns(trace, table),
+    ]
     return Table(
         schema=SCHEMA_VERSION,
         columns=tuple(columns),
@@ -50,19 +67,21 @@ def operators_table(trace: Trace, group: str = "name") -> Table:
         sort="device_self_ns" if has_device else "host_self_ns",
         groups=OPERATOR_GROUPS,
         group=group,
+        sums=_present(OPERATOR_SUMS, columns),
         total_ns=window(trace).device_duration_ns,
         empty="" if len(table) else NO_OPERATORS_ON_HOST if has_device else NO_OPERATORS,
     )
 
 
 def kernels_table(trace: Trace, group: str = "name") -> Table:
-    """Return the kernels, by name or by name and launch (operator, grid, block, …).
+    """Return the kernels, by name, or by name and launch (operator, grid, block, …) or stream.
 
     Raises:
         NotFoundError: there is no such grouping.
     """
     _require(group, KERNEL_GROUPS)
-    table = kernel_table(trace, "launch" if group == "launch" else "name")
+    table = kernel_table(trace, cast("Kernels", group))
+    table = table.assign(window_share=table["total_ns"] / max(1, window(trace).device_duration_ns))
     columns = list(_kernel_columns(trace, group))
     return Table(
         schema=SCHEMA_VERSION,
@@ -72,9 +91,15 @@ def kernels_table(trace: Trace, group: str = "name") -> Table:
         sort="total_ns",
         groups=KERNEL_GROUPS,
         group=group,
+        sums=_present(KERNEL_SUMS, columns),
         total_ns=int(table["total_ns"].sum()),
         empty="" if len(table) else NO_KERNELS,
     )
+
+
+def _present(keys: Iterable[str], columns: Iterable[Column]) -> tuple[str, ...]:
+    there = {column.key for column in columns}
+    return tuple(key for key in keys if key in there)
 
 
 def _require(group: str, groups: tuple[str, ...]) -> None:
@@ -84,33 +109,7 @@ def _require(group: str, groups: tuple[str, ...]) -> None:
 
 
 def _values(table: pd.DataFrame, columns: Iterable[Column]) -> dict[str, list[Any]]:
-    return {column.key: _cells(table[column.key], column.unit) for column in columns}
-
-
-def _cells(values: pd.Series, unit: str) -> list[Any]:
-    """Return a column for JSON: None where nothing is known, times in whole nanoseconds."""
-    if values.dtype == bool:
-        return ["yes" if value else "no" for value in values.tolist()]
-    if values.dtype == object:
-        return [_word(value) for value in values.tolist()]
-    if unit in {"ns", "bytes"}:
-        values = values.round()
-    if values.dtype.kind == "f":
-        is_whole = unit in {"ns", "bytes"}
-        return [_cell(value, is_whole=is_whole) for value in values.tolist()]
-    return list(values.tolist())
-
-
-def _word(value: object) -> object:
-    if isinstance(value, bool | np.bool_):
-        return "yes" if value else "no"
-    return value
-
-
-def _cell(value: float, *, is_whole: bool) -> float | int | None:
-    if np.isnan(value):
-        return None
-    return int(value) if is_whole else value
+    return {column.key: cells(table[column.key], column.unit) for column in columns}
 
 
 def _operator_identity(group: str) -> list[Column]:
@@ -126,13 +125,18 @@ def _operator_identity(group: str) -> list[Column]:
     ]
     if group == "shape":
         columns.append(Column("input_dims", "Input shapes", "code", f"Of its inputs. {NO_SHAPES}"))
+    if group == "stack":
+        help_text = "The five innermost Python functions around it, the innermost first."
+        columns.append(Column("stack", "Call stack", "code", help_text))
+    if group == "module":
+        help_text = "The innermost nn.Module in whose call it ran, or its forward operator did."
+        columns.append(Column("module", "Module", "text", help_text))
     return columns
 
 
 def _host_columns() -> list[Column]:
     within = "A name that calls itself deeper down counts the inner time twice, as key_averages()."
     return [
-        Column("call_count", "Calls", "count", "How often it was called."),
         Column("host_self_ns", "Host self", "ns", "Host time, calls within it left out."),
         Column(
             "host_total_ns", "Host total", "ns", f"Host time with calls within; overlaps. {within}"
@@ -141,7 +145,15 @@ def _host_columns() -> list[Column]:
             "host_self_share",
             "Host share",
             "share",
-            "Host self time of the window; above 100 % where several threads work at once.",
+            "Host self time of the window, and so of the mean step; above 100 % where several"
+            " threads work at once.",
+        ),
+        Column(
+            "host_total_share",
+            "Host total share",
+            "share",
+            "Host total time of the window; overlaps with that of calls within.",
+            hidden=True,
         ),
         Column("host_mean_ns", "Mean", "ns", "Mean host total of a call."),
         Column("host_p50_ns", "p50", "ns", "Half of the calls take no longer on the host."),
@@ -169,7 +181,15 @@ def _operator_device_columns(trace: Trace) -> list[Column]:
             "device_self_share",
             f"{device} share",
             "share",
-            f"{device} self time of the window; above 100 % where streams overlap.",
+            f"{device} self time of the window, and so of the mean step; above 100 % where streams"
+            " overlap.",
+        ),
+        Column(
+            "device_total_share",
+            f"{device} total share",
+            "share",
+            f"{device} total time of the window; overlaps with that of calls within.",
+            hidden=True,
         ),
     ]
     if trace.dialect.matrix_unit_kernel is None:
@@ -185,18 +205,37 @@ def _operator_device_columns(trace: Trace) -> list[Column]:
         ),
         Column(
             "matrix_unit_self_share",
-            f"{unit} share (self)",
+            f"{unit} self",
             "share",
             f"Of its {device} self time, the share in kernels that use {unit}s, by their names.",
         ),
         Column(
             "matrix_unit_total_share",
-            f"{unit} share (total)",
+            f"{unit} total",
             "share",
             f"Of its {device} total time, the share in kernels that use {unit}s.",
             hidden=True,
         ),
     ]
+
+
+def _work_columns(trace: Trace, table: pd.DataFrame) -> Iterable[Column]:
+    """Memory and arithmetic, where anything is known of them."""
+    device = trace.dialect.device
+    known = (
+        Column("host_self_bytes", "Host memory", "bytes", "Allocated less given back on the host."),
+        Column(
+            "device_self_bytes",
+            f"{device} memory",
+            "bytes",
+            f"Allocated less given back on the {device}, without calls within.",
+        ),
+        Column("flops", "FLOPs", "count", "Floating-point operations of its own work, by shapes."),
+        Column("data_types", "Types", "text", "Types of its operands."),
+    )
+    for column in known:
+        if table[column.key].notna().any():
+            yield structs.replace(column, hidden=True)
 
 
 def _kernel_columns(trace: Trace, group: str) -> Iterable[Column]:
@@ -207,13 +246,32 @@ def _kernel_columns(trace: Trace, group: str) -> Iterable[Column]:
     yield Column("call_count", "Calls", "count", "How often it ran.")
     yield Column("total_ns", "Total", "ns", "Sum of its durations.")
     yield Column("kernel_share", "Share", "share", "Of the durations of all kernels.")
+    yield Column(
+        "window_share",
+        "Of step",
+        "share",
+        "Of the window, and so of the mean step; in all above 100 % where streams overlap.",
+    )
     yield Column("mean_ns", "Mean", "ns", "Mean duration.")
     yield Column("p95_ns", "p95", "ns", "95 % of its runs take no longer.")
     yield Column("min_ns", "Min", "ns", "Its shortest run.", hidden=True)
     yield Column("max_ns", "Max", "ns", "Its longest run.", hidden=True)
     yield from _fill_columns(trace)
-    yield Column("streams", "Streams", "text", "The streams it ran on.", hidden=True)
-    yield Column("devices", trace.dialect.device, "text", "The devices it ran on.", hidden=True)
+    is_hidden = group != "stream"
+    yield Column(
+        "devices", trace.dialect.device, "text", "The devices it ran on.", hidden=is_hidden
+    )
+    yield Column("streams", "Stream", "text", "The streams it ran on.", hidden=is_hidden)
+    delay = "From its launching call's end to its begin, at least 0"
+    yield Column("launch_delay_mean_ns", "Launch delay", "ns", f"{delay}: the mean.", hidden=True)
+    yield Column(
+        "launch_delay_p95_ns",
+        "Launch delay p95",
+        "ns",
+        f"{delay}: the 95th percentile.",
+        hidden=True,
+    )
+    yield Column("data_type", "Type", "text", "Type of its operands, by its name.", hidden=True)
     yield Column(
         "is_collective", "Collective", "text", "Communicates between devices.", hidden=True
     )

@@ -1,0 +1,204 @@
+"""The ranks of a run together: who waits for whom, where each rank's steps go, collectives."""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+import msgspec
+
+from stepscope.analyses.communication.rank_part import RankPart, rank_part
+from stepscope.api import distributed_answers as answers
+from stepscope.api import distributed_tables as tables
+from stepscope.api.distributed_messages import (
+    By,
+    CollectiveRanks,
+    Collectives,
+    Distributed,
+    Metric,
+    RankBreakdown,
+    RankSteps,
+)
+from stepscope.api.distributed_run import LOCK, SharedRun, shared_run
+from stepscope.api.endpoint import AnswerType, Group, GroupsEndpoint, OfRun
+from stepscope.api.messages import Table
+from stepscope.catalog import Catalog
+from stepscope.entries import Entry
+from stepscope.errors import NotFoundError
+from stepscope.report import SCHEMA_VERSION
+
+DEFAULT_LIMIT, MOST_ROWS = 2_000, 50_000
+Groups = Mapping[str, Group[RankPart]]
+
+
+class OfSpan(OfRun, frozen=True, kw_only=True):
+    """The parameters of what is asked of all ranks of one recording."""
+
+    span: str = ""
+    """The n-th recording of each worker; empty: the first that there is."""
+
+
+class OfMetric(OfSpan, frozen=True, kw_only=True):
+    """Which figure of every rank and step."""
+
+    metric: Metric = "late"
+    """Lateness, step time, computing, and so on."""
+
+
+class OfStep(OfSpan, frozen=True, kw_only=True):
+    """Which step."""
+
+    step: int | None = None
+    """Its number; without one, the mean step."""
+
+
+class OfCollectives(OfStep, frozen=True, kw_only=True):
+    """Which collectives, and how they are put together."""
+
+    by: By = "kind"
+    """Alike ones together, or each by itself."""
+    worker: str = ""
+    """What one worker has of them; empty: all."""
+    limit: Annotated[int, msgspec.Meta(ge=1, le=MOST_ROWS)] = DEFAULT_LIMIT
+    """How many rows at most: those that cost most."""
+
+
+class OfCollective(OfSpan, frozen=True, kw_only=True):
+    """Which collective: by any of its members."""
+
+    worker: str
+    """A worker that takes part in it."""
+    event: int
+    """The place in that worker's file of its first kernel, or of its annotation on the host."""
+
+
+def _of_span(catalog: Catalog, query: OfSpan) -> Mapping[str, tuple[Entry, ...]]:
+    """Return the recordings of a run that were made together."""
+    entries = catalog.run(query.run)
+    span = query.span or entries[0].file.span
+    chosen = tuple(entry for entry in entries if entry.file.span == span)
+    if not chosen:
+        msg = f"the run has no recording {span!r}"
+        raise NotFoundError(msg)
+    return {query.run: chosen}
+
+
+def _asked(
+    answer: Callable[[SharedRun, Group[RankPart], Any], msgspec.Struct],
+) -> Callable[[Groups, Any], msgspec.Struct]:
+    """Return what is asked of the one group of recordings, put together once for all endpoints."""
+
+    def ask(groups: Groups, query: OfSpan) -> msgspec.Struct:
+        group = groups[query.run]
+        with LOCK:
+            return answer(shared_run(group.parts), group, query)
+
+    return ask
+
+
+def _summary(shared: SharedRun, group: Group[RankPart], _: OfSpan) -> Distributed:
+    return answers.distributed(shared, group)
+
+
+def _heat(shared: SharedRun, group: Group[RankPart], query: OfMetric) -> RankSteps:
+    return answers.heat(shared, query.metric, group)
+
+
+def _ranks(shared: SharedRun, group: Group[RankPart], query: OfStep) -> RankBreakdown:
+    return answers.breakdown(shared, query.step, group)
+
+
+def _collectives(shared: SharedRun, group: Group[RankPart], query: OfCollectives) -> Collectives:
+    chosen = tables.chosen_members(shared, query.step, query.worker)
+    table, opens = tables.collectives(shared, query.by, chosen, query.limit)
+    return Collectives(
+        schema=SCHEMA_VERSION,
+        table=table,
+        opens=opens,
+        step=query.step,
+        worker=query.worker,
+        waiting_count=group.waiting_count,
+    )
+
+
+def _collective(shared: SharedRun, _: Group[RankPart], query: OfCollective) -> CollectiveRanks:
+    return tables.one_collective(shared, query.worker, query.event)
+
+
+def _groups(shared: SharedRun, _: Group[RankPart], __: OfSpan) -> Table:
+    return tables.group_table(shared)
+
+
+def _devices(shared: SharedRun, _: Group[RankPart], __: OfSpan) -> Table:
+    return tables.device_table(shared.run)
+
+
+def _endpoint(
+    *,
+    path: str,
+    meaning: str,
+    query: type[OfSpan],
+    answer: AnswerType,
+    answer_of: Callable[[SharedRun, Group[RankPart], Any], msgspec.Struct],
+) -> GroupsEndpoint[RankPart, Any]:
+    """Return an endpoint of a run's ranks: what is asked of the same parts, put together once."""
+    return GroupsEndpoint(
+        path=path,
+        meaning=meaning,
+        query=query,
+        answer=answer,
+        part=rank_part,
+        entries=_of_span,
+        ask=_asked(answer_of),
+    )
+
+
+ENDPOINTS = (
+    _endpoint(
+        path="distributed",
+        meaning="What a run of several ranks is: ranks, what is missing, clocks, stragglers.",
+        query=OfSpan,
+        answer=Distributed,
+        answer_of=_summary,
+    ),
+    _endpoint(
+        path="distributed/steps",
+        meaning="One figure of every rank and step.",
+        query=OfMetric,
+        answer=RankSteps,
+        answer_of=_heat,
+    ),
+    _endpoint(
+        path="distributed/ranks",
+        meaning="Where a step of each rank goes, waiting for other ranks told from transfer.",
+        query=OfStep,
+        answer=RankBreakdown,
+        answer_of=_ranks,
+    ),
+    _endpoint(
+        path="distributed/collectives",
+        meaning="Collectives over all ranks, or on one, by kind or one by one.",
+        query=OfCollectives,
+        answer=Collectives,
+        answer_of=_collectives,
+    ),
+    _endpoint(
+        path="distributed/collective",
+        meaning="One collective on all its ranks, on one clock.",
+        query=OfCollective,
+        answer=CollectiveRanks,
+        answer_of=_collective,
+    ),
+    _endpoint(
+        path="distributed/groups",
+        meaning="The process groups of a run: their ranks, roles and traffic.",
+        query=OfSpan,
+        answer=Table,
+        answer_of=_groups,
+    ),
+    _endpoint(
+        path="distributed/devices",
+        meaning="The devices of a run, by node and process.",
+        query=OfSpan,
+        answer=Table,
+        answer_of=_devices,
+    ),
+)

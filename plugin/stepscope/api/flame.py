@@ -1,0 +1,286 @@
+"""Flame graphs for the page: which tree is asked for, what is drawn of it, and its functions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from msgspec import Meta
+
+from stepscope.analyses.flames.aligned import aligned, moved_names
+from stepscope.analyses.flames.callers import callers
+from stepscope.analyses.flames.calls import device_calls_tree, host_calls_tree
+from stepscope.analyses.flames.drawn import MOST_NODES, PIECES, Drawing, Frame, drawn
+from stepscope.analyses.flames.functions import called_by, functions
+from stepscope.analyses.flames.memory import memory_tree, peak_of
+from stepscope.analyses.flames.modules import Phase, modules_tree
+from stepscope.analyses.flames.tree import CODES, KINDS, FlameTree, only, weights, without_instances
+from stepscope.analyses.memory.at_peak import memory_at_peak
+from stepscope.analyses.narrowed import narrowed
+from stepscope.analyses.steps.window import window
+from stepscope.api.endpoint import InTime
+from stepscope.api.flame_messages import FlameFunctions, FlameGraph, FlameKind
+from stepscope.report import SCHEMA_VERSION
+from stepscope.trace import Trace
+
+Subject = Literal["calls", "modules", "memory"]
+Measure = Literal["host", "device"]
+Shown = Literal["all", "user", "python", "modules", "operators"]
+Direction = Literal["callees", "callers"]
+MOST_FUNCTIONS = 5000
+FINEST = 1_000_000
+FILE_PIECES = 20_000
+MOST_FILE_NODES = 100_000
+PATH = r"^([0-9a-z]{1,7}(\.[0-9a-z]{1,7})*)?$"
+NOT_SHOWN = "outside of these frames"
+ALWAYS = ("rest", "smaller")
+KINDS_SHOWN: dict[Shown, tuple[str, ...]] = {
+    "user": ("user",),
+    "python": ("user", "python", "module"),
+    "modules": ("module",),
+    "operators": ("operator", "annotation", "runtime", "kernel"),
+}
+RECORD_STACKS = "profile(with_stack=True)"
+RECORD: dict[Measure, str] = {
+    "host": "profile(activities=[ProfilerActivity.CPU])",
+    "device": "profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])",
+}
+WHOLE = "Without complete steps on both sides, the recordings are compared as wholes."
+RECORD_STEPS = "profiler.step()"
+NO_PYTHON = "No Python functions were recorded, so operators stand at the top."
+NOTHING = {
+    "host": "The host did nothing here that was recorded.",
+    "device": "No work of a device was recorded here.",
+    "memory": "No memory was held here.",
+}
+
+
+class Read(InTime, frozen=True, kw_only=True):
+    """How a flame graph is read, whatever it is of."""
+
+    frames: Shown = "all"
+    """Which frames are shown; what others have goes to those around them. Not of modules."""
+    by_class: bool = False
+    """Whether all instances of a module's class are one frame: `Linear_3` is `Linear`."""
+    direction: Direction = "callees"
+    """From the outermost call inwards, or from each function's own value to its callers."""
+    name: str | None = None
+    """One function alone, wherever it is called: what it leads to, or what leads to it."""
+    root: Annotated[str, Meta(pattern=PATH, max_length=4000)] = ""
+    """The node that fills the picture: the path of names to it, each as the CRC-32 of its UTF-8
+    in base 36, joined by dots; the end of it that is not there is passed over."""
+    pieces: Annotated[int, Meta(ge=1, le=FINEST)] = PIECES
+    """Nodes smaller than this part of the root are put together, as `smaller` frames."""
+
+
+class FlameAsked(Read, frozen=True, kw_only=True):
+    """Which flame graph is asked for, and how it is read."""
+
+    subject: Subject = "calls"
+    """`calls`: Python functions, operators, runtime calls; `modules`: forward and backward passes
+    by module; `memory`: what a device held at its peak, by what allocated it."""
+    measure: Measure = "host"
+    """Of calls and modules: the host's own time, or the device's by what launched it."""
+    phase: Phase = "all"
+    """Of modules: the whole, or one pass; `rerun` is what checkpointing ran again."""
+    device: str | None = None
+    """Of memory: the device's label; without, the device that held most."""
+    per_step: bool = False
+    """Of the complete steps alone, to be divided by `steps`. Not of memory, nor of a time."""
+    before_start_ns: int | None = None
+    """Another time of the same recording to compare with: from when. Both bounds, or neither."""
+    before_end_ns: int | None = None
+    """Until when; not itself in it."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Flame:
+    """A tree, and what to know about it."""
+
+    tree: FlameTree
+    steps: tuple[int, ...]
+    """Of each side, how many steps it is of."""
+    is_per_step: bool = False
+    about: dict[str, Any]
+    """Fields of the answer."""
+
+    @property
+    def scale(self) -> tuple[int, ...]:
+        """What sides are divided by before they are compared."""
+        return self.steps if self.is_per_step else (1,) * len(self.steps)
+
+
+def flame_in_time(trace: Trace, asked: FlameAsked) -> Flame:
+    """Return the flame graph of the time that is asked for, compared with another where that is.
+
+    Raises:
+        MissingDataError: the recording does not hold it.
+    """
+    flame = flame_of(narrowed(trace, asked.start_ns, asked.end_ns), asked)
+    if asked.before_start_ns is None and asked.before_end_ns is None:
+        return flame
+    before = narrowed(trace, asked.before_start_ns, asked.before_end_ns)
+    other = flame_of(before, asked)
+    tree = aligned(flame.tree, other.tree)
+    return replace(flame, tree=tree, steps=(*flame.steps, *other.steps), is_per_step=False)
+
+
+def flame_of(trace: Trace, asked: FlameAsked) -> Flame:
+    """Return the flame graph that is asked for, of a recording that is narrowed already.
+
+    Raises:
+        MissingDataError: the recording does not hold it.
+    """
+    if asked.subject == "memory":
+        return memory_flame(trace, asked.device)
+    if asked.per_step and asked.start_ns is None:
+        trace = in_steps(trace)
+    steps = window(trace).step_count
+    flame = (
+        Flame(tree=modules_tree(trace, asked.measure, asked.phase), steps=(steps,), about={})
+        if asked.subject == "modules"
+        else calls_flame(trace, asked.measure)
+    )
+    is_per_step = asked.per_step and asked.start_ns is None and steps > 0
+    return replace(flame, is_per_step=is_per_step)
+
+
+def in_steps(trace: Trace) -> Trace:
+    """Return the recording of its complete steps alone; all of it where there are none."""
+    whole = window(trace)
+    return narrowed(trace, whole.start_ns, whole.end_ns) if whole.has_steps else trace
+
+
+def calls_flame(trace: Trace, measure: Measure) -> Flame:
+    """Return the flame graph of a recording's calls."""
+    tree = host_calls_tree(trace) if measure == "host" else device_calls_tree(trace)
+    has_python = bool({CODES["user"], CODES["python"]} & set(tree.kinds[tree.name].tolist()))
+    about = {} if has_python or not len(tree) else {"note": NO_PYTHON, "remedy": RECORD_STACKS}
+    if not tree.own.any():
+        about = {"empty": NOTHING[measure], "remedy": RECORD[measure]}
+    return Flame(tree=tree, steps=(window(trace).step_count,), about=about)
+
+
+def memory_flame(trace: Trace, device: str | None) -> Flame:
+    """Return the flame graph of what a device held at its peak.
+
+    Raises:
+        MissingDataError: no memory was recorded.
+    """
+    peak = peak_of(trace, device)
+    tree = memory_tree(trace, peak)
+    return Flame(
+        tree=tree,
+        steps=(0,),
+        about={
+            "devices": tuple(each.curve.device.label for each in memory_at_peak(trace)),
+            "device": peak.curve.device.label,
+            "at_ns": int(peak.curve.time_ns[peak.at]),
+            "empty": "" if tree.own.any() else NOTHING["memory"],
+        },
+    )
+
+
+def compared(after: Flame, before: Flame) -> Flame:
+    """Return the two as one, per step where both are of steps."""
+    steps = (*after.steps, *before.steps)
+    moved = moved_names(after.tree.names, before.tree.names)
+    tree = aligned(after.tree, before.tree, moved)
+    is_per_step = min(steps) > 0
+    is_uneven = not is_per_step and tree.unit == "ns"
+    return Flame(
+        tree=tree,
+        steps=steps,
+        is_per_step=is_per_step,
+        about={**after.about, **({"note": WHOLE, "remedy": RECORD_STEPS} if is_uneven else {})},
+    )
+
+
+def graph(flame: Flame, read: Read) -> FlameGraph:
+    """Return what is drawn of a flame graph."""
+    tree = _shown(flame.tree, read)
+    frame = Frame(
+        scale=flame.scale,
+        path=tuple(key for key in read.root.split(".") if key),
+        pieces=read.pieces,
+        most=MOST_NODES,
+    )
+    if read.direction == "callers":
+        drawing = callers(tree, frame, read.name)
+    else:
+        drawing = drawn(tree if read.name is None else called_by(tree, read.name), frame)
+    return _graph(flame, drawing, len(tree))
+
+
+def _shown(tree: FlameTree, read: Read) -> FlameTree:
+    if read.by_class:
+        tree = without_instances(tree)
+    if read.frames == "all":
+        return tree
+    kinds = [CODES[kind] for kind in (*KINDS_SHOWN[read.frames], *ALWAYS)]
+    return only(tree, np.isin(tree.kind, kinds), NOT_SHOWN)
+
+
+def bounded(flame: Flame, read: Read) -> FlameTree:
+    """Return a flame graph's tree for a file: without what is far smaller than a pixel."""
+    frame = Frame(scale=flame.scale, pieces=FILE_PIECES, most=MOST_FILE_NODES)
+    return drawn(_shown(flame.tree, read), frame).tree
+
+
+def _graph(flame: Flame, drawing: Drawing, node_count: int) -> FlameGraph:
+    tree = drawing.tree
+    used, name = np.unique(tree.name, return_inverse=True)
+    return FlameGraph(
+        **_common(flame, tree, used.tolist()),
+        **_sides({"own": tree.own, "total": tree.totals(), "calls": tree.calls}),
+        **_per_side("whole", tree.whole()),
+        parent=tuple(tree.parent.tolist()),
+        name=tuple(name.tolist()),
+        merged_count=tuple(tree.merged_count.tolist()),
+        root=drawing.root,
+        node_count=node_count,
+        **flame.about,
+    )
+
+
+def listed(flame: Flame, read: Read) -> FlameFunctions:
+    """Return the functions of a flame graph, the largest own values first."""
+    tree = _shown(flame.tree, read)
+    found = functions(tree)
+    weight = weights(found.own, flame.scale)
+    total = weights(found.total, flame.scale)
+    kept = np.lexsort((found.name, -total, -weight))[:MOST_FUNCTIONS]
+    kept = kept[total[kept] > 0]
+    sides = {"own": found.own, "total": found.total, "calls": found.calls}
+    return FlameFunctions(
+        **_common(flame, tree, found.name[kept].tolist()),
+        **_sides({name: values[:, kept] for name, values in sides.items()}),
+        **_per_side("whole", tree.whole()),
+        all_count=int((total > 0).sum()),
+    )
+
+
+def _common(flame: Flame, tree: FlameTree, names: Sequence[int]) -> dict[str, Any]:
+    """Return the fields that both answers begin with."""
+    return {
+        "schema": SCHEMA_VERSION,
+        "unit": tree.unit,
+        "kinds": tuple(FlameKind(id=kind, label=label) for kind, label in KINDS.items()),
+        "names": tuple(tree.names[code] for code in names),
+        "name_kinds": tuple(int(tree.kinds[code]) for code in names),
+        **_per_side("steps", flame.steps),
+        "is_per_step": flame.is_per_step,
+    }
+
+
+def _sides(columns: dict[str, Any]) -> dict[str, Any]:
+    """Return columns of all sides, by the names of the answer's fields."""
+    return {
+        field: tuple(side.tolist())
+        for name, values in columns.items()
+        for field, side in _per_side(name, values).items()
+    }
+
+
+def _per_side(name: str, values: Sequence[Any]) -> dict[str, Any]:
+    return dict(zip((name, f"before_{name}"), values, strict=False))

@@ -1,0 +1,238 @@
+"""Single allocations: the largest, or the first by another column, of a time and of a size."""
+
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+import msgspec
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.memory.allocation_events import allocation_events
+from stepscope.analyses.memory.allocations import memory_allocations
+from stepscope.analyses.memory.pairs import STATES, memory_pairs
+from stepscope.analyses.operators.modules import PREFIX as MODULE_PREFIX
+from stepscope.api.memory_devices import OfDevice, chosen
+from stepscope.api.messages import Column, Table
+from stepscope.api.public_tables import cells
+from stepscope.errors import UsageError
+from stepscope.report import SCHEMA_VERSION
+from stepscope.trace import Trace
+
+DEFAULT_LIMIT = 1000
+MOST_ROWS = 20_000
+SEARCHED = ("operator", "module", "stack")
+Rows = NDArray[np.int64]
+COLUMNS = (
+    Column(
+        "operator",
+        "Operator",
+        "text",
+        "The innermost operator that asked for it; `aten::empty…` behind its caller. None ran, or"
+        " it was allocated before the recording: –.",
+    ),
+    Column("bytes", "Size", "bytes", "How large, rounded up as the allocator does."),
+    Column("allocated_ns", "Born", "ns", "When, from the trace's first event; –: before it."),
+    Column("freed_ns", "Died", "ns", "When it was freed; –: not while recording, or not known."),
+    Column("lifetime_ns", "Lifetime", "ns", "From allocation to release; –: not known."),
+    Column("module", "Module", "text", "The innermost nn.Module that ran."),
+    Column(
+        "function",
+        "Function",
+        "code",
+        "The innermost of your functions that ran; all of them are in the details.",
+    ),
+    Column(
+        "state",
+        "State",
+        "text",
+        " ".join(f"{name}: {meaning}" for name, meaning in STATES.items()),
+        hidden=True,
+    ),
+    Column("freed_in", "Freed in", "text", "The innermost operator that freed it.", hidden=True),
+    Column("thread", "Thread", "text", "Of its first event, as pid/tid.", hidden=True),
+    Column("address", "Address", "text", "Where it lay.", hidden=True),
+    Column(
+        "allocated_level_bytes",
+        "Held when born",
+        "bytes",
+        "What the device held in all behind the allocation.",
+        hidden=True,
+    ),
+    Column(
+        "freed_level_bytes",
+        "Held when freed",
+        "bytes",
+        "What the device held in all behind the release.",
+        hidden=True,
+    ),
+)
+
+
+class AllocationsQuery(OfDevice, frozen=True, kw_only=True):
+    """Which allocations, and which of them first."""
+
+    which: Literal["alive", "born", "freed"] = "alive"
+    """In the time given: those alive at any moment of it, allocated in it, or freed in it."""
+    state: str = ""
+    """One of the states of the column; empty: all."""
+    min_bytes: int = 0
+    """The least size."""
+    max_bytes: int | None = None
+    """The greatest size; itself among them."""
+    search: str = ""
+    """Text in the operator, module or stack, of any case."""
+    sort: str = "bytes"
+    """The column that decides which come first."""
+    descending: bool = True
+    """Whether the largest come first."""
+    limit: Annotated[int, msgspec.Meta(ge=1, le=MOST_ROWS)] = DEFAULT_LIMIT
+    """How many are sent at the most."""
+
+
+class MemoryAllocations(Table, frozen=True, kw_only=True):
+    """Allocations, the first by `sort`; the others are counted. Rows are parallel to the lists."""
+
+    device: str
+    found_count: int
+    """How many fit what was asked."""
+    found_bytes: int
+    left_out_bytes: int
+    """Of it, in those that are not among the rows."""
+    largest_bytes: int
+    """The largest allocation of the device, whatever was asked."""
+    event: list[int]
+    """The place in the file of each row's first event."""
+    owner_event: list[int]
+    """The operator's call that allocated it; -1: none."""
+    stack: list[int]
+    """Which of `stacks`; -1: none."""
+    stacks: tuple[str, ...]
+    """Functions, outermost first, parted by `;`."""
+
+
+def allocations(trace: Trace, query: AllocationsQuery) -> MemoryAllocations:
+    """Return the allocations that fit a query.
+
+    Raises:
+        MissingDataError: the trace has no memory events.
+        UsageError: there is no column of the name to sort by.
+    """
+    place, peak = chosen(trace, query.device)
+    table = memory_allocations(trace)
+    of_device = _of_device(trace, place)
+    found = of_device[_fits(table.iloc[of_device], query)]
+    ordered = _ordered(trace, table, found, query)
+    rows = ordered[: query.limit]
+    sizes = table["bytes"].to_numpy()
+    events = allocation_events(trace)
+    codes, stacks = pd.factorize(table["stack"].iloc[rows].astype(object))
+    return MemoryAllocations(
+        schema=SCHEMA_VERSION,
+        columns=COLUMNS,
+        row_count=len(rows),
+        values=_values(trace, table, rows),
+        sort=query.sort,
+        groups=(),
+        group="",
+        total_ns=0,
+        empty=_why_none(trace, query),
+        all_row_count=len(found),
+        device=peak.curve.device.label,
+        found_count=len(found),
+        found_bytes=int(sizes[found].sum()),
+        left_out_bytes=int(sizes[ordered[query.limit :]].sum()),
+        largest_bytes=int(sizes[of_device].max()) if len(of_device) else 0,
+        event=table["event"].to_numpy()[rows].tolist(),
+        owner_event=events.owner_event[rows].tolist(),
+        stack=codes.tolist(),
+        stacks=tuple(str(stack) for stack in stacks),
+    )
+
+
+def _of_device(trace: Trace, place: int) -> Rows:
+    """Return the rows of a device in the table, in which devices follow each other."""
+    counts = [len(pairs.bytes) for pairs in memory_pairs(trace)]
+    start = sum(counts[:place])
+    return np.arange(start, start + counts[place])
+
+
+def _fits(table: pd.DataFrame, query: AllocationsQuery) -> NDArray[np.bool_]:
+    size = table["bytes"].to_numpy()
+    fits = size >= query.min_bytes
+    if query.max_bytes is not None:
+        fits &= size <= query.max_bytes
+    if query.state:
+        fits &= (table["state"] == query.state).to_numpy()
+    if query.start_ns is not None and query.end_ns is not None:
+        fits &= _in_time(table, query.which, query.start_ns, query.end_ns)
+    if words := query.search.strip().lower():
+        fits &= np.logical_or.reduce([_has(table[name], words) for name in SEARCHED])
+    return np.asarray(fits)
+
+
+def _in_time(table: pd.DataFrame, which: str, start_ns: int, end_ns: int) -> NDArray[np.bool_]:
+    born, freed = table["allocated_ns"].to_numpy(), table["freed_ns"].to_numpy()
+    if which == "born":
+        return np.asarray((born >= start_ns) & (born < end_ns))
+    if which == "freed":
+        return np.asarray((freed >= start_ns) & (freed < end_ns))
+    return np.asarray(~(born >= end_ns) & ~(freed < start_ns))  # NaN is neither
+
+
+def _has(names: pd.Series, words: str) -> NDArray[np.bool_]:
+    texts = names.cat.categories
+    has = np.array([*(words in str(text).lower() for text in texts), False], dtype=bool)
+    return np.asarray(has[names.cat.codes.to_numpy()])
+
+
+def _ordered(trace: Trace, table: pd.DataFrame, found: Rows, query: AllocationsQuery) -> Rows:
+    """Return rows in the order asked for; what is not known comes last, equals as they were."""
+    if query.sort not in {column.key for column in COLUMNS}:
+        msg = f"allocations have no column {query.sort!r} to sort by"
+        raise UsageError(msg)
+    values = _column(trace, table, found, query.sort)
+    if not pd.api.types.is_numeric_dtype(values.dtype):
+        codes, texts = pd.factorize(values.astype(object))
+        place = np.argsort(np.argsort(np.array([str(text).lower() for text in texts])))
+        values = pd.Series(np.append(place, np.nan)[codes])
+    order = values.reset_index(drop=True).sort_values(
+        ascending=not query.descending, kind="stable", na_position="last"
+    )
+    return np.asarray(found[order.index.to_numpy()])
+
+
+def _column(trace: Trace, table: pd.DataFrame, rows: Rows, key: str) -> pd.Series:
+    if key in {"allocated_level_bytes", "freed_level_bytes"}:
+        return pd.Series(getattr(allocation_events(trace), key)[rows])
+    if key == "function":
+        return _renamed(table["stack"].iloc[rows], lambda stack: stack.rpartition(";")[2])
+    if key == "module":
+        return _renamed(table["module"].iloc[rows], lambda name: name.removeprefix(MODULE_PREFIX))
+    return table[key].iloc[rows]
+
+
+def _renamed(names: pd.Series, name_of: Callable[[str], str]) -> pd.Series:
+    texts = np.array([*(name_of(str(text)) for text in names.cat.categories), None], dtype=object)
+    return pd.Series(texts[names.cat.codes.to_numpy()], dtype=object)
+
+
+def _values(trace: Trace, table: pd.DataFrame, rows: Rows) -> dict[str, list[object]]:
+    values = {
+        column.key: cells(_column(trace, table, rows, column.key), column.unit)
+        for column in COLUMNS
+        if column.key != "address"
+    }
+    address = table["address"].to_numpy()[rows].tolist()
+    values["address"] = [hex(each) if each >= 0 else None for each in address]
+    return values
+
+
+def _why_none(trace: Trace, query: AllocationsQuery) -> str:
+    if not len(trace.memory):
+        return "Nothing was allocated."
+    is_narrow = query.start_ns is not None or query.search or query.state
+    is_sized = query.min_bytes > 0 or query.max_bytes is not None
+    if is_narrow or is_sized:
+        return "No allocation of this device fits the time, size, state and text asked for."
+    return "Nothing was allocated on this device while it was recorded."

@@ -1,0 +1,164 @@
+"""The API's OpenAPI document, made of the endpoints' own types."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+
+from stepscope._version import __version__
+from stepscope.api.endpoint import AnswerType, Bytes, Endpoint, Query, address, all_endpoints
+from stepscope.api.field_meanings import field_meanings
+from stepscope.api.messages import ApiError, Runs
+from stepscope.report import RunReport
+
+REFERENCE = "#/components/schemas/{name}"
+IN_PATH = re.compile(r"<([a-z_]+)>")
+REFUSALS = {
+    "400": "A parameter is missing, unknown or not what it should be.",
+    "404": "No run or recording has that id.",
+    "409": "It is still being read (`still-loading`), or its reading was cancelled (`cancelled`).",
+    "422": "The recording does not hold what this needs, or cannot be read.",
+}
+Schema = dict[str, Any]
+
+
+def document(endpoints: Iterable[Endpoint]) -> Schema:
+    """Return the OpenAPI 3.1 document of the API with these endpoints."""
+    endpoints = tuple(endpoints)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "stepscope",
+            "version": __version__,
+            "summary": "Where the step time of PyTorch recordings goes, and what to change.",
+            "license": {"name": "BSD-3-Clause", "identifier": "BSD-3-Clause"},
+        },
+        "servers": [{"url": "."}],
+        "paths": {
+            **_listed(),
+            **{f"/{_braced(address(each))}": {"get": _operation(each)} for each in endpoints},
+        },
+        "components": {"schemas": answer_schemas(endpoints, REFERENCE)},
+    }
+
+
+def answer_schemas(
+    endpoints: Iterable[Endpoint] | None = None, reference: str = "#/$defs/{name}"
+) -> Schema:
+    """Return the JSON Schema of every answer of the API, by the type's name."""
+    own = [each.answer for each in (all_endpoints() if endpoints is None else endpoints)]
+    types = [kind for kind in own if not isinstance(kind, Bytes)]
+    roots: tuple[type, ...] = tuple(dict.fromkeys((Runs, RunReport, ApiError, *types)))
+    _, components = msgspec.json.schema_components(roots, ref_template=reference)
+    for kind in _structs(roots):
+        _describe(components[kind.__name__], kind)
+    return components
+
+
+def _describe(schema: Schema, kind: type) -> None:
+    """Add to the schema of a type what its fields mean."""
+    for name, meaning in field_meanings(kind).items():
+        if name in schema.get("properties", {}):
+            schema["properties"][name] = {**schema["properties"][name], "description": meaning}
+
+
+def _structs(roots: Iterable[type]) -> set[type]:
+    """Return the types and all that they hold."""
+    found: set[type] = set()
+    waiting: list[Any] = list(roots)
+    while waiting:
+        kind = waiting.pop()
+        if kind in found:
+            continue
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+            found.add(kind)
+            waiting += get_type_hints(kind).values()
+        else:
+            waiting += get_args(kind)
+    return found
+
+
+def _braced(path: str) -> str:
+    return IN_PATH.sub(r"{\1}", path)
+
+
+def _listed() -> Schema:
+    """What is not an endpoint: the list of runs, and a run's advice."""
+    run = {"name": "run", "in": "path", "required": True, "schema": {"type": "string"}}
+    return {
+        "/runs": {
+            "get": {
+                "operationId": "runs",
+                "summary": "What was found, and how far reading has come.",
+                "responses": _responses(Runs),
+            }
+        },
+        "/runs/{run}/advice": {
+            "get": {
+                "operationId": "runs_advice",
+                "summary": "What the rules say of a run.",
+                "parameters": [run],
+                "responses": _responses(RunReport),
+            }
+        },
+    }
+
+
+def _operation(endpoint: Endpoint) -> Schema:
+    path = address(endpoint)
+    return {
+        "operationId": re.sub(r"[^a-z]+", "_", IN_PATH.sub(r"\1", path)).strip("_"),
+        "summary": endpoint.meaning,
+        "parameters": _parameters(endpoint.query, IN_PATH.findall(path)),
+        "responses": _responses(endpoint.answer),
+    }
+
+
+def _parameters(query: type[Query], in_path: Sequence[str]) -> list[Schema]:
+    _, components = msgspec.json.schema_components((query,), ref_template=REFERENCE)
+    fields = components[query.__name__]
+    _describe(fields, query)
+    properties: Schema = fields.get("properties", {})
+    required = set(fields.get("required", ()))
+    known = {name: {"type": "string"} for name in in_path} | properties
+    return [
+        {
+            "name": name,
+            "in": "path" if name in in_path else "query",
+            "required": name in in_path or name in required,
+            "schema": _as_given(own),
+            **({"description": own["description"]} if "description" in own else {}),
+        }
+        for name, own in known.items()
+    ]
+
+
+def _as_given(schema: Schema) -> Schema:
+    """Return the schema of a parameter's text: what may be null is left out of the request."""
+    kept = {key: value for key, value in schema.items() if key not in {"anyOf", "description"}}
+    given = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
+    if len(given) == 1:
+        kept = {**given[0], **{k: v for k, v in kept.items() if k != "default" or v is not None}}
+    elif given:
+        kept["anyOf"] = given
+    return kept
+
+
+def _responses(kind: AnswerType) -> Schema:
+    if isinstance(kind, Bytes):
+        is_json = kind.media_type == "application/json"  # a file in somebody else's format
+        schema: Schema = {} if is_json else {"type": "string", "format": "binary"}
+        content = {kind.media_type: {"schema": schema}}
+        found = {"description": kind.meaning, "content": content}
+    else:
+        name = REFERENCE.format(name=kind.__name__)
+        found = {
+            "description": kind.__name__,
+            "content": {"application/json": {"schema": {"$ref": name}}},
+        }
+    error = {"application/json": {"schema": {"$ref": REFERENCE.format(name="ApiError")}}}
+    refusals = {
+        status: {"description": meaning, "content": error} for status, meaning in REFUSALS.items()
+    }
+    return {"200": found, **refusals}

@@ -1,0 +1,144 @@
+"""The advice on a run: put together of what is known of its files, but not anew for each."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from threading import Lock
+from time import monotonic
+
+import flask
+import msgspec
+
+from stepscope import addresses
+from stepscope.advice import RecordingAdvice, advice_of, merged
+from stepscope.advice.over_the_run import Unread
+from stepscope.advice.settings import DEFAULT
+from stepscope.api import encoding, refusals
+from stepscope.api.asking import ready, unusable
+from stepscope.catalog import Catalog
+from stepscope.entries import Cancelled, Entry, Queued, Reading, Ready, Unreadable
+from stepscope.errors import NotFoundError
+from stepscope.report import RunReport
+
+KEPT_RUNS = 4
+RESTS_A_MERGE = 3
+"""While files come in, a merge that takes a second is followed by three without one."""
+MOST_REST_SECONDS = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Merged:
+    standing: str
+    """Of what it was made."""
+    report: RunReport
+    due_at: float
+    """Before that it is not made anew while files come in."""
+
+
+class RunAdvice:
+    """Answers with the advice on runs."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._merged: OrderedDict[str, _Merged] = OrderedDict()
+        self._lock = Lock()
+
+    def answer(self, run: str, trace: str = "") -> flask.Response:
+        """Answer with a run's advice; of a recording, only what it says and what holds for all.
+
+        Raises:
+            NotFoundError: there is no such run, or no such recording in it.
+            RefusalError: none of its files was read yet, or none can be.
+        """
+        entries = self._catalog.run(run)
+        if trace and all(entry.file.id != trace for entry in entries):
+            msg = f"the run has no trace with the id {trace!r}: it may have been moved or deleted"
+            raise NotFoundError(msg)
+        now = self._now(run, entries)
+        server = flask.current_app.config[encoding.SERVER]
+        entity_tag = encoding.tag(server, run, trace, now.standing)
+        if encoding.is_known(entity_tag):
+            return encoding.revalidated(encoding.not_modified(), entity_tag)
+        report = _of_recording(now.report, trace) if trace else now.report
+        return encoding.revalidated(encoding.encoded(report), entity_tag)
+
+    def _now(self, run: str, entries: tuple[Entry, ...]) -> _Merged:
+        known = _known_of(entries)
+        unread = _unread(entries, known)
+        standing = encoding.tag(
+            entries[0].file.run,
+            *((each.file.id, each.file.span, each.stamp) for each in known),
+            *unread.unreadable,
+            unread.awaited_count,
+        )
+        is_coming = any(isinstance(entry.state, Queued | Reading) for entry in entries)
+        with self._lock:  # one at a time: two requests for the same would do the work twice
+            last = self._merged.get(run)
+            is_fresh = last is not None and (
+                last.standing == standing or (is_coming and monotonic() < last.due_at)
+            )
+            if last is None or not is_fresh:
+                last = self._merged[run] = self._made(standing, known, unread)
+            self._merged.move_to_end(run)
+            while len(self._merged) > KEPT_RUNS:
+                self._merged.popitem(last=False)
+            return last
+
+    def _made(self, standing: str, known: tuple[Entry, ...], unread: Unread) -> _Merged:
+        begun_at = monotonic()
+        settings, name = self._catalog.advice, known[0].file.run
+        recordings = [self._advice(entry) for entry in known]
+        report = merged(
+            name,
+            recordings,
+            DEFAULT if settings is None else settings,
+            unreadable=unread.unreadable,
+            awaited_count=unread.awaited_count,
+        )
+        now = monotonic()
+        rest_s = min(RESTS_A_MERGE * (now - begun_at), MOST_REST_SECONDS)
+        return _Merged(standing=standing, report=report, due_at=now + rest_s)
+
+    def _advice(self, entry: Entry) -> RecordingAdvice:
+        """Return what was said when the file was read, whether its trace is kept or not."""
+        if entry.facts is not None and entry.facts.advice is not None:
+            return entry.facts.advice
+        trace, settings = ready(entry), self._catalog.advice
+        if settings is None:
+            return advice_of(trace)
+        return advice_of(trace, settings.of_run(entry.file.run))
+
+
+def _of_recording(report: RunReport, trace: str) -> RunReport:
+    """Return a run's advice with the outcomes of one recording, and of none in particular."""
+    return msgspec.structs.replace(
+        report,
+        workers=tuple(each for each in report.workers if each.trace == trace),
+        outcomes=tuple(each for each in report.outcomes if each.trace in {"", trace}),
+    )
+
+
+def _unread(entries: tuple[Entry, ...], known: tuple[Entry, ...]) -> Unread:
+    paths = [entry.file.path for entry in entries if isinstance(entry.state, Unreadable)]
+    return Unread(
+        unreadable=tuple(map(addresses.name, paths)),
+        awaited_count=len(entries) - len(known) - len(paths),
+    )
+
+
+def _known_of(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """Return what of a run can be answered for now: files still being read come in later."""
+    known = tuple(
+        entry
+        for entry in entries
+        if isinstance(entry.state, Ready)
+        or (entry.facts and entry.facts.advice and not isinstance(entry.state, Unreadable))
+    )
+    if known:
+        return known
+    problems = [entry.state.problem for entry in entries if isinstance(entry.state, Unreadable)]
+    cancelled_count = sum(isinstance(entry.state, Cancelled) for entry in entries)
+    if len(problems) == len(entries):
+        raise unusable(problems[0])
+    if len(problems) + cancelled_count == len(entries):
+        raise refusals.cancelled(entries[0].file.run)
+    raise refusals.still_loading(entries[0].file.run)

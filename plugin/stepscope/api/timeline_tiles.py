@@ -1,0 +1,90 @@
+"""A tile of the timeline as bytes: little-endian arrays behind a header in JSON.
+
+`TLT2`, the header's length (u32), the header, zeros up to a multiple of 8, then for all items
+u32 name, u32 event, u32 count, u16 x, u16 width, u8 category, u8 busy. `x` and `width` are in
+sixteenths of a pixel, cut at the tile's edges; busy is the share of the item's time, 255 for all.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.timeline.slices import Slices
+from stepscope.analyses.timeline.tiles import TILE_PIXELS, Tile
+
+MAGIC = b"TLT2"
+ALIGNMENT = 8
+SIXTEENTHS = 16
+WHOLLY_BUSY = 255
+
+
+class TileRow(msgspec.Struct, frozen=True):
+    """A row with its items."""
+
+    track: int
+    row: int
+    count: int
+
+
+class TileHeader(msgspec.Struct, frozen=True):
+    """What stands before a tile's arrays."""
+
+    level: int
+    tile: int
+    rows: tuple[TileRow, ...]
+    slice_count: int
+    is_truncated: bool
+    """Whether rows are left out, because the answer would be too large."""
+    left_out_row_count: int
+
+
+def encoded(tiles: Sequence[tuple[Slices, Tile]]) -> bytes:
+    """Return tiles of one level and number, cut from different slices, as one."""
+    first = tiles[0][1]
+    header = msgspec.json.encode(
+        TileHeader(
+            level=first.level,
+            tile=first.number,
+            rows=tuple(TileRow(*row) for _, tile in tiles for row in tile.rows),
+            slice_count=sum(len(tile.start_ns) for _, tile in tiles),
+            is_truncated=any(tile.left_out_row_count for _, tile in tiles),
+            left_out_row_count=sum(tile.left_out_row_count for _, tile in tiles),
+        )
+    )
+    head = MAGIC + len(header).to_bytes(4, "little") + header
+    parts = [_arrays(slices, tile) for slices, tile in tiles]
+    columns = (np.concatenate(column).tobytes() for column in zip(*parts, strict=True))
+    return head + bytes(-len(head) % ALIGNMENT) + b"".join(columns)
+
+
+def _arrays(slices: Slices, tile: Tile) -> tuple[NDArray[np.generic], ...]:
+    at = _sixteenths(tile.start_ns, tile)
+    width = _sixteenths(tile.end_ns, tile) - at
+    return (
+        slices.name[tile.longest].astype("<u4"),
+        slices.event[tile.longest].astype("<u4"),
+        tile.count.astype("<u4"),
+        at.astype("<u2"),
+        width.astype("<u2"),
+        slices.category[tile.longest].astype("u1"),
+        _busy(tile).astype("u1"),
+    )
+
+
+def _sixteenths(time_ns: NDArray[np.int64], tile: Tile) -> NDArray[np.int64]:
+    """Return where in the tile a time is, in sixteenths of a pixel, cut at its edges."""
+    within = np.clip(time_ns - tile.first_ns, 0, TILE_PIXELS << tile.level)
+    found: NDArray[np.int64] = (within * SIXTEENTHS) >> tile.level
+    return found
+
+
+def _busy(tile: Tile) -> NDArray[np.int64]:
+    """Return the share of each item's time in which any of its slices ran, of 255."""
+    length_ns = tile.end_ns - tile.start_ns
+    share = tile.busy_ns / np.maximum(length_ns, 1)
+    found: NDArray[np.int64] = np.where(
+        tile.busy_ns >= length_ns, WHOLLY_BUSY, np.floor(share * WHOLLY_BUSY)
+    ).astype(np.int64)
+    return found
