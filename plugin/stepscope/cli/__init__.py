@@ -14,6 +14,7 @@ from stepscope.cli.explain import explain
 from stepscope.cli.export import export
 from stepscope.cli.health import health
 from stepscope.cli.memory import memory
+from stepscope.cli.record import record
 from stepscope.cli.rules import rules
 from stepscope.cli.scalars import scalars
 from stepscope.cli.schema import schema
@@ -22,6 +23,7 @@ from stepscope.cli.stacks import stacks
 from stepscope.errors import StepscopeError
 
 COMMANDS = (
+    record,
     advise,
     explain,
     compare,
@@ -95,6 +97,7 @@ def cli(*, traceback: bool) -> None:
     """Find where PyTorch training steps lose time, and what to change.
 
     \b
+    stepscope record -- python train.py    records some steps; the script is not changed
     stepscope advise log/            what to fix, from the traces below log/
     stepscope explain RULE           what a piece of advice means, and what it rests on
     stepscope compare before/ after/ what changed, and what came of the advice

@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,17 @@ import click
 
 if TYPE_CHECKING:
     from stepscope.advice.settings import AdviceSettings
+
+MOST_GPUS, MOST_PRICE = 10_000_000, 1e9
+"""As in `advice.settings`, which is imported late."""
+
+
+def _price(_context: click.Context, _option: click.Parameter, given: float | None) -> float | None:
+    """Return what a device costs; a range lets NaN pass."""
+    if given is not None and isnan(given):
+        msg = "it must be a number"
+        raise click.BadParameter(msg)
+    return given
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +36,8 @@ class Asked:
     profile: str | None
     is_preview: bool | None
     has_plugins: bool
+    gpus: int | None = None
+    price: float | None = None
 
     def settings(self) -> "AdviceSettings":
         """Return it with what the nearest file says, which goes behind the options.
@@ -47,6 +61,8 @@ class Asked:
             select=_names(self.select) if self.select else None,
             ignore=_names(self.ignore),
             preview=self.is_preview,
+            gpus=self.gpus,
+            price=self.price,
         )
         profile = said.profile if self.profile is None else self.profile
         settings = replace(
@@ -59,6 +75,33 @@ class Asked:
 
 def _names(given: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name.strip() for text in given for name in text.split(",") if name.strip())
+
+
+CONFIGURATION_HELP = "Configuration.  [default: the nearest stepscope.toml or pyproject.toml]"
+
+
+def with_configuration(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that say whose settings of the rules count, and no others, as `asked`."""
+
+    @click.option(
+        "--config", type=click.Path(dir_okay=False), metavar="FILE", help=CONFIGURATION_HELP
+    )
+    @click.option("--isolated", "is_isolated", is_flag=True, help="Read no configuration.")
+    @functools.wraps(command)
+    def with_one(*, config: str | None, is_isolated: bool, **given: object) -> None:
+        asked = Asked(
+            config=config,
+            is_isolated=is_isolated,
+            select=(),
+            ignore=(),
+            assignments=(),
+            profile=None,
+            is_preview=None,
+            has_plugins=True,
+        )
+        command(asked=asked, **given)
+
+    return with_one
 
 
 def with_rules(command: Callable[..., None]) -> Callable[..., None]:
@@ -90,10 +133,24 @@ def with_rules(command: Callable[..., None]) -> Callable[..., None]:
             help="Ask rules too that are still on trial.  [default: no-preview]",
         ),
         click.option(
+            "--gpus",
+            type=click.IntRange(min=1, max=MOST_GPUS),
+            metavar="N",
+            help="Devices of the whole job, to tell what it could save a day."
+            "  [default: what was recorded]",
+        ),
+        click.option(
+            "--price",
+            type=click.FloatRange(min=0, max=MOST_PRICE),
+            callback=_price,
+            metavar="NUMBER",
+            help="Of a GPU-hour, in any currency, to tell the same in money.",
+        ),
+        click.option(
             "--config",
             type=click.Path(dir_okay=False),
             metavar="FILE",
-            help="Configuration.  [default: the nearest stepscope.toml or pyproject.toml]",
+            help=CONFIGURATION_HELP,
         ),
         click.option("--isolated", "is_isolated", is_flag=True, help="Read no configuration."),
         click.option(
@@ -116,6 +173,8 @@ def with_rules(command: Callable[..., None]) -> Callable[..., None]:
         profile: str | None,
         is_preview: bool | None,
         has_plugins: bool,
+        gpus: int | None,
+        price: float | None,
         **given: object,
     ) -> None:
         asked = Asked(
@@ -127,6 +186,8 @@ def with_rules(command: Callable[..., None]) -> Callable[..., None]:
             profile=profile,
             is_preview=is_preview,
             has_plugins=has_plugins,
+            gpus=gpus,
+            price=price,
         )
         command(asked=asked, **given)
 

@@ -12,9 +12,10 @@ import click
 from stepscope.cli.advice_options import Asked, with_rules
 from stepscope.cli.files import as_problems, files_at, show_tracebacks
 from stepscope.cli.printing import Printing, width, with_printing
-from stepscope.cli.reading import Effort, order_for, read, with_effort
+from stepscope.cli.reading import Effort, with_effort
 from stepscope.cli.selection import Selection
 from stepscope.cli.start import import_advice
+from stepscope.cli.summarised import Wanted, values_of, with_summaries
 
 if TYPE_CHECKING:
     from stepscope.advice import AdviceSettings, RecordingAdvice
@@ -97,6 +98,7 @@ def _with_gate(command: "click.decorators.FC") -> "click.decorators.FC":
 @_with_gate
 @with_rules
 @with_effort
+@with_summaries
 def advise(  # noqa: PLR0913 (one parameter an option)
     *,
     paths: tuple[str, ...],
@@ -162,30 +164,33 @@ def _report(
     paths: Sequence[str], workers: tuple[str, ...], rules: "AdviceSettings", effort: Effort
 ) -> "Report":
     """Read and advise file by file."""
+    from stepscope import addresses
     from stepscope._version import __version__
+    from stepscope.advice import merged
     from stepscope.advice.packages import packaged_rules
     from stepscope.errors import UnreadableError
-    from stepscope.readers.tasks import advise, analyse
     from stepscope.report import Report
 
     settings = effort.settings()
     files, problems = files_at(paths)
     files = Selection(workers=workers).of(files)
-    by_run = {file.run: rules.of_run(file.run) for file in files}
-    steps: dict[str, tuple[Step, ...]] = {
-        run: (("analysing", analyse), ("advising", partial(advise, settings=of_run)))
-        for run, of_run in by_run.items()
-    }
-    outcomes = read([order_for(file, steps[file.run], settings) for file in files], settings)
-    reports: dict[str, tuple[str, list[RecordingAdvice]]] = {}
-    for file, outcome in zip(files, outcomes, strict=True):
-        if isinstance(outcome, UnreadableError):
-            problems.append(outcome)
+    wanted = Wanted(steps=_steps, of=lambda summary: summary.advice)
+    values = values_of(files, wanted, rules, settings)
+    found: dict[str, list[RecordingAdvice]] = {}
+    unreadable: dict[str, list[str]] = {}
+    for file, value in zip(files, values, strict=True):
+        if isinstance(value, UnreadableError):
+            problems.append(value)
+            unreadable.setdefault(file.folder, []).append(addresses.name(file.path))
         else:
-            reports.setdefault(file.folder, (file.run, []))[1].append(outcome.prepared)
+            found.setdefault(file.folder, []).append(value)
     show_tracebacks(problems)
     packages = packaged_rules()[1] if rules.has_packages else ()
-    runs = tuple(_run(name, each, rules) for name, each in reports.values())
+    names = {file.folder: file.run for file in files}
+    runs = tuple(
+        merged(names[folder], own, rules, unreadable=unreadable.get(folder, ()))
+        for folder, own in found.items()
+    )
     return Report(
         runs=runs,
         problems=(*as_problems(problems), *packages),
@@ -194,12 +199,10 @@ def _report(
     )
 
 
-def _run(
-    name: str, recordings: "Sequence[RecordingAdvice]", rules: "AdviceSettings"
-) -> "RunReport":
-    from stepscope.advice import merged
+def _steps(settings: "AdviceSettings") -> "tuple[Step, ...]":
+    from stepscope.readers.tasks import advise, analyse
 
-    return merged(name, recordings, rules)
+    return (("analysing", analyse), ("advising", partial(advise, settings=settings)))
 
 
 def _notes(runs: "Sequence[RunReport]", rules: "AdviceSettings") -> tuple[str, ...]:

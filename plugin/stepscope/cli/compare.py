@@ -1,20 +1,25 @@
 """`stepscope compare`: what changed between runs, spans or ranks."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import click
 
+from stepscope.cli.advice_options import Asked, with_configuration
 from stepscope.cli.files import as_problems, files_at, show_tracebacks
 from stepscope.cli.printing import Printing, width, with_printing
-from stepscope.cli.reading import Effort, order_for, read, with_effort
+from stepscope.cli.reading import Effort, with_effort
 from stepscope.cli.selection import Selection, with_selection
+from stepscope.cli.summarised import Wanted, values_of, with_summaries
 
 if TYPE_CHECKING:
+    from stepscope.advice import AdviceSettings
     from stepscope.comparison.messages import ComparisonReport
     from stepscope.comparison.sampling import Sample
     from stepscope.discover import TraceFile
     from stepscope.errors import UnreadableError
+    from stepscope.readers.orders import Step
 
 By = Literal["run", "worker", "span"]
 REGRESSED = 1
@@ -45,7 +50,9 @@ ROWS = 8
     help="Exit with 1 where the mean step is longer by so much, and that is told from noise.",
 )
 @with_selection
+@with_configuration
 @with_effort
+@with_summaries
 def compare(  # noqa: PLR0913 (one parameter an option)
     *,
     paths: tuple[str, ...],
@@ -54,6 +61,7 @@ def compare(  # noqa: PLR0913 (one parameter an option)
     rows: int,
     percent: float | None,
     selection: Selection,
+    asked: Asked,
     effort: Effort,
 ) -> None:
     """Print what changed from BEFORE to each AFTER, and which of it is more than noise.
@@ -72,7 +80,7 @@ def compare(  # noqa: PLR0913 (one parameter an option)
     The exit status is 2 where nothing could be compared, 1 where --fail-on-regression asks for it,
     else 0.
     """
-    report = _report(paths, by, selection, effort)
+    report = _report(paths, by, selection, asked, effort)
     if report.comparisons or printing.form == "json":
         printing.write(_rendered(report, printing, rows))
     if not report.comparisons:
@@ -82,7 +90,7 @@ def compare(  # noqa: PLR0913 (one parameter an option)
 
 
 def _report(
-    paths: Sequence[str], by: By | None, selection: Selection, effort: Effort
+    paths: Sequence[str], by: By | None, selection: Selection, asked: Asked, effort: Effort
 ) -> "ComparisonReport":
     """Read file by file, keep what is compared of each, and compare."""
     from stepscope._version import __version__
@@ -92,7 +100,7 @@ def _report(
     from stepscope.report import Report
 
     sides, problems = _sides(paths, by, selection)
-    sampled = _sampled(sides, effort, problems)
+    sampled = _sampled(sides, asked.settings(), effort, problems)
     problems_told = as_problems(problems)
     show_tracebacks(problems)
     for line in words.problems(Report(runs=(), problems=problems_told)):
@@ -156,22 +164,30 @@ def _insist_on_two(sides: "dict[str, list[TraceFile]]", by: By | None) -> None:
 
 
 def _sampled(
-    sides: "dict[str, list[TraceFile]]", effort: Effort, problems: "list[UnreadableError]"
+    sides: "dict[str, list[TraceFile]]",
+    rules: "AdviceSettings",
+    effort: Effort,
+    problems: "list[UnreadableError]",
 ) -> "dict[str, list[Sample]]":
     """Return what is compared of each file that can be read, by side."""
     from stepscope.errors import UnreadableError
+
+    named = [(name, file) for name, files in sides.items() for file in files]
+    wanted = Wanted(steps=_steps, of=lambda summary: summary.sample, with_samples=True)
+    values = values_of([file for _, file in named], wanted, rules, effort.settings())
+    found: dict[str, list[Sample]] = {}
+    for (name, _), value in zip(named, values, strict=True):
+        if isinstance(value, UnreadableError):
+            problems.append(value)
+        else:
+            found.setdefault(name, []).append(value)
+    return found
+
+
+def _steps(settings: "AdviceSettings") -> "tuple[Step, ...]":
     from stepscope.readers.tasks import sample
 
-    settings = effort.settings()
-    named = [(name, file) for name, files in sides.items() for file in files]
-    orders = [order_for(file, (("analysing", sample),), settings) for _, file in named]
-    found: dict[str, list[Sample]] = {}
-    for (name, _), outcome in zip(named, read(orders, settings), strict=True):
-        if isinstance(outcome, UnreadableError):
-            problems.append(outcome)
-        else:
-            found.setdefault(name, []).append(outcome.prepared)
-    return found
+    return (("analysing", partial(sample, settings=settings)),)
 
 
 def _is_regressed(report: "ComparisonReport", percent: float) -> bool:

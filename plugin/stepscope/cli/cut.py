@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stepscope.cli.one_recording import done, one_at
-from stepscope.cli.reading import Effort, with_effort
+from stepscope.cli.reading import Effort, with_own_effort
 from stepscope.cli.selection import Selection, with_selection
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ LONGEST_MS = 1e12
     "-o", "--output", metavar="FILE", required=True, help="Compressed where it ends in .gz."
 )
 @with_selection
-@with_effort
+@with_own_effort
 def cut(  # noqa: PLR0913 (one parameter an option)
     *,
     path: str,

@@ -1,5 +1,6 @@
 """`stepscope export`: tables as CSV, JSON or Parquet."""
 
+import dataclasses
 import functools
 import io
 import sys
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from stepscope.discover import TraceFile
     from stepscope.errors import UnreadableError
     from stepscope.exports import Form, Gathered, Given
-    from stepscope.readers.orders import Order
+    from stepscope.readers.orders import Answer, Order
 
 INCOMPLETE = 1
 NOTHING_WRITTEN = 2
@@ -142,7 +143,8 @@ def _tables(
     files, problems = files_at(paths)
     files = selection.of(files)
     given: dict[str, list[tuple[str, Given]]] = {name: [] for name in wanted.names}
-    outcomes = read([_order(file, wanted, settings, folder) for file in files], settings)
+    orders = [_order(file, wanted, settings, folder) for file in files]
+    outcomes = read(orders, settings, functools.partial(_landed, folder=folder))
     for file, outcome in zip(files, outcomes, strict=True):
         if isinstance(outcome, UnreadableError):
             problems.append(outcome)
@@ -157,9 +159,24 @@ def _order(file: "TraceFile", wanted: Wanted, settings: "Settings", folder: str)
     from stepscope.exports import Request
     from stepscope.readers.tasks import tabulate
 
-    request = Request(tables=wanted.names, form=wanted.form, run=file.run, folder=folder)
+    request = Request(
+        tables=wanted.names,
+        form=wanted.form,
+        run=file.run,
+        folder=folder,
+        is_sent=bool(settings.scheduler),
+    )
     task = functools.partial(tabulate, request=request)
     return order_to(task, file, settings)
+
+
+def _landed(answer: "Answer", folder: str) -> "Answer":
+    """Put what came from a cluster where what was read here is."""
+    from stepscope import exports
+
+    warned = answer.prepared
+    given = exports.landed(warned.answer, folder)
+    return dataclasses.replace(answer, prepared=dataclasses.replace(warned, answer=given))
 
 
 def _tell(tables: "Iterable[Gathered]", problems: "list[UnreadableError]") -> None:

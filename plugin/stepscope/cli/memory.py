@@ -7,7 +7,7 @@ import click
 
 from stepscope.cli.files import files_at
 from stepscope.cli.printing import Printing, width, with_printing
-from stepscope.cli.reading import Effort, answer_of, order_to, read, with_effort
+from stepscope.cli.reading import Effort, answer_of, order_to, read, with_own_effort
 
 if TYPE_CHECKING:
     from stepscope.analyses.memory.report import MemoryReport
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Rows of each table.",
 )
-@with_effort
+@with_own_effort
 def memory(
     *,
     path: str,

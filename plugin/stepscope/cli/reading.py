@@ -4,7 +4,7 @@ import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,12 +12,16 @@ import click
 if TYPE_CHECKING:
     from stepscope.config import Settings
     from stepscope.discover import TraceFile
-    from stepscope.readers.many import Outcome, Watch
+    from stepscope.readers.cluster import Cluster
+    from stepscope.readers.many import Arrived, Outcome, Watch
     from stepscope.readers.orders import Answer, Order, Step
+    from stepscope.readers.tasks import Warned
     from stepscope.trace import Trace
 
 WORTH_PROCESSES_BYTES = 256 * 2**20
-"""Several files of less JSON than this together are read sooner than processes are started."""
+"""Several files of less JSON than this together are read sooner than processes are started,
+unless they are many: what is worked out of each takes its time, however small it is."""
+MANY_COUNT = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +31,8 @@ class Effort:
     jobs: int | None
     memory: str | None
     is_cached: bool | None
+    scheduler: str | None = None
+    summaries: str | None = None
 
     def settings(self) -> "Settings":
         """Return it with what the environment says, and the machine.
@@ -37,11 +43,32 @@ class Effort:
         from stepscope.config import settings
 
         cache = None if self.is_cached is None else str(int(self.is_cached))
-        return settings(jobs=self.jobs, memory=self.memory, cache=cache)
+        return settings(
+            jobs=self.jobs,
+            memory=self.memory,
+            cache=cache,
+            scheduler=self.scheduler,
+            summaries=self.summaries,
+        )
 
 
 def with_effort(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that say what reading may take, as `effort`."""
+    """Add the options that say what reading may take, and where it is done, as `effort`."""
+
+    @click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Read on a Dask cluster: tcp://HOST:8786, or a scheduler file.  [default: here]",
+    )
+    @functools.wraps(command)
+    def with_place(*, effort: Effort, scheduler: str | None, **given: object) -> None:
+        command(effort=replace(effort, scheduler=scheduler), **given)
+
+    return with_own_effort(with_place)
+
+
+def with_own_effort(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that say what reading on this machine may take, as `effort`."""
     options = (
         click.option(
             "--jobs", type=click.IntRange(min=1), help="Files read at once.  [default: cores]"
@@ -63,7 +90,8 @@ def with_effort(command: Callable[..., None]) -> Callable[..., None]:
     def with_one(
         *, jobs: int | None, memory: str | None, is_cached: bool | None, **given: object
     ) -> None:
-        command(effort=Effort(jobs=jobs, memory=memory, is_cached=is_cached), **given)
+        effort = Effort(jobs=jobs, memory=memory, is_cached=is_cached, scheduler="")
+        command(effort=effort, **given)
 
     return functools.reduce(lambda inner, option: option(inner), reversed(options), with_one)
 
@@ -90,27 +118,55 @@ def order_to(task: "Callable[[Trace], Any]", file: "TraceFile", settings: "Setti
 
 def answer_of(file: "TraceFile", outcome: "Answer") -> Any:  # noqa: ANN401
     """Return what came of a file; on standard error, say how it is damaged."""
+    return answer_in(file, outcome.prepared)
+
+
+def answer_in(file: "TraceFile", warned: "Warned") -> Any:  # noqa: ANN401
+    """Return what came of a file; on standard error, say how it is damaged."""
     from stepscope.render import words
 
-    for item in outcome.prepared.damage:
+    for item in warned.damage:
         click.echo(f"stepscope: {words.plain(file.path)}: {words.health(item)}", err=True)
-    return outcome.prepared.answer
+    return warned.answer
 
 
-def read(orders: "Sequence[Order]", settings: "Settings") -> "tuple[Outcome, ...]":
+def read(
+    orders: "Sequence[Order]", settings: "Settings", arrived: "Arrived | None" = None
+) -> "tuple[Outcome, ...]":
     """Carry out orders, and show on standard error how far they have come; Ctrl-C ends it at once.
 
-    One file, or few small ones, are read here; others in processes of their own.
+    One file, or few small ones, are read here; others in processes of their own; all of them on a
+    cluster where there is to be one. Answers are given to `arrived` as they come.
+
+    Raises:
+        NoClusterError: the cluster does not answer, or cannot be used.
     """
     from stepscope.readers.many import read_all
     from stepscope.readers.pool import Here, Readers
     from stepscope.readers.room import Room
 
     with _progress(orders) as watch:
-        if len(orders) == 1 or _inflated_bytes(orders) <= WORTH_PROCESSES_BYTES:
-            return read_all(orders, Here(settings.memory_bytes), jobs=1, watch=watch)
+        if settings.scheduler:
+            with closing(cluster(settings)) as there:
+                return there.read_all(orders, watch=watch, arrived=arrived) if orders else ()
+        if not _is_worth_processes(orders):
+            return read_all(
+                orders, Here(settings.memory_bytes), jobs=1, watch=watch, arrived=arrived
+            )
         with closing(Readers(Room(settings.memory_bytes), small_bytes=-1)) as readers:
-            return read_all(orders, readers, jobs=settings.jobs, watch=watch)
+            return read_all(orders, readers, jobs=settings.jobs, watch=watch, arrived=arrived)
+
+
+def cluster(settings: "Settings") -> "Cluster":
+    """Return the cluster that the user named; it says on standard error what it waits for."""
+    from stepscope.readers.cluster import Cluster
+
+    return Cluster(settings.scheduler, say=lambda text: click.echo(f"stepscope: {text}", err=True))
+
+
+def _is_worth_processes(orders: "Sequence[Order]") -> bool:
+    is_much = len(orders) > 1 and _inflated_bytes(orders) > WORTH_PROCESSES_BYTES
+    return is_much or len(orders) >= MANY_COUNT
 
 
 def _inflated_bytes(orders: "Sequence[Order]") -> int:

@@ -3,20 +3,27 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from stepscope.cli.advice_options import Asked, with_configuration
 from stepscope.cli.event_files import Scalars, content, write
 from stepscope.cli.files import as_problems, files_at, show_tracebacks
 from stepscope.cli.printing import is_coloured, width
-from stepscope.cli.reading import Effort, answer_of, order_to, read, with_effort
+from stepscope.cli.reading import Effort, answer_in, with_effort
 from stepscope.cli.selection import Selection, with_selection
+from stepscope.cli.summarised import Wanted, values_of, with_summaries
 
 if TYPE_CHECKING:
+    from stepscope.advice import AdviceSettings
     from stepscope.discover import TraceFile
     from stepscope.errors import UnreadableError
+    from stepscope.readers.orders import Step
+    from stepscope.readers.tasks import Warned
+    from stepscope.summaries.summary import Summary
     from stepscope.trends import Trend
 
 PREFIX = "stepscope"
@@ -41,9 +48,16 @@ class Series:
 @click.argument("paths", metavar="LOGDIR...", nargs=-1, required=True)
 @click.option("--write", "is_written", is_flag=True, help="Write them; else they are only shown.")
 @with_selection
+@with_configuration
 @with_effort
+@with_summaries
 def scalars(
-    *, paths: tuple[str, ...], is_written: bool, selection: Selection, effort: Effort
+    *,
+    paths: tuple[str, ...],
+    is_written: bool,
+    selection: Selection,
+    asked: Asked,
+    effort: Effort,
 ) -> None:
     """Show, or write, each run's figures over its spans, for TensorBoard's Scalars tab.
 
@@ -62,7 +76,7 @@ def scalars(
     if is_written and selection.spans:
         msg = "--write writes all spans: a file of some would hide the others"
         raise click.UsageError(msg)
-    found, problems = _series(paths, selection, effort)
+    found, problems = _series(paths, selection, asked, effort)
     _tell(problems)
     if not found:
         raise click.exceptions.Exit(NOTHING_READ)
@@ -73,23 +87,22 @@ def scalars(
 
 
 def _series(
-    paths: Sequence[str], selection: Selection, effort: Effort
+    paths: Sequence[str], selection: Selection, asked: Asked, effort: Effort
 ) -> "tuple[list[Series], list[UnreadableError]]":
     from stepscope import addresses
     from stepscope.errors import UnreadableError
-    from stepscope.readers.tasks import trend
 
-    settings = effort.settings()
     files, problems = files_at(paths)
     files = selection.of(files)
-    orders = [order_to(trend, file, settings) for file in files]
+    wanted = Wanted(steps=_steps, of=_warned)
+    values = values_of(files, wanted, asked.settings(), effort.settings())
     of_worker: dict[tuple[str, str], list[tuple[TraceFile, Trend]]] = {}
-    for file, outcome in zip(files, read(orders, settings), strict=True):
-        if isinstance(outcome, UnreadableError):
-            problems.append(outcome)
+    for file, value in zip(files, values, strict=True):
+        if isinstance(value, UnreadableError):
+            problems.append(value)
         else:
             key = (file.folder, file.worker)
-            of_worker.setdefault(key, []).append((file, answer_of(file, outcome)))
+            of_worker.setdefault(key, []).append((file, answer_in(file, value)))
     found = [
         Series(
             run=spans[0][0].run,
@@ -100,6 +113,21 @@ def _series(
         for (folder, worker), spans in of_worker.items()
     ]
     return found, problems
+
+
+def _steps(settings: "AdviceSettings") -> "tuple[Step, ...]":
+    from stepscope.readers.tasks import trend, warned
+
+    return (("analysing", partial(warned, task=partial(trend, settings=settings))),)
+
+
+def _warned(summary: "Summary") -> "Warned | None":
+    from stepscope.analyses.health import losses_among
+    from stepscope.readers.tasks import Warned
+
+    if summary.trend is None:
+        return None
+    return Warned(answer=summary.trend, damage=losses_among(summary.advice.worker.health))
 
 
 def _of_span(file: "TraceFile", trend: "Trend") -> Scalars:

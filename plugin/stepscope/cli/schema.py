@@ -4,7 +4,7 @@ import click
 
 
 @click.command(short_help="Print the JSON Schema of `advise --format json`.")
-@click.option("--api", is_flag=True, help="The schema of the page's API instead.")
+@click.option("--api", is_flag=True, help="The page's API instead, as an OpenAPI document.")
 @click.option("--compare", is_flag=True, help="That of `compare --format json` instead.")
 def schema(*, api: bool, compare: bool) -> None:
     """Print the JSON Schema (draft 2020-12) of `stepscope advise --format json`.
@@ -14,9 +14,13 @@ def schema(*, api: bool, compare: bool) -> None:
     """
     import msgspec
 
-    from stepscope.api.messages import schemas
+    from stepscope.api.endpoint import all_endpoints
+    from stepscope.api.openapi import document as api_document
     from stepscope.comparison import messages
     from stepscope.report import json_schema
 
-    document = schemas() if api else messages.json_schema() if compare else json_schema()
+    if api:
+        document = api_document(all_endpoints())
+    else:
+        document = messages.json_schema() if compare else json_schema()
     click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())

@@ -10,13 +10,12 @@ import click
 
 from stepscope.cli.advice_options import Asked, with_rules
 from stepscope.cli.reading import Effort, with_effort
+from stepscope.cli.summarised import with_summaries
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-    from stepscope.advice import AdviceSettings
     from stepscope.catalog import Catalog
-    from stepscope.config import Settings
     from stepscope.log_directories import LogDirectory
 
 DEFAULT_PORT = 6007
@@ -43,6 +42,7 @@ LOOPBACK = "127.0.0.1"
 @click.option("--open", "is_opened", is_flag=True, help="Open the page in the browser.")
 @with_rules
 @with_effort
+@with_summaries
 def serve(  # noqa: PLR0913 (one parameter an option)
     *,
     logdirs: tuple[str, ...],
@@ -67,9 +67,14 @@ def serve(  # noqa: PLR0913 (one parameter an option)
     from waitress import serve as answer
 
     from stepscope.addresses import shown
+    from stepscope.api.serving import catalog_for, cluster_of
 
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
-    catalog = _catalog(logdirs, effort.settings(), asked.settings())
+    directories, settings = _directories(logdirs), effort.settings()
+    cluster = cluster_of(settings)
+    if cluster is not None:
+        cluster.connect()
+    catalog = catalog_for(directories, settings, asked.settings(), cluster)
     app = _app(catalog, host, allowed)
     listening = _listening(host, port)
     address = _address(host, int(listening.getsockname()[1]))
@@ -77,17 +82,12 @@ def serve(  # noqa: PLR0913 (one parameter an option)
     click.echo(f"stepscope serves {places} at {address} (Ctrl-C ends it)")
     if is_opened:
         webbrowser.open(address)
-    answer(app, sockets=[listening], threads=THREADS, ident="stepscope", _quiet=True)
-
-
-def _catalog(logdirs: tuple[str, ...], chosen: "Settings", advice: "AdviceSettings") -> "Catalog":
-    from stepscope.api.ahead import prepare
-    from stepscope.catalog import Catalog
-
-    catalog = Catalog(_directories(logdirs), settings=chosen, prepare=prepare, advice=advice)
     catalog.watch()
     catalog.start_reading()
-    return catalog
+    answer(app, sockets=[listening], threads=THREADS, ident="stepscope", _quiet=True)
+    catalog.close()
+    if cluster is not None:
+        cluster.close()
 
 
 def _app(catalog: "Catalog", host: str, allowed: Iterable[str]) -> "WSGIApplication":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stepscope.cli.one_recording import done, one_at
-from stepscope.cli.reading import Effort, with_effort
+from stepscope.cli.reading import Effort, with_own_effort
 from stepscope.cli.selection import Selection, with_selection
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ TO_STDOUT = "-"
     help="Compressed where it ends in .gz.  [default: standard output]",
 )
 @with_selection
-@with_effort
+@with_own_effort
 def stacks(  # noqa: PLR0913 (one parameter an option)
     *,
     path: str,

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from stepscope.quantities import duration, share
-from stepscope.render import words
-from stepscope.render.advised import Advised, Told
+from stepscope.render import settings_words, words
+from stepscope.render.advised import RECORDINGS_SHOWN, Advised, Told
 from stepscope.render.words import capitalised, plain
 from stepscope.report import (
     BudgetLine,
@@ -12,6 +12,7 @@ from stepscope.report import (
     Effort,
     MergedOutcome,
     Outcome,
+    RepresentativeRecording,
     Risk,
     SourceLine,
     Status,
@@ -54,7 +55,12 @@ EVENTS_SHOWN = 3
 ROWS_SHOWN = 5
 LINES_SHOWN = 3
 ALSO_SHOWN = 3
-RECORDINGS_SHOWN = 8
+REPRESENTS = {
+    "slowest": "the slowest",
+    "fastest": "the quickest",
+    "median": "as most are",
+    "odd": "unlike the others",
+}
 RULES_SHOWN = 4
 COVERED = "Seen too; the same time is counted above"
 TENTHS = 1000
@@ -85,6 +91,13 @@ def _merged_saving(merged: MergedOutcome, per: str, worst: Outcome) -> str:
     least = f", at least {duration(low)}" if 0 < low < high else ""
     middle = f"; the median recording {duration(median)}" if median < high else ""
     return f"saves up to {duration(high)} {per}{of_step} where it costs most{middle}{least}"
+
+
+def place(each: Told) -> str:
+    """Say where and when something was found, as a sentence; empty where neither is told."""
+    parts = (f"in {each.where}" if each.where else "", each.when)
+    text = ", ".join(part for part in parts if part)
+    return f"{capitalised(text)}." if text else ""
 
 
 def qualities(outcome: Outcome) -> str:
@@ -207,7 +220,12 @@ def recording(advice: Advised) -> str:
     if advice.lead is None:
         return ""
     told = words.recording(advice.lead)
-    return told if advice.is_single else f"The slowest of {len(advice.run.workers)}: {told}"
+    return told if advice.is_single else f"The slowest of {len(advice.run.workers):,}: {told}"
+
+
+def settings(advice: Advised) -> str:
+    """Return the recorded settings that matter most; empty where there are none."""
+    return settings_words.brief(advice.lead.settings) if advice.lead else ""
 
 
 def own_verdict(advice: Advised) -> str:
@@ -219,13 +237,26 @@ def own_verdict(advice: Advised) -> str:
 
 
 def recordings(advice: Advised) -> tuple[tuple[str, str, str], ...]:
-    """Return of the slowest recordings, where there are several, name, step and busy device."""
+    """Return of the recordings to be shown, where there are several, name, step, busy device."""
     if advice.is_single:
         return ()
     return tuple(
-        (_name(worker), duration(worker.step.mean_ns), _busy(worker))
-        for worker in advice.by_length[:RECORDINGS_SHOWN]
+        (_name(worker), duration(worker.step.mean_ns), _busy(worker)) for worker in advice.shown
     )
+
+
+def represented(advice: Advised) -> tuple[str, ...]:
+    """Return why these recordings are shown of many."""
+    if len(advice.run.workers) <= RECORDINGS_SHOWN:
+        return ()
+    return tuple(
+        plain(f"{_rank_or_name(each)} is {REPRESENTS[each.kind]}. {each.reason}")
+        for each in advice.run.representatives
+    )
+
+
+def _rank_or_name(each: RepresentativeRecording) -> str:
+    return f"Rank {each.rank}" if each.rank is not None else each.name
 
 
 def _name(worker: WorkerReport) -> str:

@@ -7,17 +7,34 @@ every finding is. What rules over the whole run say belongs to both.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from stepscope.advice.places import EVERY_STEP, moment_of, place_of
+from stepscope.advice.sound import sound
 from stepscope.quantities import count
 from stepscope.render.words import doubt, plain, sentences
-from stepscope.report import HealthItem, MergedOutcome, Outcome, RunReport, Status, WorkerReport
+from stepscope.report import (
+    HealthItem,
+    JobSaving,
+    MergedOutcome,
+    Outcome,
+    RelatedFinding,
+    RunReport,
+    Severity,
+    Status,
+    WorkerReport,
+)
 
 NOWHERE_ELSE: dict[Status, frozenset[Status]] = {
     "passed": frozenset({"passed", "cannot-tell", "not-applicable"}),
     "not-applicable": frozenset({"not-applicable"}),
 }
 """With which others a rule may stand in a list: what it says of other recordings says more."""
+SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
 GROUPED: tuple[Status, ...] = ("cannot-tell", "failed", "not-applicable")
 """Outcomes that are told by their reason."""
+
+
+RECORDINGS_SHOWN = 8
+"""Of more recordings, those that represent the others are shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +46,11 @@ class Told:
     merged: MergedOutcome | None = None
     also: tuple[Outcome, ...] = ()
     """What else the rule found in the same recording."""
+    when: str = ""
+    """In which steps; empty where that cannot be told, or goes without saying."""
+    related: tuple[RelatedFinding, ...] = ()
+    job_saving: JobSaving | None = None
+    """Of all that the rule found, with the first of it."""
 
     @property
     def is_covered(self) -> bool:
@@ -84,7 +106,7 @@ class Advised:
 
     run: RunReport
     lead: WorkerReport | None
-    """Whose time is told: the recording with the longest step; None: there is none."""
+    """The recording whose time is told; None: there is none."""
     found: tuple[Told, ...]
     rejected: tuple[Told, ...]
     suppressed: tuple[Told, ...]
@@ -100,9 +122,14 @@ class Advised:
         return len(self.run.workers) == 1
 
     @property
-    def by_length(self) -> tuple[WorkerReport, ...]:
-        """The recordings, the one with the longest step first."""
-        return tuple(sorted(self.run.workers, key=lambda worker: -worker.step.mean_ns))
+    def shown(self) -> tuple[WorkerReport, ...]:
+        """Recordings to be shown: of many those that represent them, else the longest first."""
+        if len(self.run.workers) > RECORDINGS_SHOWN and self.run.representatives:
+            workers = {worker.trace: worker for worker in self.run.workers}
+            traces = (each.trace for each in self.run.representatives)
+            return tuple(workers[trace] for trace in traces if trace in workers)
+        ordered = sorted(sound(self.run.workers), key=lambda worker: -worker.step.mean_ns)
+        return tuple(ordered[:RECORDINGS_SHOWN])
 
     @property
     def per(self) -> str:
@@ -122,7 +149,7 @@ def advised(run: RunReport) -> Advised:
     ]
     return Advised(
         run=run,
-        lead=max(run.workers, key=lambda worker: worker.step.mean_ns, default=None),
+        lead=_lead(run),
         found=tuple(_found(run)),
         rejected=tuple(_each_once(run, "rejected")),
         suppressed=tuple(_each_once(run, "suppressed")),
@@ -133,19 +160,48 @@ def advised(run: RunReport) -> Advised:
     )
 
 
+def _lead(run: RunReport) -> WorkerReport | None:
+    """Return whose time is told: of many ranks, which wait for each other, the slowest by its work.
+
+    Of fewer it is the recording with the longest step.
+    """
+    slowest = {each.trace for each in run.representatives if each.kind == "slowest"}
+    if len(run.workers) > RECORDINGS_SHOWN and slowest:
+        return next((each for each in run.workers if each.trace in slowest), None)
+    return max(sound(run.workers), key=lambda worker: worker.step.mean_ns, default=None)
+
+
 def _found(run: RunReport) -> Iterable[Told]:
     found = [outcome for outcome in run.outcomes if outcome.status == "found"]
     if len(run.workers) <= 1:
-        yield from (Told(outcome=outcome) for outcome in found)
+        yield from _of_one(run, found)
         return
+    beside: dict[tuple[str, str], list[Outcome]] = {}
+    for outcome in found:
+        beside.setdefault((outcome.rule, outcome.trace), []).append(outcome)
     for merged in run.merged:
         first = merged.outcome
-        also = (each for each in found if (each.rule, each.trace) == (first.rule, first.trace))
         yield Told(
             outcome=first,
             where=plain(merged.where),
             merged=merged,
-            also=tuple(each for each in also if each != first),
+            also=tuple(each for each in beside[first.rule, first.trace] if each != first),
+            when=plain(merged.when),
+            related=merged.related,
+            job_saving=merged.job_saving,
+        )
+
+
+def _of_one(run: RunReport, found: Iterable[Outcome]) -> Iterable[Told]:
+    """Yield what was found in a single recording, each finding by itself."""
+    savings = {each.outcome.rule: each.job_saving for each in run.merged}
+    workers = {worker.trace: worker for worker in run.workers}
+    for outcome in found:
+        when = moment_of([outcome], workers).when
+        yield Told(
+            outcome=outcome,
+            when="" if when == EVERY_STEP else when,
+            job_saving=savings.pop(outcome.rule, None),
         )
 
 
@@ -227,13 +283,21 @@ def _standings(run: RunReport) -> Iterable[Stand]:
 
 
 def _health(run: RunReport) -> Iterable[Unhealthy]:
-    """Yield what is wrong with the recordings, the most serious first; notes are for `health`."""
-    by_kind: dict[str, list[HealthItem]] = {}
+    """Yield what is wrong with the recordings, the worst of each kind; notes are for `health`."""
+    by_kind: dict[str, list[tuple[HealthItem, WorkerReport]]] = {}
     for worker in run.workers:
         for item in worker.health:
             if item.severity != "info":
-                by_kind.setdefault(item.kind, []).append(item)
-    for items in by_kind.values():
-        some = len(items) < len(run.workers)
-        where = f"{len(items)} of {count(len(run.workers), 'recording')}" if some else ""
-        yield Unhealthy(item=items[0], where=where)
+                by_kind.setdefault(item.kind, []).append((item, worker))
+    for found in by_kind.values():
+        worst = min((item for item, _ in found), key=_seriousness)
+        where = place_of((worker.trace for _, worker in found), run.workers).where
+        if len({worker.trace for _, worker in found}) == len(run.workers):
+            where = ""
+        if where and len({item.message for item, _ in found}) > 1:
+            where = f"{where}; the worst is told"
+        yield Unhealthy(item=worst, where=plain(where))
+
+
+def _seriousness(item: HealthItem) -> tuple[int, int]:
+    return SEVERITIES.index(item.severity), -item.count

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from stepscope.quantities import count
 from stepscope.render import advice_words as told
-from stepscope.render import words
+from stepscope.render import job_words, words
 from stepscope.render.advised import Advised, Told, advised
 from stepscope.render.markup import line
 from stepscope.report import Report, RunReport
@@ -110,6 +110,10 @@ def _lines(advice: Advised, *, is_first: bool) -> Iterator[Line]:
         urgency=0 if is_first else 3,
         kind="run",
     )
+    for missing in job_words.not_recorded(advice.run):
+        yield Line(text=f"- {line(missing, OTHER)}", urgency=1, kind="missing rank")
+    if job := job_words.job(advice.run):
+        yield Line(text=f"- {line(job, BUDGET)}", urgency=2, kind="saving of the job")
     for unhealthy in advice.health:
         text = words.health(unhealthy.item)
         yield Line(text=f"- Recording: {line(text, OTHER)}", urgency=4, kind="health item")
@@ -120,7 +124,7 @@ def _lines(advice: Advised, *, is_first: bool) -> Iterator[Line]:
         yield Line(text=text, urgency=1, kind="state")
     for number, each in enumerate(advice.found, start=1):
         urgency = 1 if number == 1 else 2 + number
-        yield Line(text=_finding(number, each, advice.per), urgency=urgency, kind="finding")
+        yield Line(text=_finding(number, each, advice), urgency=urgency, kind="finding")
     for each in advice.rejected:
         text = line(f"{each.outcome.rule}: {each.outcome.message}", OTHER)
         yield Line(text=f"- Rejected{_where(each.where)}: {text}", urgency=7, kind="rejected one")
@@ -145,7 +149,7 @@ def _budget(advice: Advised) -> str:
     return line(f"- {whole.label}{whose}, {whole.time}: {', '.join(parts)}", BUDGET)
 
 
-def _finding(number: int, each: Told, per: str) -> str:
+def _finding(number: int, each: Told, advice: Advised) -> str:
     outcome = each.outcome
     if each.is_covered:
         text = f"{outcome.title}; the same time is counted above"
@@ -153,8 +157,10 @@ def _finding(number: int, each: Told, per: str) -> str:
     marks = "".join(f" ({mark})" for mark in told.marks(outcome))
     facts = words.sentences(
         f"{number}. {outcome.severity} {outcome.rule}{marks}: {outcome.title}",
-        told.sentence(told.savings(each, per), told.qualities(outcome)),
-        f"In {each.where}" if each.where else "",
+        told.sentence(told.savings(each, advice.per), told.qualities(outcome)),
+        job_words.job_saving(each, advice.run.job),
+        told.place(each),
+        *job_words.related(each),
         words.cut(f"Fix: {outcome.fix.summary}", FIX) if outcome.fix else "",
         f"Measured: {outcome.message}",
     )

@@ -22,6 +22,11 @@ def _comparison(of: Comparison, rows: int) -> Iterator[str]:
     for name, side in (("Before", of.before), ("After", of.after)):
         yield f"- {name}: {text(told.side(side))}"
     yield ""
+    if of.settings:
+        yield "Settings that differ, as they were recorded:"
+        yield ""
+        yield from (f"- {text(told.setting(change))}" for change in of.settings)
+        yield ""
     for warning in of.warnings:
         yield from (f"> {text(warning)}", "")
     changes = [(part.label, part.change) for part in told.parts(of.waterfall)]

@@ -47,6 +47,8 @@ def _comparison(of: Comparison, rows: int) -> Iterator[RenderableType]:
         yield Text(f"{name:<7} {told.side(side)}", style="dim")
     yield Text()
     yield Text(told.headline(of), style="bold")
+    for change in of.settings:
+        yield indented(Text.assemble(("Setting: ", "bold"), plain(told.setting(change))))
     for warning in of.warnings:
         yield indented(Text.assemble(("Mind: ", "bold"), plain(warning)))
     yield Text()

@@ -12,6 +12,7 @@ from stepscope.comparison.messages import (
     Part,
     Row,
     Saving,
+    SettingChange,
     Side,
     Status,
 )
@@ -91,6 +92,11 @@ def sureness(change: Change) -> str:
 
 def _p(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+
+
+def setting(of: SettingChange) -> str:
+    """Say which recorded setting differs: `DataLoader, Workers: 0 → 4`."""
+    return f"{of.label}: {of.before} {ARROW} {of.after}"
 
 
 def side(of: Side) -> str:

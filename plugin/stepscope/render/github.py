@@ -11,7 +11,7 @@ from typing import Literal
 
 from stepscope.quantities import count
 from stepscope.render import advice_words as told
-from stepscope.render import words
+from stepscope.render import job_words, words
 from stepscope.render.advised import Advised, Told, advised
 from stepscope.render.source_places import below_repository
 from stepscope.report import Report, Severity
@@ -84,7 +84,9 @@ def _finding(advice: Advised, each: Told) -> Annotation:
     message = words.sentences(
         told.sentence(told.savings(each, advice.per), told.qualities(outcome)),
         f"In {each.where} of {advice.run.name}" if each.where else f"In {advice.run.name}",
+        words.capitalised(each.when),
         outcome.message,
+        *job_words.related(each),
         f"Fix: {outcome.fix.summary}" if outcome.fix else "",
     )
     return Annotation(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from stepscope.addresses import shown
-from stepscope.render import health_words, words
+from stepscope.render import health_words, settings_words, words
 from stepscope.render.markup import code, fenced, text
 from stepscope.report import FileHealth, HealthItem, HealthReport
 
@@ -20,11 +20,23 @@ def render(report: HealthReport) -> str:
 def _file(file: FileHealth) -> Iterator[str]:
     yield from (f"## {text(shown(file.path))}", "")
     yield from (text(health_words.whose(file)), "", text(health_words.facts(file)), "")
+    yield from _settings(file)
     yield from (f"**{text(health_words.verdict(file))}**", "")
     for item in health_words.told(file):
         yield from _item(item)
     if file.record_next:
         yield from _next(file)
+
+
+def _settings(file: FileHealth) -> Iterator[str]:
+    """Yield the run's settings as a list; or how to record them."""
+    if not file.settings:
+        yield f"{text(settings_words.NOT_RECORDED)} {code(settings_words.HOW_TO_RECORD)}"
+        yield ""
+        return
+    for name, told in settings_words.groups(file.settings):
+        yield f"- {text(name)}: {text(told)}"
+    yield ""
 
 
 def _item(item: HealthItem) -> Iterator[str]:

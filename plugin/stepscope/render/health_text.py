@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stepscope.addresses import shown
-from stepscope.render import health_words, words
+from stepscope.render import health_words, settings_words, words
 from stepscope.render.terminal import WIDTH, code, indented, laid_out, severity_mark
 from stepscope.report import FileHealth, HealthItem, HealthReport
 
@@ -30,6 +30,7 @@ def _file(file: FileHealth) -> Iterator[RenderableType]:
     yield Rule(Text(words.plain(shown(file.path)), style="bold", overflow="fold"), align="left")
     yield Text(health_words.whose(file), style="dim")
     yield Text(health_words.facts(file), style="dim")
+    yield from _settings(file)
     yield Text(health_words.verdict(file), style="bold")
     for item in health_words.told(file):
         yield Text()
@@ -37,6 +38,19 @@ def _file(file: FileHealth) -> Iterator[RenderableType]:
     if file.record_next:
         yield Text()
         yield from _next(file)
+
+
+def _settings(file: FileHealth) -> Iterator[RenderableType]:
+    """Yield the run's settings, a group a line; or how to record them."""
+    if not file.settings:
+        yield Text(f"{settings_words.NOT_RECORDED} {settings_words.HOW_TO_RECORD}", style="dim")
+        return
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True, style="dim")
+    table.add_column(overflow="fold")
+    for name, told in settings_words.groups(file.settings):
+        table.add_row(Text(name), Text(told))
+    yield table
 
 
 def _item(item: HealthItem) -> Iterator[RenderableType]:

@@ -15,7 +15,7 @@ from jinja2 import Environment, StrictUndefined
 
 from stepscope.quantities import count
 from stepscope.render import advice_words as told
-from stepscope.render import words
+from stepscope.render import job_words, words
 from stepscope.render.advised import Reason, advised
 from stepscope.render.evidence_table import is_text
 from stepscope.render.markup import ADDRESS
@@ -62,6 +62,7 @@ def _environment() -> Environment:
     environment.globals.update(
         told=told,
         words=words,
+        job_words=job_words,
         is_text=is_text,
         is_address=ADDRESS.fullmatch,
         rows_shown=ROWS_SHOWN,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from stepscope.render import advice_words as told
-from stepscope.render import words
+from stepscope.render import job_words, words
 from stepscope.render.advised import Advised, Told, advised
 from stepscope.render.evidence_table import is_text
 from stepscope.render.markup import code, fenced, folded, link, table, text
@@ -24,22 +24,35 @@ def render(report: Report) -> str:
 def _run(advice: Advised) -> Iterator[str]:
     yield from (f"## {text(advice.run.name)}", "")
     yield from (f"**{text(told.verdict(advice))}**", "")
-    for unhealthy in advice.health:
-        where = f" ({unhealthy.where})" if unhealthy.where else ""
-        yield from (f"> The recording{where}: {text(words.health(unhealthy.item))}", "")
+    yield from _recorded(advice)
+    if job := job_words.job(advice.run):
+        yield from (text(job), "")
     if rows := told.recordings(advice):
         yield from table(("recording", "step:", "device busy:"), [map(text, row) for row in rows])
         if left := told.more(len(advice.run.workers), len(rows), "recording"):
             yield from (left, "")
+        for line in told.represented(advice):
+            yield from (text(line), "")
     yield from (text(told.recording(advice)), "")
+    if settings := told.settings(advice):
+        yield from (text(settings), "")
     if verdict := told.own_verdict(advice):
         yield from (text(verdict), "")
     yield from _budget(advice)
     yield from _standings(advice)
     for number, each in enumerate(advice.found, start=1):
-        yield from _finding(number, each, advice.per)
+        yield from _finding(number, each, advice)
     yield from _rejected(advice)
     yield from _rest(advice)
+
+
+def _recorded(advice: Advised) -> Iterator[str]:
+    """Yield what is missing, and what is wrong with what is there."""
+    for missing in job_words.not_recorded(advice.run):
+        yield from (f"> {text(missing)}", "")
+    for unhealthy in advice.health:
+        where = f" ({unhealthy.where})" if unhealthy.where else ""
+        yield from (f"> The recording{where}: {text(words.health(unhealthy.item))}", "")
 
 
 def _budget(advice: Advised) -> Iterator[str]:
@@ -78,12 +91,12 @@ def _standings(advice: Advised) -> Iterator[str]:
         yield from (told.NOTHING_FOUND, "")
 
 
-def _finding(number: int, each: Told, per: str) -> Iterator[str]:
+def _finding(number: int, each: Told, advice: Advised) -> Iterator[str]:
     outcome = each.outcome
     severity = (outcome.severity or "info").capitalize()
     marks = "".join(f" ({text(mark)})" for mark in told.marks(outcome))
     yield from (f"### {number}. {severity}: {text(outcome.title)}{marks}", "")
-    saving = told.savings(each, per)
+    saving = told.savings(each, advice.per)
     qualities = "" if each.is_covered else told.qualities(outcome)
     facts = [
         f"**{words.capitalised(saving)}**" if saving else "",
@@ -91,9 +104,13 @@ def _finding(number: int, each: Told, per: str) -> Iterator[str]:
         code(outcome.rule),
     ]
     yield from (" · ".join(fact for fact in facts if fact), "")
-    if each.where:
-        yield from (f"In {text(each.where)}.", "")
+    if job := job_words.job_saving(each, advice.run.job):
+        yield from (text(job), "")
+    if place := told.place(each):
+        yield from (text(place), "")
     yield from (text(outcome.message), "")
+    for line in job_words.related(each):
+        yield from (text(line), "")
     if each.is_covered:
         method = outcome.claim.method if outcome.claim else ""
         yield from (text(words.sentences(told.COVERED, method)), "")

@@ -7,7 +7,6 @@ else at the beginning of the trace's file: GitHub takes none without a place. Th
 several recordings of a run is one result.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -39,6 +38,10 @@ TOLD = (
     *("events", "doubts", "reason", "remedy", "fix", "suppressed_by", "is_symptom"),
 )
 """Fields of an outcome that stand among a result's properties as they are."""
+OF_JOB = ("where", "ranks", "hosts", "group", "when", "steps", "related", "job_saving")
+"""Fields of a merged outcome that stand there too."""
+RECORDINGS_NAMED = 64
+"""Of a result, at most; `occurrenceCount` says how many there are."""
 
 Json = dict[str, Any]
 
@@ -77,7 +80,7 @@ def render(report: Report) -> str:
             }
         ],
     }
-    return json.dumps(_plain(log), indent=1, ensure_ascii=False) + "\n"
+    return msgspec.json.format(msgspec.json.encode(_plain(log)), indent=1).decode() + "\n"
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 (a JSON value is anything)
@@ -215,8 +218,9 @@ def _properties(run: RunReport, same: Alike) -> Json:
         "run": run.name,
         "recordings": [
             {"name": each.name, "span": each.span, "rank": each.rank, "file": each.file}
-            for each in named
+            for each in named[:RECORDINGS_NAMED]
         ],
+        **_of_job(run, same.first),
         **{
             name: msgspec.to_builtins(value)
             for name, value in fields.items()
@@ -225,13 +229,26 @@ def _properties(run: RunReport, same: Alike) -> Json:
     }
 
 
+def _of_job(run: RunReport, outcome: Outcome) -> Json:
+    """Return what is told of a finding in all of its recordings together."""
+    if outcome.status != "found":
+        return {}
+    mine = next((each for each in run.merged if each.outcome.rule == outcome.rule), None)
+    fields = {name: getattr(mine, name) for name in OF_JOB} if mine else {}
+    return {
+        name: msgspec.to_builtins(value)
+        for name, value in fields.items()
+        if value not in (None, "", ())
+    }
+
+
 # What else there is to say
 
 
 def _notifications(report: Report, places: Places, index: Mapping[str, int]) -> list[Json]:
     """Return the rules that failed, the files that were not read, and what is odd about both."""
-    failed = [
-        {
+    failed = {
+        (run.name, outcome.rule, outcome.reason): {
             "level": "error",
             "message": {"text": _text(f"{outcome.rule} failed: {outcome.reason}")},
             "associatedRule": {"id": outcome.rule, "index": index[outcome.rule]},
@@ -240,7 +257,7 @@ def _notifications(report: Report, places: Places, index: Mapping[str, int]) -> 
         for run in report.runs
         for outcome in run.outcomes
         if outcome.status == "failed"
-    ]
+    }
     unread = [
         {
             "level": "error",
@@ -250,7 +267,7 @@ def _notifications(report: Report, places: Places, index: Mapping[str, int]) -> 
         for problem in report.problems
     ]
     notes = [{"level": "note", "message": {"text": _text(note)}} for note in report.notes]
-    return [*failed, *unread, *notes]
+    return [*failed.values(), *unread, *notes]
 
 
 def _about(run: RunReport) -> Json:
@@ -258,6 +275,7 @@ def _about(run: RunReport) -> Json:
     return {
         "name": run.name,
         "verdict": run.verdict or (run.workers[0].verdict if run.workers else ""),
+        "job": msgspec.to_builtins(run.job),
         "recordings": [
             {
                 "name": worker.name,

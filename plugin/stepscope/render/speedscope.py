@@ -6,34 +6,89 @@ Each path of calls is one sample, weighted with its own time: speedscope's "left
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from stepscope import quantities
 from stepscope._version import __version__
+from stepscope.analyses.flames.tree import FlameTree
 from stepscope.analyses.host.call_stacks import Metric
-from stepscope.analyses.host.flame import Flame
+from stepscope.analyses.host.flame import Flame, preorder
+from stepscope.call_tree import depth_of
 
 SCHEMA_ADDRESS = "https://www.speedscope.app/file-format-schema.json"
 PYTHON_FUNCTION = re.compile(r"^(?P<file>\S.*)\((?P<line>\d{1,9})\): (?P<name>.+)$", re.DOTALL)
 TITLES = {"self-cpu": "host time", "self-device": "device time, by what launched it"}
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Samples:
+    """Paths of frames, and what each weighs."""
+
+    parent: NDArray[np.int64]
+    frame: NDArray[np.int64]
+    """Of each node of the paths: an index into `frames`."""
+    frames: Sequence[str]
+    weight: NDArray[np.int64]
+    unit: Literal["nanoseconds", "bytes"]
+
+
 def parts(flame: Flame, metric: Metric, name: str) -> Iterator[str]:
     """Yield the document in parts: a recording's host or device time, named after it."""
-    own_ns = flame.host_self_ns if metric == "self-cpu" else flame.device_self_ns
-    nodes = np.flatnonzero(own_ns > 0).tolist()
+    samples = Samples(
+        parent=flame.paths.parent,
+        frame=flame.paths.name,
+        frames=flame.names,
+        weight=flame.host_self_ns if metric == "self-cpu" else flame.device_self_ns,
+        unit="nanoseconds",
+    )
+    yield from _document(samples, name, f"{name}: {TITLES[metric]}")
+
+
+def tree_parts(tree: FlameTree, name: str, title: str) -> Iterator[str]:
+    """Yield the document of a flame graph's tree; smaller frames are one that says how many."""
+    texts = list(tree.names)
+    frame = tree.name.copy()
+    for node in np.flatnonzero(tree.is_smaller).tolist():
+        frame[node] = len(texts)
+        texts.append(quantities.count(int(tree.merged_count[node]), "smaller frame"))
+    samples = Samples(
+        parent=tree.parent,
+        frame=frame,
+        frames=texts,
+        weight=tree.own[0],
+        unit="nanoseconds" if tree.unit == "ns" else "bytes",
+    )
+    yield from _document(samples, name, f"{name}: {title}")
+
+
+def _document(samples: Samples, name: str, title: str) -> Iterator[str]:
+    nodes = _in_turn(samples)
     head = {"$schema": SCHEMA_ADDRESS, "exporter": f"stepscope {__version__}", "name": name}
     yield json.dumps(head)[:-1]
     yield ', "activeProfileIndex": 0, "shared": {"frames": ['
-    yield from _separated(json.dumps(_frame(text)) for text in flame.names)
-    title = json.dumps(f"{name}: {TITLES[metric]}")
-    yield f']}}, "profiles": [{{"type": "sampled", "name": {title}, "unit": "nanoseconds", '
-    yield f'"startValue": 0, "endValue": {int(own_ns.sum())}, "samples": ['
-    yield from _separated(json.dumps(_stack(flame, node)) for node in nodes)
+    yield from _separated(json.dumps(_frame(text)) for text in samples.frames)
+    yield f']}}, "profiles": [{{"type": "sampled", "name": {json.dumps(title)}, '
+    yield f'"unit": "{samples.unit}", '
+    yield f'"startValue": 0, "endValue": {int(samples.weight.sum())}, "samples": ['
+    yield from _separated(json.dumps(_stack(samples, node)) for node in nodes)
     yield '], "weights": ['
-    yield from _separated(str(int(own_ns[node])) for node in nodes)
+    yield from _separated(str(int(samples.weight[node])) for node in nodes)
     yield "]}]}\n"
+
+
+def _in_turn(samples: Samples) -> list[int]:
+    """Return the nodes with a weight, each before those below it: what belongs together stays so.
+
+    There is no order of time, but speedscope's first view is drawn by this one.
+    """
+    place = preorder(samples.parent, depth_of(samples.parent))
+    nodes = np.flatnonzero(samples.weight > 0)
+    return [int(node) for node in nodes[np.argsort(place[nodes])]]
 
 
 def _separated(items: Iterator[str]) -> Iterator[str]:
@@ -50,10 +105,10 @@ def _frame(name: str) -> dict[str, str | int]:
     return {"name": function["name"], "file": function["file"], "line": int(function["line"])}
 
 
-def _stack(flame: Flame, node: int) -> list[int]:
+def _stack(samples: Samples, node: int) -> list[int]:
     """Return a path's frames, the outermost first."""
     stack: list[int] = []
     while node >= 0:
-        stack.append(int(flame.paths.name[node]))
-        node = int(flame.paths.parent[node])
+        stack.append(int(samples.frame[node]))
+        node = int(samples.parent[node])
     return stack[::-1]

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stepscope.render import advice_words as told
-from stepscope.render import words
+from stepscope.render import job_words, words
 from stepscope.render.advised import Advised, Reason, Told, Unhealthy, advised
 from stepscope.render.evidence_table import evidence_table
 from stepscope.render.terminal import (
@@ -47,16 +47,22 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
 def _run(advice: Advised, width: int) -> Iterator[RenderableType]:
     yield Rule(Text(words.plain(advice.run.name), style="bold"), align="left")
     yield Text(told.verdict(advice), style="bold")
+    for line in job_words.not_recorded(advice.run):
+        yield Text(line, style=STYLES["warning"])
     yield from map(_health, advice.health)
+    if job := job_words.job(advice.run):
+        yield Text(job)
     yield from _recordings(advice)
     yield Text(told.recording(advice), style="dim")
+    if settings := told.settings(advice):
+        yield Text(settings, style="dim")
     if verdict := told.own_verdict(advice):
         yield Text(verdict)
     yield from _budget(advice, width)
     yield Text()
     yield from _standings(advice)
     for number, each in enumerate(advice.found, start=1):
-        yield from _finding(number, each, advice.per, width)
+        yield from _finding(number, each, advice, width)
         yield Text()
     yield from _rejected(advice)
     yield from _suppressed(advice)
@@ -71,7 +77,7 @@ def _health(unhealthy: Unhealthy) -> Text:
 
 
 def _recordings(advice: Advised) -> Iterator[RenderableType]:
-    """Yield the slowest recordings of several."""
+    """Yield those recordings of several that are to be looked at."""
     rows = told.recordings(advice)
     if not rows:
         return
@@ -82,6 +88,8 @@ def _recordings(advice: Advised) -> Iterator[RenderableType]:
     yield grid
     if left := told.more(len(advice.run.workers), len(rows), "recording"):
         yield Text(left, style="dim")
+    for line in told.represented(advice):
+        yield Text(line, style="dim")
     yield Text()
 
 
@@ -129,7 +137,7 @@ def _standings(advice: Advised) -> Iterator[RenderableType]:
         yield Text()
 
 
-def _finding(number: int, each: Told, per: str, width: int) -> Iterator[RenderableType]:
+def _finding(number: int, each: Told, advice: Advised, width: int) -> Iterator[RenderableType]:
     outcome = each.outcome
     yield Text.assemble(
         f"{number}. ",
@@ -142,19 +150,22 @@ def _finding(number: int, each: Told, per: str, width: int) -> Iterator[Renderab
     if each.is_covered:
         yield from map(indented, _covered(each))
         return
-    yield from map(indented, _measured(each, per, width - INDENT))
+    yield from map(indented, _measured(each, advice, width - INDENT))
     if outcome.fix:
         yield from _fix(outcome.fix)
 
 
-def _measured(each: Told, per: str, width: int) -> Iterator[RenderableType]:
+def _measured(each: Told, advice: Advised, width: int) -> Iterator[RenderableType]:
     outcome = each.outcome
-    saving = told.savings(each, per)
+    saving = told.savings(each, advice.per)
     if line := told.sentence(saving, told.qualities(outcome)):
         yield Text(line, style="green" if saving else "")
-    if each.where:
-        yield Text(f"In {each.where}.")
+    if job := job_words.job_saving(each, advice.run.job):
+        yield Text(job)
+    if place := told.place(each):
+        yield Text(place)
     yield Text(words.plain(outcome.message))
+    yield from map(Text, job_words.related(each))
     for other in each.also[: told.ALSO_SHOWN]:
         yield Text(f"Also: {words.plain(other.message)}")
     if left := told.more(len(each.also), told.ALSO_SHOWN, "of the same"):

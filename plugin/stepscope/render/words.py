@@ -1,15 +1,16 @@
 """What every form says alike: values with their units, names, sentences."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from stepscope import quantities
+from stepscope import addresses, quantities
 from stepscope.report import (
     EventReference,
     Evidence,
     HealthItem,
     HealthReport,
     Outcome,
+    Problem,
     Report,
     Unit,
     WorkerReport,
@@ -26,6 +27,9 @@ AS_TEXT: dict[Unit, Callable[[float], str]] = {
     "bytes/s": lambda rate: f"{quantities.size(rate)}/s",
     "share": quantities.share,
 }
+FILES_NAMED = 3
+"""Of files that could not be read for the same reason."""
+NUMBER = re.compile(r"\d[\d.,_]*")
 LONGEST_NAME = 120
 """Characters of a kernel's or event's name; the rest is templates."""
 
@@ -74,11 +78,28 @@ def event(reference: EventReference) -> str:
 
 
 def problems(report: Report | HealthReport) -> tuple[str, ...]:
-    """Return a line for each file that could not be read."""
+    """Return a line for each file that could not be read; of many for the same reason, one."""
+    alike: dict[tuple[str, str], list[Problem]] = {}
+    for problem in report.problems:
+        key = NUMBER.sub("0", problem.message), problem.remedy
+        alike.setdefault(key, []).append(problem)
     return tuple(
-        sentences(f"{problem.path}: {problem.message}", problem.remedy)
-        for problem in report.problems
+        line
+        for same in alike.values()
+        for line in (map(_problem, same) if len(same) <= FILES_NAMED else [_problems(same)])
     )
+
+
+def _problem(problem: Problem) -> str:
+    return sentences(f"{problem.path}: {problem.message}", problem.remedy)
+
+
+def _problems(same: Sequence[Problem]) -> str:
+    """Say once what is wrong with many files, and name the first of them."""
+    first = same[0]
+    names = ", ".join(addresses.name(each.path) or each.path for each in same[1:FILES_NAMED])
+    left = quantities.count(len(same) - FILES_NAMED, "more file")
+    return sentences(f"{first.path}, {names} and {left}: {first.message}", first.remedy)
 
 
 def doubt(outcome: Outcome) -> str:

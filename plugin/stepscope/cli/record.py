@@ -1,0 +1,183 @@
+"""`stepscope record`: record a training, or inference, whose code is not changed."""
+
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from stepscope.recording.order import Order, StepsFrom
+
+
+@click.command(
+    short_help="Run a script and record some of its steps; its code is not changed.",
+    context_settings={"allow_interspersed_args": False},
+)
+@click.argument("command", metavar="-- COMMAND...", nargs=-1, required=True)
+@click.option(
+    "--log-dir",
+    metavar="DIR",
+    help="Where the recordings go.  [default: log/record-<date>_<time>]",
+)
+@click.option(
+    "--skip",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Steps before the first recording.  [default: 50, at most 1/20 of an epoch and 10 s]",
+)
+@click.option(
+    "--wait",
+    type=click.IntRange(min=0),
+    default=200,
+    show_default=True,
+    metavar="N",
+    help="Steps between two recordings.",
+)
+@click.option(
+    "--warmup",
+    type=click.IntRange(min=0),
+    default=2,
+    show_default=True,
+    metavar="N",
+    help="Steps that the profiler warms up in, before each recording.",
+)
+@click.option(
+    "--active",
+    type=click.IntRange(min=1),
+    default=8,
+    show_default=True,
+    metavar="N",
+    help="Steps of a recording.",
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="How many recordings.",
+)
+@click.option(
+    "--steps-from",
+    type=click.Choice(["auto", "optimizer", "dataloader", "none"]),
+    default="auto",
+    show_default=True,
+    help="What tells where a step ends.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0.1),
+    default=5.0,
+    show_default=True,
+    metavar="S",
+    help="How long to record a script that has no steps.",
+)
+@click.option(
+    "--shapes/--no-shapes", default=True, show_default=True, help="Shapes of operators' inputs."
+)
+@click.option(
+    "--with-stack/--no-stack",
+    "has_stacks",
+    default=False,
+    show_default=True,
+    help="Python's calls, for source lines; slows the recorded steps down.",
+)
+@click.option(
+    "--memory/--no-memory", default=False, show_default=True, help="Each allocation of memory."
+)
+@click.option("--stop", "is_stopping", is_flag=True, help="End the script once all is recorded.")
+@click.option("--advise", "is_advised", is_flag=True, help="Print the advice at the end.")
+@click.pass_context
+def record(  # noqa: PLR0913 (one parameter an option)
+    context: click.Context,
+    *,
+    command: tuple[str, ...],
+    log_dir: str | None,
+    skip: int | None,
+    wait: int,
+    warmup: int,
+    active: int,
+    repeat: int,
+    steps_from: "StepsFrom",
+    seconds: float,
+    shapes: bool,
+    has_stacks: bool,
+    memory: bool,
+    is_stopping: bool,
+    is_advised: bool,
+) -> None:
+    """Run a command and record some steps of each Python process in it that trains or infers.
+
+    The script is not changed, and goes on to its end without the profiler.
+
+    \b
+    stepscope record -- python train.py --epochs 3
+    stepscope record --advise --stop -- python -m package.train     # advice as soon as it can be
+    stepscope record --repeat 3 --wait 500 -- python train.py       # early, and later on
+    stepscope record --with-stack --log-dir log/stacks -- torchrun --nproc-per-node 2 train.py
+    stepscope record --skip 0 --active 3 -- python infer.py         # a short one
+
+    A step ends when an optimizer has stepped; of several, the one that steps least often counts.
+    Where none steps, it ends when a DataLoader is asked for its next batch. A script with neither
+    is recorded as a whole, for some seconds. Each rank is a worker of one run.
+
+    Progress goes to standard error. The exit status is the command's own.
+    """
+    from stepscope import addresses
+    from stepscope.recording.launch import NOT_EXECUTABLE, NOT_FOUND, run
+    from stepscope.recording.order import Order, accounts_in
+    from stepscope.recording.outcome import told
+
+    if log_dir is not None and addresses.is_remote(log_dir):
+        msg = (
+            "torch writes recordings to this machine's disk: give a folder, and copy it afterwards"
+        )
+        raise click.BadParameter(msg, param_hint="--log-dir")
+    order = Order(
+        log_dir=str(Path(log_dir or _new_folder()).resolve()),
+        skip=skip,
+        wait=wait,
+        warmup=warmup,
+        active=active,
+        repeat=repeat,
+        seconds=seconds,
+        steps_from=steps_from,
+        shapes=shapes,
+        stacks=has_stacks,
+        memory=memory,
+        is_stopping=is_stopping,
+    )
+    with tempfile.TemporaryDirectory(prefix="stepscope-record-", ignore_cleanup_errors=True) as own:
+        try:
+            status = run(command, order, own)
+        except OSError as error:
+            click.echo(f"stepscope: {command[0]}: {error.strerror}", err=True)
+            is_there = not isinstance(error, FileNotFoundError)
+            raise click.exceptions.Exit(NOT_EXECUTABLE if is_there else NOT_FOUND) from None
+        accounts = accounts_in(own)
+    for line in told(accounts, order):
+        click.echo(f"stepscope: {line}", err=True)
+    if is_advised and any(one.written for one in accounts):
+        _advise(context, order)
+    raise click.exceptions.Exit(status)
+
+
+def _new_folder() -> str:
+    import time
+
+    return f"log/record-{time.strftime('%Y-%m-%d_%H-%M-%S')}"
+
+
+def _advise(context: click.Context, order: "Order") -> None:
+    """Print the advice on what was recorded; the exit status stays the script's, come what may."""
+    from stepscope.cli.advise import advise
+
+    try:
+        with suppress(click.exceptions.Exit):
+            context.invoke(advise, paths=(order.log_dir,))
+    except Exception as error:
+        if context.find_root().params.get("traceback"):
+            raise
+        click.echo(f"stepscope: no advice ({type(error).__name__}: {error})", err=True)
