@@ -8,6 +8,8 @@ print(stepscope.advise(run))           # the same advice as `stepscope advise lo
 stepscope.table(run, "operators")      # what `stepscope export` writes, as a pandas frame
 print(stepscope.compare(run, other))   # what changed, told from noise
 ```
+In a training script, `trace_handler` and `schedule_for` record such runs: see their help.
+
 Nothing heavy is imported until one of these is called.
 """
 
@@ -22,10 +24,31 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from stepscope.library import Advice, Comparison
+    from stepscope.recording import schedule_for, trace_handler
     from stepscope.tables import AnyTable
     from stepscope.trace import Run, Trace
 
-__all__ = ["__version__", "advise", "all_tables", "compare", "load", "load_all", "table"]
+__all__ = [
+    "__version__",
+    "advise",
+    "all_tables",
+    "compare",
+    "load",
+    "load_all",
+    "schedule_for",
+    "table",
+    "trace_handler",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Return what records, imported when it is asked for."""
+    if name not in ("schedule_for", "trace_handler"):
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    from stepscope import recording
+
+    return getattr(recording, name)
 
 
 def load(path: str | PathLike[str], *, jobs: int = 1) -> "Run":

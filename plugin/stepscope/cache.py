@@ -80,7 +80,7 @@ def columns_of(
     """Return a file's columns as they were kept, else as `read` gives them, and keep those."""
     if settings.folder is None or stamp is None or not stamp.modified_ns:
         return read()
-    entry = Entry(folder=settings.folder or _own_folder(), path=path, stamp=stamp)
+    entry = Entry(folder=settings.folder or own_folder(), path=path, stamp=stamp)
     if (kept := _kept(entry)) is not None:
         return kept
     columns = read()
@@ -95,7 +95,7 @@ def keep(entry: Entry, columns: EventColumns, bound_bytes: int) -> None:
         if storage.stamp(entry.path) != entry.stamp:
             return
         kept_files.write(entry.folder, entry.name, *encoded(columns, entry.key))
-        kept_files.bound(entry.folder, SUFFIX, bound_bytes)
+        kept_files.bound(entry.folder, f"*{SUFFIX}", bound_bytes)
     except ImportError:
         pass  # that was said when it was looked for
     except OSError as error:
@@ -254,7 +254,8 @@ def say_once(message: str) -> None:
     log.warning("%s", message)
 
 
-def _own_folder() -> str:
+def own_folder() -> str:
+    """Return the folder of this user in which programs keep what they can make again."""
     import platformdirs
 
     return platformdirs.user_cache_dir("stepscope", appauthor=False)

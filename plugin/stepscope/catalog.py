@@ -1,56 +1,55 @@
 """Which runs exist, and what is known of each file now; nothing here ever waits or hangs.
 
-A thread looks through the log directories; readers turn files into traces in the background, and
-what they and the recordings that are kept take of memory stays within one budget. Everything heavy
-is imported when the first file is read, so that TensorBoard starts as fast with us as without.
+A thread looks through the log directories (`looking.py`); readers turn files into traces and
+summaries in the background, and what they and the recordings that are kept take of memory stays
+within one budget. Everything heavy is imported when the first file is read, so that TensorBoard
+starts as fast with us as without.
 """
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
-from stepscope import discover
-from stepscope.addresses import shown
+from stepscope import growing, storage
 from stepscope.config import Settings
 from stepscope.discover import TraceFile
 from stepscope.entries import (
     Cancelled,
-    Dropped,
     Entry,
-    Facts,
+    Growing,
     Queued,
     Reading,
     Ready,
-    State,
+    Summarised,
     Unreadable,
+    facts_of,
 )
-from stepscope.errors import NotFoundError, UnreadableError, in_one_line, unforeseen
-from stepscope.kept import Kept
-from stepscope.log_directories import LogDirectory, stamped, why_empty
-from stepscope.readers.orders import Answer, CancelledError, Order, Step, Stop, Told
+from stepscope.errors import UnreadableError
+from stepscope.file_reading import FileReading, Task
+from stepscope.kept import FEW_FILES, KEPT_SHARE, Kept, can_all_be_kept
+from stepscope.known_files import KnownFiles
+from stepscope.log_directories import LogDirectory
+from stepscope.looking import Looking
+from stepscope.readers.orders import Stop, Told
 from stepscope.readers.pace import Clock, Pace
 from stepscope.readers.pool import Reader, Readers
 from stepscope.readers.room import Room
-from stepscope.readers.tasks import analyse
 from stepscope.readers.threads import DaemonThreads
+from stepscope.remembered import Remembered, Stamped, Store
 from stepscope.report import Problem
 from stepscope.storage import FileStamp
+from stepscope.watching import Watch
 
 if TYPE_CHECKING:
-    from stepscope.advice import AdviceSettings, RecordingAdvice
+    from stepscope.advice import AdviceSettings
+    from stepscope.summaries.summary import Summary
 
 log = logging.getLogger(__name__)
-
-FRESH_SECONDS = 2.0
-"""A look through the folders younger than this is not repeated on demand."""
-RESTS_A_LOOK = 10
-"""A look that takes a second is followed by ten of rest: to list remote folders has its price."""
-KEPT_SHARE = 0.5
-"""Of the memory that may be used, what recordings take that nobody looks at just now."""
 
 
 class Executor(Protocol):
@@ -70,38 +69,60 @@ class Catalog:
         settings: Settings,
         executor: Executor | None = None,
         reader: Reader | None = None,
-        prepare: "Callable[..., RecordingAdvice] | None" = None,
+        prepare: "Callable[..., Summary] | None" = None,
         advice: "AdviceSettings | None" = None,
+        store: Callable[[], Store] | None = None,
+        summary_reader: Reader | None = None,
+        summary_jobs: int = 1,
     ) -> None:
         """`prepare` does work ahead of questions: after a file is read, before it is `Ready`.
 
         It is given the trace and, where there is `advice`, the settings for its run by name. It
-        returns the file's advice, which is kept when the trace is dropped. `reader` is where files
+        returns the file's summary, which is kept when the trace is dropped. `reader` is where files
         are read: in processes of their own, where it is not said.
+
+        `store` opens where summaries are kept from one start to the next. `summary_reader` reads
+        what is wanted for its summary only, `summary_jobs` files at once: a cluster.
         """
         self.directories = tuple(directories)
-        self.pace = Pace()
-        self._settings = settings
+        self.settings = settings
+        self.advice = advice
         self._executor: Executor = executor or DaemonThreads(settings.jobs)
         self._room = Room(settings.memory_bytes, self.let_go)
-        self._reader = reader or Readers(self._room)
-        self._prepare = prepare
-        self.advice = advice
+        reader = reader or Readers(self._room)
+        self._reading = FileReading(
+            reader=reader,
+            summary_reader=summary_reader or reader,
+            prepare=prepare,
+            advice=advice,
+            cache=settings.cache,
+        )
+        self._has_cluster = summary_reader is not None
+        self._summary_executor = (
+            DaemonThreads(summary_jobs) if self._has_cluster else self._executor
+        )
         self._lock = threading.RLock()
-        self._entries: dict[str, Entry] = {}
+        self._files = KnownFiles()
+        self._remembered = Remembered(store, self._files.count_of_run)
         self._stops: dict[str, Stop] = {}
         self._kept = Kept()
-        self._problems: tuple[Problem, ...] = ()
-        self._asked_for: dict[str, float] = {}
+        self._beside_bytes = 0
         self._is_reading = False
-        self._scanned_at: float | None = None
-        self._rest_seconds = FRESH_SECONDS
-        self._found: dict[LogDirectory, list[TraceFile]] = {}
-        self._look_again = threading.Event()
+        self._watch = Watch(
+            Looking(self.directories, self._adopt),
+            pause_seconds=settings.rescan_seconds,
+            now_and_then=self._now_and_then,
+        )
 
     def watch(self) -> None:
         """Look through the directories now and every few seconds, on a thread of our own."""
-        threading.Thread(target=self._watch, name="stepscope-scan", daemon=True).start()
+        self._watch.start()
+
+    def close(self) -> None:
+        """Look for nothing any more, and have kept what is known."""
+        self._watch.end()
+        self._keep_late()
+        self._remembered.flush()
 
     def start_reading(self) -> None:
         """Read what was found, and from now on what will be."""
@@ -109,39 +130,68 @@ class Catalog:
             if self._is_reading:
                 return
             self._is_reading = True
-            waiting = [entry for entry in self._entries.values() if entry.state == Queued()]
-        for _ in waiting:
-            self._executor.submit(self._read_next)
+            waiting = self._files.waiting()
+            self._files.hold(entry.file.id for entry in waiting)
+        self._begin(waiting)
+
+    @property
+    def pace(self) -> Pace:
+        """How long reading takes, from what was measured so far."""
+        return self._reading.pace
 
     @property
     def has_traces(self) -> bool:
         """Whether any trace file was found; costs nothing to ask."""
-        return bool(self._entries)
+        return bool(len(self._files))
 
     @property
     def is_scanning(self) -> bool:
         """Whether the first look through the directories is still going on."""
-        return self._scanned_at is None
+        return not self._watch.has_looked
+
+    @property
+    def looking(self) -> Looking:
+        """How far the look through the directories is, and what is wrong with them."""
+        return self._watch.looking
 
     @property
     def problems(self) -> tuple[Problem, ...]:
         """Log directories that cannot be looked through."""
-        return self._problems
+        return self.looking.problems
 
     def entries(self) -> tuple[Entry, ...]:
         """Return what is known of each file now, by run, worker and time."""
         with self._lock:
-            return tuple(self._entries.values())
+            return tuple(self._files)
 
     def queue(self) -> tuple[str, ...]:
         """Return the ids of the files that wait, in the order in which they will be read."""
         with self._lock:
-            return tuple(entry.file.id for entry in self._waiting())
+            return tuple(entry.file.id for entry in self._files.waiting())
+
+    def standing(self) -> tuple[object, ...] | None:
+        """Return what tells how things are now from how they were; None while a file is read.
+
+        Of a file that is read, the progress changes all the time.
+        """
+        with self._lock:
+            if self._files.count(Reading):
+                return None
+            looking = self.looking
+            said = (looking.looked_at_count, looking.is_cancelled, looking.problems)
+            return self._files.version, self.is_scanning, *said
 
     def look_again(self) -> None:
         """Have the directories looked through soon, unless that was done a moment ago."""
-        if self._scanned_at is not None and monotonic() - self._scanned_at > self._rest_seconds:
-            self._look_again.set()
+        self._watch.look_again()
+
+    def cancel_looking(self) -> None:
+        """End the look through the directories; the next one is when that is asked for."""
+        self.looking.cancel()
+
+    def look_now(self) -> None:
+        """Have the directories looked through, although that was ended."""
+        self._watch.look_now()
 
     def recording(self, identity: str) -> Entry:
         """Return what is known of a file now; it and its run go before all others from here on.
@@ -150,9 +200,9 @@ class Catalog:
             NotFoundError: no file has that id.
         """
         with self._lock:
-            self._want(self._entry(identity))
-            self._shrink(int(self._settings.memory_bytes * KEPT_SHARE))
-            return self._entries[identity]
+            self._want(self._files.of(identity))
+            self._shrink(self._kept_bytes)
+            return self._files.of(identity)
 
     def cancel(self, identity: str) -> None:
         """Do not read a file, or stop reading it; one that was read stays as it is.
@@ -161,9 +211,9 @@ class Catalog:
             NotFoundError: no file has that id.
         """
         with self._lock:
-            entry = self._entry(identity)
-            if isinstance(entry.state, Queued | Reading):
-                self._entries[identity] = replace(entry, state=Cancelled())
+            entry = self._files.of(identity)
+            if isinstance(entry.state, Queued | Growing | Reading):
+                self._files.put(replace(entry, state=Cancelled()))
         self._stop(identity)
 
     def read_again(self, identity: str) -> None:
@@ -173,9 +223,9 @@ class Catalog:
             NotFoundError: no file has that id.
         """
         with self._lock:
-            entry = self._entry(identity)
+            entry = self._files.of(identity)
             self._want(entry)
-            if isinstance(entry.state, Cancelled | Unreadable):
+            if isinstance(entry.state, Cancelled | Unreadable | Growing):
                 self._enqueue(entry)
 
     def run(self, identity: str) -> tuple[Entry, ...]:
@@ -188,83 +238,162 @@ class Catalog:
             NotFoundError: no run has that id.
         """
         with self._lock:
-            own = [entry for entry in self._entries.values() if entry.file.run_id == identity]
-            if not own:
-                msg = f"no run has the id {identity!r}: it may have been moved or deleted"
-                raise NotFoundError(msg)
-            self._asked_for[identity] = monotonic()
+            own = self._files.of_run(identity)
+            self._files.ask_for(identity)
             self.start_reading()
-            return tuple(own)
+            return own
+
+    def with_samples(self, entries: Iterable[Entry]) -> "Mapping[str, Summary]":
+        """Return the summaries of files with what is compared of them, as far as they are kept."""
+        return self._remembered.known(entries, with_samples=True)
 
     def let_go(self, missing_bytes: int) -> None:
         """Make room for a file that does not fit beside what is kept."""
         with self._lock:
-            self._shrink(self._room.kept_bytes - missing_bytes)
+            self._shrink(self._room.kept_bytes - self._beside_bytes - missing_bytes)
 
-    def _steps(self, run: str) -> tuple[Step, ...]:
-        """Return what is worked out of a run's recordings when they are read."""
-        if self._prepare is None:
-            return ()
-        task = self._prepare
-        if self.advice is not None:
-            task = partial(task, settings=self.advice.of_run(run))
-        return (("analysing", analyse), ("advising", task))
+    def keep_beside(self, bytes_: int) -> None:
+        """Note how much memory others take of what recordings say for their runs."""
+        with self._lock:
+            self._room.keep(self._room.kept_bytes - self._beside_bytes + bytes_)
+            self._beside_bytes = bytes_
 
     def scan(self) -> None:
         """Look through the directories once: new files are queued, changed ones read again."""
-        begun_at = monotonic()
-        problems = [problem for each in self.directories for problem in self._look_through(each)]
-        files = [file for each in self.directories for file in self._found.get(each, ())]
-        self._adopt(stamped(discover.arranged(files)))
-        self._problems = tuple(problems)
-        self._scanned_at = monotonic()
-        self._rest_seconds = max(FRESH_SECONDS, RESTS_A_LOOK * (self._scanned_at - begun_at))
+        self._watch.scan()
 
-    def _look_through(self, directory: LogDirectory) -> list[Problem]:
-        """Note what is in a directory; of one that does not answer now, what was found stays."""
-        try:
-            found = discover.in_folder(directory.path, directory.name)
-            self._found[directory] = found
-            return [] if found else why_empty(directory.path)
-        except UnreadableError as error:
-            return [_as_problem(error)]
+    def look_at_growing(self) -> None:
+        """Queue what has settled of the files that somebody still wrote."""
+        for entry in self._growing():
+            with suppress(OSError, UnreadableError):  # the next look through the folders tells
+                self._settle(entry, storage.stamp(entry.file.path))
 
-    def _watch(self) -> None:
-        while True:
-            try:
-                self.scan()
-            except Exception as error:  # the next look may go better; a dead thread finds nothing
-                log.warning("looking for traces failed: %s", in_one_line(error))
-                self._scanned_at = monotonic()
-            self._look_again.wait(timeout=max(self._settings.rescan_seconds, self._rest_seconds))
-            self._look_again.clear()
+    def _growing(self) -> list[Entry]:
+        with self._lock:
+            if not self._files.count(Growing):
+                return []
+            return [entry for entry in self._files if isinstance(entry.state, Growing)]
 
-    def _adopt(self, found: Iterable[tuple[TraceFile, FileStamp]]) -> None:
+    def _settle(self, entry: Entry, stamp: FileStamp) -> None:
+        """Queue a file that was still written, unless it has changed since the last look."""
+        now = monotonic()
+        with self._lock:
+            if self._files.get(entry.file.id) is not entry:
+                return
+            if stamp != entry.stamp:
+                due_at = now + growing.waits_s(stamp, now, entry.cut_off_count)
+                state = Growing(due_at=due_at)
+                self._files.put(replace(entry, stamp=stamp, seen_at=now, state=state))
+            elif isinstance(entry.state, Growing) and entry.state.due_at <= now:
+                self._enqueue(entry)
+
+    def _now_and_then(self) -> bool:
+        """Do what is due between two looks; tell whether it is due again in a moment."""
+        self.look_at_growing()
+        self._keep_late()
+        self._remembered.flush()
+        return bool(self._growing())
+
+    def _keep_late(self) -> None:
+        """Have kept what was read before its run had as many files as it has now."""
+        for entry in self.entries() if self._remembered.is_open else ():
+            kept = self._remembered.kept(entry)
+            with self._lock:
+                if kept is not entry and self._files.get(entry.file.id) is entry:
+                    self._files.put(kept)
+
+    def _adopt(self, found: Sequence[Stamped]) -> None:
         entries: dict[str, Entry] = {}
-        fresh_count = 0
+        fresh: list[Entry] = []
+        now = monotonic()
         with self._lock:
             for file, stamp in found:
-                known = self._entries.get(file.id)
-                is_fresh = known is None or _is_stale(known, stamp)
-                fresh_count += is_fresh
-                if known is None or is_fresh:
-                    entries[file.id] = Entry(file=file, stamp=stamp, state=Queued())
+                known = self._files.get(file.id)
+                if known is None or _is_stale(known, stamp):
+                    entries[file.id] = _found(file, stamp, known, now)
+                    fresh.append(entries[file.id])
+                elif known.file == file:
+                    entries[file.id] = known
                 else:
                     entries[file.id] = replace(known, file=file)
-            self._entries = entries
+            if fresh or list(entries) != [entry.file.id for entry in self._files]:
+                self._files.replace_all(entries)
             is_reading = self._is_reading
+            if is_reading:
+                self._files.hold(entry.file.id for entry in fresh)
             gone = [identity for identity in self._stops if identity not in entries]
         for identity in gone:
             self._stop(identity)
-        for _ in range(fresh_count if is_reading else 0):
-            self._executor.submit(self._read_next)
+        if is_reading:
+            self._begin(fresh)
 
-    def _entry(self, identity: str) -> Entry:
-        entry = self._entries.get(identity)
-        if entry is None:
-            msg = f"no trace has the id {identity!r}: it may have been moved or deleted"
-            raise NotFoundError(msg)
-        return entry
+    # Reading
+
+    def _begin(self, entries: Sequence[Entry]) -> None:
+        """Have files read; first it is looked up what is known of them from another start."""
+        if entries and self._remembered.is_anywhere:
+            self._executor.submit(lambda: self._recall(entries))
+        else:
+            self._read_those(entries)
+
+    def _recall(self, entries: Sequence[Entry]) -> None:
+        summaries = self._remembered.known(entries)
+        with self._lock:
+            for entry in entries:
+                summary = summaries.get(entry.file.id)
+                if summary is None or self._files.get(entry.file.id) != entry:
+                    continue
+                is_wanted = self._files.was_asked_for(entry.file.id)
+                state = Queued() if is_wanted else Summarised()
+                self._files.put(replace(entry, state=state, facts=facts_of(summary)))
+        self._read_those(entries)
+
+    def _read_those(self, entries: Sequence[Entry]) -> None:
+        with self._lock:
+            self._files.release(entry.file.id for entry in entries)
+            now = [self._files.get(entry.file.id) for entry in entries]
+            waiting = [entry for entry in now if entry and isinstance(entry.state, Queued)]
+        for entry in waiting:
+            self._submit(entry)
+
+    def _submit(self, entry: Entry) -> None:
+        is_whole = not self._has_cluster or self._is_whole(entry)
+        executor = self._executor if is_whole else self._summary_executor
+        executor.submit(partial(self._read_next, is_whole=is_whole))
+
+    def _is_whole(self, entry: Entry) -> bool:
+        """Tell whether a file's events are wanted, and not its summary alone.
+
+        They are where somebody asked for that very recording, and before anybody did: of a run's
+        first, and of all files of a small run.
+        """
+        if self._reading.prepare is None or self._files.was_asked_for(entry.file.id):
+            return True
+        if self._has_cluster:
+            return False
+        run = entry.file.run_id
+        is_first = self._files.first_of_run(run) == entry.file.id
+        if is_first or self._files.count_of_run(run) > FEW_FILES:
+            return is_first
+        files = [(each.file, each.stamp) for each in self._files.of_run(run)]
+        return can_all_be_kept(files, self._kept_bytes)
+
+    @property
+    def _kept_bytes(self) -> int:
+        return int(self.settings.memory_bytes * KEPT_SHARE)
+
+    def _want(self, entry: Entry) -> None:
+        self._files.ask_for(entry.file.run_id, entry.file.id)
+        self.start_reading()
+        if isinstance(entry.state, Summarised):
+            self._enqueue(entry)
+        elif isinstance(entry.state, Queued) and self._has_cluster:
+            self._submit(entry)  # here, and no longer elsewhere
+
+    def _enqueue(self, entry: Entry) -> None:
+        self._files.put(replace(entry, state=Queued()))
+        if self._is_reading:
+            self._submit(entry)
 
     def _stop(self, identity: str) -> None:
         """End the reading of a file, if there is one; what it still tells is not heard."""
@@ -273,120 +402,68 @@ class Catalog:
         if stop is not None:
             stop.set()
 
-    def _want(self, entry: Entry) -> None:
-        self._asked_for[entry.file.run_id] = self._asked_for[entry.file.id] = monotonic()
-        self.start_reading()
-        if isinstance(entry.state, Dropped):
-            self._enqueue(entry)
-
-    def _enqueue(self, entry: Entry) -> None:
-        self._entries[entry.file.id] = replace(entry, state=Queued())
-        self._executor.submit(self._read_next)
-
-    def _last_asked_for(self, entry: Entry) -> tuple[float, float]:
-        """Return when its run was asked for, and when it was itself."""
-        asked_for = self._asked_for.get
-        return asked_for(entry.file.run_id, 0.0), asked_for(entry.file.id, 0.0)
-
-    def _eagerness(self, entry: Entry) -> tuple[tuple[float, float], int]:
-        """Return what is read first: what was asked for, then what was recorded last."""
-        return self._last_asked_for(entry), entry.file.recorded_ns
-
-    def _waiting(self) -> list[Entry]:
-        waiting = [entry for entry in self._entries.values() if entry.state == Queued()]
-        waiting.sort(key=self._eagerness, reverse=True)  # keeps the order of equals
-        return waiting
-
-    def _take_next(self) -> tuple[Entry, Stop] | None:
+    def _take_next(self, *, is_whole: bool) -> Task | None:
         with self._lock:
-            if not (waiting := self._waiting()):
+            entry = self._files.next_waiting(
+                lambda each: not self._has_cluster or self._is_whole(each) == is_whole
+            )
+            if entry is None:
                 return None
-            entry, stop = waiting[0], Stop()
+            task = Task(entry=entry, stop=Stop(), is_whole=self._is_whole(entry))
             told = Told(phase="waiting", bytes_total=entry.stamp.size_bytes)
             reading = Reading(told=told, clock=Clock(began=monotonic()))
-            self._entries[entry.file.id] = replace(entry, state=reading)
-            self._stops[entry.file.id] = stop
-            return entry, stop
+            self._files.put(replace(entry, state=reading))
+            self._stops[entry.file.id] = task.stop
+            return task
 
-    def _read_next(self) -> None:
-        taken = self._take_next()
-        if taken is None:
+    def _read_next(self, *, is_whole: bool) -> None:
+        task = self._take_next(is_whole=is_whole)
+        if task is None:
             return
-        entry, stop = taken
-        state, facts = self._read(entry, stop)
-        with self._lock:
-            self._put(entry, stop, state, facts)
-            if self._stops.get(entry.file.id) is stop:
-                del self._stops[entry.file.id]
-            self._shrink(int(self._settings.memory_bytes * KEPT_SHARE))
-
-    def _read(self, entry: Entry, stop: Stop) -> tuple[State, Facts | None]:
-        clock = Clock(began=monotonic())
-
-        def tell(told: Told) -> None:
-            nonlocal clock
-            clock = clock.at(told.phase, monotonic())
-            self._put(entry, stop, Reading(told=told, clock=clock), entry.facts)
-
-        order = Order(
-            file=entry.file,
-            stamp=entry.stamp,
-            steps=self._steps(entry.file.run),
-            cache=self._settings.cache,
+        entry = self._remembered.kept(
+            self._reading.read(task, lambda entry: self._put(task, entry))
         )
-        try:
-            answer = self._reader.read(order, tell, stop)
-        except CancelledError:
-            return Cancelled(), entry.facts
-        except Exception as error:  # one file must not end the reading of the others
-            if not isinstance(error, UnreadableError):
-                path = entry.file.path
-                log.warning("reading %s failed: %s", shown(path), in_one_line(error, path))
-            problem = unforeseen(entry.file.path, error)
-            return Unreadable(problem=_as_problem(problem)), entry.facts
-        self.pace.finished(clock, monotonic())
-        return _read_state(answer)
+        with self._lock:
+            self._put(task, entry)
+            if self._stops.get(entry.file.id) is task.stop:
+                del self._stops[entry.file.id]
+            self._shrink(self._kept_bytes)
+            is_idle = not self._files.count(Queued, Reading)
+        if is_idle:
+            self._remembered.flush()
 
-    def _put(self, entry: Entry, stop: Stop, state: State, facts: Facts | None) -> None:
+    def _put(self, task: Task, entry: Entry) -> None:
         """Replace what is known of a file, unless its reading has been ended in the meantime."""
         with self._lock:
-            if self._stops.get(entry.file.id) is stop:
-                now = self._entries[entry.file.id]
-                self._entries[entry.file.id] = replace(now, state=state, facts=facts)
+            known = self._files.get(entry.file.id)  # it may have gone just now
+            if known is not None and self._stops.get(entry.file.id) is task.stop:
+                # Its run may have got another name.
+                self._files.put(replace(entry, file=known.file))
 
     def _shrink(self, bound_bytes: int) -> None:
         """Let go of what was asked for least lately: of other runs, then of the latest run itself.
 
         A run of many ranks is bounded, too; what was asked for last stays.
         """
-        kept = [entry for entry in self._entries.values() if isinstance(entry.state, Ready)]
+        kept = [entry for entry in self._files if isinstance(entry.state, Ready)]
         # Among those that nobody asked for, the later in the list goes first.
         kept.reverse()
-        kept.sort(key=self._last_asked_for)
+        kept.sort(key=self._files.last_asked_for)
         traces = [entry.state.trace for entry in kept if isinstance(entry.state, Ready)]
         gone, left_bytes = self._kept.beyond(traces, bound_bytes)
         for trace in gone:
-            self._entries[trace.id] = replace(self._entries[trace.id], state=Dropped())
-        self._room.keep(left_bytes)
+            self._files.put(replace(self._files.of(trace.id), state=Summarised()))
+        self._room.keep(left_bytes + self._beside_bytes)
+
+
+def _found(file: TraceFile, stamp: FileStamp, known: Entry | None, now: float) -> Entry:
+    """Return what is known of a file that is new, or has changed."""
+    count = known.cut_off_count if known is not None else 0
+    left_s = growing.waits_s(stamp, now, count)
+    state = Growing(due_at=now + left_s) if left_s else Queued()
+    return Entry(file=file, stamp=stamp, state=state, seen_at=now, cut_off_count=count)
 
 
 def _is_stale(entry: Entry, stamp: FileStamp) -> bool:
     """A file that changes while it is read is read again after that."""
     return entry.stamp != stamp and not isinstance(entry.state, Reading)
-
-
-def _as_problem(error: UnreadableError) -> Problem:
-    return Problem(path=error.path, message=error.message, remedy=error.remedy)
-
-
-def _read_state(answer: Answer) -> tuple[State, Facts | None]:
-    trace = answer.trace
-    if trace is None:
-        raise ValueError(answer)
-    facts = Facts(
-        rank=trace.rank,
-        is_synthetic=trace.is_synthetic,
-        events=len(trace),
-        advice=answer.prepared,
-    )
-    return Ready(trace=trace), facts

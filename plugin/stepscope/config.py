@@ -17,6 +17,8 @@ MOST_JOBS = 16
 """Unless the user says more: by then it is the disk that is slow."""
 SIZE = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[KMGT]?)(?:i?B)?", re.IGNORECASE)
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+MANY_RECORDINGS = 16
+"""A run of so many is worth being remembered, whether or not the user said so."""
 OFF = frozenset({"", "0", "no", "off", "false"})
 ON = frozenset({"1", "yes", "on", "true"})
 
@@ -35,6 +37,24 @@ class CacheSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SummarySettings:
+    """Whether summaries of recordings are kept, so that these need not be read again."""
+
+    place: str | None = None
+    """A folder or an address; the user's own cache folder where it is empty, nowhere where it is
+    None. `STEPSCOPE_SUMMARIES` is a place, `1` or `0`."""
+    least_count: int = 1
+    """Recordings of a run from which on theirs are kept."""
+    bound_bytes: int = 10 * 2**30
+    """Beyond that, of a local place, what was used least lately is removed.
+    `STEPSCOPE_SUMMARIES_SIZE`."""
+
+    def is_for(self, count: int) -> bool:
+        """Tell whether the recordings of a run of so many are kept."""
+        return self.place is not None and count >= self.least_count
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     """How much memory and how many cores reading may take, and what is kept of what was read."""
 
@@ -45,14 +65,20 @@ class Settings:
     rescan_seconds: int = 10
     """Pause between two looks for new files. `STEPSCOPE_RESCAN_SECONDS`."""
     cache: CacheSettings = field(default_factory=CacheSettings)
+    summaries: SummarySettings = field(default_factory=SummarySettings)
+    scheduler: str = ""
+    """The Dask scheduler whose workers read the files, or the file that tells its address; where it
+    is empty, this machine reads them. `STEPSCOPE_SCHEDULER`, or else `DASK_SCHEDULER_ADDRESS`."""
 
 
-def settings(
+def settings(  # noqa: PLR0913 (each is something a user may say)
     environment: Mapping[str, str] = os.environ,
     *,
     jobs: int | None = None,
     memory: str | None = None,
     cache: str | None = None,
+    summaries: str | None = None,
+    scheduler: str | None = None,
 ) -> Settings:
     """Return the user's settings; what is given here goes before the environment.
 
@@ -68,6 +94,10 @@ def settings(
         jobs=_jobs(environment, jobs),
         rescan_seconds=_whole(environment, "STEPSCOPE_RESCAN_SECONDS", default.rescan_seconds),
         cache=_cache(environment, cache),
+        summaries=_summaries(
+            environment, summaries, is_cache_refused=_is_cache_refused(environment, cache)
+        ),
+        scheduler=_scheduler(environment, scheduler),
     )
 
 
@@ -101,6 +131,13 @@ def _memory_bytes(environment: Mapping[str, str], given: str | None) -> int:
     raise UsageError(msg)
 
 
+def _scheduler(environment: Mapping[str, str], given: str | None) -> str:
+    if given is not None:
+        return given.strip()
+    said = environment.get("STEPSCOPE_SCHEDULER", "").strip()
+    return said or environment.get("DASK_SCHEDULER_ADDRESS", "").strip()
+
+
 def _cache(environment: Mapping[str, str], given: str | None) -> CacheSettings:
     default = CacheSettings()
     text = (environment.get("STEPSCOPE_CACHE", "") if given is None else given).strip()
@@ -114,6 +151,31 @@ def _cache(environment: Mapping[str, str], given: str | None) -> CacheSettings:
         worth_bytes=_size(environment, "STEPSCOPE_CACHE_FROM", default.worth_bytes),
         bound_bytes=_size(environment, "STEPSCOPE_CACHE_SIZE", default.bound_bytes),
     )
+
+
+def _is_cache_refused(environment: Mapping[str, str], given: str | None) -> bool:
+    """Tell whether the user said that nothing is to be kept; without a word, nobody did."""
+    said = environment.get("STEPSCOPE_CACHE", "").strip() or None if given is None else given
+    return said is not None and said.strip().lower() in OFF
+
+
+def _summaries(
+    environment: Mapping[str, str], given: str | None, *, is_cache_refused: bool
+) -> SummarySettings:
+    """Return where summaries are kept; without a word of the user, those of large runs are."""
+    said = (environment.get("STEPSCOPE_SUMMARIES", "") if given is None else given).strip()
+    bound_bytes = _size(environment, "STEPSCOPE_SUMMARIES_SIZE", SummarySettings().bound_bytes)
+    can_keep = find_spec("pyarrow") and find_spec("platformdirs")
+    if not said and can_keep and not is_cache_refused:
+        return SummarySettings(place="", least_count=MANY_RECORDINGS, bound_bytes=bound_bytes)
+    if not said or said.lower() in OFF:
+        return SummarySettings(bound_bytes=bound_bytes)
+    place = "" if said.lower() in ON else said
+    missing = [each for each in ("pyarrow", "platformdirs") if find_spec(each) is None]
+    if "pyarrow" in missing or (missing and not place):
+        msg = f"to keep summaries needs {missing[0]}: pip install 'stepscope[cache]'"
+        raise UsageError(msg)
+    return SummarySettings(place=place, bound_bytes=bound_bytes)
 
 
 def _size(environment: Mapping[str, str], name: str, default: int) -> int:

@@ -8,8 +8,9 @@ is the worker; the files of one worker, by time, are its spans 1, 2, ….
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from stepscope import addresses, storage
 from stepscope.errors import UnreadableError
@@ -20,6 +21,7 @@ FIRST_NANOSECONDS = 10**15
 """A time in a name that is larger is in nanoseconds: in milliseconds it would be the year 33658."""
 LOOKED_FOR = "files named <worker>.<time>.pt.trace.json or <worker>.<time>.pt.trace.json.gz"
 OTHER_NAMES = (".json", ".json.gz")
+SEPARATOR = re.compile(r"[/\\]")
 FLATTENED = re.compile(r"[a-z][a-z0-9+.-]+:/[^/]")
 FLATTENED_REMEDY = "Give an address as text: pathlib takes a slash out of s3://bucket."
 HOW_TO_RECORD = (
@@ -41,12 +43,12 @@ class TraceFile:
     listed: FileStamp | None = field(default=None, compare=False)
     """What the listing said of it, where it says anything: then it need not be asked for."""
 
-    @property
+    @cached_property
     def folder(self) -> str:
         """The folder that it lies in: its run."""
         return addresses.parent(self.path)
 
-    @property
+    @cached_property
     def recorded_ns(self) -> int:
         """When it was recorded, in Unix time, by its name; 0 where that does not tell.
 
@@ -56,7 +58,7 @@ class TraceFile:
         time = int((match and match["time"]) or 0)
         return time if time >= FIRST_NANOSECONDS else time * 1_000_000
 
-    @property
+    @cached_property
     def run_id(self) -> str:
         """The opaque id under which the API knows its run."""
         return run_identifier(self.folder)
@@ -107,21 +109,44 @@ def _run_name(root: str, folder: str) -> str:
     return below or addresses.name(root) or addresses.shown(root)
 
 
-def in_folder(root: str, prefix: str = "") -> list[TraceFile]:
-    """Return every recording under `root`, by run, worker and time.
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """What a part of a folder's listing holds."""
+
+    looked_at_count: int
+    """Files, traces or not."""
+    files: tuple[TraceFile, ...]
+
+
+def pages(root: str, prefix: str = "") -> Iterator[Page]:
+    """Yield the recordings under `root` as they are found, in any order, a page at a time.
 
     `prefix` goes before each run's name, for a log directory that was given a name.
 
     Raises:
-        UnreadableError: remote storage refuses to list it.
+        UnreadableError: remote storage refuses to list it, or does not answer any more.
     """
-    found: list[TraceFile] = []
-    for folder, listed in storage.walk(root):
+    for folder, listed in storage.walk(root, TRACE_NAME.match):
         run = _run_name(root, folder)
         run = f"{prefix}/{run}" if prefix else run
         own = (_named(folder, name, run, stamp) for name, stamp in listed.items())
-        found += sorted(filter(None, own), key=lambda file: file.worker)
-    return arranged(found)
+        yield Page(looked_at_count=len(listed), files=tuple(filter(None, own)))
+
+
+def in_order(files: Iterable[TraceFile]) -> list[TraceFile]:
+    """Return one log directory's recordings, found in any order, by folder and worker."""
+    files = list(files)
+    folders = {file.folder: SEPARATOR.split(file.folder) for file in files}
+    return sorted(files, key=lambda file: (folders[file.folder], file.worker))
+
+
+def in_folder(root: str, prefix: str = "") -> list[TraceFile]:
+    """Return every recording under `root`, by run, worker and time.
+
+    Raises:
+        UnreadableError: remote storage refuses to list it.
+    """
+    return arranged(in_order(file for page in pages(root, prefix) for file in page.files))
 
 
 def _named(folder: str, name: str, run: str, listed: FileStamp | None) -> TraceFile | None:

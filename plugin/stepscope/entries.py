@@ -11,12 +11,21 @@ from stepscope.storage import FileStamp
 
 if TYPE_CHECKING:
     from stepscope.advice import RecordingAdvice
+    from stepscope.summaries.summary import Summary
     from stepscope.trace import Trace
 
 
 @dataclass(frozen=True, kw_only=True)
 class Queued:
     """Found, not read yet."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Growing:
+    """Somebody still writes it; it is read when it has not changed for a while."""
+
+    due_at: float = field(default=0.0, compare=False)
+    """When it is read, unless it changes until then; by `monotonic`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +44,8 @@ class Ready:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dropped:
-    """Was read, and let go to bound memory; it is read again when asked for."""
+class Summarised:
+    """Its summary is there, its events are not: they are read when they are asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +60,7 @@ class Unreadable:
     problem: Problem
 
 
-State = Queued | Reading | Ready | Dropped | Cancelled | Unreadable
+State = Queued | Growing | Reading | Ready | Summarised | Cancelled | Unreadable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +70,13 @@ class Facts:
     rank: int | None
     is_synthetic: bool
     events: int
-    advice: "RecordingAdvice | None" = None
-    """What was said of it: small beside the trace, and what a run's page asks of every file."""
+    summary: "Summary | None" = None
+    """What it says for its run: small beside the trace; None where nothing was worked out."""
+
+    @property
+    def advice(self) -> "RecordingAdvice | None":
+        """What was said of it."""
+        return self.summary.advice if self.summary is not None else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,3 +87,18 @@ class Entry:
     stamp: FileStamp
     state: State
     facts: Facts | None = None
+    seen_at: float = field(default=0.0, compare=False)
+    """When it was first seen to be as its stamp says; by `monotonic`."""
+    cut_off_count: int = 0
+    """How often it was read while somebody still wrote it."""
+
+
+def facts_of(summary: "Summary") -> Facts:
+    """Return what a summary says of its file."""
+    worker = summary.advice.worker
+    return Facts(
+        rank=worker.rank,
+        is_synthetic=worker.synthetic,
+        events=summary.events,
+        summary=summary,
+    )

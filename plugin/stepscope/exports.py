@@ -6,6 +6,7 @@ but one recording's rows is in memory at a time, however many files there are.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO, Literal, Protocol
@@ -15,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import union_categoricals
 
+from stepscope import quantities
 from stepscope._version import __version__
 from stepscope.errors import MissingDataError, UnreadableError, unforeseen
 from stepscope.frames import Column, Schema
@@ -33,6 +35,8 @@ LEADING: Schema = (
 )
 """What tells recordings apart; a column that a table has itself is left to it."""
 
+MOST_SENT_BYTES = 2**30
+"""Of one recording's rows of a table, from another machine."""
 MOST_EXACT = 2.0**53
 """Below it a float holds every whole number."""
 
@@ -61,6 +65,8 @@ class Request:
     run: str
     folder: str
     """Where the rows go, a file a table."""
+    is_sent: bool = False
+    """The folder is on another machine: the rows are part of the answer instead."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +74,16 @@ class Rows:
     """One recording's rows of a table, written."""
 
     path: str
+    row_count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sent:
+    """One recording's rows of a table, on their way from another machine."""
+
+    name: str
+    """Of the file that they go to."""
+    content: bytes
     row_count: int
 
 
@@ -85,7 +101,7 @@ class Failed:
     problem: UnreadableError
 
 
-Given = Rows | Part | Withheld | Failed
+Given = Rows | Sent | Part | Withheld | Failed
 
 
 def leading(table: AnyTable) -> Schema:
@@ -162,8 +178,7 @@ def _given(trace: Trace, name: str, request: Request) -> Given:
         if isinstance(table, RunTable):
             return Part(value=table.part(trace))
         frame = labelled(table.build(trace), table, request.run, trace)
-        path = Path(request.folder, f"{name}.{trace.id}")
-        return _written(frame, table, request.form, path)
+        return _rows(frame, name, request, trace)
     except MissingDataError as missing:
         return Withheld(
             run=request.run,
@@ -177,10 +192,41 @@ def _given(trace: Trace, name: str, request: Request) -> Given:
 
 
 def _written(frame: pd.DataFrame, table: AnyTable, form: Form, path: Path) -> Rows:
-    schema = schema_of(table)
     with path.open("wb") as sink:
-        WRITERS[form].write_part(with_whole_ids(frame, schema), schema, sink)
+        _write_part(frame, table, form, sink)
     return Rows(path=str(path), row_count=len(frame))
+
+
+def _write_part(frame: pd.DataFrame, table: AnyTable, form: Form, sink: BinaryIO) -> None:
+    schema = schema_of(table)
+    WRITERS[form].write_part(with_whole_ids(frame, schema), schema, sink)
+
+
+def _rows(frame: pd.DataFrame, name: str, request: Request, trace: Trace) -> Given:
+    """Write a recording's rows to the folder, or return them to a machine that has it."""
+    table, file_name = find(name), f"{name}.{trace.id}"
+    if not request.is_sent:
+        return _written(frame, table, request.form, Path(request.folder, file_name))
+    sink = BytesIO()
+    _write_part(frame, table, request.form, sink)
+    if (size := sink.tell()) > MOST_SENT_BYTES:
+        message = f"Its rows of {name} take {quantities.size(size)}: too much to be sent."
+        remedy = "Export them without --scheduler, or choose another table."
+        return Failed(problem=UnreadableError(trace.path or trace.worker, message, remedy))
+    return Sent(name=file_name, content=sink.getvalue(), row_count=len(frame))
+
+
+def landed(given: Mapping[str, Given], folder: str) -> dict[str, Given]:
+    """Put rows that came from another machine where those of this one are written."""
+    return {name: _landed(each, folder) for name, each in given.items()}
+
+
+def _landed(given: Given, folder: str) -> Given:
+    if not isinstance(given, Sent):
+        return given
+    path = Path(folder, Path(given.name).name)
+    path.write_bytes(given.content)
+    return Rows(path=str(path), row_count=given.row_count)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,8 +4,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stepscope import addresses
+from stepscope.discover import TraceFile
+from stepscope.readers import need
+from stepscope.storage import FileStamp
+
 if TYPE_CHECKING:
     from stepscope.trace import Trace
+
+KEPT_SHARE = 0.5
+"""Of the memory that may be used, what recordings take that nobody looks at just now."""
+FEW_FILES = 8
+"""A run of more is read for what its recordings say for it; their events wait until asked for."""
+
+
+def can_all_be_kept(files: Sequence[tuple[TraceFile, FileStamp]], bound_bytes: int) -> bool:
+    """Tell whether the events of all these files fit, by the files' sizes."""
+    return sum(_columns_bytes(file.path, stamp.size_bytes) for file, stamp in files) <= bound_bytes
+
+
+def _columns_bytes(path: str, size_bytes: int) -> int:
+    is_packed = addresses.name(path).endswith(".gz")
+    return int(size_bytes * (need.GZIP_RATIO if is_packed else 1) * need.LEAST_SHARE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +62,7 @@ class Kept:
             if total <= bound_bytes:
                 return gone, total
             total -= self._sizes[_key(trace)].results_bytes
-            trace.results.clear()
+            _forget_results(trace)
         for trace in traces[:-1]:
             if total <= bound_bytes:
                 break
@@ -53,16 +73,26 @@ class Kept:
     def _size(self, trace: "Trace") -> _Size:
         # Imported here because it brings pandas, which TensorBoard's start should not wait for.
         from stepscope import footprint
+        from stepscope.analyses.narrowed import kept_parts
 
         known = self._sizes.get(_key(trace))
-        count = len(trace.results)
+        parts = kept_parts(trace)
+        count = len(trace.results) + sum(1 + len(part.results) for part in parts)
         if known is not None and known.results_count == count:
             return known
+        of_parts = sum(part.source.kinds.nbytes + footprint.results_bytes(part) for part in parts)
         return _Size(
             columns_bytes=known.columns_bytes if known else footprint.columns_bytes(trace),
-            results_bytes=footprint.results_bytes(trace) if count else 0,
+            results_bytes=of_parts + (footprint.results_bytes(trace) if trace.results else 0),
             results_count=count,
         )
+
+
+def _forget_results(trace: "Trace") -> None:
+    from stepscope.analyses.narrowed import forget_parts
+
+    trace.results.clear()
+    forget_parts(trace)
 
 
 def _key(trace: "Trace") -> tuple[str, int]:

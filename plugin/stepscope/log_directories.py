@@ -22,6 +22,11 @@ class LogDirectory:
     name: str = ""
 
 
+def as_problem(error: UnreadableError) -> Problem:
+    """Return an error as it is shown beside what can be used."""
+    return Problem(path=error.path, message=error.message, remedy=error.remedy)
+
+
 def stamped(files: Iterable[TraceFile]) -> list[tuple[TraceFile, FileStamp]]:
     """Return files with their sizes and times of change, without those that have gone."""
     found = []

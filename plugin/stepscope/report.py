@@ -27,7 +27,21 @@ Risk = Literal["none", "numerics", "memory", "behaviour"]
 LifeCycle = Literal["preview", "stable", "deprecated"]
 SuppressedBy = Literal["", "configuration", "baseline", "recording"]
 BaselineState = Literal["", "new", "unchanged", "worse"]
-View = Literal["advice", "overview", "operators", "kernels", "health"]
+View = Literal[
+    "advice",
+    "overview",
+    "timeline",
+    "operators",
+    "kernels",
+    "flame",
+    "modules",
+    "memory",
+    "distributed",
+    "compare",
+    "trends",
+    "runs",
+    "health",
+]
 Unit = Literal["ns", "bytes", "share", "count", "bytes/s", "text", "code"]
 Nature = Literal["damage", "gap", "note"]
 Effect = Literal["none", "low", "withheld"]
@@ -180,6 +194,8 @@ class Outcome(msgspec.Struct, frozen=True):
     """Who put it aside; `reason` says why."""
     baseline: BaselineState = ""
     """How it stands to the baseline that was given; empty where none was."""
+    blamed: tuple[str, ...] = ()
+    """Of a rule over the run: ids of the recordings that are the cause, such as a late rank's."""
 
 
 class HealthExample(msgspec.Struct, frozen=True):
@@ -272,10 +288,25 @@ class DeviceReport(msgspec.Struct, frozen=True):
     tensor_core_share: float | None
     """Share of kernel time in kernels that use matrix units; None where they cannot be told."""
     memory_peak_bytes: int | None
+    """Most that torch had taken from it at once: reserved, or where not recorded allocated."""
     memory_capacity_bytes: int | None
     notes: dict[str, str]
     """For each figure that is None, why, and what would record it; for one that damage to the
     recording makes unreliable, what that is."""
+
+
+class RunSetting(msgspec.Struct, frozen=True):
+    """One setting of the run, as the trace handler recorded it."""
+
+    group: str
+    """What it is a setting of, as it is shown: `DataLoader`, `Device × 8`."""
+    subject: str
+    """The same as it was recorded: `dataloaders[0]`."""
+    name: str
+    label: str
+    value: int | float | str
+    """`on` or `off` of what is switched."""
+    unit: Unit
 
 
 class WorkerReport(msgspec.Struct, frozen=True):
@@ -315,6 +346,87 @@ class WorkerReport(msgspec.Struct, frozen=True):
     """None where no rules were asked."""
     file: str = ""
     """The name of its file, without the folder."""
+    settings: tuple[RunSetting, ...] = ()
+    """What the trace handler recorded of the run; empty where it did not write the file."""
+    host: str = ""
+    """The machine's name; empty where it was not recorded."""
+    groups: tuple[str, ...] = ()
+    """Parts of the job that it belongs to: `pipeline stage 2 of 4`, `tensor-parallel group 3 of 8`;
+    empty where nothing tells."""
+    world_size: int | None = None
+    """Ranks of the job; None: not recorded."""
+    is_training: bool | None = None
+    """Whether a backward pass or an optimizer's step was recorded; None where no rules were asked.
+    """
+    wait_ns: int | None = None
+    """How long it waits a step for other ranks in collectives while nothing computes; None: that
+    cannot be told."""
+
+
+class RepresentativeRecording(msgspec.Struct, frozen=True):
+    """One of the few recordings of a run to look at."""
+
+    kind: Literal["slowest", "fastest", "median", "odd"]
+    """By its own work, without waiting for others; `odd`: unlike the others in another figure."""
+    trace: str
+    """Id of the recording."""
+    rank: int | None
+    name: str
+    """The worker's."""
+    reason: str
+    """Why this one: sentences."""
+
+
+class JobSaving(msgspec.Struct, frozen=True):
+    """What the whole job could save, at least and at most: estimated in `advice/job_savings.py`."""
+
+    low_share: float
+    high_share: float
+    """Of the job's step, and so of each device's time."""
+    low_gpu_hours: float | None = None
+    high_gpu_hours: float | None = None
+    """In a day: that share of the job's devices for 24 hours; None where these are not known."""
+    low_money: float | None = None
+    high_money: float | None = None
+    """In a day, by the price that was given, in its currency; None where none was."""
+
+
+class JobReport(msgspec.Struct, frozen=True):
+    """The job that a run is of: its devices, and what all findings together could save in a day."""
+
+    step_ns: int
+    """Its mean step: the longest of its recordings'."""
+    gpu_count: int | None = None
+    """None: that is not known."""
+    gpu_source: str = ""
+    """What tells their number: words to follow it."""
+    gpu_hour_price: float | None = None
+    is_asked: bool = False
+    """Whether the user gave a number of devices or a price."""
+    total: JobSaving | None = None
+    """Of all findings together, which is not the sum of each one's. None where it is withheld."""
+    withheld: str = ""
+    """Why nothing is told of the job: a sentence; empty where something is."""
+    method: str = ""
+    """How it was reckoned, and what that takes for granted."""
+
+
+class RelatedFinding(msgspec.Struct, frozen=True):
+    """What a recording that is blamed has to say of itself, and its peers have not."""
+
+    rule: str
+    title: str
+    trace: str
+    """Id of the recording."""
+    rank: int | None
+    name: str
+    """The worker's."""
+    is_only_there: bool
+    """Whether the rule found nothing in any of its peers."""
+    net_high_ns: int | None = None
+    """What it could save there a step at most; None: it claims nothing."""
+    peers_net_high_ns: int | None = None
+    """The same in the median peer, 0 where it was not found."""
 
 
 class MergedOutcome(msgspec.Struct, frozen=True):
@@ -333,6 +445,23 @@ class MergedOutcome(msgspec.Struct, frozen=True):
     net_high_ns: int | None = None
     """Least, median and most of what could be saved a step in one of them; None: nothing claimed.
     Ranks wait for each other: these are not to be added."""
+    ranks: str = ""
+    """The ranks in which it was found, as ranges: `0-3, 7`; empty where a recording has none."""
+    hosts: tuple[str, ...] = ()
+    """Machines all of whose recorded ranks have it, where no other rank has it, nor all."""
+    group: str = ""
+    """The part of the job all of whose recorded ranks have it, where no other rank has it."""
+    steps: str = ""
+    """Numbers of the steps that hold some of it in any recording, as ranges; empty where that
+    cannot be told."""
+    when: str = ""
+    """In which steps, for people: `in every step`, `in steps 3 and 7 of 10`; empty where that
+    cannot be told."""
+    related: tuple[RelatedFinding, ...] = ()
+    """What the recordings that it blames say of themselves, differently from their peers."""
+    job_saving: JobSaving | None = None
+    """What the job could save if this alone were mended; None where it claims nothing, or where
+    that cannot be told."""
 
 
 class RunReport(msgspec.Struct, frozen=True):
@@ -346,6 +475,10 @@ class RunReport(msgspec.Struct, frozen=True):
     """Findings of all recordings, each once, the most serious first."""
     verdict: str = ""
     """One plain sentence for the run; of a single recording, its own."""
+    job: JobReport | None = None
+    """None of a run without recordings."""
+    representatives: tuple[RepresentativeRecording, ...] = ()
+    """The few recordings to look at, of several ranks; empty where ranks cannot be compared."""
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -386,6 +519,7 @@ class FileHealth(msgspec.Struct, frozen=True):
     health: tuple[HealthItem, ...]
     record_next: tuple[RecordNext, ...]
     profile_call: str
+    settings: tuple[RunSetting, ...] = ()
 
 
 class HealthReport(msgspec.Struct, frozen=True):

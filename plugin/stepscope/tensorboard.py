@@ -45,6 +45,11 @@ class StepscopeLoader(base_plugin.TBLoader):  # type: ignore[misc] # TensorBoard
             help="Keep what was read of large traces on disk (STEPSCOPE_CACHE).",
         )
         group.add_argument(
+            "--stepscope_scheduler",
+            metavar="ADDRESS",
+            help="Dask cluster that reads the traces: tcp://HOST:8786 (STEPSCOPE_SCHEDULER).",
+        )
+        group.add_argument(
             "--stepscope_config",
             metavar="FILE",
             help="Which rules are asked, what is put aside: a stepscope.toml or pyproject.toml.",
@@ -62,16 +67,13 @@ class StepscopePlugin(base_plugin.TBPlugin):  # type: ignore[misc] # TensorBoard
 
     def __init__(self, context: base_plugin.TBContext) -> None:
         """Begin to look for traces in every log directory."""
-        from stepscope.api.ahead import prepare
-        from stepscope.catalog import Catalog
+        from stepscope.api.serving import catalog_for, cluster_of
 
         specification = getattr(context.flags, "logdir_spec", "") or ""
-        self._catalog = Catalog(
-            log_directories(context.logdir or "", specification),
-            settings=chosen_settings(context.flags),
-            prepare=prepare,
-            advice=chosen_advice(context.flags),
-        )
+        directories = log_directories(context.logdir or "", specification)
+        settings = chosen_settings(context.flags)
+        advice = chosen_advice(context.flags)
+        self._catalog = catalog_for(directories, settings, advice, cluster_of(settings))
         self._catalog.watch()
 
     def is_active(self) -> bool:
@@ -95,6 +97,7 @@ def chosen_settings(flags: "Namespace") -> "Settings":
         jobs=getattr(flags, "stepscope_jobs", None),
         memory=getattr(flags, "stepscope_memory", None),
         cache=getattr(flags, "stepscope_cache", None),
+        scheduler=getattr(flags, "stepscope_scheduler", None),
     )
 
 

@@ -1,7 +1,9 @@
 """What a recording says for a trend: a number each of what matters, over a run's spans."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -9,7 +11,7 @@ import pandas as pd
 from stepscope.advice import advise
 from stepscope.analyses.steps.breakdown import CATEGORIES, step_breakdown
 from stepscope.frames import Column, Schema
-from stepscope.report import DeviceReport, RunReport
+from stepscope.report import DeviceReport, RunReport, Severity
 from stepscope.trace import Run, Trace
 
 UNKNOWN = float("nan")
@@ -39,7 +41,8 @@ FIGURES: Schema = (
         "memory_peak_bytes",
         "float64",
         "bytes",
-        "Most that torch had allocated on one device at once; NaN without `profile_memory`.",
+        "Most that torch had taken from one device at once: reserved, or where that is not recorded"
+        " allocated; NaN without `profile_memory`, or totals, which torch writes since 1.10.",
     ),
 )
 """What is followed; missing where it is not known."""
@@ -66,11 +69,14 @@ class Trend:
     """By the names in `FIGURES`."""
     recoverable_share: dict[str, float]
     """By rule: what its findings could save at most, of the step or window."""
+    severity_counts: dict[Severity, int]
+    """How many pieces of advice of each severity; symptoms and notes included."""
 
 
-def trend(trace: Trace) -> Trend:
-    """Return a recording's numbers."""
-    report = advise(Run(name="", workers=(trace,)))
+def trend(trace: Trace, report: RunReport | None = None) -> Trend:
+    """Return a recording's numbers; its advice is by the usual settings unless it is given."""
+    if report is None:
+        report = advise(Run(name="", workers=(trace,)))
     [worker] = report.workers
     shares = _recoverable(report)
     return Trend(
@@ -82,10 +88,16 @@ def trend(trace: Trace) -> Trend:
         figures={
             **_steps(trace),
             **_device(worker.devices),
-            "recoverable_share": sum(shares.values()),
+            "recoverable_share": sum(shares.values(), 0.0),
         },
         recoverable_share=shares,
+        severity_counts=_severities(report),
     )
+
+
+def _severities(report: RunReport) -> dict[Severity, int]:
+    found = Counter(outcome.severity for outcome in report.outcomes if outcome.status == "found")
+    return {severity: found[severity] for severity in get_args(Severity)}
 
 
 def _recoverable(report: RunReport) -> dict[str, float]:

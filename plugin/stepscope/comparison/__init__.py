@@ -17,6 +17,7 @@ from stepscope.comparison.differences import warnings
 from stepscope.comparison.messages import Change, Comparison, Part, Side
 from stepscope.comparison.rows import device_rows, operator_rows
 from stepscope.comparison.sampling import Sample
+from stepscope.comparison.setting_changes import setting_changes
 from stepscope.comparison.side import Together, between_spans, together
 
 TEST = (
@@ -44,6 +45,7 @@ def compare(name: str, before: Sequence[Sample], other: str, after: Sequence[Sam
         advice=advice_changes(*sides),
         savings=savings(*sides),
         warnings=warnings(*sides),
+        settings=setting_changes(*sides),
     )
 
 

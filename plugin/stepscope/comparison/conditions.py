@@ -3,10 +3,14 @@
 from collections.abc import Iterator, Mapping
 
 from stepscope.analyses.producer import producer
+from stepscope.analyses.setting_rows import GROUPS, NOT_SHOWN, SettingRow, setting_rows
 from stepscope.dialects import Kind
+from stepscope.quantities import size
 from stepscope.trace import Trace, whole_number
 
 VERSION = "_version"
+OWN = frozenset({("distributed", "rank"), ("distributed", "local_rank")})
+"""Settings that differ between the ranks of one run."""
 
 
 def conditions(trace: Trace) -> dict[str, str]:
@@ -27,6 +31,32 @@ def _conditions(trace: Trace) -> Iterator[tuple[str, str]]:
         yield "the number of ranks", str(size)
     for name, is_set in _flags(trace):
         yield name, "on" if is_set else "off"
+
+
+def settings(trace: Trace) -> dict[str, tuple[str, str]]:
+    """Return each recorded setting's name, as `dataloaders[0].worker_count`, label and value.
+
+    What the profiler was told is a condition, and what tells ranks apart no setting.
+    """
+    return {
+        _name(row): (f"{GROUPS[row.subject]}, {row.label}", _value(row))
+        for row in setting_rows(trace)
+        if row.subject != "profiler"
+        and row.name not in NOT_SHOWN
+        and (row.subject, row.name) not in OWN
+    }
+
+
+def _name(row: SettingRow) -> str:
+    return f"{row.subject}{f'[{row.place}]' if row.place >= 0 else ''}.{row.name}"
+
+
+def _value(row: SettingRow) -> str:
+    if isinstance(row.value, bool):
+        return "on" if row.value else "off"
+    if isinstance(row.value, str):
+        return row.value
+    return size(row.value) if row.unit == "bytes" else f"{row.value:,}"
 
 
 def _device_names(trace: Trace) -> str:

@@ -40,7 +40,8 @@ FIGURES: tuple[tuple[str, str, str, Unit, Figure], ...] = (
     (
         "memory_peak_bytes",
         "Peak memory",
-        "Most that torch had allocated on the device at once.",
+        "Most that torch had taken from the device at once: reserved, or where that is not recorded"
+        " allocated.",
         "bytes",
         lambda device: device.memory_peak_bytes,
     ),

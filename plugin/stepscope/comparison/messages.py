@@ -77,6 +77,25 @@ class Row(msgspec.Struct, frozen=True):
     """Device time; of an operator, of what it launched itself."""
     host: Change
     """Host self time; 0 for work on a device."""
+    device_total: Change
+    """Device time with that of operators and annotations within: calls within calls of the same
+    name count again."""
+    host_total: Change
+    """Host time with what was called within, likewise."""
+
+
+class ModuleRow(msgspec.Struct, frozen=True):
+    """What the operators and annotations of one `nn.Module` cost a step on each side."""
+
+    name: str
+    """As the profiler numbers it: `Linear_0`; empty for what ran in no module."""
+    status: Status
+    calls: Change
+    """Of operators and annotations in it."""
+    device: Change
+    """Device time of what they launched themselves."""
+    host: Change
+    """Their host self time."""
 
 
 class AdviceChange(msgspec.Struct, frozen=True):
@@ -129,6 +148,17 @@ class Side(msgspec.Struct, frozen=True):
     """Mean step over the batch's samples; None where no shape tells the batch."""
 
 
+class SettingChange(msgspec.Struct, frozen=True):
+    """A setting of the run, as the trace handler recorded it, that differs between the sides."""
+
+    name: str
+    """As it was recorded: `dataloaders[0].worker_count`."""
+    label: str
+    """As it is shown: `DataLoader, Workers`."""
+    before: str
+    after: str
+
+
 class Comparison(msgspec.Struct, frozen=True):
     """Two sides, and what is different."""
 
@@ -151,6 +181,8 @@ class Comparison(msgspec.Struct, frozen=True):
     """First of all recordings together, then of each that both sides have."""
     warnings: tuple[str, ...]
     """What else is different between the sides, or speaks against comparing them."""
+    settings: tuple[SettingChange, ...] = ()
+    """Recorded settings that differ; empty where one side has none recorded."""
 
 
 class ComparisonReport(msgspec.Struct, frozen=True):

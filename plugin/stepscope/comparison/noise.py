@@ -15,6 +15,7 @@ Holm's correction, which takes the figures to be about normal. With fewer than t
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -82,6 +83,7 @@ def _drawn_in(pooled: Floats) -> Floats:
     return np.asarray(np.clip(pooled, middle - reach, middle + reach))
 
 
+@lru_cache(maxsize=8)
 def _dealings(first: int, count: int) -> Floats:
     """Return who is *before* (1.0) in each dealing, a column each; the first is what was found."""
     if math.comb(count, first) <= DEALINGS:
@@ -92,6 +94,7 @@ def _dealings(first: int, count: int) -> Floats:
         chosen[0] = np.arange(first)
     dealt = np.zeros((count, len(chosen)))
     dealt[chosen, np.arange(len(chosen))[:, None]] = 1.0
+    dealt.flags.writeable = False  # it is kept: a comparison asks for the same again and again
     return dealt
 
 

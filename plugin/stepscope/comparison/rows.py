@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from stepscope.comparison.changes import changes
 from stepscope.comparison.matching import Matched, matched
-from stepscope.comparison.messages import Change, MatchedBy, Row, Status
+from stepscope.comparison.messages import Change, MatchedBy, ModuleRow, Row, Status
 from stepscope.comparison.sampling import Costs, Sample
 from stepscope.comparison.side import Things, Together, between_spans, sampled, things, totals
 from stepscope.report import Unit
@@ -46,6 +46,10 @@ _DEVICE_WORK = _Scheme(
     matched_by=("name and operator", "name", "name without its hash", ""),
 )
 
+_MODULES = _Scheme(
+    costs=lambda sample: sample.operators, levels=(("module",),), matched_by=("name", "")
+)
+
 
 def operator_rows(sides: Sides) -> tuple[Row, ...]:
     """Return operators and annotations, by name, shape and module."""
@@ -55,6 +59,23 @@ def operator_rows(sides: Sides) -> tuple[Row, ...]:
 def device_rows(sides: Sides) -> tuple[Row, ...]:
     """Return kernels, copies and memory sets, by name and the operator that launched them."""
     return _rows(sides, _DEVICE_WORK)
+
+
+def module_rows(sides: Sides) -> tuple[ModuleRow, ...]:
+    """Return the modules that operators ran in; nothing where no module was recorded."""
+    found = _found(sides, _MODULES)
+    if not len(found.chosen):
+        return ()
+    device, host = _changes(sides, found, ("device_ns", "host_ns"), "ns")
+    calls = _changes(sides, found, ("call_count",), "count")[0]
+    names = _first(found, "module")
+    if not any(names):
+        return ()
+    rows = [
+        ModuleRow(name=name, status=_status(*of), calls=of[0], device=of[1], host=of[2])
+        for name, *of in zip(names, calls, device, host, strict=True)
+    ]
+    return tuple(sorted(rows, key=_order))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -72,6 +93,8 @@ def _rows(sides: Sides, scheme: _Scheme) -> tuple[Row, ...]:
     if not len(found.chosen):
         return ()
     times = _changes(sides, found, ("device_ns", "host_ns"), "ns")
+    # Tested by themselves: what is asked of self times is as sure as without them.
+    wholes = _changes(sides, found, ("device_total_ns", "host_total_ns"), "ns")
     calls = _changes(sides, found, ("call_count",), "count")[0]
     names = [_first(found, column) for column in found.things[0].keys.columns]
     identity = dict(zip(found.things[0].keys.columns, names, strict=True))
@@ -89,13 +112,15 @@ def _rows(sides: Sides, scheme: _Scheme) -> tuple[Row, ...]:
             calls=calls[row],
             device=times[0][row],
             host=times[1][row],
+            device_total=wholes[0][row],
+            host_total=wholes[1][row],
         )
         for row, group in enumerate(found.chosen.tolist())
     ]
     return tuple(sorted(rows, key=_order))
 
 
-def _order(row: Row) -> tuple[bool, float, str]:
+def _order(row: Row | ModuleRow) -> tuple[bool, float, str]:
     main = row.device if row.device.before or row.device.after else row.host
     return row.status in {"same", "untested"}, -abs(main.delta), row.name
 

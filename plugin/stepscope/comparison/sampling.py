@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from stepscope.analyses.operators.groups import Labels, names, shapes
 from stepscope.analyses.operators.modules import modules
 from stepscope.analyses.steps.breakdown import step_breakdown
 from stepscope.analyses.steps.complete_steps import complete_steps
-from stepscope.comparison.conditions import conditions
+from stepscope.comparison.conditions import conditions, settings
 from stepscope.dialects import Kind
 from stepscope.errors import MissingDataError
 from stepscope.report import RunReport
@@ -26,6 +27,8 @@ NONE = -1
 HASH = re.compile(r"\b[a-z2-7]{51,52}\b")
 """Of a compiled graph: another one in each version of the code (`torch/_inductor/codecache.py`)."""
 Numbers = NDArray[np.int64]
+Columns = Annotated[Numbers, "columns"]
+"""Of two dimensions, which its type does not tell."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,7 +42,11 @@ class Costs:
     step: Numbers
     call_count: Numbers
     host_ns: Numbers
+    """Self time; of work on a device 0."""
     device_ns: Numbers
+    host_total_ns: Numbers
+    """With what was called within."""
+    device_total_ns: Numbers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,16 +61,19 @@ class Sample:
     """Each step's, until its work on the device ends."""
     loop_ns: Numbers
     """The same on the host alone: how long the loop took from one `prof.step()` to the next."""
-    parts_ns: Numbers
+    parts_ns: Columns
+    """Of `duration_ns`: a row a step, a column each of its categories."""
     operators: Costs
     device_work: Costs
     advice: RunReport
     conditions: dict[str, str]
+    settings: dict[str, tuple[str, str]]
+    """Label and value of each recorded setting."""
     batch_size: int | None
 
 
-def sample(trace: Trace) -> Sample:
-    """Return what of a recording is compared."""
+def sample(trace: Trace, report: RunReport | None = None) -> Sample:
+    """Return what of a recording is compared; its advice is by the usual settings unless given."""
     steps = step_breakdown(trace)
     batch = batch_size(trace)
     return Sample(
@@ -76,8 +86,9 @@ def sample(trace: Trace) -> Sample:
         parts_ns=steps.parts_ns,
         operators=_operators(trace),
         device_work=_device_work(trace),
-        advice=advise(Run(name="", workers=(trace,))),
+        advice=advise(Run(name="", workers=(trace,))) if report is None else report,
         conditions=conditions(trace),
+        settings=settings(trace),
         batch_size=batch.size if batch and batch.is_certain else None,
     )
 
@@ -109,7 +120,13 @@ def _operators(trace: Trace) -> Costs:
         "module": _modules(trace),
     }
     what = {name: (label.codes[rows], label.texts) for name, label in labels.items()}
-    return _costs(what, step, (cost.host_self_ns[rows], cost.device_self_ns[rows]))
+    figures = {
+        "host_ns": cost.host_self_ns[rows],
+        "device_ns": cost.device_self_ns[rows],
+        "host_total_ns": calls["duration_ns"].to_numpy()[rows],
+        "device_total_ns": cost.device_total_ns[rows],
+    }
+    return _costs(what, step, figures)
 
 
 def _modules(trace: Trace) -> Labels:
@@ -136,7 +153,13 @@ def _device_work(trace: Trace) -> Costs:
         "name": (event_names.codes.to_numpy().astype(np.int64), tuple(event_names.categories)),
         "operator": (operator.astype(np.int64), tuple(owners.categories)),
     }
-    figures = (np.zeros(len(events), dtype=np.int64), events["duration_ns"].to_numpy())
+    nothing, took = np.zeros(len(events), dtype=np.int64), events["duration_ns"].to_numpy()
+    figures = {
+        "host_ns": nothing,
+        "device_ns": took,
+        "host_total_ns": nothing,
+        "device_total_ns": took,
+    }
     return _costs(what, step, figures)
 
 
@@ -153,7 +176,7 @@ def _step_on_device(trace: Trace, start_ns: Numbers) -> Numbers:
 def _costs(
     what: dict[str, tuple[Numbers, tuple[str, ...]]],
     step: Numbers,
-    figures: tuple[Numbers, Numbers],
+    figures: dict[str, Numbers],
 ) -> Costs:
     """Sum figures by what they are of, and by step; what is in no step is left out."""
     inside = np.flatnonzero(step >= 0)
@@ -164,7 +187,7 @@ def _costs(
     step_count = int(step.max()) + 1 if len(inside) else 1
     cell, cells = pd.factorize(combined * step_count + step[inside], sort=True)
     key, at_step = np.divmod(cells, step_count)
-    host_ns, device_ns = (sums(figure[inside], cell, len(cells)) for figure in figures)
+    summed = {name: sums(figure[inside], cell, len(cells)) for name, figure in figures.items()}
     first = np.empty(key_count, dtype=np.int64)
     first[combined[::-1]] = inside[::-1]
     keys = {name: _texts(codes[first], texts) for name, (codes, texts) in what.items()}
@@ -174,8 +197,7 @@ def _costs(
         key=key,
         step=at_step,
         call_count=np.bincount(cell, minlength=len(cells)),
-        host_ns=host_ns,
-        device_ns=device_ns,
+        **summed,
     )
 
 

@@ -111,7 +111,7 @@ class Things:
 
     keys: pd.DataFrame
     cells: pd.DataFrame
-    """Rows of (key, sample, call_count, host_ns, device_ns), ranks not yet averaged."""
+    """Rows of (key, sample, call_count, and times as in `Costs`), ranks not yet averaged."""
 
 
 def things(side: Together, costs: Sequence[Costs]) -> Things:
@@ -127,6 +127,8 @@ def things(side: Together, costs: Sequence[Costs]) -> Things:
                     "call_count": each.call_count,
                     "host_ns": each.host_ns,
                     "device_ns": each.device_ns,
+                    "host_total_ns": each.host_total_ns,
+                    "device_total_ns": each.device_total_ns,
                 }
             )
         )

@@ -162,6 +162,11 @@ HOST_OPERATOR_NAME = re.compile(
     # what only runs on the CPU: oneDNN's operators, and those that say so
     r"mkldnn|onednn|_for_cpu(?:_backward)?$|_nnpack_"
 )
+NEVER_RECORDED_DEVICE = re.compile(r"\bmps\b")
+"""Devices of which torch's profiler records nothing, as settings name them: Apple's have their own
+(torch.mps.profiler)."""
+NO_DEVICE = "meta"
+"""Where parameters are that have no memory yet."""
 TRITON_NAME = re.compile(r"^triton_")
 """Kernels that torch.compile generated (torch/_inductor/codegen/triton.py)."""
 TRITON_BACKEND = "triton"

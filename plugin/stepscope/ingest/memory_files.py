@@ -42,13 +42,11 @@ class MemoryDocument:
     content: object
 
 
-def read(path: str) -> MemoryDocument | None:
-    """Read a memory snapshot or timeline, gzipped or plain; None: it is neither, perhaps a trace.
-
-    Nothing in a pickle is ever run.
+def kind_of(path: str) -> What | None:
+    """Tell by its first bytes which of these a file is; None: it is neither, perhaps a trace.
 
     Raises:
-        UnreadableError: it cannot be read, is damaged or too large, or wants to run code.
+        UnreadableError: it cannot be read, or is a picture or an archive.
     """
     start = head(path, HEAD_BYTES)
     if PICTURE.match(start):
@@ -57,17 +55,29 @@ def read(path: str) -> MemoryDocument | None:
     if ZIPPED.match(start):
         message = "This is an archive, such as torch.save writes: no memory snapshot."
         raise UnreadableError(path, message, RECORD_AGAIN)
-    if PICKLE.match(start):
-        return MemoryDocument(path=path, what="snapshot", content=_pickled(path))
-    if SNAPSHOT.match(start) or SEGMENTS.match(start):
-        return MemoryDocument(path=path, what="snapshot", content=_json(path))
-    if TIMELINE.match(start):
-        return MemoryDocument(path=path, what="timeline", content=_json(path))
-    return None
+    if PICKLE.match(start) or SNAPSHOT.match(start) or SEGMENTS.match(start):
+        return "snapshot"
+    return "timeline" if TIMELINE.match(start) else None
 
 
-def _pickled(path: str) -> object:
-    data = whole(path, MOST_PICKLE_BYTES, RECORD_LESS)
+def read(path: str, *, most_bytes: int = MOST_PICKLE_BYTES) -> MemoryDocument | None:
+    """Read a memory snapshot or timeline, gzipped or plain; None: it is neither, perhaps a trace.
+
+    Nothing in a pickle is ever run.
+
+    Raises:
+        UnreadableError: it cannot be read, is damaged or too large, or wants to run code.
+    """
+    what = kind_of(path)
+    if what is None:
+        return None
+    if PICKLE.match(head(path, HEAD_BYTES)):
+        return MemoryDocument(path=path, what=what, content=_pickled(path, most_bytes))
+    return MemoryDocument(path=path, what=what, content=_json(path, most_bytes))
+
+
+def _pickled(path: str, most_bytes: int) -> object:
+    data = whole(path, min(most_bytes, MOST_PICKLE_BYTES), RECORD_LESS)
     try:
         with without_collections():
             return load(data, PickleLimits())
@@ -75,8 +85,8 @@ def _pickled(path: str) -> object:
         raise UnreadableError(path, f"This pickle is refused: {error}", RECORD_AGAIN) from error
 
 
-def _json(path: str) -> object:
-    text = whole(path, MOST_JSON_BYTES, RECORD_LESS)
+def _json(path: str, most_bytes: int) -> object:
+    text = whole(path, min(most_bytes, MOST_JSON_BYTES), RECORD_LESS)
     try:
         with without_collections():
             return json.loads(text)

@@ -26,6 +26,8 @@ Progress = Callable[[int, int, int], None]
 
 BROKEN = ("truncated-gzip", "truncated-json")
 NO_EVENT = ("skipped-events", "not-an-event", "interleaved-documents")
+EMPTY = "The file is empty."
+ENDS_AT_ONCE = "The file ends before its first event."
 RECORD_LESS = "Record fewer steps, or without with_stack."
 REACH_ACTIVE_STEPS = (
     "Call profiler.step() in the loop, and let the schedule reach its active steps."
@@ -150,8 +152,8 @@ class _Reading:
         is_broken = self.log.count(*BROKEN) > 0
         is_empty = self.inflater.bytes_inflated == 0 and not is_broken
         complaints = (
-            (is_empty, "The file is empty.", RECORD_AGAIN),
-            (is_broken, "The file ends before its first event.", RECORD_AGAIN),
+            (is_empty, EMPTY, RECORD_AGAIN),
+            (is_broken, ENDS_AT_ONCE, RECORD_AGAIN),
             (self.log.count(*NO_EVENT) > 0, "Not one of its events is valid JSON.", RECORD_AGAIN),
             (
                 document.has_events_key,
