@@ -3,8 +3,12 @@
  * hold no damage, so that is made: in a folder with links to what lies in `sample_logs`,
  * `cd tests && python -m browser.damaged FOLDER`, then `stepscope serve FOLDER --port 6007 &`, then
  * `npm run fixtures -- http://127.0.0.1:6007`.
+ *
+ * A view's further answers are listed in its `fixtures/asked.json`: `{"memory-curve": {"path":
+ * "traces/<trace>/memory/curve", "run": "synthetic_dataloader/fault"}}`; `run` may be left out.
+ * `<run>` is that run's id, `<run synthetic_dataloader/fix>` another one's.
  */
-import { writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -55,8 +59,23 @@ const { trace } = run.workers[0].spans[0];
 
 // Where it was served from is nobody's business.
 write('tests/fixtures/runs.json', { ...runs, logdir: 'sample_logs' });
+write('src/views/runs/fixture.json', { ...runs, logdir: 'sample_logs' });
 write('src/views/advice/fixture.json', await answer(`runs/${run.id}/advice`));
 for (const view of ['overview', 'operators', 'kernels']) {
   write(`src/views/${view}/fixture.json`, await answer(`traces/${trace}/${view}`));
+}
+// What a view keeps in fixtures/<path with - for />.json is asked for again: of a run where the path says so.
+for (const view of readdirSync(resolve(frontend, 'src/views'))) {
+  const folder = `src/views/${view}/fixtures`;
+  if (!existsSync(resolve(frontend, folder))) continue;
+  const about = JSON.parse(readFileSync(resolve(frontend, folder, 'asked.json'), 'utf8'));
+  for (const [name, asked] of Object.entries(about)) {
+    const of = named(asked.run ?? runName);
+    const path = asked.path
+      .replace('<run>', of.id)
+      .replace(/<run ([^>]+)>/g, (_, other) => named(other).id)
+      .replace('<trace>', of.workers[0].spans[0].trace);
+    write(`${folder}/${name}.json`, await answer(path));
+  }
 }
 write('src/views/health/fixture.json', await answer(`runs/${named(damagedName).id}/advice`));

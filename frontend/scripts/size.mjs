@@ -6,6 +6,8 @@ import { gzipSync } from 'node:zlib';
 
 const FIRST_VIEW_BYTES = 150_000;
 const ALL_BYTES = 450_000;
+/** A program of its own, which is opened in a tab of its own. */
+const SPEEDSCOPE = 'speedscope';
 const FIRST_VIEW = ['index.html', 'src/views/advice/page.tsx'];
 
 const frontend = resolve(dirname(fileURLToPath(import.meta.url)), '..');
@@ -28,7 +30,7 @@ function filesOf(manifest, name, found = new Set()) {
 function everyFile(folder = built) {
   return readdirSync(folder).flatMap((name) => {
     const path = join(folder, name);
-    if (statSync(path).isDirectory()) return everyFile(path);
+    if (statSync(path).isDirectory()) return name === SPEEDSCOPE ? [] : everyFile(path);
     return name === 'manifest.json' ? [] : [path.slice(built.length + 1)];
   });
 }

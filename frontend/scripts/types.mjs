@@ -11,7 +11,7 @@ const venv = resolve(repository, '.venv/bin/python');
 const python = process.env.PYTHON ?? (existsSync(venv) ? venv : 'python3');
 
 const source =
-  'import json; from stepscope.api.messages import schemas; print(json.dumps(schemas()))';
+  'import json; from stepscope.api.openapi import answer_schemas; print(json.dumps({"$defs": answer_schemas()}))';
 const document = JSON.parse(
   execFileSync(python, ['-c', source], {
     env: { ...process.env, PYTHONPATH: resolve(repository, 'plugin') },
@@ -48,8 +48,7 @@ const text = JSON.stringify({
 }).replaceAll('#/$defs/', '#/definitions/');
 
 const types = await compile(JSON.parse(text), 'Answers', {
-  bannerComment:
-    '/* Generated from plugin/stepscope/api/messages.py by `npm run types`; do not edit. */',
+  bannerComment: '/* Generated from plugin/stepscope/api by `npm run types`; do not edit. */',
   format: false,
   ignoreMinAndMaxItems: true,
 });
@@ -57,6 +56,6 @@ const target = resolve(frontend, 'src/api/types.gen.ts');
 if (!process.argv.includes('--check')) {
   writeFileSync(target, types);
 } else if (readFileSync(target, 'utf8') !== types) {
-  console.error(`${target} does not fit plugin/stepscope/api/messages.py: run \`npm run types\`.`);
+  console.error(`${target} does not fit plugin/stepscope/api: run \`npm run types\`.`);
   process.exit(1);
 }

@@ -1,4 +1,4 @@
-import { screen, waitFor, within } from '@testing-library/react';
+import { act, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { renderInPage } from '../tests/render';
@@ -17,6 +17,7 @@ const readyRun: RunState = {
     {
       name: 'worker0',
       rank: 0,
+      host: null,
       spans: ['1', '2'].map((label) =>
         spanOf({ trace: `t${label}`, label, file: `worker0.${label}.pt.trace.json` }),
       ),
@@ -70,6 +71,17 @@ describe('runs', () => {
     expect(screen.getAllByText(/not recorded\)/).length).toBeGreaterThan(0);
   });
 
+  it('are named in the title, with the view and the span', async () => {
+    serve(readyRun);
+    answers['runs/done/advice'] = runReport([]);
+    const { store } = renderInPage(<App />);
+    await waitFor(() => expect(document.title).toBe('Advice, resnet50, span 1 – stepscope'));
+    act(() => store.write({ ...store.current(), view: 'runs' }, 'push'));
+    await waitFor(() => expect(document.title).toBe('Runs – stepscope'));
+    act(() => store.write({ ...store.current(), view: 'no-such-view' }, 'push'));
+    await waitFor(() => expect(document.title).toBe('stepscope'));
+  });
+
   it('say how far reading has come', async () => {
     serve(readingRun);
     renderInPage(<App />);
@@ -94,11 +106,11 @@ describe('runs', () => {
     expect(await screen.findByRole('button', { name: /A finding/ })).toBeTruthy();
   });
 
-  it('that were cancelled say so in every view, and are read when that is asked for', async () => {
+  it('that were cancelled say so in every view of theirs, and are read when that is asked for', async () => {
     serve(cancelledRun);
     const { store } = renderInPage(<App />);
     const heading = { name: 'The reading of stopped was cancelled' };
-    for (const { id } of views) {
+    for (const { id } of views.filter(({ about }) => about !== 'runs')) {
       store.write({ ...store.current(), view: id }, 'push');
       expect(await screen.findByRole('heading', heading)).toBeTruthy();
     }
@@ -175,7 +187,7 @@ describe('damage', () => {
   const [worker] = readyRun.workers;
   const damaged: RunState = {
     ...readyRun,
-    workers: [{ name: 'worker0', rank: 0, spans: [spanOf({ damage: 'warning' })] }],
+    workers: [{ name: 'worker0', rank: 0, host: null, spans: [spanOf({ damage: 'warning' })] }],
   };
   const item = health({
     message: 'the file ends in the middle',
@@ -239,7 +251,7 @@ describe('keys', () => {
     await userEvent.keyboard('gk');
     await waitFor(() => expect(store.current().view).toBe('kernels'));
     await userEvent.keyboard('?');
-    expect(screen.getByRole('heading', { name: 'Reading this page' })).toBeTruthy();
+    expect(await screen.findByRole('heading', { name: 'Reading this page' })).toBeTruthy();
   });
 
   it('are left alone while the user types', async () => {

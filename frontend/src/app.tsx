@@ -8,10 +8,27 @@ import { Content, problemsOf } from './shell/content';
 import { Rail } from './shell/rail';
 import { TopBar } from './shell/top_bar';
 import { useNavigation } from './state/navigation';
-import { select } from './state/selection';
+import { type Selection, select } from './state/selection';
+import { views } from './views';
 import { ErrorBoundary, Failure } from './widgets/failure';
 import { Skeleton } from './widgets/loaded';
 import { Problems } from './widgets/problems';
+import { Toasts } from './widgets/toast';
+
+/** What the browser's tab and its history say: which view of what. */
+function titleOf(view: string, selection: Selection | null): string {
+  const shown = views.find(({ id }) => id === view);
+  if (!selection || !shown) return 'stepscope';
+  const { run, worker, span } = selection;
+  const of = shown.about === undefined || shown.about === 'recording';
+  const parts = [
+    shown.title,
+    shown.about === 'runs' ? '' : run.name,
+    of && run.workers.length > 1 ? worker.name : '',
+    of && worker.spans.length > 1 ? `span ${span.label}` : '',
+  ];
+  return `${parts.filter((part) => part !== '').join(', ')} – stepscope`;
+}
 
 function Frame({ runs }: { readonly runs: Runs }): ReactNode {
   const { location } = useNavigation();
@@ -21,9 +38,10 @@ function Frame({ runs }: { readonly runs: Runs }): ReactNode {
   const shownUnnamed = location.run === null ? (selection?.run.id ?? null) : held;
   // Not before the first look is over: until then the latest run may not have been found.
   if (shownUnnamed !== held && !runs.scanning) hold(shownUnnamed);
+  const title = titleOf(location.view, selection);
   useEffect(() => {
-    document.title = selection ? `${selection.run.name} – stepscope` : 'stepscope';
-  }, [selection]);
+    document.title = title;
+  }, [title]);
   return (
     <div className="shell">
       <TopBar runs={runs} selection={selection} />
@@ -34,6 +52,7 @@ function Frame({ runs }: { readonly runs: Runs }): ReactNode {
         </div>
         <Content runs={runs} selected={selected} />
       </main>
+      <Toasts />
     </div>
   );
 }

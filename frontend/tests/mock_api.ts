@@ -1,5 +1,5 @@
 /** A stand-in for the API, for `npm run dev` without a backend and for screenshots: it serves the views' fixtures. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Connect, Plugin } from 'vite';
 import type { RunReport, Runs } from '../src/api/types.gen.ts';
@@ -25,8 +25,20 @@ function bodyOf(path: string): string | null {
   }
   const run = /^runs\/([^/]+)\/advice$/.exec(path)?.[1];
   if (run !== undefined) return adviceOn(run);
-  const view = /^traces\/[^/]+\/(overview|operators|kernels)$/.exec(path)?.[1];
-  return view ? read(`../src/views/${view}/fixture.json`) : null;
+  const place = path.replace(/^(?:traces|runs)\/[^/]+\//, '');
+  return isView(place) ? read(`../src/views/${place}/fixture.json`) : recorded(place);
+}
+
+const isView = (name: string): boolean => ['overview', 'operators', 'kernels'].includes(name);
+
+/** An answer that a view keeps as `fixtures/<path with - for />.json`. */
+function recorded(place: string): string | null {
+  const name = `${place.replaceAll('/', '-')}.json`;
+  const folder = new URL('../src/views/', import.meta.url);
+  const view = readdirSync(folder).find((each) =>
+    existsSync(new URL(`${each}/fixtures/${name}`, folder)),
+  );
+  return view ? read(`../src/views/${view}/fixtures/${name}`) : null;
 }
 
 const answer: Connect.NextHandleFunction = (

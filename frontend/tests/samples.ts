@@ -1,5 +1,11 @@
 /** Outcomes for tests, as the API sends them. */
-import type { HealthItem, Outcome, RunReport, WorkerReport } from '../src/api/types.gen';
+import type {
+  HealthItem,
+  MergedOutcome,
+  Outcome,
+  RunReport,
+  WorkerReport,
+} from '../src/api/types.gen';
 
 export function outcome(patch: Partial<Outcome>): Outcome {
   return {
@@ -33,6 +39,7 @@ export function outcome(patch: Partial<Outcome>): Outcome {
     culprit: '',
     suppressed_by: '',
     baseline: '',
+    blamed: [],
     ...patch,
   };
 }
@@ -95,10 +102,46 @@ export function workerReport(patch: Partial<WorkerReport> = {}): WorkerReport {
     budget: [],
     standing: null,
     file: '',
+    settings: [],
+    host: '',
+    groups: [],
+    world_size: null,
+    is_training: null,
+    wait_ns: null,
     ...patch,
   };
 }
 
 export function runReport(outcomes: Outcome[], patch: Partial<WorkerReport> = {}): RunReport {
-  return { name: 'run', workers: [workerReport(patch)], outcomes, merged: [], verdict: '' };
+  const workers = [workerReport(patch)];
+  return {
+    name: 'run',
+    workers,
+    outcomes,
+    merged: [],
+    verdict: '',
+    job: null,
+    representatives: [],
+  };
+}
+
+/** What one rule found in several recordings of a run. */
+export function mergedOutcome(patch: Partial<MergedOutcome>): MergedOutcome {
+  return {
+    outcome: outcome({}),
+    traces: ['t1'],
+    of_count: 1,
+    where: '',
+    net_low_ns: null,
+    net_median_ns: null,
+    net_high_ns: null,
+    ranks: '',
+    hosts: [],
+    group: '',
+    steps: '',
+    when: '',
+    related: [],
+    job_saving: null,
+    ...patch,
+  };
 }

@@ -20,6 +20,7 @@ export function spanOf(patch: Partial<Span> = {}): Span {
     file_bytes: 1_000_000,
     events: patch.state === undefined || patch.state === 'ready' ? 1200 : null,
     damage: null,
+    is_growing: false,
     ...patch,
   };
 }
@@ -49,7 +50,12 @@ export const cancelledSpan = (patch: Partial<Span> = {}): Span =>
 
 /** A run of one worker a file. */
 export function runOf(name: string, state: RunState['state'], spans: readonly Span[]): RunState {
-  const workers = spans.map((span, rank) => ({ name: `rank${rank}`, rank, spans: [span] }));
+  const workers = spans.map((span, rank) => ({
+    name: `rank${rank}`,
+    rank,
+    host: null,
+    spans: [span],
+  }));
   return { id: name, name, synthetic: false, state, workers };
 }
 
@@ -82,5 +88,7 @@ export const noRuns: Runs = {
   loading: false,
   runs: [],
   problems: [],
+  looked_at_count: 0,
+  is_cancelled: false,
   looked_for: 'files named <worker>.<time>.pt.trace.json',
 };

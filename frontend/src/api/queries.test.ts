@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { api, RequestError } from './client';
+import { api, RequestError, segment } from './client';
 import { pollInterval, shouldRetry } from './queries';
 import type { Runs } from './types.gen';
 
@@ -11,6 +11,8 @@ const runs = (patch: Partial<Runs>): Runs => ({
   runs: [],
   problems: [],
   looked_for: '',
+  looked_at_count: 0,
+  is_cancelled: false,
   ...patch,
 });
 
@@ -47,7 +49,11 @@ describe('the client', () => {
 
   it('asks relative to the page, with ids escaped', async () => {
     const asked = serve(async () => new Response('{}'));
-    await api.table('a/../b', 'kernels', 'launch', signal);
+    await api.get(
+      `traces/${segment('a/../b')}/kernels`,
+      { group: 'launch', start_ns: null },
+      signal,
+    );
     const page = new URL('.', document.baseURI).href;
     expect(String(asked.mock.calls[0]?.[0])).toBe(
       `${page}api/traces/a%2F..%2Fb/kernels?group=launch`,
@@ -71,11 +77,21 @@ describe('the client', () => {
       hint: 'See api/runs.',
     });
     serve(async () => new Response(body, { status: 404 }));
-    await expect(api.advice('x', signal)).rejects.toMatchObject({
+    await expect(api.advice('x', 't', signal)).rejects.toMatchObject({
       status: 404,
       code: 'unknown-run',
       message: 'No run x.',
       hint: 'See api/runs.',
+    });
+  });
+
+  it('takes an everyday refusal for one, though it comes with status 200', async () => {
+    const body = JSON.stringify({ code: 'not-recorded', message: 'no memory', hint: 'profile()' });
+    serve(async () => new Response(body, { headers: { 'X-Stepscope-Status': '422' } }));
+    await expect(api.get('traces/t/memory', {}, signal)).rejects.toMatchObject({
+      status: 422,
+      code: 'not-recorded',
+      hint: 'profile()',
     });
   });
 

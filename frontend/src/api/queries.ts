@@ -7,9 +7,12 @@ import {
   useQuery,
   useQueryClient,
 } from '@tanstack/react-query';
+import { duration } from '../core/format';
 import { inOrder } from '../core/natural';
 import { spansOf } from '../core/progress';
-import { api, type Change, RequestError, type TableName } from './client';
+import { useNavigation } from '../state/navigation';
+import { api, type Change, type Parameters, RequestError, segment, type TableName } from './client';
+import { basisOf, useFollowed } from './following';
 import type { Overview, RunReport, RunState, Runs, Table } from './types.gen';
 
 const WHILE_LOADING_MS = 1000;
@@ -52,40 +55,97 @@ export function useChange(): UseMutationResult<Runs, Error, Change> {
   });
 }
 
-/** Changes with the files that can be shown, and with them, so that the advice is asked for anew. */
-const readiness = (run: RunState): string =>
-  spansOf(run)
-    .filter((span) => span.state === 'ready')
-    .map(({ trace, file_bytes, events }) => `${trace} ${file_bytes} ${events}`)
-    .join();
-
-export function useAdvice(run: RunState): UseQueryResult<RunReport> {
-  return useQuery({
-    queryKey: ['advice', run.id, readiness(run)],
-    queryFn: ({ signal }) => api.advice(run.id, signal),
-    // Until the advice on one more file is there, that on the others stays.
-    placeholderData: (previous, query) =>
-      query?.queryKey[1] === run.id ? keepPreviousData(previous) : undefined,
+/**
+ * What is said of a run and, in particular, of one of its recordings: of a run of a thousand ranks nobody needs what
+ * every rule said of every rank at once.
+ */
+export function useAdvice(run: RunState, trace: string): UseQueryResult<RunReport> {
+  return useFollowed({
+    queryKey: ['advice', run.id, trace],
+    ask: (signal) => api.advice(run.id, trace, signal),
+    basis: basisOf(spansOf(run)),
+    isAlike: ([, other]) => other === run.id,
   });
 }
 
-export function useOverview(trace: string): UseQueryResult<Overview> {
+export function useOverview(
+  trace: string,
+  { enabled = true }: { readonly enabled?: boolean } = {},
+): UseQueryResult<Overview> {
   return useQuery({
+    enabled,
     queryKey: ['overview', trace],
     queryFn: ({ signal }) => api.overview(trace, signal),
   });
 }
 
+/** Any answer on one recording, by the endpoint's path; another question of the same recording replaces it in place. */
+export function useTraceAnswer<T>(
+  trace: string,
+  path: string,
+  parameters: Parameters = {},
+  options: { readonly enabled?: boolean } = {},
+): UseQueryResult<T> {
+  return useQuery({
+    queryKey: ['trace', trace, path, parameters],
+    queryFn: ({ signal }) => api.get<T>(`traces/${segment(trace)}/${path}`, parameters, signal),
+    placeholderData: (previous, query) =>
+      query?.queryKey[1] === trace && query.queryKey[2] === path
+        ? keepPreviousData(previous)
+        : undefined,
+    enabled: options.enabled ?? true,
+  });
+}
+
+/** Any answer on all recordings of a run; asked anew when more of them can be shown. */
+export function useRunAnswer<T>(
+  run: RunState,
+  path: string,
+  parameters: Parameters = {},
+): UseQueryResult<T> {
+  return useFollowed({
+    queryKey: ['run', run.id, path, parameters],
+    ask: (signal) => api.get<T>(path, { run: run.id, ...parameters }, signal),
+    basis: basisOf(spansOf(run)),
+    isAlike: ([, other, place]) => other === run.id && place === path,
+  });
+}
+
+/** The part of a recording that all views narrow to: its bounds as parameters, and words for it. */
+export interface Narrowing {
+  readonly start_ns: number;
+  readonly end_ns: number;
+  readonly label: string;
+}
+
+/** What the URL narrows the recording to; null: nothing; undefined: its steps are not known yet. */
+export function useNarrowing(trace: string): Narrowing | null | undefined {
+  const { location } = useNavigation();
+  const { step, time } = location;
+  const overview = useOverview(trace, { enabled: time === null && step !== null });
+  if (time) {
+    const { startNs: start_ns, endNs: end_ns } = time;
+    return { start_ns, end_ns, label: `${duration(start_ns)} – ${duration(end_ns)}` };
+  }
+  if (step === null) return null;
+  if (!overview.data) return overview.error ? null : undefined;
+  const found = overview.data.steps.find((each) => each.number === step);
+  if (!found) return null;
+  return { start_ns: found.host_start_ns, end_ns: found.host_end_ns, label: `step ${step}` };
+}
+
+/** A table of one recording, narrowed as all views are. */
 export function useTableData(
   trace: string,
   name: TableName,
   group: string | null,
 ): UseQueryResult<Table> {
-  return useQuery({
-    queryKey: [name, trace, group],
-    queryFn: ({ signal }) => api.table(trace, name, group, signal),
-    // Another grouping of the same trace replaces the rows in place; another trace starts afresh.
-    placeholderData: (previous, query) =>
-      query?.queryKey[1] === trace ? keepPreviousData(previous) : undefined,
-  });
+  const narrowing = useNarrowing(trace);
+  const { start_ns, end_ns } = narrowing ?? {};
+  return useTraceAnswer(
+    trace,
+    name,
+    { group, start_ns, end_ns },
+    { enabled: narrowing !== undefined },
+  );
 }

@@ -15,6 +15,9 @@ interface Props {
   readonly totalNs: number;
   /** What the whole bar is: `mean step`. */
   readonly whole: string;
+  /** The part that is chosen, where parts can be; pressed again it is let go. */
+  readonly chosen?: string | null;
+  readonly onChoose?: (part: string | null) => void;
 }
 
 /** The largest first; what is nothing has neither a place in the bar nor in the legend. */
@@ -27,28 +30,66 @@ function titleOf(part: Part, totalNs: number): string {
   return `${part.label}: ${quantityExact(part.valueNs, 'ns')}, ${share(part.valueNs / totalNs)}${help}`;
 }
 
+interface LegendProps {
+  readonly part: Part;
+  readonly totalNs: number;
+  readonly isChosen: boolean;
+  readonly onChoose: Props['onChoose'];
+}
+
+function LegendItem({ part, totalNs, isChosen, onChoose }: LegendProps): ReactNode {
+  const words = (
+    <>
+      <span className="swatch" style={{ background: colourOf(part.id) }} />
+      <span className="legend-label">{part.label}</span>
+      <span className="legend-value">{duration(part.valueNs)}</span>
+      <span className="legend-share">{share(part.valueNs / totalNs)}</span>
+    </>
+  );
+  if (!onChoose) return words;
+  return (
+    <button
+      type="button"
+      className="legend-choice"
+      aria-pressed={isChosen}
+      onClick={() => onChoose(isChosen ? null : part.id)}
+    >
+      {words}
+    </button>
+  );
+}
+
 /** One bar of a whole's parts, with a legend that says each in time and share. */
-export function StackedBar({ parts, totalNs, whole }: Props): ReactNode {
+export function StackedBar({ parts, totalNs, whole, chosen = null, onChoose }: Props): ReactNode {
   const shown = shownParts(parts);
   if (shown.length === 0 || totalNs <= 0) return null;
+  const isDimmed = (part: Part): boolean => chosen !== null && part.id !== chosen;
   return (
-    <figure className="stacked">
+    <figure className={onChoose ? 'stacked stacked-choice' : 'stacked'}>
       <div className="stacked-bar" aria-hidden="true">
         {shown.map((part) => (
+          // biome-ignore lint/a11y: the legend below has a button for each part
           <span
             key={part.id}
-            style={{ flexGrow: part.valueNs, background: colourOf(part.id) }}
+            style={{
+              flexGrow: part.valueNs,
+              background: colourOf(part.id),
+              opacity: isDimmed(part) ? 0.3 : 1,
+            }}
             title={titleOf(part, totalNs)}
+            onClick={() => onChoose?.(part.id === chosen ? null : part.id)}
           />
         ))}
       </div>
       <ul className="legend" aria-label={`Parts of the ${whole}`}>
         {shown.map((part) => (
           <li key={part.id} title={titleOf(part, totalNs)}>
-            <span className="swatch" style={{ background: colourOf(part.id) }} />
-            <span className="legend-label">{part.label}</span>
-            <span className="legend-value">{duration(part.valueNs)}</span>
-            <span className="legend-share">{share(part.valueNs / totalNs)}</span>
+            <LegendItem
+              part={part}
+              totalNs={totalNs}
+              isChosen={part.id === chosen}
+              onChoose={onChoose}
+            />
           </li>
         ))}
       </ul>

@@ -1,13 +1,8 @@
-import { BarChart } from 'echarts/charts';
-import { GridComponent, TooltipComponent } from 'echarts/components';
-import * as echarts from 'echarts/core';
-import { CanvasRenderer } from 'echarts/renderers';
-import { type ReactNode, useEffect, useRef } from 'react';
+import { type PointerEvent, type ReactNode, useRef, useState } from 'react';
 import { colourOf } from '../core/colour';
 import { duration, tick } from '../core/format';
+import { axesOf, fromZero, uPlot, usePlot } from './plot';
 import './charts.css';
-
-echarts.use([BarChart, GridComponent, TooltipComponent, CanvasRenderer]);
 
 export interface StepColumn {
   readonly number: number;
@@ -20,23 +15,27 @@ export interface StepColumnsProps {
   readonly categories: readonly { readonly id: string; readonly label: string }[];
   readonly selected: number | null;
   readonly onSelect: (step: number | null) => void;
+  /** The places of the first and the last column of the time that is shown; null: all of it. */
+  readonly range?: readonly [number, number] | null;
+  /** Drawn over, columns are a time: the places of the first and the last. */
+  readonly onRange?: (first: number, last: number) => void;
   /** Colours are read anew when this changes. */
   readonly theme: string;
 }
 
-interface Hover {
-  readonly dataIndex: number;
-}
-
-function cssVariable(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-}
+const GRID = { left: 56, right: 8, top: 12, bottom: 26 } as const;
+const HEIGHT_PX = 250;
+const WIDEST_PX = 56;
+const FILLED_SHARE = 0.72;
+const DIMMED_SHARE = 35;
+/** Less than this is a click with an unsteady hand. */
+const LEAST_DRAG_PX = 6;
 
 /** The hovered step as text nodes: names come from the trace and are never set as HTML. */
-function tooltipOf(props: StepColumnsProps, at: number): HTMLElement {
-  const box = document.createElement('div');
+function tooltipOf(props: StepColumnsProps, at: number): HTMLElement | null {
   const step = props.steps[at];
-  if (!step) return box;
+  if (!step) return null;
+  const box = document.createElement('div');
   const line = (label: string, value: number, colour: string | null): void => {
     const row = box.appendChild(document.createElement('div'));
     row.className = 'chart-tip-row';
@@ -58,86 +57,136 @@ function tooltipOf(props: StepColumnsProps, at: number): HTMLElement {
   return box;
 }
 
-function optionsOf(props: StepColumnsProps): echarts.EChartsCoreOption {
-  const { steps, categories, selected } = props;
-  const muted = cssVariable('--muted');
-  const isDimmed = (step: StepColumn): boolean => selected !== null && step.number !== selected;
-  return {
-    animation: !window.matchMedia('(prefers-reduced-motion: reduce)').matches,
-    animationDuration: 250,
-    grid: { left: 56, right: 8, top: 12, bottom: 26 },
-    tooltip: {
-      trigger: 'axis',
-      axisPointer: { type: 'shadow', z: -1, shadowStyle: { color: cssVariable('--hover') } },
-      backgroundColor: cssVariable('--raised'),
-      borderColor: cssVariable('--line'),
-      textStyle: { color: cssVariable('--text'), fontSize: 12.5 },
-      confine: true,
-      formatter: (hover: Hover | Hover[]) =>
-        tooltipOf(props, (Array.isArray(hover) ? hover[0] : hover)?.dataIndex ?? -1),
-    },
-    xAxis: {
-      type: 'category',
-      data: steps.map((step) => String(step.number)),
-      axisTick: { show: false },
-      axisLine: { lineStyle: { color: cssVariable('--line') } },
-      axisLabel: { color: muted, hideOverlap: true },
-    },
-    yAxis: {
-      type: 'value',
-      splitNumber: 4,
-      axisLabel: { color: muted, formatter: tick },
-      splitLine: { lineStyle: { color: cssVariable('--line') } },
-    },
-    series: categories.map((category, part) => ({
-      type: 'bar',
-      stack: 'step',
-      name: category.label,
-      barMaxWidth: 56,
-      barCategoryGap: '28%',
-      cursor: 'pointer',
-      itemStyle: { color: colourOf(category.id) },
-      emphasis: { disabled: true },
-      data: steps.map((step) => ({
-        value: step.partsNs[part] ?? 0,
-        itemStyle: { opacity: isDimmed(step) ? 0.35 : 1 },
-      })),
-    })),
-  };
+/** For each category the height of its upper edge in each column. */
+export function upperEdges(steps: readonly StepColumn[], count: number): number[][] {
+  const below = steps.map(() => 0);
+  return Array.from({ length: count }, (_, part) =>
+    steps.map((step, at) => {
+      const edge = (below[at] ?? 0) + (step.partsNs[part] ?? 0);
+      below[at] = edge;
+      return edge;
+    }),
+  );
 }
 
-/** Steps as stacked columns; a click chooses one, a second click lets it go. */
-export default function StepColumns(props: StepColumnsProps): ReactNode {
-  const box = useRef<HTMLDivElement>(null);
-  const chart = useRef<echarts.ECharts | null>(null);
-  const latest = useRef(props);
-  latest.current = props;
+function isDimmed({ selected, range }: StepColumnsProps, step: StepColumn, at: number): boolean {
+  if (range) return at < range[0] || at > range[1];
+  return selected !== null && step.number !== selected;
+}
 
-  useEffect(() => {
-    if (!box.current) return undefined;
-    const made = echarts.init(box.current, null, { renderer: 'canvas' });
-    chart.current = made;
-    // The whole column is the target, not only its drawn part.
-    made.getZr().on('click', (event) => {
-      const { steps, selected, onSelect } = latest.current;
-      const at = made.convertFromPixel({ xAxisIndex: 0 }, event.offsetX);
-      const step = steps[Math.round(Number(at))];
-      if (step) onSelect(step.number === selected ? null : step.number);
+/** Whole columns from the highest category down: each covers the part of those before that is not its own. */
+function made(
+  props: StepColumnsProps,
+): [Omit<uPlot.Options, 'width' | 'height'>, uPlot.AlignedData] {
+  const { steps, categories } = props;
+  const edges = upperEdges(steps, categories.length);
+  const order = categories.map((_, part) => part).reverse();
+  const dimmed = steps.map((step, at) => isDimmed(props, step, at));
+  const series = order.map((part): uPlot.Series => {
+    const colour = colourOf(categories[part]?.id ?? '');
+    // On the surface, not see-through: the columns behind would shine through.
+    const faint = `color-mix(in srgb, ${colour} ${DIMMED_SHARE}%, var(--surface))`;
+    const fills = dimmed.map((each) => (each ? resolved(faint) : colour));
+    const paths = uPlot.paths.bars?.({
+      size: [FILLED_SHARE, WIDEST_PX],
+      disp: { fill: { unit: 3, values: () => fills } },
     });
-    const observer = new ResizeObserver(() => made.resize());
-    observer.observe(box.current);
-    return () => {
-      observer.disconnect();
-      made.dispose();
-      chart.current = null;
+    return {
+      label: categories[part]?.label ?? '',
+      fill: colour,
+      width: 0,
+      points: { show: false },
+      ...(paths ? { paths } : {}),
     };
-  }, []);
+  });
+  const numbers = steps.map((step) => step.number);
+  const wholes = (places: readonly number[]): number[] =>
+    places.filter((place) => Number.isInteger(place) && numbers[place] !== undefined);
+  return [
+    {
+      scales: { x: { time: false, range: [-0.5, steps.length - 0.5] }, y: { range: fromZero } },
+      axes: axesOf({
+        grid: GRID,
+        tickX: (place) => String(numbers[place] ?? ''),
+        tickY: tick,
+        splitsX: (_, __, least, most, step) => {
+          const every = Math.max(1, Math.round(step));
+          const first = Math.ceil(least / every) * every;
+          const count = Math.max(0, Math.floor((most - first) / every) + 1);
+          return wholes(Array.from({ length: count }, (_unused, at) => first + at * every));
+        },
+      }),
+      series: [{}, ...series],
+      cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
+    },
+    [steps.map((_, at) => at), ...order.map((part) => edges[part] ?? [])] as uPlot.AlignedData,
+  ];
+}
 
-  const { steps, categories, selected, theme } = props;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the options are drawn anew for these four; the handlers read `latest`
-  useEffect(() => {
-    chart.current?.setOption(optionsOf(latest.current), { notMerge: true });
-  }, [steps, categories, selected, theme]);
+/** A colour as a canvas takes it: without the page's variables. */
+function resolved(colour: string): string {
+  const surface = getComputedStyle(document.documentElement).getPropertyValue('--surface').trim();
+  return colour.replace('var(--surface)', surface);
+}
 
-  return <div className="columns-chart" ref={box} aria-hidden="true" />;
+interface Drag {
+  readonly fromPx: number;
+  readonly toPx: number;
+}
+
+const isDrag = ({ fromPx, toPx }: Drag): boolean => Math.abs(toPx - fromPx) >= LEAST_DRAG_PX;
+
+/** Steps as stacked columns; a click chooses one, a second click lets it go, and a drag is a range of them. */
+export default function StepColumns(props: StepColumnsProps): ReactNode {
+  const { steps, categories, selected, range, onSelect, onRange, theme } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const [drag, setDrag] = useState<Drag | null>(null);
+  const { chart } = usePlot({
+    box,
+    grid: GRID,
+    height: HEIGHT_PX,
+    make: () => made(props),
+    tip: (at) => tooltipOf(props, at),
+    dependencies: [steps, categories, selected, range?.[0], range?.[1], theme],
+  });
+
+  const pxOf = (event: PointerEvent<HTMLElement>): number =>
+    event.clientX - event.currentTarget.getBoundingClientRect().left;
+  /** The whole column is the target, not only its drawn part. */
+  const columnAt = (px: number): number => {
+    const at = Math.round(chart?.posToVal(px - GRID.left, 'x') ?? 0);
+    return Math.min(Math.max(at, 0), steps.length - 1);
+  };
+  const release = (done: Drag): void => {
+    const [first = 0, last = 0] = [columnAt(done.fromPx), columnAt(done.toPx)].sort(
+      (a, b) => a - b,
+    );
+    const step = steps[first];
+    if (isDrag(done) && last > first && onRange) onRange(first, last);
+    else if (step) onSelect(step.number === selected ? null : step.number);
+  };
+  const [left, right] = drag ? [drag.fromPx, drag.toPx].sort((a, b) => a - b) : [];
+  return (
+    <div
+      className="columns-drag"
+      onPointerDown={(event) => {
+        if (event.button !== 0) return;
+        event.currentTarget.setPointerCapture?.(event.pointerId);
+        const px = pxOf(event);
+        setDrag({ fromPx: px, toPx: px });
+      }}
+      onPointerMove={(event) => drag && setDrag({ ...drag, toPx: pxOf(event) })}
+      onPointerUp={(event) => {
+        if (!drag) return;
+        setDrag(null);
+        release({ ...drag, toPx: pxOf(event) });
+      }}
+      onPointerCancel={() => setDrag(null)}
+    >
+      <div className="columns-chart" ref={box} aria-hidden="true" />
+      {drag && isDrag(drag) && left !== undefined && right !== undefined && (
+        <div className="columns-veil" style={{ left, width: right - left }} />
+      )}
+    </div>
+  );
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { colourOf } from './colour';
+import { colourOf, MEMORY_COLOURS } from './colour';
 
 const KNOWN =
-  'kernel communication memcpy memset runtime dataloader cpu other alloc post-sync host-stall dispatch queued no-record tail'.split(
+  'kernel communication memcpy memset runtime dataloader cpu python annotation device-annotation step synchronization overhead other alloc post-sync host-stall dispatch queued no-record tail'.split(
     ' ',
   );
 
@@ -27,6 +27,11 @@ describe('category colours', () => {
   it.each([...KNOWN, 'new-one', 'graph', 'x'])('%s stands out from both surfaces', (id) => {
     expect(contrast(colourOf(id), '#ffffff')).toBeGreaterThanOrEqual(3);
     expect(contrast(colourOf(id), '#161a21')).toBeGreaterThanOrEqual(3);
+  });
+
+  it.each(Object.entries(MEMORY_COLOURS))('%s, of memory, too', (_, colour) => {
+    expect(contrast(colour, '#ffffff')).toBeGreaterThanOrEqual(3);
+    expect(contrast(colour, '#161a21')).toBeGreaterThanOrEqual(3);
   });
 
   it('stay the same for an unknown category', () => {

@@ -8,6 +8,13 @@ const FIXED: Readonly<Record<string, string>> = {
   runtime: '#cf5b88',
   dataloader: '#d9483b',
   cpu: '#2a958b',
+  python: '#5f8f3a',
+  module: '#7a6bbf',
+  annotation: '#6c78a8',
+  'device-annotation': '#4a86a8',
+  step: '#5b6c86',
+  synchronization: '#b0577a',
+  overhead: '#94733f',
   other: '#7d8796',
   alloc: '#a0683a',
   'post-sync': '#b556a8',
@@ -30,3 +37,25 @@ function hash(text: string): number {
 export function colourOf(id: string): string {
   return FIXED[id] ?? (FALLBACK[hash(id) % FALLBACK.length] as string);
 }
+
+/** Memory has categories of its own, which never stand beside those of time. */
+export const MEMORY_COLOURS = {
+  allocated: '#3b7dd8',
+  reserved: '#9063cd',
+  'out-of-memory': '#d9483b',
+  moment: '#2a958b',
+  born: '#2f9e63',
+  freed: '#c2603d',
+  left: '#d9483b',
+  parameter: '#3f8f4f',
+  optimizer_state: '#a3862a',
+  input: '#cf5b88',
+  temporary: '#9063cd',
+  activation: '#d9483b',
+  gradient: '#3b7dd8',
+  autograd_detail: '#5f7fa6',
+  unknown: '#7d8796',
+} as const;
+
+/** What a slice's category is coloured as: an idle cause has the colour that it has in every view. */
+export const colourId = (category: string): string => category.replace(/^idle-/, '');

@@ -59,6 +59,12 @@ describe('durations', () => {
   it('names points in time to the microsecond, and ticks without idle zeros', () => {
     expect(format.instant(1_234_567_891)).toBe('1,234.568 ms');
     expect([0, 50_000_000, 1_500_000_000].map(format.tick)).toEqual(['0', '50 ms', '1.5 s']);
+    expect([0, 500, 50_000_000, -2e9].map(format.tickBytes)).toEqual([
+      '0',
+      '500 B',
+      '50 MB',
+      '-2 GB',
+    ]);
   });
 });
 
@@ -98,4 +104,45 @@ describe('quantities', () => {
     expect(format.quantityExact(177_612_345, 'ns')).toBe('177,612,345 ns');
     expect(format.quantityExact(0.334213, 'share')).toBe('33.4213 %');
   });
+});
+
+describe('changes', () => {
+  it.each([
+    [-55_000_000, 'ns', '−55.0 ms'],
+    [2_500, 'ns', '+2.50 µs'],
+    [0, 'ns', '0'],
+    [0.0412, 'share', '+4.12 points'],
+    [-0.00001, 'share', '< 0.01 points'],
+    [-3, 'count', '−3'],
+    [1_000_000, 'bytes', '+1.00 MB'],
+  ] as const)('%d %s reads %s', (delta, unit, text) => {
+    expect(format.change(delta, unit)).toBe(text);
+  });
+
+  it.each([
+    [177.6, 121.3, '−31.7 %'],
+    [100, 250, '+150 %'],
+    [0, 5, ''],
+    [5, 5, ''],
+    [100_000, 100_001, '< 0.1 %'],
+    [5, 0, '−100 %'],
+  ])('from %d to %d reads %s', (before, after, text) => {
+    expect(format.relativeChange(before, after)).toBe(text);
+  });
+
+  it('come with the chance that they are none', () => {
+    expect(format.chance(0.0002)).toBe('p < 0.001');
+    expect(format.chance(0.02164)).toBe('p = 0.022');
+  });
+});
+
+it('tells when a file was recorded, or nothing', () => {
+  expect(format.recordedTime('1767225600000000000')).toMatch(/^202[56]-(12|01)-\d\d \d\d:\d\d:00$/);
+  expect(format.recordedTime('')).toBe('');
+});
+
+it('a text keeps a number and its unit on one line', () => {
+  expect(format.unbroken('Step 178 ms (± 3.9 %, 6 steps); 5 sets')).toBe(
+    'Step 178\u00a0ms (± 3.9\u00a0%, 6 steps); 5 sets',
+  );
 });

@@ -75,6 +75,12 @@ export function tick(ns: number): string {
   return ns === 0 ? '0' : `${groupedFraction.format(ns / scale.factor)} ${scale.name}`;
 }
 
+/** A mark on an axis of bytes: as a size, without zeros that say nothing. */
+export function tickBytes(value: number): string {
+  const scale = scaleOf(value, BYTES);
+  return value === 0 ? '0' : `${groupedFraction.format(value / scale.factor)} ${scale.name}`;
+}
+
 /** A point in time since the trace's first event, to the microsecond: `1,234.567 ms`. */
 export const instant = (ns: number): string =>
   `${(ns / 1e6).toLocaleString('en-US', { minimumFractionDigits: 3, maximumFractionDigits: 3 })} ms`;
@@ -116,8 +122,8 @@ const SHORT: Record<Unit, (value: number) => string> = {
   share,
   count,
   'bytes/s': rate,
-  text: (value) => groupedFraction.format(value),
-  code: (value) => groupedFraction.format(value),
+  text: String, // a number that is a name: of an event, a stream
+  code: String,
 };
 
 const EXACT: Record<Unit, (value: number) => string> = {
@@ -126,8 +132,8 @@ const EXACT: Record<Unit, (value: number) => string> = {
   share: (value) => `${groupedFraction.format(value * 100)} %`,
   count: (value) => groupedFraction.format(value),
   'bytes/s': (value) => `${groupedFraction.format(value)} bytes/s`,
-  text: (value) => groupedFraction.format(value),
-  code: (value) => groupedFraction.format(value),
+  text: String, // a number that is a name: of an event, a stream
+  code: String,
 };
 
 /** A value in its unit, to read. */
@@ -144,3 +150,44 @@ export function quantityExact(value: CellValue, unit: Unit): string {
   if (typeof value === 'number') return EXACT[unit](value);
   return quantity(value, unit);
 }
+
+const LEAST_POINTS = 0.01;
+
+/** How many percentage points a share changed by, with its sign; less than any recording can tell is said so. */
+function points(delta: number): string {
+  const size = Math.abs(delta) * 100;
+  if (size < LEAST_POINTS) return `< ${LEAST_POINTS} points`;
+  return `${signOf(delta)}${significant(size)} points`;
+}
+
+const signOf = (value: number): string => (value > 0 ? '+' : '−');
+
+/** By how much a figure changed, with its sign: `−55.0 ms`, `+4.10 points`; a true minus, as wide as the plus. */
+export function change(delta: number, unit: Unit): string {
+  if (delta === 0) return '0';
+  return unit === 'share' ? points(delta) : signOf(delta) + quantity(Math.abs(delta), unit);
+}
+
+/** By which share of what it was a figure changed: `−32.0 %`; nothing where it was nothing, or is the same. */
+export function relativeChange(before: number, after: number): string {
+  if (before === 0 || before === after) return '';
+  const size = Math.abs((after - before) / before);
+  return size < 0.001 ? '< 0.1 %' : signOf(after - before) + share(size);
+}
+
+/** When a file was recorded, by the clock of whoever reads it: `2026-01-01 00:05:10`; empty where it is not known. */
+export function recordedTime(ns: string): string {
+  const at = new Date(Number(ns.slice(0, -6)));
+  if (ns === '' || Number.isNaN(at.getTime())) return '';
+  const two = (value: number): string => String(value).padStart(2, '0');
+  const day = [at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())].join('-');
+  return `${day} ${[at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(':')}`;
+}
+
+/** The chance of a change if nothing had changed: `p = 0.02`, `p < 0.001`. */
+export const chance = (p: number): string =>
+  p < 0.001 ? 'p < 0.001' : `p = ${Number(p.toPrecision(2))}`;
+
+/** A text whose lines end nowhere between a number and its unit. */
+export const unbroken = (text: string): string =>
+  text.replace(/(\d) (?=(?:%|ns|µs|ms|s|[kMGT]?B)(?![A-Za-z]))/g, '$1\u00a0');

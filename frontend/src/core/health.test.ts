@@ -51,7 +51,7 @@ describe('what rests on damage', () => {
       checks: [passed],
       figures: [
         { name: 'operators', view: 'operators' },
-        { name: 'comparison of ranks', view: null },
+        { name: 'comparison of ranks', view: 'distributed' },
         { name: 'something new', view: null },
       ],
     });

@@ -32,15 +32,16 @@ export function against(items: Items, restsOn: readonly string[]): Items {
   ];
 }
 
-/** Where the page shows what `HealthItem.affects` names beside rules. */
-const SHOWN_IN: Readonly<Record<string, string>> = {
+/** Where the page shows what `HealthItem.affects` names beside rules; views rest on these names. */
+export const SHOWN_IN: Readonly<Record<string, string>> = {
   verdict: 'advice',
   'step breakdown': 'overview',
   'device use': 'overview',
   'idle causes': 'overview',
   operators: 'operators',
   kernels: 'kernels',
-  memory: 'overview',
+  memory: 'memory',
+  'comparison of ranks': 'distributed',
 };
 
 export interface Affected {

@@ -5,7 +5,7 @@ import { inOrder } from './natural';
 const named = (name: string, ...workers: [string, number | null][]) => ({
   ...readingRun,
   name,
-  workers: workers.map(([worker, rank]) => ({ name: worker, rank, spans: [] })),
+  workers: workers.map(([worker, rank]) => ({ name: worker, rank, host: null, spans: [] })),
 });
 
 it('puts runs in the order of the numbers in their names', () => {

@@ -1,12 +1,21 @@
-/** Hands the user a file that the page has written. */
-export function download(name: string, type: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
+/** Hands the user a file from an address; an empty name leaves it to the server. */
+export function downloadFrom(address: string, name = ''): void {
   const link = document.createElement('a');
-  link.href = url;
+  link.href = address;
   link.download = name;
   document.body.append(link);
   link.click();
   link.remove();
+}
+
+/** Hands the user a file that the page has written. */
+export function downloadBlob(name: string, blob: Blob): void {
+  const url = URL.createObjectURL(blob);
+  downloadFrom(url, name);
   // The browser reads the file after this turn.
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+export function download(name: string, type: string, text: string): void {
+  downloadBlob(name, new Blob([text], { type: `${type};charset=utf-8` }));
 }

@@ -16,7 +16,10 @@ function stored(): Theme | null {
   }
 }
 
+let isOnPaper = false;
+
 function read(): Theme {
+  if (isOnPaper) return 'light';
   if (host) return host.window.document.body.classList.contains('dark-mode') ? 'dark' : 'light';
   return stored() ?? (system.matches ? 'dark' : 'light');
 }
@@ -33,6 +36,16 @@ if (host) {
   const observer = new MutationObserver(update);
   observer.observe(host.window.document.body, { attributes: true, attributeFilter: ['class'] });
 } else system.addEventListener('change', update);
+// Paper is white: charts are drawn for it while they are printed.
+for (const [event, isPrinting] of [
+  ['beforeprint', true],
+  ['afterprint', false],
+] as const) {
+  window.addEventListener(event, () => {
+    isOnPaper = isPrinting;
+    update();
+  });
+}
 update();
 
 export const themeStore = {

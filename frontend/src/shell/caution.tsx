@@ -15,7 +15,7 @@ interface Props {
 
 /** Above figures that rest on damaged parts of the recording: what is wrong with them. */
 export function Caution({ selection, restsOn }: Props): ReactNode {
-  const { data } = useAdvice(selection.run);
+  const { data } = useAdvice(selection.run, selection.span.trace);
   const health = (data && reportOf(data, selection.span.trace)?.health) ?? [];
   const concerns = against(health, restsOn);
   const [worst] = concerns;

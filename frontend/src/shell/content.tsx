@@ -1,15 +1,20 @@
 import { type ReactNode, Suspense } from 'react';
 import type { Problem, Runs, Span } from '../api/types.gen';
+import { plural } from '../core/format';
+import { spansOf } from '../core/progress';
 import { sentence } from '../core/sentence';
 import { useNavigation } from '../state/navigation';
 import type { Selected, Selection } from '../state/selection';
 import { views } from '../views';
+import type { View } from '../views/view';
 import { Empty } from '../widgets/empty';
 import { ErrorBoundary } from '../widgets/failure';
 import { Goto } from '../widgets/goto';
+import { Icon } from '../widgets/icon';
 import { Skeleton } from '../widgets/loaded';
 import { Reading } from '../widgets/reading';
 import { ChangeButton } from '../widgets/reading/change_button';
+import { RunProgress } from '../widgets/reading/run_progress';
 import { RecordHint } from '../widgets/record_hint';
 import { Caution } from './caution';
 
@@ -27,11 +32,40 @@ export function problemsOf(runs: Runs): Problem[] {
   return [...new Map(all.map((problem) => [identity(problem), problem])).values()];
 }
 
+/** How far the look through the log directory has come, and how to end it, or to begin it again. */
+function LookedAt({ runs }: { readonly runs: Runs }): ReactNode {
+  const { scanning, is_cancelled, looked_at_count } = runs;
+  return (
+    <div className="looked-at">
+      {looked_at_count > 0 && <p className="number">{plural(looked_at_count, 'file')} looked at</p>}
+      {scanning && (
+        <ChangeButton change={{ what: 'cancel', of: 'listing' }} about="looking for traces">
+          Stop
+        </ChangeButton>
+      )}
+      {is_cancelled && !scanning && (
+        <ChangeButton change={{ what: 'read', of: 'listing' }} about="for traces">
+          Look on
+        </ChangeButton>
+      )}
+    </div>
+  );
+}
+
 function NoTrace({ runs }: { readonly runs: Runs }): ReactNode {
   if (runs.scanning) {
     return (
       <Empty icon="search" title={`Looking for traces in ${runs.logdir}`}>
         <p>Large folders take a moment. This page shows each run as soon as it is found.</p>
+        <LookedAt runs={runs} />
+      </Empty>
+    );
+  }
+  if (runs.is_cancelled) {
+    return (
+      <Empty icon="search" title="Looking for traces was stopped">
+        <p>None was found in {runs.logdir} until then.</p>
+        <LookedAt runs={runs} />
       </Empty>
     );
   }
@@ -77,11 +111,37 @@ function Unreadable({ span }: { readonly span: Span }): ReactNode {
   );
 }
 
-/** What stands in for the view while its file is not there; the run's other files do not matter. */
-function obstacle({ run, span }: Selection): ReactNode | null {
-  if (span.state === 'ready') return null;
+/** What stands in for the view while its file is not there. A view of a whole run needs any of its files. */
+function obstacle({ run, span }: Selection, { about }: View): ReactNode | null {
+  if (span.state === 'ready' || about === 'runs') return null;
+  if (about === 'run' && spansOf(run).some(({ state }) => state === 'ready')) return null;
   if (span.state === 'unreadable') return <Unreadable span={span} />;
   return <Reading run={run} trace={span.trace} />;
+}
+
+/** Above a view that cannot be narrowed while the others are: that it shows more than they do. */
+function WholeNote({ view }: { readonly view: View }): ReactNode {
+  const { location, go } = useNavigation();
+  const isNarrowed = location.step !== null || location.time !== null;
+  if (view.narrows || view.about === 'runs' || !isNarrowed) return null;
+  const chosen = location.time ? 'the chosen time' : `step ${location.step}`;
+  return (
+    <aside className="whole-note" aria-label="Not narrowed">
+      <Icon name="filter" size={15} />
+      <p>
+        {view.title} is of the whole recording; {chosen} narrows other views.
+      </p>
+      <button type="button" className="button quiet" onClick={() => go({ step: null, time: null })}>
+        Let it go
+      </button>
+    </aside>
+  );
+}
+
+/** What is shown anew, with nothing of its state kept. */
+function identityOf(view: View, { run, span }: Selection): string {
+  if (view.about === 'runs') return view.id;
+  return `${view.id} ${view.about === 'run' ? run.id : span.trace}`;
 }
 
 function ViewPage({ selection }: { readonly selection: Selection }): ReactNode {
@@ -103,7 +163,7 @@ function ViewPage({ selection }: { readonly selection: Selection }): ReactNode {
       {view.title} of {run.name}, {worker.name}, span {span.label}
     </h1>
   );
-  const instead = obstacle(selection);
+  const instead = obstacle(selection, view);
   if (instead) {
     return (
       <div className="page">
@@ -113,13 +173,17 @@ function ViewPage({ selection }: { readonly selection: Selection }): ReactNode {
     );
   }
   return (
-    <ErrorBoundary what={view.title} key={`${view.id} ${span.trace}`}>
+    <>
       {title}
-      <Caution selection={selection} restsOn={view.restsOn} />
-      <Suspense fallback={<Skeleton />}>
-        <Page selection={selection} />
-      </Suspense>
-    </ErrorBoundary>
+      <ErrorBoundary what={view.title} key={identityOf(view, selection)}>
+        <Caution selection={selection} restsOn={view.restsOn} />
+        <WholeNote view={view} />
+        {(view.about === 'run' || view.restsOnRun) && <RunProgress run={run} />}
+        <Suspense fallback={<Skeleton />}>
+          <Page selection={selection} />
+        </Suspense>
+      </ErrorBoundary>
+    </>
   );
 }
 

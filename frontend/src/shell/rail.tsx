@@ -1,43 +1,97 @@
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
+import { useAdvice } from '../api/queries';
+import type { WorkerReport } from '../api/types.gen';
+import { reportOf } from '../core/health';
+import { readChoice, writeChoice } from '../host/choice';
 import { useNavigation } from '../state/navigation';
 import type { Selection } from '../state/selection';
 import { views } from '../views';
 import type { View } from '../views/view';
 import { Goto } from '../widgets/goto';
 import { Icon } from '../widgets/icon';
+import './rail.css';
 
-interface Props {
+const GROUPS = [
+  { about: 'recording', label: 'This recording' },
+  { about: 'run', label: 'All ranks of the run' },
+  { about: 'runs', label: 'All runs' },
+] as const;
+
+interface ItemProps {
+  readonly view: View;
   readonly selection: Selection | null;
+  readonly report: WorkerReport | undefined;
 }
 
-function Mark({ view, selection }: Props & { readonly view: View }): ReactNode {
+function Item({ view, selection, report }: ItemProps): ReactNode {
+  const { location, backTo } = useNavigation();
   const severity = selection && view.mark?.(selection);
-  if (!severity) return null;
+  const missing = (selection && view.missing?.(selection, report)) ?? null;
+  const keys = `${view.title} (g ${view.key})`;
   return (
-    <span className={`rail-mark rail-mark-${severity}`}>
-      <span className="visually-hidden">something was found</span>
-    </span>
+    <li>
+      <Goto
+        to={backTo(view.id)}
+        className={missing === null ? 'rail-item' : 'rail-item rail-missing'}
+        current={view.id === location.view}
+        title={missing === null ? keys : `${keys}\n${missing}`}
+      >
+        <Icon name={view.icon} size={19} />
+        <span className="rail-title">{view.title}</span>
+        {severity && (
+          <span className={`rail-mark rail-mark-${severity}`}>
+            <span className="visually-hidden">something was found</span>
+          </span>
+        )}
+        {missing !== null && <span className="visually-hidden">nothing to show: {missing}</span>}
+      </Goto>
+    </li>
   );
 }
 
-/** The views, one click each. */
-export function Rail({ selection }: Props): ReactNode {
-  const { location } = useNavigation();
+function Items({ selection, report }: Omit<ItemProps, 'view'>): ReactNode {
+  return GROUPS.map(({ about, label }) => {
+    const own = views.filter((view) => (view.about ?? 'recording') === about);
+    if (own.length === 0) return null;
+    return (
+      <ul key={about} aria-label={label} className="rail-group">
+        {own.map((view) => (
+          <Item key={view.id} view={view} selection={selection} report={report} />
+        ))}
+      </ul>
+    );
+  });
+}
+
+function ReportedItems({ selection }: { readonly selection: Selection }): ReactNode {
+  const { data } = useAdvice(selection.run, selection.span.trace);
+  return <Items selection={selection} report={data && reportOf(data, selection.span.trace)} />;
+}
+
+/** The views, one click each; those that this recording has nothing for say why. */
+export function Rail({ selection }: { readonly selection: Selection | null }): ReactNode {
+  const [isSmall, setSmall] = useState(() => readChoice('rail') === 'small');
+  const toggle = (): void => {
+    writeChoice('rail', isSmall ? null : 'small');
+    setSmall(!isSmall);
+  };
   return (
-    <nav className="rail" aria-label="Views">
-      {views.map((view) => (
-        <Goto
-          key={view.id}
-          to={{ view: view.id }}
-          className="rail-item"
-          current={view.id === location.view}
-          title={`${view.title} (g ${view.key})`}
-        >
-          <Icon name={view.icon} size={19} />
-          <span>{view.title}</span>
-          <Mark view={view} selection={selection} />
-        </Goto>
-      ))}
+    <nav className={isSmall ? 'rail rail-small' : 'rail'} aria-label="Views">
+      {selection?.span.state === 'ready' ? (
+        <ReportedItems selection={selection} />
+      ) : (
+        <Items selection={selection} report={undefined} />
+      )}
+      <button
+        type="button"
+        className="rail-toggle"
+        aria-pressed={isSmall}
+        aria-label="Icons only"
+        title={isSmall ? 'Show the names of the views' : 'Show icons only'}
+        onClick={toggle}
+      >
+        <Icon name="chevron" size={15} />
+      </button>
     </nav>
   );
 }

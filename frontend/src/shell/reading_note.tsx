@@ -6,6 +6,7 @@ import { Goto } from '../widgets/goto';
 import { Menu } from '../widgets/menu';
 import { WholeBar, Words } from '../widgets/reading';
 import { ChangeButton } from '../widgets/reading/change_button';
+import { usePace } from '../widgets/reading/use_pace';
 import { fileWords, wholeWords } from '../widgets/reading/words';
 
 const MOST_RUNS = 12;
@@ -13,6 +14,7 @@ const MOST_RUNS = 12;
 function RunReading({ run }: { readonly run: RunState }): ReactNode {
   const spans = spansOf(run);
   const progress = progressOf(spans);
+  const pace = usePace(run.id, progress);
   const [first] = spans;
   return (
     <li>
@@ -24,7 +26,9 @@ function RunReading({ run }: { readonly run: RunState }): ReactNode {
       </ChangeButton>
       <div className="run-reading-progress">
         <WholeBar progress={progress} label={`Reading ${run.name}`} />
-        <Words words={first && spans.length === 1 ? fileWords(first) : wholeWords(progress)} />
+        <Words
+          words={first && spans.length === 1 ? fileWords(first) : wholeWords(progress, pace)}
+        />
       </div>
     </li>
   );
@@ -37,8 +41,9 @@ const byActivity = (a: RunState, b: RunState): number =>
 /** How far reading has come in all, with each run on demand. */
 export function ReadingNote({ runs }: { readonly runs: Runs }): ReactNode {
   const pending = runs.runs.filter((run) => spansOf(run).some(isPending)).toSorted(byActivity);
-  if (pending.length === 0) return null;
   const progress = progressOf(runs.runs.flatMap(spansOf));
+  const pace = usePace('all runs', progress);
+  if (pending.length === 0) return null;
   const toGo = progress.wantedCount - progress.doneCount;
   return (
     <Menu
@@ -47,7 +52,7 @@ export function ReadingNote({ runs }: { readonly runs: Runs }): ReactNode {
         <span className="reading-note">
           <span className="dot dot-reading" />
           <span className="reading-note-words">reading</span> {plural(toGo, 'file')}
-          {progress.leftNs !== null && <span className="muted">{roughly(progress.leftNs)}</span>}
+          {pace.leftNs !== null && <span className="muted">{roughly(pace.leftNs)}</span>}
         </span>
       }
     >

@@ -1,89 +1,28 @@
-import { type ReactNode, useCallback, useState, useSyncExternalStore } from 'react';
-import type { Runs, Span, Worker } from '../api/types.gen';
-import { announcement, spansOf } from '../core/progress';
+import { lazy, type ReactNode, Suspense, useCallback, useState, useSyncExternalStore } from 'react';
+import type { RunState, Runs } from '../api/types.gen';
+import { announcement } from '../core/progress';
+import { copyText } from '../host/clipboard';
 import { themeStore } from '../host/theme';
-import { useNavigation } from '../state/navigation';
+import { type Patch, useNavigation } from '../state/navigation';
 import type { Selection } from '../state/selection';
-import { SyntheticBadge } from '../widgets/badge';
+import { views } from '../views';
+import { useCommands } from '../widgets/commands';
 import { Copy } from '../widgets/copy';
-import { Help } from '../widgets/help';
+import { Goto } from '../widgets/goto';
 import { Icon } from '../widgets/icon';
-import { type Choice, Picker } from '../widgets/picker';
-import { useKeys } from './keys';
+import { toast } from '../widgets/toast';
+import { ChordHint } from './chord_hint';
+import { EventChip } from './event_chip';
+import { ShellHelp } from './help';
+import { paletteKey, useKeys } from './keys';
+import { LookingNote } from './looking_note';
+import { NarrowChip } from './narrowing';
+import { useStepping } from './narrowing/use_steps';
+import { Pickers } from './pickers';
 import { ReadingNote } from './reading_note';
+import './top_bar.css';
 
-interface Props {
-  readonly runs: Runs;
-  readonly selection: Selection | null;
-}
-
-const SEVERITIES = ['critical', 'warning', 'info'] as const;
-
-/** The worst damage that was found in any of some files. */
-const worstDamage = (spans: readonly Span[]): Span['damage'] =>
-  SEVERITIES.find((severity) => spans.some((span) => span.damage === severity)) ?? null;
-
-function runChoices(runs: Runs): Choice[] {
-  return runs.runs.map((run) => ({
-    key: run.id,
-    label: run.name,
-    state: run.state,
-    damage: worstDamage(spansOf(run)),
-    note: run.synthetic ? 'synthetic' : undefined,
-  }));
-}
-
-function workerChoice(worker: Worker): Choice {
-  const isAlone = worker.spans.length === 1;
-  return {
-    key: worker.name,
-    label: worker.name,
-    note: worker.rank === null ? undefined : `rank ${worker.rank}`,
-    state: isAlone ? worker.spans[0]?.state : undefined,
-    damage: worstDamage(worker.spans),
-  };
-}
-
-function Pickers({
-  runs,
-  selection,
-}: {
-  readonly runs: Runs;
-  readonly selection: Selection;
-}): ReactNode {
-  const { go } = useNavigation();
-  const { run, worker, span } = selection;
-  const spans = worker.spans.map(({ label, state, file, damage }) => ({
-    key: label,
-    label,
-    state,
-    damage,
-    note: file,
-  }));
-  return (
-    <div className="pickers">
-      <Picker
-        label="Run"
-        choices={runChoices(runs)}
-        value={run.id}
-        onChoose={(key) => go({ run: key })}
-      />
-      {run.synthetic && <SyntheticBadge />}
-      <Picker
-        label="Worker"
-        choices={run.workers.map(workerChoice)}
-        value={worker.name}
-        onChoose={(key) => go({ run: run.id, worker: key, span: null })}
-      />
-      <Picker
-        label="Span"
-        choices={spans}
-        value={span.label}
-        onChoose={(key) => go({ run: run.id, worker: worker.name, span: key })}
-      />
-    </div>
-  );
-}
+const Palette = lazy(() => import('./palette'));
 
 function ThemeToggle(): ReactNode {
   const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
@@ -102,17 +41,68 @@ function ThemeToggle(): ReactNode {
   );
 }
 
+const canCompare = views.some(({ id }) => id === 'compare');
+
+/** Leads to the comparison with what was compared last, else with what it was made before or beside. */
+function CompareLink({ run }: { readonly run: RunState }): ReactNode {
+  const { location, backTo } = useNavigation();
+  if (!canCompare || location.view === 'compare') return null;
+  return (
+    <Goto
+      to={backTo('compare')}
+      className="button quiet square"
+      title={`Compare ${run.name} with another recording`}
+    >
+      <Icon name="compare" />
+      <span className="visually-hidden">Compare</span>
+    </Goto>
+  );
+}
+
+const namesOf = ({ run, worker, span }: Selection): Patch => ({
+  run: run.id,
+  worker: worker.name,
+  span: span.label,
+});
+
+function useShellCommands(link: (() => string) | null, showHelp: () => void): void {
+  const copy = async (): Promise<void> => {
+    const isCopied = link !== null && (await copyText(link()));
+    toast(isCopied ? 'The link is copied' : 'Copying was refused', {
+      tone: isCopied ? 'plain' : 'bad',
+    });
+  };
+  useCommands([
+    ...(link ? [{ id: 'copy-link', label: 'Copy link', run: () => void copy() }] : []),
+    ...(themeStore.canToggle
+      ? [{ id: 'theme', label: 'Switch between light and dark', run: themeStore.toggle }]
+      : []),
+    { id: 'help', label: 'Help and keyboard', run: showHelp },
+    { id: 'print', label: 'Print this view', run: () => window.print() },
+  ]);
+}
+
+interface Props {
+  readonly runs: Runs;
+  readonly selection: Selection | null;
+}
+
 /** What is shown, and what can be done with all of it. */
 export function TopBar({ runs, selection }: Props): ReactNode {
-  const { href } = useNavigation();
-  const [isHelpOpen, setHelpOpen] = useState(false);
-  const showHelp = useCallback(() => setHelpOpen(true), []);
-  useKeys(showHelp);
-  const named = selection && {
-    run: selection.run.id,
-    worker: selection.worker.name,
-    span: selection.span.label,
+  const { addressOf, location, go } = useNavigation();
+  const [open, setOpen] = useState<'help' | 'palette' | null>(null);
+  const showHelp = useCallback(() => setOpen('help'), []);
+  const showPalette = useCallback(() => setOpen('palette'), []);
+  const close = useCallback(() => setOpen(null), []);
+  const step = useStepping(selection?.span.state === 'ready' ? selection.span.trace : null);
+  const letGo = (): boolean => {
+    if (location.event === null) return false;
+    go({ event: null }, 'replace');
+    return true;
   };
+  const isChord = useKeys({ showHelp, showPalette, step, letGo });
+  const link = selection && (() => addressOf(namesOf(selection)));
+  useShellCommands(link, showHelp);
   return (
     <header className="top-bar">
       <button
@@ -130,12 +120,29 @@ export function TopBar({ runs, selection }: Props): ReactNode {
         <span>stepscope</span>
       </span>
       {selection && <Pickers runs={runs} selection={selection} />}
+      {selection && <NarrowChip span={selection.span} step={step} />}
+      {selection && <EventChip span={selection.span} />}
       <span className="space" />
       <span className="visually-hidden" role="status">
         {announcement(runs)}
       </span>
+      <LookingNote runs={runs} />
       <ReadingNote runs={runs} />
-      {named && <Copy text={() => href(named)} label="Copy link" icon="link" quiet />}
+      <button
+        type="button"
+        className="button find"
+        aria-keyshortcuts="Control+K Meta+K"
+        title={`Find anything: views, runs, ranks, steps, findings, names (${paletteKey()})`}
+        onClick={showPalette}
+      >
+        <Icon name="search" size={15} />
+        <span className="find-words">
+          Find<span className="visually-hidden"> anything</span>
+        </span>
+        <kbd>{paletteKey()}</kbd>
+      </button>
+      {selection && <CompareLink run={selection.run} />}
+      {link && <Copy text={link} label="Copy link" icon="link" quiet />}
       <ThemeToggle />
       <button
         type="button"
@@ -146,7 +153,13 @@ export function TopBar({ runs, selection }: Props): ReactNode {
       >
         <Icon name="help" />
       </button>
-      {isHelpOpen && <Help close={() => setHelpOpen(false)} />}
+      {isChord && <ChordHint />}
+      {open === 'help' && <ShellHelp close={close} />}
+      {open === 'palette' && (
+        <Suspense fallback={null}>
+          <Palette runs={runs} selection={selection} close={close} />
+        </Suspense>
+      )}
     </header>
   );
 }

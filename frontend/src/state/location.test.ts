@@ -20,7 +20,18 @@ const locations: fc.Arbitrary<PageLocation> = fc.record({
   search: fc.string({ unit: 'grapheme' }),
   sort: fc.option(fc.record({ key: word, descending: fc.boolean() }), { nil: null }),
   step: fc.option(fc.nat(), { nil: null }),
+  time: fc.option(
+    fc
+      .tuple(fc.nat(), fc.integer({ min: 1, max: 2 ** 31 }))
+      .map(([startNs, length]) => ({ startNs, endNs: startNs + length })),
+    { nil: null },
+  ),
+  event: fc.option(fc.nat(), { nil: null }),
+  baseRun: optional,
+  baseWorker: optional,
+  baseSpan: optional,
   open: optional,
+  options: fc.dictionary(fc.stringMatching(/^[a-z][a-z-]*$/), word, { noNullPrototype: true }),
 });
 
 describe('the hash', () => {
@@ -49,7 +60,7 @@ describe('the hash', () => {
         expect(parseHash(`#${text}`).view).not.toBe('');
       }),
     );
-    expect(parseHash('#view=%&step=x&sort=-')).toEqual({ ...HOME, view: '%' });
+    expect(parseHash('#view=%&step=x&sort=-&time=5-5&event=-1')).toEqual({ ...HOME, view: '%' });
   });
 
   it('stays short', () => {

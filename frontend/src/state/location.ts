@@ -5,6 +5,12 @@ export interface Sort {
   readonly descending: boolean;
 }
 
+/** A part of the recording, in ns from the trace's first event; the end is not in it. */
+export interface TimeRange {
+  readonly startNs: number;
+  readonly endNs: number;
+}
+
 /** Everything that a link to this page says. Null or empty is the view's own default. */
 export interface PageLocation {
   readonly view: string;
@@ -14,9 +20,19 @@ export interface PageLocation {
   readonly group: string | null;
   readonly search: string;
   readonly sort: Sort | null;
+  /** The part of the recording that all views narrow to: a step, or a time, which goes before it. */
   readonly step: number | null;
+  readonly time: TimeRange | null;
+  /** The selected event, by its place in the file. */
+  readonly event: number | null;
+  /** What the shown recording is compared with. */
+  readonly baseRun: string | null;
+  readonly baseWorker: string | null;
+  readonly baseSpan: string | null;
   /** Which finding is open: a rule's name, or `none`. */
   readonly open: string | null;
+  /** What else a view keeps in the URL, by names of its own: lower-case letters and dashes. */
+  readonly options: Readonly<Record<string, string>>;
 }
 
 export const HOME: PageLocation = {
@@ -28,13 +44,21 @@ export const HOME: PageLocation = {
   search: '',
   sort: null,
   step: null,
+  time: null,
+  event: null,
+  baseRun: null,
+  baseWorker: null,
+  baseSpan: null,
   open: null,
+  options: {},
 };
+
+const OPTION = 'o.';
 
 type Pairs = readonly (readonly [string, string])[];
 
 function toPairs(location: PageLocation): Pairs {
-  const { sort, step } = location;
+  const { sort, step, time, event } = location;
   const pairs: [string, string | null][] = [
     ['view', location.view],
     ['run', location.run],
@@ -44,7 +68,16 @@ function toPairs(location: PageLocation): Pairs {
     ['search', location.search],
     ['sort', sort && (sort.descending ? '-' : '+') + sort.key],
     ['step', step === null ? null : String(step)],
+    ['time', time && `${time.startNs}-${time.endNs}`],
+    ['event', event === null ? null : String(event)],
+    ['base', location.baseRun],
+    ['base-worker', location.baseWorker],
+    ['base-span', location.baseSpan],
     ['open', location.open],
+    ...Object.entries(location.options).map(([key, value]): [string, string] => [
+      OPTION + key,
+      value,
+    ]),
   ];
   return pairs.filter((pair): pair is [string, string] => pair[1] !== null && pair[1] !== '');
 }
@@ -54,7 +87,13 @@ function parseSort(text: string | undefined): Sort | null {
   return { key: text.slice(1), descending: text[0] === '-' };
 }
 
-function parseStep(text: string | undefined): number | null {
+function parseTime(text: string | undefined): TimeRange | null {
+  const found = /^(\d{1,15})-(\d{1,15})$/.exec(text ?? '');
+  const [startNs, endNs] = [Number(found?.[1]), Number(found?.[2])];
+  return startNs < endNs ? { startNs, endNs } : null;
+}
+
+function parseNumber(text: string | undefined): number | null {
   return text && /^\d{1,15}$/.test(text) ? Number(text) : null;
 }
 
@@ -68,8 +107,18 @@ function fromPairs(pairs: Pairs): PageLocation {
     group: found.get('group') || null,
     search: found.get('search') ?? '',
     sort: parseSort(found.get('sort')),
-    step: parseStep(found.get('step')),
+    step: parseNumber(found.get('step')),
+    time: parseTime(found.get('time')),
+    event: parseNumber(found.get('event')),
+    baseRun: found.get('base') || null,
+    baseWorker: found.get('base-worker') || null,
+    baseSpan: found.get('base-span') || null,
     open: found.get('open') || null,
+    options: Object.fromEntries(
+      [...found]
+        .filter(([key, value]) => key.startsWith(OPTION) && value !== '')
+        .map(([key, value]) => [key.slice(OPTION.length), value]),
+    ),
   };
 }
 

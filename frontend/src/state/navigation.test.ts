@@ -35,10 +35,24 @@ it('keeps the search for another recording, and lets the step go', () => {
   });
 });
 
+it('lets nothing go where the recording that is named is the one that is shown', () => {
+  expect(moved(here, { run: 'r', worker: 'w', span: '2', view: 'timeline' }).step).toBe(4);
+});
+
 it('opens a finding of another view’s recording in one move', () => {
   expect(moved(here, { view: 'advice', open: 'item-sync' })).toMatchObject({
     view: 'advice',
     open: 'item-sync',
     search: '',
+  });
+});
+
+it('narrows to what was chosen last: a step or a time', () => {
+  const time = { startNs: 5, endNs: 9 };
+  expect(moved(here, { time })).toEqual({ ...here, step: null, time });
+  expect(moved({ ...here, step: null, time }, { step: 3 })).toEqual({ ...here, step: 3 });
+  expect(moved({ ...here, time, event: 7 }, { span: '1' })).toMatchObject({
+    time: null,
+    event: null,
   });
 });

@@ -1,7 +1,8 @@
 /** The page's location for the components: read it, move it, link to it. */
-import { createContext, type ReactNode, use, useMemo, useSyncExternalStore } from 'react';
+import { createContext, type ReactNode, use, useMemo, useState, useSyncExternalStore } from 'react';
 import type { HashStore } from '../host/hash';
 import { HOME, type PageLocation } from './location';
+import { createMemory } from './memory';
 
 export type Patch = Partial<PageLocation>;
 
@@ -9,24 +10,44 @@ export interface Navigation {
   readonly location: PageLocation;
   readonly go: (patch: Patch, mode?: 'push' | 'replace') => void;
   readonly href: (patch: Patch) => string;
+  /** The address of what is shown, with names in place of what it was shown for by default. */
+  readonly addressOf: (names: Patch) => string;
+  /** Where a view leads back to: as the user left it in this session, or in its usual state. */
+  readonly backTo: (view: string) => Patch;
 }
 
 const Context = createContext<Navigation | null>(null);
 
 /** What a view's own state is; another view, run, worker or span starts with its own default. */
-const VIEW_STATE: Patch = { group: null, search: '', sort: null, open: null };
-const RECORDING_STATE: Patch = { step: null };
+export const VIEW_STATE = {
+  group: null,
+  search: '',
+  sort: null,
+  open: null,
+  options: {},
+} satisfies Patch;
+const RECORDING_STATE: Patch = { step: null, time: null, event: null };
+
+/** Of a step and a time the one that is chosen last holds. */
+function chosenPart(patch: Patch): Patch {
+  if (patch.time) return { step: null };
+  return patch.step !== undefined && patch.step !== null ? { time: null } : {};
+}
 
 /** Where a patch leads to: what belongs to the place that is left does not come along. */
 export function moved(from: PageLocation, patch: Patch): PageLocation {
   const leavesView = patch.view !== undefined && patch.view !== from.view;
   const leavesRun = patch.run !== undefined && patch.run !== from.run;
-  const leavesRecording = leavesRun || patch.worker !== undefined || patch.span !== undefined;
+  const leavesRecording =
+    leavesRun ||
+    (patch.worker !== undefined && patch.worker !== from.worker) ||
+    (patch.span !== undefined && patch.span !== from.span);
   return {
     ...from,
     ...(leavesView ? VIEW_STATE : {}),
     ...(leavesRun ? { worker: null, span: null } : {}),
     ...(leavesRecording ? RECORDING_STATE : {}),
+    ...chosenPart(patch),
     ...patch,
   };
 }
@@ -38,13 +59,17 @@ interface Props {
 
 export function NavigationProvider({ store, children }: Props): ReactNode {
   const location = useSyncExternalStore(store.subscribe, store.current);
+  const [memory] = useState(createMemory);
+  memory.remember(location);
   const navigation = useMemo<Navigation>(
     () => ({
       location,
       go: (patch, mode = 'push') => store.write(moved(store.current(), patch), mode),
       href: (patch) => store.href(moved(location, patch)),
+      addressOf: (names) => store.href({ ...location, ...names }),
+      backTo: (view) => (view === location.view ? { view, ...VIEW_STATE } : memory.recall(view)),
     }),
-    [location, store],
+    [location, store, memory],
   );
   return <Context value={navigation}>{children}</Context>;
 }
@@ -53,6 +78,26 @@ export function useNavigation(): Navigation {
   const navigation = use(Context);
   if (!navigation) throw new Error('useNavigation is used outside of NavigationProvider');
   return navigation;
+}
+
+interface WithinProps {
+  readonly place: Pick<Patch, 'worker' | 'span'>;
+  readonly children: ReactNode;
+}
+
+/** Links below it lead into another recording than the one that is chosen, where they name none. */
+export function Within({ place, children }: WithinProps): ReactNode {
+  const outer = useNavigation();
+  const { worker, span } = place;
+  const inner = useMemo<Navigation>(() => {
+    const within = (patch: Patch): Patch => ({ worker, span, ...patch });
+    return {
+      ...outer,
+      go: (patch, mode) => outer.go(within(patch), mode),
+      href: (patch) => outer.href(within(patch)),
+    };
+  }, [outer, worker, span]);
+  return <Context value={inner}>{children}</Context>;
 }
 
 /** A store in memory, for tests. */

@@ -13,7 +13,12 @@ const run = (name: string, state: State, spans: Record<string, Span[]>): RunStat
   name,
   synthetic: false,
   state,
-  workers: Object.entries(spans).map(([worker, own]) => ({ name: worker, rank: null, spans: own })),
+  workers: Object.entries(spans).map(([worker, own]) => ({
+    name: worker,
+    rank: null,
+    host: null,
+    spans: own,
+  })),
 });
 const runs = (...all: RunState[]): Runs => ({
   schema: 1,
@@ -23,6 +28,8 @@ const runs = (...all: RunState[]): Runs => ({
   runs: all,
   problems: [],
   looked_for: '',
+  looked_at_count: 0,
+  is_cancelled: false,
 });
 
 const found = runs(

@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect } from 'react';
+import { type ReactNode, useEffect, useRef } from 'react';
 import { Icon } from './icon';
 import './drawer.css';
 
@@ -6,25 +6,33 @@ interface Props {
   readonly title: string;
   readonly close: () => void;
   readonly children: ReactNode;
+  /** What can be done with what it shows, beside the title. */
+  readonly actions?: ReactNode;
 }
 
-/** Details at the right, beside what they are of; Escape closes it. */
-export function Drawer({ title, close, children }: Props): ReactNode {
+/** Details at the right, beside what they are of; Escape closes it, and leaves the keyboard where it was. */
+export function Drawer({ title, close, children, actions }: Props): ReactNode {
+  const latest = useRef(close);
+  latest.current = close;
   useEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
-      if (event.key === 'Escape' && !event.defaultPrevented) close();
+      if (event.key !== 'Escape' || event.defaultPrevented) return;
+      event.preventDefault();
+      latest.current();
     };
     document.addEventListener('keydown', pressed);
     return () => document.removeEventListener('keydown', pressed);
-  }, [close]);
+  }, []);
   return (
     <aside className="drawer" aria-label={title}>
       <header>
         <h2>{title}</h2>
+        {actions}
         <button
           type="button"
           className="button quiet square"
           aria-label="Close details"
+          title="Close (Esc)"
           onClick={close}
         >
           <Icon name="close" />

@@ -1,17 +1,63 @@
-import type { ReactNode } from 'react';
+import { type ReactNode, type RefObject, useId } from 'react';
+import { type Command, useCommands } from './commands';
+import { Copy } from './copy';
 import { Icon } from './icon';
 import { Menu } from './menu';
+import type { LegendEntry } from './png';
+import { toast } from './toast';
 
 export type ExportFormat = 'csv' | 'json';
+
+/** A chart that can be taken along as a picture. */
+export interface PictureSource {
+  readonly element: RefObject<HTMLElement | null>;
+  readonly title: string;
+  readonly subtitle?: string | undefined;
+  readonly legend?: readonly LegendEntry[] | undefined;
+  /** The file's name, with its ending: `fileName([...], 'png')`. */
+  readonly file: string;
+}
 
 interface Props {
   /** What the files will hold. */
   readonly note: string;
-  readonly onExport: (format: ExportFormat) => void;
+  /** Left out where there is only a picture. */
+  readonly onExport?: ((format: ExportFormat) => void) | undefined;
+  readonly picture?: PictureSource | undefined;
+  /** The same as a table in Markdown, for an issue or a chat. */
+  readonly markdown?: (() => string) | undefined;
+}
+
+async function save({ element, file, ...about }: PictureSource): Promise<void> {
+  if (!element.current) return;
+  try {
+    const { savePng } = await import('./png');
+    await savePng({ ...about, element: element.current }, file);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    toast(`No picture could be made: ${why}`, { tone: 'bad' });
+  }
+}
+
+/** The same for the search over everything. */
+function commandsOf(id: string, { note, onExport, picture }: Props): Command[] {
+  const files: Command[] = onExport
+    ? (['csv', 'json'] as const).map((format) => ({
+        id: `${id} ${format}`,
+        label: `Export as ${format.toUpperCase()}`,
+        note,
+        run: () => onExport(format),
+      }))
+    : [];
+  if (!picture) return files;
+  const run = (): void => void save(picture);
+  return [...files, { id: `${id} png`, label: 'Export as PNG', note: picture.title, run }];
 }
 
 /** Takes what is shown along as a file. */
-export function ExportMenu({ note, onExport }: Props): ReactNode {
+export function ExportMenu(props: Props): ReactNode {
+  const { note, onExport, picture, markdown } = props;
+  useCommands(commandsOf(useId(), props));
   return (
     <Menu
       label={
@@ -20,12 +66,22 @@ export function ExportMenu({ note, onExport }: Props): ReactNode {
         </>
       }
     >
-      <button type="button" className="menu-item" onClick={() => onExport('csv')}>
-        CSV
-      </button>
-      <button type="button" className="menu-item" onClick={() => onExport('json')}>
-        JSON
-      </button>
+      {onExport && (
+        <>
+          <button type="button" className="menu-item" onClick={() => onExport('csv')}>
+            CSV
+          </button>
+          <button type="button" className="menu-item" onClick={() => onExport('json')}>
+            JSON
+          </button>
+        </>
+      )}
+      {picture && (
+        <button type="button" className="menu-item" onClick={() => void save(picture)}>
+          PNG of the chart
+        </button>
+      )}
+      {markdown && <Copy text={markdown} label="Copy as Markdown" quiet />}
       <p className="menu-note">{note}</p>
     </Menu>
   );

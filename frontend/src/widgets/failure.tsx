@@ -1,5 +1,7 @@
 import { Component, type ErrorInfo, type ReactNode } from 'react';
 import { RequestError } from '../api/client';
+import { sentence } from '../core/sentence';
+import { Code } from './code';
 import { Copy } from './copy';
 import { Empty } from './empty';
 
@@ -9,8 +11,28 @@ interface FailureProps {
   readonly retry?: () => void;
 }
 
+const NOT_RECORDED = 'not-recorded';
+
+/** Remedies are a line of code, or else a sentence. */
+const looksLikeCode = (text: string): boolean => /\w\(|=/.test(text);
+
+/** What the recording does not hold, and the line of code that records it: nobody's fault. */
+function NotRecorded({ error, what }: FailureProps & { readonly error: RequestError }): ReactNode {
+  const { hint } = error;
+  return (
+    <Empty icon="info" title={`${what}: nothing to show`}>
+      <p>{sentence(error.message)}</p>
+      {looksLikeCode(hint) && <p>What records it:</p>}
+      {looksLikeCode(hint) ? <Code code={hint} /> : hint !== '' && <p>{sentence(hint)}</p>}
+    </Empty>
+  );
+}
+
 /** A request that has no answer: what, why, what to do. */
 export function Failure({ error, what, retry }: FailureProps): ReactNode {
+  if (error instanceof RequestError && error.code === NOT_RECORDED) {
+    return <NotRecorded error={error} what={what} />;
+  }
   const hint = error instanceof RequestError ? error.hint : '';
   return (
     <Empty icon="critical" title={`${what} could not be shown`} tone="bad">
@@ -21,6 +43,27 @@ export function Failure({ error, what, retry }: FailureProps): ReactNode {
           Try again
         </button>
       )}
+    </Empty>
+  );
+}
+
+/** As Chromium, Firefox and Safari say that a script could not be fetched. */
+const MISSING_PART =
+  /dynamically imported module|Importing a module script failed|Unable to preload CSS/i;
+
+const isMissingPart = ({ message }: Error): boolean => MISSING_PART.test(message);
+
+/** Parts of the page are loaded when they are first shown: by then the server may be gone, or a newer one. */
+function MissingPart({ what }: { readonly what: string }): ReactNode {
+  return (
+    <Empty icon="warning" title={`${what} could not be loaded`} tone="bad">
+      <p>
+        The server was stopped, or another version of stepscope runs now. When it is there again,
+        load the page anew: its address holds all that is shown.
+      </p>
+      <button type="button" className="button" onClick={() => window.location.reload()}>
+        Load the page anew
+      </button>
     </Empty>
   );
 }
@@ -50,13 +93,15 @@ export class ErrorBoundary extends Component<BoundaryProps, BoundaryState> {
   override render(): ReactNode {
     const { error } = this.state;
     if (!error) return this.props.children;
+    if (isMissingPart(error)) return <MissingPart what={this.props.what} />;
     const details = (): string =>
       `${error.name}: ${error.message}\n${error.stack ?? ''}\n${this.stack}`;
     return (
       <Empty icon="critical" title={`${this.props.what}: this view failed`} tone="bad">
+        <p>{sentence(error.message)}</p>
         <p>
-          {error.message} The other views still work. This is a fault of stepscope: please report it
-          with the details.
+          The other views still work. This is a fault of stepscope: please report it with the
+          details.
         </p>
         <div className="row">
           <button type="button" className="button" onClick={() => this.setState({ error: null })}>

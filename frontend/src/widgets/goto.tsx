@@ -1,9 +1,14 @@
 import type { MouseEvent, ReactNode } from 'react';
 import type { Link } from '../api/types.gen';
 import { type Patch, useNavigation } from '../state/navigation';
+import { timelinePlace } from '../state/timeline_place';
 
 /** Where a piece of evidence is shown. */
 export function placeOf(link: Link): Patch {
+  const { start_ns: startNs, end_ns: endNs } = link;
+  if (link.view === 'timeline' && typeof startNs === 'number' && typeof endNs === 'number') {
+    return timelinePlace(startNs, endNs);
+  }
   return {
     view: link.view,
     search: link.search ?? '',

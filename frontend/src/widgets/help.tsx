@@ -1,22 +1,136 @@
-import { type ReactNode, useEffect, useRef } from 'react';
+import { type ReactNode, useEffect, useId, useRef, useState, useSyncExternalStore } from 'react';
+import { EDITORS, type EditorSettings, editorStore, faultOf } from '../host/editor';
 import { Icon } from './icon';
 import './help.css';
 
-const KEYS: readonly (readonly [string, string])[] = [
-  ['?', 'This help'],
-  ['g then a / o / p / k / h', 'Advice, Overview, Operators, Kernels, Health'],
-  ['/', 'Search in the table'],
-  ['↑ ↓ Page Home End', 'Move between the rows of a table'],
+type Keys = readonly (readonly [string, string])[];
+
+const TABLE_KEYS: Keys = [
+  ['↑ ↓ Page Home End', 'Move between the rows'],
   ['Enter', 'Open the details of a row'],
-  ['Esc', 'Close what is open, clear the search'],
 ];
+
+export interface HelpSection {
+  readonly title: string;
+  readonly keys: Keys;
+}
 
 interface Props {
   readonly close: () => void;
+  /** Keys of the shell, then those of each view, the one on show first. */
+  readonly sections: readonly HelpSection[];
+  /** Letters behind `g`, with where they lead. */
+  readonly chords: Keys;
+}
+
+/** Keys have names that begin with a capital, or are one sign; other words are what the hand does: `drag`. */
+const isKey = (word: string): boolean => word.length === 1 || /^[A-Z]/.test(word);
+
+/** `Ctrl + wheel, pinch`: ways to do the same, each of keys and words. */
+function Ways({ keys }: { readonly keys: string }): ReactNode {
+  return keys.split(', ').map((way) => (
+    <span key={way} className="help-way">
+      {way.split(' ').map((word, at) =>
+        word !== '+' && isKey(word) ? (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the keys of a fixed text never move
+          <kbd key={at}>{word}</kbd>
+        ) : (
+          // biome-ignore lint/suspicious/noArrayIndexKey: as above
+          <span key={at}>{word}</span>
+        ),
+      )}
+    </span>
+  ));
+}
+
+function KeyList({ keys }: { readonly keys: Keys }): ReactNode {
+  return (
+    <dl>
+      {keys.map(([key, meaning]) => (
+        <div key={key}>
+          <dt>
+            <Ways keys={key} />
+          </dt>
+          <dd>{meaning}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+interface FieldProps {
+  readonly label: string;
+  readonly name: keyof EditorSettings;
+  readonly placeholder: string;
+}
+
+function Field({ label, name, placeholder }: FieldProps): ReactNode {
+  const settings = useSyncExternalStore(editorStore.subscribe, editorStore.current);
+  return (
+    <label className="help-field">
+      <span>{label}</span>
+      <input
+        value={settings[name]}
+        placeholder={placeholder}
+        spellCheck={false}
+        onChange={(event) => editorStore.choose({ ...settings, [name]: event.target.value })}
+      />
+    </label>
+  );
+}
+
+/** Which editor opens the lines of code that the page names. */
+function Editor(): ReactNode {
+  const settings = useSyncExternalStore(editorStore.subscribe, editorStore.current);
+  const id = useId();
+  const isListed =
+    settings.template === '' || EDITORS.some((e) => e.template === settings.template);
+  const [isOwn, setOwn] = useState(!isListed);
+  const fault = faultOf(settings.template);
+  return (
+    <section className="help-editor">
+      <h3>Lines of code</h3>
+      <label className="help-field" htmlFor={id}>
+        <span>open in</span>
+        <select
+          id={id}
+          value={isOwn ? 'own' : settings.template}
+          onChange={({ target }) => {
+            setOwn(target.value === 'own');
+            if (target.value !== 'own') editorStore.choose({ ...settings, template: target.value });
+          }}
+        >
+          <option value="">nothing: a press copies file and line</option>
+          {EDITORS.map(({ name, template }) => (
+            <option key={name} value={template}>
+              {name}
+            </option>
+          ))}
+          <option value="own">another editor, by its address</option>
+        </select>
+      </label>
+      {isOwn && <Field label="address" name="template" placeholder="editor://open?{file}:{line}" />}
+      {isOwn && fault !== null && (
+        <p className="help-fault" role="alert">
+          {fault}
+        </p>
+      )}
+      {(isOwn || settings.template !== '') && (
+        <>
+          <Field label="paths that begin with" name="from" placeholder="/workspace/train" />
+          <Field label="begin here with" name="to" placeholder="/home/me/src/train" />
+        </>
+      )}
+      <p className="muted">
+        In VS Code’s TensorBoard tab, lines open in VS Code itself. The choice stays in this
+        browser.
+      </p>
+    </section>
+  );
 }
 
 /** How to read and drive the page. */
-export function Help({ close }: Props): ReactNode {
+export default function Help({ close, sections, chords }: Props): ReactNode {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
   return (
@@ -28,7 +142,7 @@ export function Help({ close }: Props): ReactNode {
       onClose={close}
       onClick={(event) => event.target === dialog.current && dialog.current.close()}
     >
-      <header>
+      <div className="help-head">
         <h2 id="help-title">Reading this page</h2>
         <button
           type="button"
@@ -38,7 +152,7 @@ export function Help({ close }: Props): ReactNode {
         >
           <Icon name="close" />
         </button>
-      </header>
+      </div>
       <p>
         <strong>Savings</strong> are reckoned from time in which nothing useful ran, and each
         nanosecond is given to one finding only: the low end is what such fixes have been measured
@@ -52,17 +166,25 @@ export function Help({ close }: Props): ReactNode {
         <strong>A dash is not a zero.</strong> It stands for a figure that the trace does not hold.
         Numbers are rounded to three digits; rest the pointer on one for all of them.
       </p>
-      <h3>Keyboard</h3>
-      <dl>
-        {KEYS.map(([key, meaning]) => (
-          <div key={key}>
-            <dt>
-              <kbd>{key}</kbd>
-            </dt>
-            <dd>{meaning}</dd>
-          </div>
-        ))}
-      </dl>
+      <div className="help-columns">
+        <section>
+          <h3>Go to a view</h3>
+          <KeyList keys={chords} />
+        </section>
+        <div>
+          {sections.map(({ title, keys }) => (
+            <section key={title}>
+              <h3>{title}</h3>
+              <KeyList keys={keys} />
+            </section>
+          ))}
+          <section>
+            <h3>In tables</h3>
+            <KeyList keys={TABLE_KEYS} />
+          </section>
+        </div>
+      </div>
+      <Editor />
     </dialog>
   );
 }

@@ -1,13 +1,28 @@
-import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  useEffect,
+  useId,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
 import type { Span } from '../api/types.gen';
+import { foundIn, jumpsOf } from '../core/choices';
+import { count } from '../core/format';
 import { Icon } from './icon';
 import { STATE_WORDS } from './reading/words';
+import { Windowed } from './windowed';
 import './picker.css';
 
 export interface Choice {
   readonly key: string;
   readonly label: string;
   readonly note?: string | undefined;
+  /** A number that it is found by: a rank. */
+  readonly number?: number | null | undefined;
+  /** What else it is found by: its machine. */
+  readonly about?: string | undefined;
   readonly state?: Span['state'] | undefined;
   /** The worst that was found damaged in it. */
   readonly damage?: Span['damage'] | undefined;
@@ -19,9 +34,15 @@ interface Props {
   readonly choices: readonly Choice[];
   readonly value: string;
   readonly onChoose: (key: string) => void;
+  /** Keys of those that were looked at lately: they come first in a long list. */
+  readonly recent?: readonly string[] | undefined;
 }
 
 const TYPE_AHEAD_FROM = 6;
+const RECENT_FROM = 9;
+const MOST_RECENT = 4;
+const ROW_PX = 33;
+const MOST_SEEN_PX = 420;
 
 function StateDot({ state }: { readonly state: Choice['state'] }): ReactNode {
   if (!state) return null;
@@ -48,35 +69,76 @@ function usePressOutside(inside: React.RefObject<HTMLElement | null>, close: () 
   }, [inside, close]);
 }
 
+/** In a long list those that were looked at lately stand first, the shown one among them. */
+function withRecentFirst(choices: readonly Choice[], recent: readonly string[]): readonly Choice[] {
+  if (choices.length < RECENT_FROM) return choices;
+  const first = recent
+    .flatMap((key) => choices.find((choice) => choice.key === key) ?? [])
+    .slice(0, MOST_RECENT)
+    .map((choice) => ({ ...choice, note: choice.note ? `recent, ${choice.note}` : 'recent' }));
+  const keys = new Set(first.map(({ key }) => key));
+  return [...first, ...choices.filter(({ key }) => !keys.has(key))];
+}
+
+/** Letters that the longest choice takes, with its notes: rows out of sight are not there to be measured. */
+const widestOf = (choices: readonly Choice[]): number =>
+  choices.reduce((most, { label, note = '' }) => Math.max(most, label.length + note.length), 0) +
+  16;
+
+function OptionWords({ choice }: { readonly choice: Choice }): ReactNode {
+  return (
+    <>
+      <StateDot state={choice.state} />
+      <span className="picker-option-label">{choice.label}</span>
+      {choice.state && choice.state !== 'ready' && (
+        <span className="picker-note" aria-hidden="true">
+          {STATE_WORDS[choice.state]}
+        </span>
+      )}
+      {choice.damage && (
+        <span className={`picker-damage severity-${choice.damage}`} title="damaged">
+          <Icon name={choice.damage} size={14} />
+          <span className="visually-hidden">damaged</span>
+        </span>
+      )}
+      {choice.note && <span className="picker-note">{choice.note}</span>}
+    </>
+  );
+}
+
 interface ListProps extends Props {
   readonly close: () => void;
 }
 
-function PickerList({ label, choices, value, onChoose, close }: ListProps): ReactNode {
+/** Where a key leads among `length` options; null: it is no key of the list's. */
+function target(key: string, at: number, length: number): number | null {
+  const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 }[key];
+  return step === undefined ? null : Math.max(0, Math.min(length - 1, at + step));
+}
+
+function PickerList({ label, choices, value, onChoose, recent = [], close }: ListProps): ReactNode {
   const id = useId();
   const box = useRef<HTMLDivElement>(null);
   const [typed, setTyped] = useState('');
-  const shown = choices.filter((choice) =>
-    choice.label.toLowerCase().includes(typed.toLowerCase()),
-  );
+  const ordered = useMemo(() => withRecentFirst(choices, recent), [choices, recent]);
+  const shown = useMemo(() => foundIn(ordered, typed), [ordered, typed]);
+  const jumps = useMemo(() => (typed === '' ? jumpsOf(shown) : []), [shown, typed]);
+  const widest = useMemo(() => widestOf(choices), [choices]);
   const [active, setActive] = useState(() =>
     Math.max(
       0,
-      choices.findIndex((c) => c.key === value),
+      ordered.findIndex((choice) => choice.key === value),
     ),
   );
   const at = Math.min(active, shown.length - 1);
   usePressOutside(box, close);
-  useEffect(() => {
-    box.current?.querySelector(`[data-at="${at}"]`)?.scrollIntoView({ block: 'nearest' });
-  }, [at]);
   const choose = (choice: Choice | undefined): void => {
     close();
     if (choice && choice.key !== value) onChoose(choice.key);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (move) setActive(Math.max(0, Math.min(shown.length - 1, at + move)));
+    const next = target(event.key, at, shown.length);
+    if (next !== null) setActive(next);
     else if (event.key === 'Enter') choose(shown[at]);
     else if (event.key === 'Escape' || event.key === 'Tab') close();
     else return;
@@ -84,7 +146,7 @@ function PickerList({ label, choices, value, onChoose, close }: ListProps): Reac
     event.stopPropagation();
   };
   return (
-    <div className="picker-popup" ref={box}>
+    <div className="picker-popup" ref={box} style={{ width: `${widest}ch` }}>
       <input
         // biome-ignore lint/a11y/noAutofocus: the user has just opened this list
         autoFocus
@@ -93,7 +155,9 @@ function PickerList({ label, choices, value, onChoose, close }: ListProps): Reac
         aria-controls={id}
         aria-activedescendant={shown[at] ? `${id}-${at}` : undefined}
         aria-label={`Find a ${label.toLowerCase()}`}
-        placeholder="Type to find…"
+        placeholder={
+          choices.length > 99 ? `Type to find one of ${count(choices.length)}…` : 'Type to find…'
+        }
         className={choices.length < TYPE_AHEAD_FROM ? 'visually-hidden' : 'picker-input'}
         value={typed}
         onChange={(event) => {
@@ -102,38 +166,58 @@ function PickerList({ label, choices, value, onChoose, close }: ListProps): Reac
         }}
         onKeyDown={onKeyDown}
       />
-      <div role="listbox" id={id} aria-label={label} className="picker-list" tabIndex={-1}>
-        {shown.map((choice, index) => (
-          // biome-ignore lint/a11y/useKeyWithClickEvents: keys are handled by the combobox above
-          <div
-            key={choice.key}
-            id={`${id}-${index}`}
-            data-at={index}
-            role="option"
-            tabIndex={-1}
-            aria-selected={choice.key === value}
-            className={index === at ? 'picker-option active' : 'picker-option'}
-            onPointerMove={() => setActive(index)}
-            onClick={() => choose(choice)}
-          >
-            <StateDot state={choice.state} />
-            <span className="picker-option-label">{choice.label}</span>
-            {choice.state && choice.state !== 'ready' && (
-              <span className="picker-note" aria-hidden="true">
-                {STATE_WORDS[choice.state]}
-              </span>
-            )}
-            {choice.damage && (
-              <span className={`picker-damage severity-${choice.damage}`} title="damaged">
-                <Icon name={choice.damage} size={14} />
-                <span className="visually-hidden">damaged</span>
-              </span>
-            )}
-            {choice.note && <span className="picker-note">{choice.note}</span>}
-          </div>
-        ))}
-        {shown.length === 0 && <p className="picker-none">Nothing is called that.</p>}
+      {jumps.length > 0 && (
+        <div className="picker-jumps">
+          {jumps.map((jump) => (
+            <button
+              key={jump.at}
+              type="button"
+              tabIndex={-1}
+              className="picker-jump"
+              onClick={() => {
+                setActive(jump.at);
+                box.current?.querySelector('input')?.focus();
+              }}
+            >
+              {jump.label}
+            </button>
+          ))}
+        </div>
+      )}
+      <div
+        role="listbox"
+        id={id}
+        aria-label={label}
+        className="picker-list"
+        style={{ height: Math.min(MOST_SEEN_PX, shown.length * ROW_PX) }}
+        tabIndex={-1}
+      >
+        <Windowed
+          count={shown.length}
+          rowPx={ROW_PX}
+          active={at}
+          render={(index) => {
+            const choice = shown[index] as Choice;
+            return (
+              // biome-ignore lint/a11y/useKeyWithClickEvents: keys are handled by the combobox above
+              <div
+                id={`${id}-${index}`}
+                role="option"
+                tabIndex={-1}
+                aria-selected={choice.key === value}
+                aria-setsize={shown.length}
+                aria-posinset={index + 1}
+                className={index === at ? 'picker-option active' : 'picker-option'}
+                title={choice.label}
+                onClick={() => choose(choice)}
+              >
+                <OptionWords choice={choice} />
+              </div>
+            );
+          }}
+        />
       </div>
+      {shown.length === 0 && <p className="picker-none">Nothing is called that.</p>}
     </div>
   );
 }
@@ -166,7 +250,9 @@ export function Picker(props: Props): ReactNode {
       >
         <span className="picker-label">{label}</span>
         <StateDot state={chosen?.state} />
-        <span className="picker-value">{chosen?.label ?? '–'}</span>
+        <span className="picker-value" title={chosen?.label}>
+          {chosen?.label ?? '–'}
+        </span>
         {choices.length > 1 && <Icon name="down" size={14} />}
       </button>
       {isOpen && <PickerList {...props} close={close} />}

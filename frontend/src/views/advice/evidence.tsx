@@ -1,9 +1,11 @@
 import type { ReactNode } from 'react';
-import type { Evidence, EvidenceTable } from '../../api/types.gen';
+import type { Evidence, EvidenceTable, Link } from '../../api/types.gen';
 import { quantity, quantityExact } from '../../core/format';
 import { shortName } from '../../core/names';
-import { Goto, placeOf } from '../../widgets/goto';
+import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
+import { SourceLine } from '../../widgets/source_line';
+import { usePlace } from './place';
 
 type Cell = EvidenceTable['rows'][number]['cells'][number];
 type Unit = Evidence['unit'];
@@ -15,6 +17,25 @@ const words = (value: Exclude<Cell, null>, unit: Unit): string => {
 
 const isText = (unit: Unit): boolean => unit === 'text' || unit === 'code';
 
+/** A Python frame as the profiler writes it: `train.py(12): forward`. */
+const FRAME = /^(.+?)\((\d{1,9})\): (.*)$/;
+
+/** Leads to where a piece of evidence is seen, and to its line of the program. */
+function Where({ link }: { readonly link: Link }): ReactNode {
+  const place = usePlace()(link);
+  const [, path, line, of] = FRAME.exec(link.source ?? '') ?? [];
+  return (
+    <span className="where">
+      {path !== undefined && <SourceLine path={path} line={Number(line)} of={of} />}
+      <Goto to={place}>
+        {place.view}
+        {link.rank !== null && link.rank !== undefined && ` of rank ${link.rank}`}{' '}
+        <Icon name="arrow" size={13} />
+      </Goto>
+    </span>
+  );
+}
+
 function Fact({ row }: { readonly row: Evidence }): ReactNode {
   return (
     <tr>
@@ -22,13 +43,7 @@ function Fact({ row }: { readonly row: Evidence }): ReactNode {
       <td className={row.unit === 'code' ? 'mono' : ''} title={quantityExact(row.value, row.unit)}>
         {words(row.value, row.unit)}
       </td>
-      <td className="evidence-link">
-        {row.link && (
-          <Goto to={placeOf(row.link)}>
-            {row.link.view} <Icon name="arrow" size={13} />
-          </Goto>
-        )}
-      </td>
+      <td className="evidence-link">{row.link && <Where link={row.link} />}</td>
     </tr>
   );
 }
@@ -92,13 +107,7 @@ export function EvidenceTables({
                 {table.columns.map((column, at) => (
                   <TableCell key={column.label} value={row.cells[at] ?? null} unit={column.unit} />
                 ))}
-                <td className="evidence-link">
-                  {row.link && (
-                    <Goto to={placeOf(row.link)}>
-                      {row.link.view} <Icon name="arrow" size={13} />
-                    </Goto>
-                  )}
-                </td>
+                <td className="evidence-link">{row.link && <Where link={row.link} />}</td>
               </tr>
             ))}
           </tbody>

@@ -1,6 +1,8 @@
 import { type ReactNode, useId } from 'react';
 import type { Outcome, StepReport } from '../../api/types.gen';
+
 import { duration, durationRange, plural, share } from '../../core/format';
+import type { Recording } from '../../core/recordings';
 import { SeverityBadge } from '../../widgets/badge';
 import { Icon } from '../../widgets/icon';
 import { FindingBody } from './finding_body';
@@ -10,12 +12,13 @@ interface Props {
   readonly outcome: Outcome;
   readonly run: string;
   readonly step: StepReport;
-  /** The same finding in other recordings. */
-  readonly also: readonly Outcome[];
+  /** Other recordings with the same finding. */
+  readonly also: readonly Recording[];
   /** The findings that count this one's time already. */
   readonly takers?: readonly Outcome[];
   readonly isOpen: boolean;
   readonly onToggle: (isOpen: boolean) => void;
+  readonly isDismissed?: boolean;
 }
 
 function Covered({ grossNs, takers }: { grossNs: number; takers: readonly Outcome[] }): ReactNode {

@@ -1,17 +1,23 @@
 import type { ReactNode } from 'react';
 import type { ClaimReport, EventReference, Fix, Outcome, StepReport } from '../../api/types.gen';
-import { duration, durationRange, instant, quantityExact, share } from '../../core/format';
+import { count, duration, durationRange, instant, quantityExact, share } from '../../core/format';
 import { shortName } from '../../core/names';
+import type { Recording } from '../../core/recordings';
 import { useNavigation } from '../../state/navigation';
+import { timelinePlace } from '../../state/timeline_place';
 import { Code } from '../../widgets/code';
 import { Copy } from '../../widgets/copy';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 import { Prose } from '../../widgets/prose';
+import { SourceLine } from '../../widgets/source_line';
+import { toast } from '../../widgets/toast';
+import { dismissals } from './dismissed';
 import { Doubts } from './doubts';
 import { EvidenceFacts, EvidenceTables } from './evidence';
 import { findingMarkdown } from './markdown';
-import { isCovered } from './outcomes';
+import { MiniTimeline } from './mini_timeline';
+import { useFoundIn } from './place';
 
 const MOST_EVENTS = 10;
 const MOST_PLACES = 6;
@@ -38,13 +44,22 @@ function EventTable({ events }: { readonly events: readonly EventReference[] }):
           </thead>
           <tbody>
             {events.slice(0, MOST_EVENTS).map((event) => (
-              <tr key={`${event.track} ${event.start_ns} ${event.name}`}>
+              <tr key={event.event ?? `${event.track} ${event.start_ns} ${event.name}`}>
                 <td className="mono event-name" title={event.name}>
                   {shortName(event.name)}
                 </td>
                 <td>{event.track}</td>
                 <td className="number" title={quantityExact(event.start_ns, 'ns')}>
-                  {instant(event.start_ns)}
+                  <Goto
+                    to={timelinePlace(
+                      event.start_ns,
+                      event.start_ns + event.duration_ns,
+                      event.event,
+                    )}
+                    title="Show in the timeline"
+                  >
+                    {instant(event.start_ns)}
+                  </Goto>
                 </td>
                 <td className="number" title={quantityExact(event.duration_ns, 'ns')}>
                   {duration(event.duration_ns)}
@@ -103,19 +118,30 @@ const RISK: Readonly<Record<NonNullable<Outcome['risk']>, string>> = {
   behaviour: 'may change what the program does',
 };
 
-/** What the fix takes, and what it may change beside the time. */
-function Price({ effort, risk }: Pick<Outcome, 'effort' | 'risk'>): ReactNode {
-  if (!effort || !risk) return null;
+interface HoldsProps {
+  readonly outcome: Outcome;
+}
+
+/** What the fix takes, what it may change beside the time, and for which steps and ranks it was found. */
+function Holds({ outcome }: HoldsProps): ReactNode {
+  const { effort, risk, claim } = outcome;
+  const where = useFoundIn(outcome);
+  const facts: readonly (readonly [string, string])[] = [
+    ['Effort', effort ? EFFORT[effort] : ''],
+    ['Risk', risk ? RISK[risk] : ''],
+    ['Steps', claim?.steps ?? ''],
+    ['Found in', where],
+  ];
+  const known = facts.filter(([, words]) => words !== '');
+  if (known.length === 0) return null;
   return (
     <dl className="price">
-      <div>
-        <dt>Effort</dt>
-        <dd>{EFFORT[effort]}</dd>
-      </div>
-      <div>
-        <dt>Risk</dt>
-        <dd>{RISK[risk]}</dd>
-      </div>
+      {known.map(([name, words]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{words}</dd>
+        </div>
+      ))}
     </dl>
   );
 }
@@ -127,8 +153,8 @@ function SourceLines({ lines }: { readonly lines: Outcome['locations'] }): React
       <h4>In your code</h4>
       <ul className="source-lines">
         {lines.map((line) => (
-          <li key={`${line.path}:${line.line}`} className="mono">
-            {line.path}:{line.line} {line.function}
+          <li key={`${line.path}:${line.line}`}>
+            <SourceLine path={line.path} line={line.line} of={line.function} parts={4} />
           </li>
         ))}
       </ul>
@@ -138,7 +164,7 @@ function SourceLines({ lines }: { readonly lines: Outcome['locations'] }): React
 
 interface ReckoningProps {
   readonly claim: ClaimReport;
-  readonly step: StepReport;
+  readonly step: Pick<StepReport, 'count'>;
 }
 
 function Reckoning({ claim, step }: ReckoningProps): ReactNode {
@@ -158,21 +184,25 @@ function Reckoning({ claim, step }: ReckoningProps): ReactNode {
   );
 }
 
-function AlsoFound({ also }: { readonly also: readonly Outcome[] }): ReactNode {
+interface AlsoProps {
+  readonly also: readonly Recording[];
+  readonly rule: string;
+}
+
+function AlsoFound({ also, rule }: AlsoProps): ReactNode {
   if (also.length === 0) return null;
   return (
     <p className="also">
       Also found on{' '}
-      {also.slice(0, MOST_PLACES).map((outcome, at) => (
-        <span key={outcome.trace}>
+      {also.slice(0, MOST_PLACES).map(({ trace, name, span }, at) => (
+        <span key={trace}>
           {at > 0 && ', '}
-          <Goto to={{ worker: outcome.worker, span: outcome.span, open: outcome.rule }}>
-            {outcome.worker} span {outcome.span}
+          <Goto to={{ worker: name, span, open: rule }}>
+            {name} span {span}
           </Goto>
-          {outcome.claim && !isCovered(outcome) && ` (${share(outcome.claim.net_share)})`}
         </span>
       ))}
-      {also.length > MOST_PLACES && ` and ${also.length - MOST_PLACES} more`}.
+      {also.length > MOST_PLACES && ` and ${count(also.length - MOST_PLACES)} more`}.
     </p>
   );
 }
@@ -199,13 +229,40 @@ function Links({ links }: { readonly links: readonly string[] }): ReactNode {
 interface Props {
   readonly outcome: Outcome;
   readonly run: string;
-  readonly step: StepReport;
-  readonly also: readonly Outcome[];
+  readonly step: Pick<StepReport, 'count'>;
+  readonly also: readonly Recording[];
+  readonly isDismissed?: boolean;
+  /** What stands before everything else. */
+  readonly children?: ReactNode;
+}
+
+/** The event that costs most; else the time that a piece of evidence names. */
+function worstOf({ events, evidence, title }: Outcome): EventReference | undefined {
+  if (events[0]) return events[0];
+  for (const { label, link } of evidence) {
+    const { start_ns: start, end_ns: end } = link ?? {};
+    if (typeof start !== 'number' || typeof end !== 'number' || end <= start) continue;
+    return {
+      name: label,
+      track: title,
+      start_ns: start,
+      duration_ns: end - start,
+      detail: '',
+      event: null,
+    };
+  }
+  return undefined;
 }
 
 /** An open finding: what was measured and why it costs at the left, what to change at the right. */
-export function FindingBody({ outcome, run, step, also }: Props): ReactNode {
+export function FindingBody(props: Props): ReactNode {
+  const { outcome, run, step, also, isDismissed = false, children } = props;
   const { href } = useNavigation();
+  const worst = worstOf(outcome);
+  const dismiss = (): void => {
+    dismissals.dismiss(outcome);
+    toast(`Dismissed “${outcome.title}”`, { undo: () => dismissals.restore(outcome) });
+  };
   const markdown = (): string =>
     findingMarkdown(outcome, {
       run,
@@ -214,6 +271,7 @@ export function FindingBody({ outcome, run, step, also }: Props): ReactNode {
     });
   return (
     <div className="finding-body">
+      {children}
       <Doubts doubts={outcome.doubts} />
       <div className="finding-columns">
         <div>
@@ -233,17 +291,32 @@ export function FindingBody({ outcome, run, step, also }: Props): ReactNode {
         </div>
         <div>
           {outcome.fix && <FixSection fix={outcome.fix} />}
-          <Price effort={outcome.effort} risk={outcome.risk} />
+          <Holds outcome={outcome} />
         </div>
       </div>
+      {worst && outcome.trace !== '' && <MiniTimeline trace={outcome.trace} event={worst} />}
       <EvidenceTables tables={outcome.tables} />
       <SourceLines lines={outcome.locations} />
       <EventTable events={outcome.events} />
       <footer>
-        <AlsoFound also={also} />
+        <AlsoFound also={also} rule={outcome.rule} />
         <Links links={outcome.links} />
         <span className="space" />
         <code className="rule-name">{outcome.rule}</code>
+        {isDismissed ? (
+          <button type="button" className="button" onClick={() => dismissals.restore(outcome)}>
+            <Icon name="undo" size={14} /> Restore
+          </button>
+        ) : (
+          <button
+            type="button"
+            className="button"
+            title="Put aside in this browser; it stays listed below"
+            onClick={dismiss}
+          >
+            <Icon name="close" size={14} /> Dismiss
+          </button>
+        )}
         <Copy text={markdown} label="Copy as Markdown" />
       </footer>
     </div>

@@ -8,5 +8,6 @@ export const view: View = {
   order: 10,
   key: 'a',
   restsOn: ['verdict'],
+  restsOnRun: true,
   Page: lazy(() => import('./page')),
 };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { claim, outcome } from '../../../tests/samples';
+import { claim, mergedOutcome, outcome } from '../../../tests/samples';
 import type { HealthItem, RunReport } from '../../api/types.gen';
 import fixture from './fixture.json';
 import { alsoFound, byLack, emptiness, foundElsewhere, sorted, takersOf } from './outcomes';
@@ -49,8 +49,14 @@ describe('one recording', () => {
   });
 
   it('knows where else the same was found, and what only elsewhere, the worst of each', () => {
-    expect(alsoFound(outcomes, 'x', here).map((each) => each.worker)).toEqual(['worker1']);
-    expect(foundElsewhere(outcomes, here).map((each) => [each.rule, each.trace])).toEqual([
+    const merged = [
+      mergedOutcome({ outcome: outcome({ rule: 'late', trace: '' }), traces: [] }),
+      mergedOutcome({ outcome: outcome({ rule: 'x' }), traces: [here, 't2'] }),
+      mergedOutcome({ outcome: outcome({ rule: 'y', trace: 't3' }), traces: ['t2', 't3'] }),
+    ];
+    expect(alsoFound(merged, 'x', here)).toEqual(['t2']);
+    expect(alsoFound(merged, 'y', here)).toEqual([]);
+    expect(foundElsewhere(merged, here).map((each) => [each.rule, each.trace])).toEqual([
       ['y', 't3'],
     ]);
   });

@@ -1,5 +1,5 @@
 /** The outcomes of a run, sorted into what the page says of one recording. Pure. */
-import type { Outcome, WorkerReport } from '../../api/types.gen';
+import type { MergedOutcome, Outcome, WorkerReport } from '../../api/types.gen';
 
 export interface Sorted {
   /** What to fix, in the order in which the server ranks it. */
@@ -44,25 +44,22 @@ export const ofTheRun = (outcomes: readonly Outcome[]): readonly Outcome[] =>
   outcomes.filter((outcome) => outcome.trace === '' && outcome.status === 'found');
 
 /** The other recordings of the run in which a rule found the same. */
-export function alsoFound(
-  outcomes: readonly Outcome[],
-  rule: string,
-  trace: string,
-): readonly Outcome[] {
-  return outcomes.filter(
-    (outcome) =>
-      outcome.rule === rule &&
-      outcome.status === 'found' &&
-      outcome.trace !== trace &&
-      outcome.trace !== '',
+export function alsoFound(merged: readonly MergedOutcome[], rule: string, trace: string): string[] {
+  const same = merged.filter(
+    ({ outcome, traces }) => outcome.rule === rule && traces.includes(trace),
   );
+  return [...new Set(same.flatMap(({ traces }) => traces))].filter((each) => each !== trace);
 }
 
 /** Findings of rules that found nothing in this recording, of each rule the first: the worst. */
-export function foundElsewhere(outcomes: readonly Outcome[], trace: string): readonly Outcome[] {
-  const found = outcomes.filter((outcome) => outcome.status === 'found' && outcome.trace !== '');
-  const seen = new Set(found.filter((each) => each.trace === trace).map((each) => each.rule));
-  return found.filter(({ rule }) => !seen.has(rule) && seen.add(rule));
+export function foundElsewhere(merged: readonly MergedOutcome[], trace: string): Outcome[] {
+  const ofSome = merged.filter(({ traces }) => traces.length > 0);
+  const seen = new Set(
+    ofSome.filter(({ traces }) => traces.includes(trace)).map(({ outcome }) => outcome.rule),
+  );
+  return ofSome
+    .map(({ outcome }) => outcome)
+    .filter(({ rule }) => !seen.has(rule) && seen.add(rule));
 }
 
 /** `… 22.9 ms of it is counted under item-sync, launch-bound.`: how a claim's method ends. */

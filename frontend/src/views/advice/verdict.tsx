@@ -2,7 +2,16 @@ import type { ReactNode } from 'react';
 import type { BudgetLine, RunReport, WorkerReport } from '../../api/types.gen';
 import { StackedBar } from '../../charts/stacked_bar';
 import { categoryWords } from '../../core/categories';
-import { count, duration, durationRange, plural, quantityExact, share } from '../../core/format';
+import {
+  count,
+  duration,
+  durationRange,
+  plural,
+  quantityExact,
+  share,
+  unbroken,
+} from '../../core/format';
+import { useRecordings } from './place';
 
 function Facts({ worker }: { readonly worker: WorkerReport }): ReactNode {
   const { step, devices, events } = worker;
@@ -123,11 +132,15 @@ function Budget({ worker }: { readonly worker: WorkerReport }): ReactNode {
 interface Props {
   readonly worker: WorkerReport;
   readonly run: RunReport;
+  /** The part of the step whose findings are shown; null: all. */
+  readonly part: string | null;
+  readonly onPart: (part: string | null) => void;
 }
 
 /** The sentence that says it all, the mean step as one bar, and what of it could be won back. */
-export function Verdict({ worker, run }: Props): ReactNode {
+export function Verdict({ worker, run, part, onPart }: Props): ReactNode {
   const { step } = worker;
+  const isOneOfMany = useRecordings().length > 1;
   const parts = Object.entries(step.breakdown_ns).map(([id, valueNs]) => ({
     id,
     ...categoryWords(id),
@@ -137,8 +150,8 @@ export function Verdict({ worker, run }: Props): ReactNode {
     <section className="card verdict" aria-label="Verdict">
       <div className="verdict-head">
         <div>
-          {run.workers.length > 1 && <p className="verdict-run">{run.verdict}</p>}
-          <p className="verdict-words">{worker.verdict}</p>
+          {isOneOfMany && <p className="verdict-run">{run.verdict}</p>}
+          <p className="verdict-words">{unbroken(worker.verdict)}</p>
         </div>
         <Facts worker={worker} />
       </div>
@@ -146,6 +159,8 @@ export function Verdict({ worker, run }: Props): ReactNode {
         parts={parts}
         totalNs={step.mean_ns}
         whole={step.count > 0 ? 'mean step' : 'recorded window'}
+        chosen={part}
+        onChoose={onPart}
       />
       <Budget worker={worker} />
     </section>

@@ -2,7 +2,9 @@ import type { ReactNode } from 'react';
 import type { HealthExample } from '../../api/types.gen';
 import { visible } from '../../core/excerpt';
 import { count, instant, quantityExact } from '../../core/format';
+import { timelinePlace } from '../../state/timeline_place';
 import { Copy } from '../../widgets/copy';
+import { Goto } from '../../widgets/goto';
 
 interface Props {
   readonly examples: readonly HealthExample[];
@@ -40,7 +42,11 @@ export function Examples({ examples, of }: Props): ReactNode {
                 <td className="number mono">{count(offset_bytes)}</td>
                 {isTimed && (
                   <td className="number" title={quantityExact(start_ns, 'ns')}>
-                    {start_ns === null ? '–' : instant(start_ns)}
+                    {start_ns === null ? (
+                      '–'
+                    ) : (
+                      <Goto to={timelinePlace(start_ns, start_ns + 1)}>{instant(start_ns)}</Goto>
+                    )}
                   </td>
                 )}
                 <td className="mono excerpt">{visible(text) || 'the end of the file'}</td>

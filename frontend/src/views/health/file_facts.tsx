@@ -4,9 +4,7 @@ import { bytes, count, plural, quantityExact, share } from '../../core/format';
 import { cutOffAt, lostBytes, ofNature, worthOf } from '../../core/health';
 import type { Selection } from '../../state/selection';
 import { Copy } from '../../widgets/copy';
-import { ExportMenu } from '../../widgets/export_menu';
 import { Icon } from '../../widgets/icon';
-import { save } from './save';
 
 interface Props {
   readonly worker: WorkerReport;
@@ -105,10 +103,6 @@ export function FileFacts({ worker, selection }: Props): ReactNode {
           <Copy text={selection.span.file} label="Copy name" quiet />
         </p>
       </div>
-      <ExportMenu
-        note="CSV: what was found. JSON: all of this page."
-        onExport={(format) => save({ worker, selection, format })}
-      />
       <Facts worker={worker} selection={selection} />
     </section>
   );

@@ -43,7 +43,26 @@ interface Props {
   readonly trace: string;
 }
 
-/** All files of the run side by side, where there are several. */
+/** More rows than anyone reads: a run may have a thousand ranks. */
+const MOST_ROWS = 50;
+
+interface Recording {
+  readonly worker: Worker;
+  readonly span: Span;
+}
+
+/** What matters first: what is shown, what is damaged or unreadable, then the others in their order. */
+function firstOf(run: RunState, trace: string): readonly Recording[] {
+  const all = run.workers.flatMap((worker) => worker.spans.map((span) => ({ worker, span })));
+  if (all.length <= MOST_ROWS) return all;
+  const rank = ({ span }: Recording): number => {
+    if (span.trace === trace) return 0;
+    return span.damage !== null || span.state === 'unreadable' ? 1 : 2;
+  };
+  return all.toSorted((a, b) => rank(a) - rank(b)).slice(0, MOST_ROWS);
+}
+
+/** All files of the run side by side, where there are several; of very many those that matter. */
 export function Files({ run, trace }: Props): ReactNode {
   const spans = spansOf(run);
   if (spans.length < 2) return null;
@@ -73,14 +92,18 @@ export function Files({ run, trace }: Props): ReactNode {
             </tr>
           </thead>
           <tbody>
-            {run.workers.map((worker) =>
-              worker.spans.map((span) => (
-                <Row key={span.trace} worker={worker} span={span} isShown={span.trace === trace} />
-              )),
-            )}
+            {firstOf(run, trace).map(({ worker, span }) => (
+              <Row key={span.trace} worker={worker} span={span} isShown={span.trace === trace} />
+            ))}
           </tbody>
         </table>
       </div>
+      {spans.length > MOST_ROWS && (
+        <p>
+          The shown one, the damaged and the first others: {MOST_ROWS} of {count(spans.length)}.{' '}
+          <Goto to={{ view: 'runs', search: run.name }}>All of them</Goto>
+        </p>
+      )}
     </section>
   );
 }

@@ -4,10 +4,11 @@ import { describe, expect, it, vi } from 'vitest';
 import { renderInPage } from '../../../tests/render';
 import { health, outcome, runReport } from '../../../tests/samples';
 import { runOf, spanOf } from '../../../tests/states';
-import type { RunReport, Span, WorkerReport } from '../../api/types.gen';
+import type { RunReport, RunState, Span, WorkerReport } from '../../api/types.gen';
 import { count } from '../../core/format';
 import * as files from '../../host/download';
 import type { Selection } from '../../state/selection';
+import { Files } from './files';
 import fixture from './fixture.json';
 import { Health } from './health';
 
@@ -185,4 +186,23 @@ it('is taken along as CSV, and whole as JSON', async () => {
     health: [item],
     profile_call: 'profile()',
   });
+});
+
+it('shows of very many files the damaged ones first, and where all of them are', () => {
+  const many = Array.from({ length: 1024 }, (_, rank) => ({
+    name: `rank${rank}`,
+    rank,
+    host: null,
+    spans: [spanOf({ trace: `t${rank}`, damage: rank === 900 ? ('warning' as const) : null })],
+  }));
+  const run: RunState = { id: 'r', name: 'big', synthetic: false, state: 'ready', workers: many };
+  renderInPage(<Files run={run} trace="t7" />);
+  const rows = screen.getAllByRole('row').slice(1);
+  expect(rows).toHaveLength(50);
+  expect(rows.slice(0, 3).map((row) => row.querySelector('th')?.textContent)).toEqual([
+    'rank7, span 1',
+    'rank900, span 1',
+    'rank0, span 1',
+  ]);
+  expect(screen.getByText(/50 of 1,024/)).toBeTruthy();
 });

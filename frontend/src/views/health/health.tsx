@@ -1,17 +1,34 @@
 import type { ReactNode } from 'react';
-import type { RunReport } from '../../api/types.gen';
+import type { HealthItem, RunReport } from '../../api/types.gen';
+import { plural } from '../../core/format';
 import { ofNature, reportOf } from '../../core/health';
 import type { Selection } from '../../state/selection';
 import { Empty } from '../../widgets/empty';
+import { ExportMenu } from '../../widgets/export_menu';
+import { ViewHeader } from '../../widgets/view_header';
 import { FileFacts } from './file_facts';
 import { Files } from './files';
 import { Items } from './items';
 import { RecordNext } from './record_next';
+import { save } from './save';
 import './health.css';
 
 interface Props {
   readonly report: RunReport;
   readonly selection: Selection;
+}
+
+/** How much of what was found, in a few words. */
+function noteOf(items: readonly HealthItem[]): string {
+  const damage = ofNature(items, 'damage').length;
+  const gaps = ofNature(items, 'gap').length;
+  const notes = ofNature(items, 'note').length;
+  const parts = [
+    damage === 0 ? 'no damage' : `${plural(damage, 'kind')} of damage`,
+    gaps === 0 ? 'nothing missing' : `${plural(gaps, 'thing')} not recorded`,
+    notes === 0 ? '' : `${plural(notes, 'thing')} to know`,
+  ];
+  return parts.filter((part) => part !== '').join(', ');
 }
 
 /** One recording as a file: what is wrong with it, what it lacks, and how to record that. */
@@ -29,6 +46,12 @@ export function Health({ report, selection }: Props): ReactNode {
   const of = { outcomes, health: worker.health };
   return (
     <div className="health-view">
+      <ViewHeader title="Health" note={noteOf(worker.health)}>
+        <ExportMenu
+          note="CSV: what was found. JSON: all of this page."
+          onExport={(format) => save({ worker, selection, format })}
+        />
+      </ViewHeader>
       <FileFacts worker={worker} selection={selection} />
       <div className={worker.profile_call === '' ? 'health-body' : 'health-body halves'}>
         <div className="stack">

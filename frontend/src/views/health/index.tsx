@@ -5,7 +5,7 @@ export const view: View = {
   id: 'health',
   title: 'Health',
   icon: 'health',
-  order: 50,
+  order: 65,
   key: 'h',
   restsOn: [],
   mark: ({ span }) => span.damage,

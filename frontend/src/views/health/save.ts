@@ -1,10 +1,11 @@
 /** The health of a recording as a file. */
+
 import type { Column, HealthItem, WorkerReport } from '../../api/types.gen';
-import { type ExportTable, fileName, toCsv } from '../../core/export';
+import type { ExportTable } from '../../core/export';
 import type { CellValue } from '../../core/format';
-import { download } from '../../host/download';
 import type { Selection } from '../../state/selection';
 import type { ExportFormat } from '../../widgets/export_menu';
+import { saveTable } from '../../widgets/save_table';
 
 interface Field {
   readonly key: string;
@@ -57,7 +58,10 @@ interface Options {
 
 export function save({ worker, selection, format }: Options): void {
   const { run, worker: chosen, span } = selection;
-  const name = fileName([run.name, chosen.name, span.label, 'health'], format);
-  if (format === 'csv') download(name, 'text/csv', toCsv(healthTable(worker.health)));
-  else download(name, 'application/json', asJson(worker, selection));
+  saveTable({
+    name: [run.name, chosen.name, span.label, 'health'],
+    format,
+    table: healthTable(worker.health),
+    about: () => asJson(worker, selection),
+  });
 }

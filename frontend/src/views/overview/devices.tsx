@@ -24,7 +24,8 @@ const FIGURES: readonly (readonly [ShareField, string, string])[] = [
 
 function Memory({ device }: { readonly device: DeviceReport }): ReactNode {
   const { memory_peak_bytes: peak, memory_capacity_bytes: capacity, notes } = device;
-  const help = 'The most memory in use at once; the bar is its share of what the device has.';
+  const help =
+    'Most that torch had taken from the device at once: reserved, or where that is not recorded allocated. The bar is its share of what the device has.';
   const isMeasured = peak !== null && capacity !== null && capacity > 0;
   if (peak !== null && !isMeasured) {
     return (

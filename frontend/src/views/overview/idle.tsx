@@ -1,7 +1,17 @@
 import type { ReactNode } from 'react';
-import type { Overview } from '../../api/types.gen';
+import type { IdleCause, Overview } from '../../api/types.gen';
 import { colourOf } from '../../core/colour';
-import { duration, quantityExact, share } from '../../core/format';
+import { duration, plural, quantityExact, share } from '../../core/format';
+import { timelinePlace } from '../../state/timeline_place';
+import { Goto } from '../../widgets/goto';
+
+function titleOf({ idle_ns, help, gap_count, start_ns, end_ns }: IdleCause): string {
+  const longest =
+    typeof start_ns === 'number' && typeof end_ns === 'number'
+      ? `\n${plural(gap_count, 'gap')} in the window, the longest ${duration(end_ns - start_ns)}: press to see it in the timeline`
+      : '';
+  return `${quantityExact(idle_ns, 'ns')}\n${help}${longest}`;
+}
 
 /** Why the device idles: each cause with its time per step. */
 export function Idle({ overview }: { readonly overview: Overview }): ReactNode {
@@ -18,8 +28,16 @@ export function Idle({ overview }: { readonly overview: Overview }): ReactNode {
       </div>
       <ul className="idle">
         {causes.map((cause) => (
-          <li key={cause.id} title={`${quantityExact(cause.idle_ns, 'ns')}\n${cause.help}`}>
-            <span className="idle-label">{cause.label}</span>
+          <li key={cause.id} title={titleOf(cause)}>
+            <span className="idle-label">
+              {typeof cause.start_ns === 'number' && typeof cause.end_ns === 'number' ? (
+                <Goto to={timelinePlace(cause.start_ns, cause.end_ns, cause.event)}>
+                  {cause.label}
+                </Goto>
+              ) : (
+                cause.label
+              )}
+            </span>
             <span className="idle-track" aria-hidden="true">
               <span
                 style={{

@@ -5,6 +5,7 @@ import { renderInPage } from '../../../tests/render';
 import type { DeviceReport, Overview } from '../../api/types.gen';
 import { categoryWords } from '../../core/categories';
 import { duration, share } from '../../core/format';
+import { placeOfKernel } from '../../widgets/details/places';
 import fixture from './fixture.json';
 import { OverviewReport } from './overview';
 
@@ -50,10 +51,17 @@ describe('the overview of a recorded run', () => {
 
   it('links each of its short lists to the whole story', async () => {
     const { store } = renderInPage(<OverviewReport overview={overview} />);
-    const [top] = overview.top_kernels;
-    if (!top) throw new Error('the fixture has kernels');
-    await userEvent.click(screen.getAllByTitle(top.name)[0] as HTMLElement);
-    expect(store.current()).toMatchObject({ view: top.view, search: top.search });
+    const [kernel] = overview.top_kernels;
+    const [gap] = overview.longest_gaps;
+    if (!kernel || !gap) throw new Error('the fixture has kernels and gaps');
+    const lists = (title: string): HTMLElement =>
+      screen.getByRole('heading', { name: title }).closest('section') as HTMLElement;
+    const first = (title: string): HTMLElement =>
+      within(within(lists(title)).getByRole('list')).getAllByRole('link')[0] as HTMLElement;
+    await userEvent.click(first('Top kernels'));
+    expect(store.current()).toMatchObject(placeOfKernel(kernel.full_name));
+    await userEvent.click(first('Longest gaps'));
+    expect(store.current()).toMatchObject({ view: 'timeline', event: gap.event });
   });
 });
 
@@ -83,6 +91,39 @@ describe('a device', () => {
     const row = within(shown({ tensor_core_share: 0 })).getByText('Tensor cores').parentElement;
     expect(row?.textContent).toContain('0 %');
     expect(row?.textContent).not.toContain('not recorded');
+  });
+});
+
+describe('the settings of the run', () => {
+  const shown = (settings: Overview['settings']): HTMLElement => {
+    renderInPage(<OverviewReport overview={{ ...overview, settings }} />);
+    return screen.getByRole('heading', { name: 'Recorded with' }).closest('section') as HTMLElement;
+  };
+
+  it('stand in groups, each value in its unit', () => {
+    const loader = { group: 'DataLoader', subject: 'dataloaders[0]' };
+    const card = shown([
+      { ...loader, name: 'worker_count', label: 'Workers', value: 0, unit: 'count' },
+      { ...loader, name: 'pin_memory', label: 'Pinned memory', value: 'off', unit: 'text' },
+      {
+        group: 'Host',
+        subject: 'host',
+        name: 'memory_bytes',
+        label: 'Host memory',
+        value: 24_000_000_000,
+        unit: 'bytes',
+      },
+    ]);
+    const group = within(card).getByRole('region', { name: 'Settings: DataLoader' });
+    expect(within(group).getByText('Workers').nextSibling?.textContent).toBe('0');
+    expect(within(group).getByText('Pinned memory').nextSibling?.textContent).toBe('off');
+    expect(within(group).queryByText('Host memory')).toBeNull();
+    expect(within(card).getByText('Host memory').nextSibling?.textContent).toBe('24.0 GB');
+    expect(within(card).queryByText(/trace_handler/)).toBeNull();
+  });
+
+  it('come with the line that records them where there are none', () => {
+    expect(within(shown([])).getByText(/stepscope\.trace_handler/)).toBeTruthy();
   });
 });
 

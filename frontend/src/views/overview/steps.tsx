@@ -1,8 +1,13 @@
-import { lazy, type ReactNode, Suspense, useMemo, useSyncExternalStore } from 'react';
+import { lazy, type ReactNode, Suspense, useMemo, useState, useSyncExternalStore } from 'react';
 import type { Overview, StepRow } from '../../api/types.gen';
-import { duration, plural, quantityExact, share } from '../../core/format';
+import { count, duration, instant, plural, quantityExact, share } from '../../core/format';
 import { themeStore } from '../../host/theme';
+import type { TimeRange } from '../../state/location';
 import { useNavigation } from '../../state/navigation';
+import { columnsIn, columnsOf, timeOf } from './columns';
+
+/** More rows than that nobody reads in a fold. */
+const MOST_LISTED = 500;
 
 const StepColumns = lazy(() => import('../../charts/step_columns'));
 
@@ -34,10 +39,19 @@ function StepTable({ overview }: Props): ReactNode {
   const shown = categories
     .map((category, part) => ({ ...category, part }))
     .filter(({ part }) => steps.some((step) => (step.parts_ns[part] ?? 0) > 0));
+  const [isOpen, setOpen] = useState(false);
+  const choose = (step: StepRow, isRange: boolean): void => {
+    const from = steps.find((each) => each.number === location.step);
+    if (isRange && from) {
+      const [first, last] = from.host_start_ns < step.host_start_ns ? [from, step] : [step, from];
+      go({ time: { startNs: first.host_start_ns, endNs: last.host_end_ns } });
+    } else go({ step: step.number }, 'replace');
+  };
   return (
-    <details className="as-table">
+    <details className="as-table" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>As a table</summary>
-      <div className="scroll-x">
+      {steps.length > MOST_LISTED && <p className="muted">The first {count(MOST_LISTED)} steps.</p>}
+      <div className="scroll-x" hidden={!isOpen && steps.length > MOST_LISTED}>
         <table className="step-table">
           <thead>
             <tr>
@@ -51,13 +65,17 @@ function StepTable({ overview }: Props): ReactNode {
             </tr>
           </thead>
           <tbody>
-            {steps.map((step) => (
+            {steps.slice(0, MOST_LISTED).map((step) => (
               <tr
                 key={step.number}
                 aria-current={step.number === location.step ? 'true' : undefined}
               >
                 <th scope="row">
-                  <button type="button" onClick={() => go({ step: step.number }, 'replace')}>
+                  <button
+                    type="button"
+                    title="Shift and press: from the chosen step to this one"
+                    onClick={(event) => choose(step, event.shiftKey)}
+                  >
                     {step.name}
                   </button>
                 </th>
@@ -76,33 +94,61 @@ function StepTable({ overview }: Props): ReactNode {
   );
 }
 
+function ChosenTime({ time }: { readonly time: TimeRange }): ReactNode {
+  const { go } = useNavigation();
+  return (
+    <p className="chosen-step">
+      <span>
+        All views but this one show {duration(time.endNs - time.startNs)}, from{' '}
+        {instant(time.startNs)} to {instant(time.endNs)}.
+      </span>
+      <button type="button" className="button quiet" onClick={() => go({ time: null })}>
+        Let go
+      </button>
+    </p>
+  );
+}
+
 /** Step by step: is it every step, or a few? */
 export function Steps({ overview }: Props): ReactNode {
   const { steps, categories } = overview;
   const { location, go } = useNavigation();
   const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
-  const columns = useMemo(
-    () => steps.map(({ number, name, parts_ns }) => ({ number, name, partsNs: parts_ns })),
-    [steps],
-  );
+  const columns = useMemo(() => columnsOf(steps), [steps]);
   if (steps.length === 0) return null;
   const chosen = steps.find((step) => step.number === location.step);
+  const areTogether = columns.length < steps.length;
+  const select = (number: number | null): void => {
+    const column = columns.find((each) => each.number === number);
+    if (column && areTogether) go({ time: timeOf(column, column) });
+    else go({ step: number }, 'replace');
+  };
   return (
     <section className="card">
       <div className="card-head">
         <h2>Step by step</h2>
-        <p>{plural(steps.length, 'step')}; choose a column to mark it</p>
+        <p>
+          {plural(steps.length, 'step')}
+          {areTogether && ` in ${columns.length} columns of their mean`}; press one to see it in all
+          views, draw over several for a time
+        </p>
       </div>
       <Suspense fallback={<div className="columns-chart" />}>
         <StepColumns
           steps={columns}
           categories={categories}
           selected={chosen?.number ?? null}
-          onSelect={(step) => go({ step }, 'replace')}
+          onSelect={select}
+          range={columnsIn(columns, location.time)}
+          onRange={(first, last) => {
+            const [from, to] = [columns[first], columns[last]];
+            if (from && to) go({ time: timeOf(from, to) });
+          }}
           theme={theme}
         />
       </Suspense>
       {chosen && <Chosen overview={overview} step={chosen} />}
+      {location.time && <ChosenTime time={location.time} />}
       <StepTable overview={overview} />
     </section>
   );

@@ -2,6 +2,9 @@ import type { ReactNode } from 'react';
 import type { TopRow } from '../../api/types.gen';
 import { quantity, quantityExact, share } from '../../core/format';
 import { shortName } from '../../core/names';
+import type { Patch } from '../../state/navigation';
+import { timelinePlace } from '../../state/timeline_place';
+import { placeOfKernel, placeOfOperator } from '../../widgets/details/places';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 
@@ -12,10 +15,20 @@ interface Props {
   readonly rows: readonly TopRow[];
 }
 
+/** Where all of it is told: a row of its view with the details open, or its time. */
+function placeOfRow(row: TopRow): Patch {
+  if (typeof row.start_ns === 'number' && typeof row.end_ns === 'number') {
+    return timelinePlace(row.start_ns, row.end_ns, row.event);
+  }
+  if (row.view === 'operators' && row.kind) return placeOfOperator(row.name, row.kind);
+  if (row.view === 'kernels' && row.full_name) return placeOfKernel(row.full_name);
+  return { view: row.view, search: row.search };
+}
+
 function Row({ row, isName }: { readonly row: TopRow; readonly isName: boolean }): ReactNode {
   return (
     <li>
-      <Goto to={{ view: row.view, search: row.search }} className="top-row" title={row.name}>
+      <Goto to={placeOfRow(row)} className="top-row" title={row.full_name || row.name}>
         <span className={isName ? 'top-name mono' : 'top-name'}>{shortName(row.name)}</span>
         <span className="top-detail">{row.detail}</span>
         <span className="top-value" title={quantityExact(row.value, row.unit)}>

@@ -28,7 +28,8 @@ export function ChangeButton({ change, children, about }: Props): ReactNode {
       </button>
       {error && variables?.what === change.what && (
         <span className="change-failed" role="alert">
-          Reading {WORDS[change.what]}: {error.message} {hint}
+          {change.of === 'listing' ? 'Looking for traces' : 'Reading'} {WORDS[change.what]}:{' '}
+          {error.message} {hint}
         </span>
       )}
     </span>

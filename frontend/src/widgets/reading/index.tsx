@@ -1,16 +1,17 @@
 import { type ReactNode, useEffect } from 'react';
 import { useChange } from '../../api/queries';
 import type { RunState, Span, Worker } from '../../api/types.gen';
-import { plural } from '../../core/format';
+import { count, plural } from '../../core/format';
 import { doneShare, isPending, type Progress, progressOf, spansOf } from '../../core/progress';
 import { sentence } from '../../core/sentence';
 import { Goto } from '../goto';
 import { ChangeButton } from './change_button';
+import { usePace } from './use_pace';
 import { fileWords, isCounted, wholeWords } from './words';
 import './reading.css';
 
 /** More rows than anybody reads; the whole is told above them. */
-const MOST_ROWS = 100;
+const MOST_ROWS = 24;
 
 interface Recording {
   readonly worker: Worker;
@@ -26,10 +27,12 @@ function urgency({ span }: Recording, trace: string): number {
   return span.state === 'reading' ? 1 : 2;
 }
 
-/** As many as can be read, in their order; the one that is wanted comes first. */
+/** All of a few, in their order; of many those that something happens to. The one that is wanted comes first. */
 function shownOf(recordings: readonly Recording[], trace: string): Recording[] {
   const urgent = recordings.toSorted((a, b) => urgency(a, trace) - urgency(b, trace));
-  const chosen = new Set(urgent.slice(0, MOST_ROWS));
+  const active = urgent.filter((each) => urgency(each, trace) < 2);
+  const isMany = recordings.length > MOST_ROWS && active.length > 0;
+  const chosen = new Set((isMany ? active : urgent).slice(0, MOST_ROWS));
   const first = (recording: Recording): number => Number(recording.span.trace === trace);
   return recordings.filter((each) => chosen.has(each)).toSorted((a, b) => first(b) - first(a));
 }
@@ -112,12 +115,12 @@ function ForAll({ run }: { readonly run: RunState }): ReactNode {
     <div className="row">
       {pending > 1 && (
         <ChangeButton change={{ what: 'cancel', of: 'runs', id: run.id }} about={`of ${run.name}`}>
-          Cancel all {pending}
+          Cancel all {count(pending)}
         </ChangeButton>
       )}
       {cancelled > 1 && (
         <ChangeButton change={{ what: 'read', of: 'runs', id: run.id }} about={`of ${run.name}`}>
-          Read all {cancelled} again
+          Read all {count(cancelled)} again
         </ChangeButton>
       )}
     </div>
@@ -149,7 +152,9 @@ export function Reading({ run, trace }: Props): ReactNode {
   const recordings = recordingsOf(run);
   const others = recordings.filter(({ span }) => span.state !== 'ready');
   const progress = progressOf(spansOf(run));
+  const pace = usePace(run.id, progress);
   useAskedFor(recordings.find(({ span }) => span.trace === trace)?.span);
+  const shown = shownOf(others, trace);
   const isGoingOn = recordings.some(({ span }) => isPending(span));
   return (
     <section className="card reading" aria-labelledby="reading">
@@ -163,7 +168,7 @@ export function Reading({ run, trace }: Props): ReactNode {
         recordings.length > 1 && (
           <div className="reading-whole">
             <WholeBar progress={progress} label={`Reading ${run.name}`} />
-            <Words words={wholeWords(progress)} />
+            <Words words={wholeWords(progress, pace)} />
           </div>
         )
       ) : (
@@ -174,7 +179,7 @@ export function Reading({ run, trace }: Props): ReactNode {
       )}
       <Ready recordings={recordings.filter(({ span }) => span.state === 'ready')} />
       <ul className="files">
-        {shownOf(others, trace).map(({ worker, span }) => (
+        {shown.map(({ worker, span }) => (
           <Row
             key={span.trace}
             worker={worker}
@@ -183,8 +188,8 @@ export function Reading({ run, trace }: Props): ReactNode {
           />
         ))}
       </ul>
-      {others.length > MOST_ROWS && (
-        <p className="muted">and {plural(others.length - MOST_ROWS, 'other file')}</p>
+      {others.length > shown.length && (
+        <p className="muted">and {plural(others.length - shown.length, 'other file')}</p>
       )}
     </section>
   );

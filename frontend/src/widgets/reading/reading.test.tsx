@@ -31,8 +31,23 @@ describe('how things stand with a file', () => {
     [queuedSpan(1), 'is read next, 516 MB'],
     [queuedSpan(12), 'number 12 in the queue, 516 MB'],
     [cancelledSpan(), 'cancelled, 516 MB'],
+    [
+      queuedSpan(1, { is_growing: true }),
+      'still being written: it is read when it has settled, 516 MB',
+    ],
   ])('is told in words %#', (span, words) => {
     expect(fileWords(span).join(', ')).toBe(words);
+  });
+
+  it('is told with its pace, where that is known', () => {
+    const some = { wantedCount: 8, doneCount: 2, cancelledCount: 0, leftNs: 61e9 };
+    const progress = { ...some, bytesDone: 1e6, bytesTotal: 4e6 };
+    expect(wholeWords(progress, { bytesPerSecond: 2e5, leftNs: 15e9 })).toEqual([
+      '2 of 8 files done',
+      '1.00 MB of 4.00 MB',
+      '200 kB/s',
+      'about 15 s left',
+    ]);
   });
 
   it('is told of all together, without what is not known', () => {
@@ -113,13 +128,8 @@ describe('the files of a run', () => {
     const read = [...spans.slice(0, 128), readingSpan({ trace: 'r' }), ...spans.slice(129)];
     renderInPage(<Reading run={runOf('run', 'reading', read)} trace="q129" />);
     const rows = screen.getAllByRole('listitem').map((row) => row.querySelector('strong'));
-    expect(rows).toHaveLength(100);
-    expect([rows[0], rows[1], rows.at(-1)].map((name) => name?.textContent)).toEqual([
-      'rank129',
-      'rank0',
-      'rank128',
-    ]);
-    expect(screen.getByText('and 30 other files')).toBeTruthy();
+    expect(rows.map((name) => name?.textContent)).toEqual(['rank129', 'rank128']);
+    expect(screen.getByText('and 128 other files')).toBeTruthy();
   });
 
   it('that somebody looks at are asked for, once, unless they were cancelled', async () => {

@@ -1,6 +1,7 @@
 /** The states of files, and how far their reading has come, in words. Pure. */
 import type { Progress as FileProgress, Span } from '../../api/types.gen';
-import { bytes, plural, roughly } from '../../core/format';
+import { bytes, count, plural, rate, roughly } from '../../core/format';
+import type { Pace } from '../../core/pace';
 import { isPending, type Progress } from '../../core/progress';
 
 export const STATE_WORDS: Readonly<Record<Span['state'], string>> = {
@@ -28,12 +29,13 @@ function amount({ phase, bytes_done, bytes_total, events }: FileProgress): reado
 
 /** How things stand with one file. */
 export function fileWords(span: Span): readonly string[] {
-  const { state, progress, place, file_bytes } = span;
+  const { state, progress, place, file_bytes, is_growing } = span;
   if (state === 'reading' && progress) {
     const words = [PHASE_WORDS[progress.phase], ...amount(progress), left(progress.left_ns)];
     return words.filter((word) => word !== '');
   }
   const size = bytes(file_bytes);
+  if (is_growing) return ['still being written: it is read when it has settled', size];
   if (state === 'queued') {
     return [place === null || place === 1 ? 'is read next' : `number ${place} in the queue`, size];
   }
@@ -41,12 +43,13 @@ export function fileWords(span: Span): readonly string[] {
 }
 
 /** How things stand with all files together. */
-export function wholeWords(progress: Progress): readonly string[] {
-  const { doneCount, wantedCount, bytesDone, bytesTotal, leftNs } = progress;
+export function wholeWords(progress: Progress, pace?: Pace): readonly string[] {
+  const { doneCount, wantedCount, bytesDone, bytesTotal } = progress;
   const words = [
-    wantedCount > 1 ? `${doneCount} of ${plural(wantedCount, 'file')} done` : '',
+    wantedCount > 1 ? `${count(doneCount)} of ${plural(wantedCount, 'file')} done` : '',
     bytesTotal > 0 ? `${bytes(bytesDone)} of ${bytes(bytesTotal)}` : '',
-    left(leftNs),
+    pace?.bytesPerSecond ? rate(pace.bytesPerSecond) : '',
+    left(pace ? pace.leftNs : progress.leftNs),
   ];
   return words.filter((word) => word !== '');
 }

@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react';
+import { memo, type ReactNode } from 'react';
 import type { Column } from '../../api/types.gen';
 import { type CellValue, quantity, quantityExact } from '../../core/format';
 import { shortName } from '../../core/names';
@@ -6,20 +6,50 @@ import { isNumeric } from '../../core/units';
 
 interface Props {
   readonly column: Column;
+  /** Its place among the columns that are shown. */
+  readonly place: number;
   readonly value: CellValue;
   /** The column's largest value: what a full bar stands for. */
   readonly scale: number;
+  readonly isActive: boolean;
   /** In place of the value in the tooltip. */
   readonly title?: string | undefined;
 }
 
-/** One value as a table shows it, with all of it in the tooltip. */
-export function Cell({ column, value, scale, title }: Props): ReactNode {
-  const isShare = column.unit === 'share' && typeof value === 'number';
-  const text = typeof value === 'string' ? shortName(value) : quantity(value, column.unit);
+function kindOf(column: Column, isActive: boolean): string {
   const kind = isNumeric(column.unit) ? 'number' : column.unit === 'code' ? 'mono' : '';
+  return isActive ? `${kind} cell-active` : kind;
+}
+
+/** `/home/me/train.py(12): step;…` → `train.py(12): step ‹ …`: where it is called from, without the way there. */
+const shortStack = (value: string): string =>
+  value
+    .split(';')
+    .map((frame) => frame.trim().replace(/^[^(]*[/\\]/, ''))
+    .join(' ‹ ');
+
+function textOf(column: Column, value: CellValue): string {
+  if (typeof value !== 'string') return quantity(value, column.unit);
+  return column.key === 'stack' || column.key === 'call_stack'
+    ? shortStack(value)
+    : shortName(value);
+}
+
+/** One value as a table shows it, with all of it in the tooltip. */
+export const Cell = memo(function Cell(props: Props): ReactNode {
+  const { column, place, value, scale, isActive, title } = props;
+  const isShare = column.unit === 'share' && typeof value === 'number';
+  const text = textOf(column, value);
   return (
-    <td className={kind} title={title ?? quantityExact(value, column.unit)}>
+    <td
+      // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: a cell of a grid is reached by keys
+      role="gridcell"
+      tabIndex={-1}
+      data-place={place}
+      aria-colindex={place + 1}
+      className={kindOf(column, isActive)}
+      title={title ?? quantityExact(value, column.unit)}
+    >
       {isShare && (
         <span className="share-bar" aria-hidden="true">
           <span style={{ width: `${scale > 0 ? Math.min(1, value / scale) * 100 : 0}%` }} />
@@ -28,4 +58,4 @@ export function Cell({ column, value, scale, title }: Props): ReactNode {
       <span className={value === null ? 'cell-none' : 'cell-text'}>{text}</span>
     </td>
   );
-}
+});

@@ -4,6 +4,8 @@ import { type CellValue, quantity, quantityExact } from '../../core/format';
 import { isNumeric } from '../../core/units';
 import { Copy } from '../copy';
 import { Drawer } from '../drawer';
+import { Goto } from '../goto';
+import { Icon } from '../icon';
 import { cellOf, WHOLE_NAME, wholeName } from './rows';
 
 interface FieldProps {
@@ -29,17 +31,29 @@ interface Props {
   readonly table: Table;
   readonly at: number;
   readonly close: () => void;
+  /** What else is known of it. */
+  readonly children?: ReactNode;
 }
 
 /** Everything that a row holds, hidden columns too, with every digit. */
-export function RowDrawer({ table, at, close }: Props): ReactNode {
+export function RowDrawer({ table, at, close, children }: Props): ReactNode {
   const [first, ...others] = table.columns.filter((column) => column.key !== WHOLE_NAME);
   if (!first) return null;
   const name = wholeName(table, at);
+  const event = cellOf(table, 'event', at);
   return (
     <Drawer title="Details" close={close}>
       <p className="field-name mono">{name}</p>
-      <Copy text={name} label="Copy name" />
+      <div className="row">
+        <Copy text={name} label="Copy name" />
+        {typeof event === 'number' && (
+          <Goto to={{ view: 'timeline', event }} className="button">
+            <Icon name="timeline" size={14} /> Show in the timeline
+          </Goto>
+        )}
+      </div>
+      {children}
+      {children !== undefined && <h3 className="fields-title">All figures</h3>}
       <dl className="fields">
         {others.map((column) => (
           <Field key={column.key} column={column} value={cellOf(table, column.key, at)} />

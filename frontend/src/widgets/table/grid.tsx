@@ -1,80 +1,42 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
+import {
+  type KeyboardEvent,
+  type MouseEvent,
+  type ReactNode,
+  useCallback,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
 import type { Column, Table } from '../../api/types.gen';
+import { quantity, quantityExact } from '../../core/format';
 import { isNumeric } from '../../core/units';
+import { copyText } from '../../host/clipboard';
 import type { Sort } from '../../state/location';
-import { Icon } from '../icon';
+import { toast } from '../toast';
 import { Cell } from './cell';
-import type { ShownTable } from './model';
-import { cellOf, shareScale, wholeName } from './rows';
-
-const ROW_PX = 30;
+import { CellMenu, type Entry } from './cell_menu';
+import { cellText, columnText, conditionText, rowText } from './copying';
+import { Head } from './head';
+import { cellOf, type Rows, shareScale, sumOf, wholeName } from './rows';
+import { Spacer } from './spacer';
+import { type ColumnWidths, usualWidth } from './widths';
 
 interface Props {
   readonly table: Table;
-  readonly shown: ShownTable;
+  /** The columns that are shown. */
+  readonly columns: readonly Column[];
+  readonly rows: Rows;
   readonly sort: Sort;
   readonly label: string;
+  readonly rowPx: number;
+  readonly widths: ColumnWidths;
   readonly selected: number | null;
   readonly onSort: (sort: Sort) => void;
   readonly onSelect: (at: number | null) => void;
-}
-
-/** A first click puts the largest number first, or the first name. */
-function nextSort(sort: Sort, column: Column): Sort {
-  if (sort.key !== column.key) return { key: column.key, descending: isNumeric(column.unit) };
-  return { key: column.key, descending: !sort.descending };
-}
-
-function ariaSort(sort: Sort, column: Column): 'ascending' | 'descending' | 'none' {
-  if (sort.key !== column.key) return 'none';
-  return sort.descending ? 'descending' : 'ascending';
-}
-
-type HeadProps = Pick<Props, 'shown' | 'sort' | 'onSort'>;
-
-function Head({ shown, sort, onSort }: HeadProps): ReactNode {
-  return (
-    <thead>
-      <tr aria-rowindex={1}>
-        {shown.columns.map((column) => (
-          <th
-            key={column.key}
-            scope="col"
-            aria-sort={ariaSort(sort, column)}
-            className={isNumeric(column.unit) ? 'number' : ''}
-          >
-            <button
-              type="button"
-              title={column.help}
-              onClick={() => onSort(nextSort(sort, column))}
-            >
-              <span>{column.label}</span>
-              <span className="sort-mark">
-                <Icon name="down" size={13} />
-              </span>
-            </button>
-          </th>
-        ))}
-      </tr>
-    </thead>
-  );
-}
-
-const NAME_PX = 230;
-const TEXT_PX = 180;
-const NUMBER_PX = 88;
-/** Digits and the bar beside them. */
-const SHARE_PX = 120;
-/** A longer label is cut; its tooltip is not. */
-const MOST_PX = 190;
-
-/** Room by unit. A name has at least its own, and takes what is left. */
-function widthOf(column: Column, at: number): number {
-  if (at === 0) return NAME_PX;
-  if (!isNumeric(column.unit)) return TEXT_PX;
-  const least = column.unit === 'share' ? SHARE_PX : NUMBER_PX;
-  return Math.min(MOST_PX, Math.max(least, column.label.length * 6.8 + 34));
+  /** Adds a condition to the search. */
+  readonly onNarrow: (condition: string) => void;
 }
 
 const STEPS: Readonly<Record<string, number>> = {
@@ -85,33 +47,120 @@ const STEPS: Readonly<Record<string, number>> = {
   Home: Number.NEGATIVE_INFINITY,
   End: Number.POSITIVE_INFINITY,
 };
+/** From the row itself, -1, over its cells. */
+const SIDEWAYS: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowRight: 1 };
+const ROW = -1;
+/** A quick wheel passes over so many rows before the next are there. */
+const OVERSCAN = 20;
 
-/** Stands for the rows out of sight, so that the scroll bar tells the truth. */
-function Spacer({ height }: { readonly height: number }): ReactNode {
-  // biome-ignore lint/a11y/noAriaHiddenOnFocusable: without a tabIndex nothing in this empty row takes the focus
-  return <tr aria-hidden="true" style={{ height }} />;
+interface FootProps {
+  readonly table: Table;
+  readonly columns: readonly Column[];
+  readonly rows: Rows;
+}
+
+/** Sums of what can be added up, over the rows that are shown. */
+function Foot({ table, columns, rows }: FootProps): ReactNode {
+  const sums = useMemo(
+    () => new Map((table.sums ?? []).map((key) => [key, sumOf(table, key, rows)])),
+    [table, rows],
+  );
+  if (![...sums.values()].some((sum) => sum !== null)) return null;
+  return (
+    <tfoot>
+      <tr aria-rowindex={rows.length + 2}>
+        {columns.map((column, at) => {
+          const sum = sums.get(column.key) ?? null;
+          const text =
+            at === 0 ? 'Sum of the rows shown' : sum === null ? '' : quantity(sum, column.unit);
+          return (
+            <td
+              key={column.key}
+              className={isNumeric(column.unit) ? 'number' : ''}
+              title={sum === null ? undefined : quantityExact(sum, column.unit)}
+            >
+              {text}
+            </td>
+          );
+        })}
+      </tr>
+    </tfoot>
+  );
+}
+
+async function copy(text: string, what: string): Promise<void> {
+  const isCopied = await copyText(text);
+  toast(isCopied ? `Copied the ${what}` : 'Copying was refused', {
+    tone: isCopied ? 'plain' : 'bad',
+  });
+}
+
+interface Place {
+  /** Among the rows shown. */
+  readonly index: number;
+  /** Among the columns shown; -1: the row itself. */
+  readonly column: number;
+}
+
+interface Opened extends Place {
+  readonly at: { readonly x: number; readonly y: number };
+}
+
+/** What can be done with a cell. */
+function entriesOf(props: Props, { index, column: place }: Place): Entry[] {
+  const { table, columns, rows, onNarrow } = props;
+  const at = rows[index];
+  const column = columns[Math.max(0, place)];
+  if (at === undefined || !column) return [];
+  const value = place <= 0 ? wholeName(table, at) : cellOf(table, column.key, at);
+  const condition = conditionText(column, cellOf(table, column.key, at));
+  return [
+    { label: 'Copy cell', run: () => void copy(cellText(value), 'cell') },
+    { label: 'Copy row', run: () => void copy(rowText(table, columns, at), 'row') },
+    {
+      label: `Copy column “${column.label}”`,
+      run: () => void copy(columnText(table, column, rows), `column, ${rows.length} rows`),
+    },
+    ...(condition === null
+      ? []
+      : [{ label: 'Only rows with this value', run: () => onNarrow(condition) }]),
+  ];
+}
+
+const hasSelectedText = (): boolean => (window.getSelection()?.toString() ?? '') !== '';
+
+/** The place that an event happened at. */
+function placeOfEvent(event: { readonly target: EventTarget }): Place | null {
+  const target = event.target as Element;
+  const row = target.closest('tr[data-at]');
+  if (!row) return null;
+  const cell = target.closest('td[data-place]');
+  return {
+    index: Number(row.getAttribute('data-at')),
+    column: cell ? Number(cell.getAttribute('data-place')) : ROW,
+  };
 }
 
 /** The rows that are in sight, as a real table; the others are known by `aria-rowcount`. */
 export function Grid(props: Props): ReactNode {
-  const { table, shown, selected, onSelect } = props;
-  const { rows, columns } = shown;
+  const { table, columns, rows, selected, onSelect, rowPx, widths } = props;
   const scroller = useRef<HTMLDivElement>(null);
-  const [active, setActive] = useState(0);
+  const [active, setActive] = useState<Place>({ index: 0, column: ROW });
+  const [opened, setOpened] = useState<Opened | null>(null);
   const moved = useRef(false);
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_PX,
-    overscan: 12,
+    estimateSize: () => rowPx,
+    overscan: OVERSCAN,
     initialRect: { width: 1200, height: 700 },
   });
+  useEffect(() => {
+    if (rowPx > 0) virtual.measure();
+  }, [rowPx, virtual]);
   const items = virtual.getVirtualItems();
-  const scales = useMemo(
-    () => new Map(table.columns.map((column) => [column.key, shareScale(table, column.key)])),
-    [table],
-  );
-  const current = Math.min(active, Math.max(0, rows.length - 1));
+  const current = Math.min(active.index, Math.max(0, rows.length - 1));
+  const place = Math.min(active.column, columns.length - 1);
   // Scrolled out of sight, the current row is not there to take the focus: the first in sight is.
   const isInSight = items.some((item) => item.index === current);
   const reachable = isInSight ? current : items[0]?.index;
@@ -121,43 +170,99 @@ export function Grid(props: Props): ReactNode {
     moved.current = false;
     virtual.scrollToIndex(current);
     // The row exists once the virtual rows have followed the scroll.
-    requestAnimationFrame(() =>
-      scroller.current
-        ?.querySelector<HTMLElement>(`tr[data-at="${current}"]`)
-        ?.focus({ preventScroll: true }),
-    );
-  }, [current, virtual]);
+    requestAnimationFrame(() => {
+      const row = scroller.current?.querySelector<HTMLElement>(`tr[data-at="${current}"]`);
+      const cell = row?.querySelector<HTMLElement>(`td[data-place="${place}"]`);
+      (cell ?? row)?.focus({ preventScroll: cell === undefined });
+    });
+  }, [current, place, virtual]);
+
+  // A row that the URL names is what should be seen first; later the eye is where it is.
+  const named = useRef(selected);
+  useEffect(() => {
+    if (named.current === null) return;
+    const index = rows.indexOf(named.current);
+    named.current = null;
+    if (index < 0) return;
+    setActive({ index, column: ROW });
+    virtual.scrollToIndex(index, { align: 'center' });
+  }, [rows, virtual]);
+
+  const close = useCallback(() => setOpened(null), []);
+
+  const go = (to: Place): void => {
+    moved.current = true;
+    setActive(to);
+    const next = rows[to.index];
+    if (selected !== null && to.index !== current && next !== undefined) onSelect(next);
+  };
+
+  const copyHere = (): void => {
+    const at = rows[current];
+    const entry = entriesOf(props, { index: current, column: place })[place === ROW ? 1 : 0];
+    if (at !== undefined) entry?.run();
+  };
 
   const onKeyDown = (event: KeyboardEvent): void => {
     const step = STEPS[event.key];
-    const at = rows[current]?.at;
+    const sideways = SIDEWAYS[event.key];
+    const at = rows[current];
+    const isCommand = event.metaKey || event.ctrlKey;
     if (step !== undefined) {
-      moved.current = true;
-      const next = Math.max(0, Math.min(rows.length - 1, current + step));
-      setActive(next);
-      const nextRow = rows[next];
-      if (selected !== null && nextRow) onSelect(nextRow.at);
+      go({ index: Math.max(0, Math.min(rows.length - 1, current + step)), column: place });
+    } else if (sideways !== undefined && !event.altKey) {
+      go({ index: current, column: Math.max(ROW, Math.min(columns.length - 1, place + sideways)) });
     } else if ((event.key === 'Enter' || event.key === ' ') && at !== undefined) onSelect(at);
+    else if (isCommand && event.key.toLowerCase() === 'c' && !hasSelectedText()) copyHere();
     else return;
     event.preventDefault();
   };
 
-  const minWidth = columns.reduce((sum, column, at) => sum + widthOf(column, at), 0);
+  const onContextMenu = (event: MouseEvent): void => {
+    const found = placeOfEvent(event);
+    if (!found || event.shiftKey) return; // Shift: the browser's own
+    event.preventDefault();
+    const box = (event.target as Element).getBoundingClientRect();
+    const isKey = event.clientX === 0 && event.clientY === 0;
+    setActive(found);
+    setOpened({
+      ...found,
+      at: isKey ? { x: box.left + 12, y: box.bottom } : { x: event.clientX, y: event.clientY },
+    });
+  };
+
+  const widthAt = (column: Column, at: number): number =>
+    widths.widths[column.key] ?? usualWidth(column, at);
+  const minWidth = columns.reduce((sum, column, at) => sum + widthAt(column, at), 0);
   const above = items[0]?.start ?? 0;
   const below = virtual.getTotalSize() - (items.at(-1)?.end ?? 0);
   return (
-    <div className="grid" ref={scroller}>
-      <table aria-label={props.label} aria-rowcount={rows.length + 1} style={{ minWidth }}>
+    <div className={rowPx < 26 ? 'grid compact' : 'grid'} ref={scroller}>
+      <table
+        // biome-ignore lint/a11y/noNoninteractiveElementToInteractiveRole: arrows go from row to row and from cell to cell
+        role="grid"
+        aria-label={props.label}
+        aria-rowcount={rows.length + 1}
+        aria-colcount={columns.length}
+        style={{ minWidth }}
+      >
         <colgroup>
           {columns.map((column, at) => (
-            <col key={column.key} style={at === 0 ? {} : { width: widthOf(column, at) }} />
+            <col
+              key={column.key}
+              style={
+                at === 0 && widths.widths[column.key] === undefined
+                  ? {}
+                  : { width: widthAt(column, at) }
+              }
+            />
           ))}
         </colgroup>
-        <Head {...props} />
-        <tbody onKeyDown={onKeyDown}>
-          {above > 0 && <Spacer height={above} />}
+        <Head columns={columns} sort={props.sort} onSort={props.onSort} resize={widths.resize} />
+        <tbody onKeyDown={onKeyDown} onContextMenu={onContextMenu}>
+          <Spacer height={above} />
           {items.map((item) => {
-            const at = rows[item.index]?.at ?? 0;
+            const at = rows[item.index] ?? 0;
             return (
               <tr
                 key={at}
@@ -165,28 +270,36 @@ export function Grid(props: Props): ReactNode {
                 aria-rowindex={item.index + 2}
                 aria-selected={at === selected}
                 tabIndex={item.index === reachable ? 0 : -1}
-                onFocus={() => setActive(item.index)}
-                style={{ height: ROW_PX }}
+                onFocus={(event) => {
+                  if (event.target === event.currentTarget)
+                    setActive({ index: item.index, column: ROW });
+                }}
+                style={{ height: rowPx }}
                 onClick={() => {
-                  setActive(item.index);
+                  if (hasSelectedText()) return; // a text was marked, no row chosen
+                  setActive({ index: item.index, column: ROW });
                   onSelect(at === selected ? null : at);
                 }}
               >
-                {columns.map((column, place) => (
+                {columns.map((column, column_at) => (
                   <Cell
                     key={column.key}
                     column={column}
+                    place={column_at}
                     value={cellOf(table, column.key, at)}
-                    scale={scales.get(column.key) ?? 0}
-                    title={place === 0 ? wholeName(table, at) : undefined}
+                    scale={column.unit === 'share' ? shareScale(table, column.key) : 0}
+                    isActive={item.index === current && column_at === place}
+                    title={column_at === 0 ? wholeName(table, at) : undefined}
                   />
                 ))}
               </tr>
             );
           })}
-          {below > 0 && <Spacer height={below} />}
+          <Spacer height={below} />
         </tbody>
+        <Foot table={table} columns={columns} rows={rows} />
       </table>
+      {opened && <CellMenu at={opened.at} entries={entriesOf(props, opened)} close={close} />}
     </div>
   );
 }

@@ -1,19 +1,39 @@
-import { type ReactNode, useCallback, useDeferredValue, useMemo, useState } from 'react';
-import type { Table } from '../../api/types.gen';
-import { fileName, toCsv, toJson } from '../../core/export';
-import { matcherOf } from '../../core/search';
-import { download } from '../../host/download';
+import { type ReactNode, useCallback, useDeferredValue, useEffect, useMemo, useRef } from 'react';
+import type { Column, Table } from '../../api/types.gen';
 import type { Sort } from '../../state/location';
 import { useNavigation } from '../../state/navigation';
+import { withOption } from '../../state/option';
 import { Empty } from '../empty';
 import { ExportMenu } from '../export_menu';
+import { saveTable } from '../save_table';
+import { ViewHeader } from '../view_header';
 import { useColumnsShown } from './columns_shown';
+import { ROW_PX, useDensity } from './density';
 import { RowDrawer } from './details';
 import { Grid } from './grid';
-import { type ShownTable, useTableModel } from './model';
-import { cellOf, matchingRows } from './rows';
+import { exampleOf, type Query, queryOf } from './query';
+import {
+  cellOf,
+  identityOf,
+  missesOf,
+  orderedRows,
+  type Rows,
+  rowName,
+  rowNamed,
+  shownRows,
+} from './rows';
 import { ColumnChooser, GroupBy, RowCount, SearchBox } from './toolbar';
+import { useColumnWidths } from './widths';
 import './table.css';
+
+/** What a part of the page beside the rows may want to know of them. */
+export interface ShownTable {
+  readonly table: Table;
+  readonly rows: Rows;
+  readonly sort: Sort;
+  readonly selected: number | null;
+  readonly select: (at: number | null) => void;
+}
 
 interface Props {
   readonly table: Table;
@@ -24,6 +44,14 @@ interface Props {
   readonly recording: readonly string[];
   /** True while another grouping is on its way. */
   readonly isStale: boolean;
+  /** Columns that together name a row; without them its event, or all its texts. */
+  readonly identity?: readonly string[] | undefined;
+  /** What the drawer shows of a row beside its cells. */
+  readonly details?: ((at: number) => ReactNode) | undefined;
+  /** What stands between the toolbar and the rows. */
+  readonly above?: ((shown: ShownTable) => ReactNode) | undefined;
+  /** In the toolbar, before the rest. */
+  readonly tools?: ReactNode;
 }
 
 function usualSort(table: Table): Sort {
@@ -37,9 +65,14 @@ function sortOf(table: Table, wanted: Sort | null): Sort {
     : usualSort(table);
 }
 
+interface Shown {
+  readonly columns: readonly Column[];
+  readonly rows: Rows;
+}
+
 interface ExportOptions {
   readonly props: Props;
-  readonly shown: ShownTable;
+  readonly shown: Shown;
   readonly search: string;
   readonly format: 'csv' | 'json';
 }
@@ -48,67 +81,182 @@ function save({ props, shown, search, format }: ExportOptions): void {
   const { table, name, recording } = props;
   const exported = {
     columns: shown.columns,
-    rows: shown.rows.map((row) => shown.columns.map((column) => cellOf(table, column.key, row.at))),
+    rows: Array.from(shown.rows, (at) =>
+      shown.columns.map((column) => cellOf(table, column.key, at)),
+    ),
   };
   const about = { table: name, recording, group: table.group, search, schema: table.schema };
-  const text = format === 'csv' ? toCsv(exported) : toJson(exported, about);
-  const type = format === 'csv' ? 'text/csv' : 'application/json';
-  download(fileName([...recording, name], format), type, text);
+  saveTable({ name: [...recording, name], format, table: exported, about });
+}
+
+interface Choice {
+  readonly selected: number | null;
+  readonly select: (at: number | null) => void;
+}
+
+/** The chosen row, which the URL names by what is in it: another order or answer has it elsewhere. */
+function useChosenRow(table: Table, wanted: readonly string[] | undefined): Choice {
+  const { location, go } = useNavigation();
+  const named = location.options.row;
+  const identity = useMemo(() => identityOf(table, wanted), [table, wanted]);
+  const selected = useMemo(
+    () => (named === undefined ? null : rowNamed(table, identity, named)),
+    [table, identity, named],
+  );
+  const latest = useRef(location.options);
+  latest.current = location.options;
+  const select = useCallback(
+    (at: number | null) => {
+      const row = at === null ? null : rowName(table, identity, at);
+      go({ options: withOption(latest.current, 'row', row) }, 'replace');
+    },
+    [table, identity, go],
+  );
+  return { selected, select };
+}
+
+/** Works out in quiet moments what a first click on a column would have to wait for. */
+function useWarmOrders(table: Table, columns: readonly Column[]): void {
+  useEffect(() => {
+    if (table.row_count < 20_000 || !('requestIdleCallback' in window)) return undefined;
+    const left = columns.map((column) => column.key);
+    let handle = 0;
+    const next = (): void => {
+      const key = left.shift();
+      if (key === undefined) return;
+      orderedRows(table, key, true);
+      handle = window.requestIdleCallback(next);
+    };
+    handle = window.requestIdleCallback(next);
+    return () => window.cancelIdleCallback(handle);
+  }, [table, columns]);
+}
+
+interface ToolbarProps {
+  readonly props: Props;
+  readonly query: Query;
+  readonly shown: Shown;
+  readonly onSearch: (text: string) => void;
+  readonly choice: ReturnType<typeof useColumnsShown>;
+  readonly density: ReturnType<typeof useDensity>;
+  readonly onUsual: () => void;
+}
+
+function Toolbar(toolbar: ToolbarProps): ReactNode {
+  const { props, query, shown, onSearch, choice, density, onUsual } = toolbar;
+  const { table, label } = props;
+  const { location, go } = useNavigation();
+  const count = (
+    <RowCount shown={shown.rows.length} all={table.row_count} whole={table.all_row_count} />
+  );
+  return (
+    <ViewHeader title={label} note={count}>
+      {props.tools}
+      <SearchBox
+        value={location.search}
+        onChange={onSearch}
+        invalid={null}
+        problem={query.kind === 'invalid' ? query.message : null}
+        example={exampleOf(table)}
+      />
+      <GroupBy
+        groups={table.groups}
+        value={location.group ?? table.group}
+        onChange={(group) =>
+          go({ group, options: withOption(location.options, 'row', null) }, 'replace')
+        }
+      />
+      <ColumnChooser
+        columns={table.columns}
+        choice={choice}
+        density={density[0]}
+        onDensity={density[1]}
+        onUsual={onUsual}
+      />
+      <ExportMenu
+        note="The rows and columns shown, in full precision."
+        onExport={(format) => save({ props, shown, search: location.search, format })}
+      />
+    </ViewHeader>
+  );
+}
+
+function NoMatch({
+  search,
+  clear,
+}: {
+  readonly search: string;
+  readonly clear: () => void;
+}): ReactNode {
+  return (
+    <div className="table-none">
+      <p>No row matches “{search}”.</p>
+      <button type="button" className="button" onClick={clear}>
+        Clear the search
+      </button>
+    </div>
+  );
 }
 
 function FilledTable(props: Props): ReactNode {
   const { table, name, label } = props;
   const { location, go } = useNavigation();
   const search = useDeferredValue(location.search);
-  const matcher = useMemo(() => matcherOf(search), [search]);
-  const rows = useMemo(() => matchingRows(table, matcher), [table, matcher]);
+  const query = useMemo(() => queryOf(table, search), [table, search]);
+  const misses = useMemo(() => missesOf(table, query), [table, query]);
   const sort = sortOf(table, location.sort);
+  const rows = useMemo(
+    () => shownRows(orderedRows(table, sort.key, sort.descending), misses),
+    [table, sort.key, sort.descending, misses],
+  );
   const choice = useColumnsShown(name, table.columns);
-  const shown = useTableModel({ table, rows, sort, shown: choice.shown });
-  const [selected, setSelected] = useState<number | null>(null);
+  const columns = useMemo(
+    () => table.columns.filter((column) => choice.shown[column.key]),
+    [table, choice.shown],
+  );
+  const widths = useColumnWidths(name);
+  const density = useDensity();
+  const { selected, select } = useChosenRow(table, props.identity);
+  useWarmOrders(table, table.columns);
   const onSearch = useCallback((text: string) => go({ search: text }, 'replace'), [go]);
-  const close = useCallback(() => setSelected(null), []);
+  const onUsual = (): void => {
+    choice.reset();
+    for (const key of Object.keys(widths.widths)) widths.resize(key, null);
+  };
   return (
-    <div className={props.isStale ? 'table-view stale' : 'table-view'} aria-busy={props.isStale}>
-      <div className="toolbar">
-        <SearchBox
-          value={location.search}
-          onChange={onSearch}
-          invalid={matcher.kind === 'invalid' ? matcher.message : null}
-        />
-        <GroupBy
-          groups={table.groups}
-          value={location.group ?? table.group}
-          onChange={(group) => go({ group }, 'replace')}
-        />
-        <RowCount shown={shown.rows.length} all={table.row_count} />
-        <span className="space" />
-        <ColumnChooser columns={table.columns} choice={choice} />
-        <ExportMenu
-          note="The rows and columns shown, in full precision."
-          onExport={(format) => save({ props, shown, search, format })}
-        />
-      </div>
+    <div
+      className={props.isStale ? 'full-view table-view stale' : 'full-view table-view'}
+      aria-busy={props.isStale}
+    >
+      <Toolbar
+        props={props}
+        query={query}
+        shown={{ columns, rows }}
+        onSearch={onSearch}
+        choice={choice}
+        density={density}
+        onUsual={onUsual}
+      />
+      {props.above?.({ table, rows, sort, selected, select })}
       <div className="table-body">
         <Grid
           table={table}
-          shown={shown}
+          columns={columns}
+          rows={rows}
           sort={sort}
           label={label}
+          rowPx={ROW_PX[density[0]]}
+          widths={widths}
           selected={selected}
           onSort={(next) => go({ sort: next }, 'replace')}
-          onSelect={setSelected}
+          onSelect={select}
+          onNarrow={(condition) => onSearch(`${location.search} ${condition}`.trim())}
         />
-        {shown.rows.length === 0 && (
-          <div className="table-none">
-            <p>No row matches “{search}”.</p>
-            <button type="button" className="button" onClick={() => onSearch('')}>
-              Clear the search
-            </button>
-          </div>
-        )}
-        {selected !== null && selected < table.row_count && (
-          <RowDrawer table={table} at={selected} close={close} />
+        {rows.length === 0 && <NoMatch search={search} clear={() => onSearch('')} />}
+        {selected !== null && (
+          <RowDrawer table={table} at={selected} close={() => select(null)}>
+            {props.details?.(selected)}
+          </RowDrawer>
         )}
       </div>
     </div>
@@ -121,6 +269,7 @@ export function DataTable(props: Props): ReactNode {
   if (table.row_count > 0) return <FilledTable {...props} key={table.group} />;
   return (
     <div className="page">
+      <ViewHeader title={label}>{props.tools}</ViewHeader>
       <Empty icon="info" title={`${label}: nothing was recorded`}>
         <p>{table.empty}</p>
       </Empty>

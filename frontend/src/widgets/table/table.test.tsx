@@ -1,13 +1,16 @@
-import { screen, waitFor, within } from '@testing-library/react';
+import { fireEvent, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { describe, expect, it, vi } from 'vitest';
 import { type Rendered, renderInPage } from '../../../tests/render';
 import type { Column, Table } from '../../api/types.gen';
-import { matcherOf } from '../../core/search';
+import * as clipboard from '../../host/clipboard';
 import * as files from '../../host/download';
 import type { Patch } from '../../state/navigation';
 import { DataTable } from '.';
-import { compareCells, matchingRows, shareScale } from './rows';
+import { queryOf } from './query';
+import { missesOf, orderedRows, shareScale, shownRows } from './rows';
+import { largestOf } from './shares';
+import { naturalKey } from './sorting';
 
 const column = (key: string, unit: Column['unit'], hidden = false): Column => ({
   key,
@@ -39,6 +42,10 @@ const table: Table = {
   group: 'name',
   total_ns: 100_000,
   empty: '',
+  all_row_count: null,
+  sums: ['calls', 'total'],
+  title: '',
+  meaning: '',
 };
 
 const show = (start: Patch = {}): Rendered =>
@@ -53,11 +60,11 @@ const show = (start: Patch = {}): Rendered =>
     start,
   );
 
+const bodyRows = (): HTMLElement[] =>
+  screen.getAllByRole('row').filter((row) => row.hasAttribute('data-at'));
+
 const names = (): (string | null | undefined)[] =>
-  screen
-    .getAllByRole('row')
-    .slice(1)
-    .map((row) => row.querySelector('td')?.textContent);
+  bodyRows().map((row) => row.querySelector('td')?.textContent);
 
 describe('order', () => {
   it('starts with the table’s own, and what was not recorded is last', () => {
@@ -87,7 +94,9 @@ describe('order', () => {
   });
 
   it('sets numbers in names by their value', () => {
-    expect(['k10', 'k9', 'K1'].sort(compareCells)).toEqual(['K1', 'k9', 'k10']);
+    const values = ['k10', 'k9', 'K1'];
+    const keys = values.map(naturalKey);
+    expect(keys.toSorted()).toEqual([keys[2], keys[1], keys[0]]);
   });
 });
 
@@ -118,14 +127,15 @@ describe('search', () => {
   });
 
   it('looks into texts only', () => {
-    expect(matchingRows(table, matcherOf('90000'))).toEqual([]);
+    const misses = missesOf(table, queryOf(table, '90000'));
+    expect([...shownRows(orderedRows(table, '', true), misses)]).toEqual([]);
   });
 });
 
 describe('grouping and columns', () => {
   it('asks for another grouping through the URL', async () => {
     const { store } = show();
-    await userEvent.click(screen.getByRole('radio', { name: 'Name + shape' }));
+    await userEvent.click(screen.getByRole('radio', { name: 'Shape' }));
     expect(store.current().group).toBe('shape');
   });
 
@@ -165,7 +175,7 @@ describe('details', () => {
 
   it('open from the keyboard', async () => {
     show();
-    const row = screen.getAllByRole('row')[1] as HTMLElement;
+    const row = bodyRows()[0] as HTMLElement;
     row.focus();
     await userEvent.keyboard('{ArrowDown}{Enter}');
     const drawer = screen.getByRole('complementary');
@@ -187,5 +197,136 @@ describe('export', () => {
     const [name, type, text] = saved.mock.lastCall ?? [];
     expect([name, type]).toEqual(['run_w_1_operators.json', 'application/json']);
     expect(JSON.parse(text ?? '')).toMatchObject({ search: '/=|conv/', rows: [{ calls: 30 }, {}] });
+  });
+});
+
+describe('a row', () => {
+  it('that is chosen is kept in the URL by what is in it, and found again', async () => {
+    const { store, unmount } = show();
+    await userEvent.click(screen.getByText('aten::conv2d'));
+    const { row } = store.current().options;
+    expect(row).toMatch(/^[0-9a-z]+$/);
+    unmount();
+    show({ options: { row: row ?? '' }, sort: { key: 'name', descending: false } });
+    const drawer = screen.getByRole('complementary', { name: 'Details' });
+    expect(within(drawer).getByText('aten::conv2d')).toBeTruthy();
+    await userEvent.click(screen.getByRole('button', { name: 'Close details' }));
+    expect(screen.queryByRole('complementary')).toBeNull();
+  });
+
+  it('is reached cell by cell, and a cell or the row is copied', async () => {
+    const copied = vi.spyOn(clipboard, 'copyText').mockResolvedValue(true);
+    show();
+    bodyRows()[0]?.focus();
+    await userEvent.keyboard('{Control>}c{/Control}');
+    expect(copied).toHaveBeenLastCalledWith(
+      'name\tcalls\ttotal (ns)\tpart (share of 1)\naten::conv2d\t30\t90000\t0.9',
+    );
+    await userEvent.keyboard('{ArrowRight}{ArrowRight}');
+    await userEvent.keyboard('{Control>}c{/Control}');
+    expect(copied).toHaveBeenLastCalledWith('30');
+    await userEvent.keyboard('{ArrowDown}');
+    await userEvent.keyboard('{Control>}c{/Control}');
+    expect(copied).toHaveBeenLastCalledWith('10');
+  });
+
+  it('has a menu that copies its column, and keeps the rows like it', async () => {
+    const copied = vi.spyOn(clipboard, 'copyText').mockResolvedValue(true);
+    const { store } = show();
+    const cell = screen.getByText('aten::add');
+    fireEvent.contextMenu(cell, { clientX: 10, clientY: 10 });
+    await userEvent.click(screen.getByRole('menuitem', { name: 'Copy column “name”' }));
+    expect(copied).toHaveBeenLastCalledWith(
+      ['name', 'aten::conv2d', 'aten::add', 'aten::mul', '=cmd()'].join('\n'),
+    );
+    fireEvent.contextMenu(cell, { clientX: 10, clientY: 10 });
+    await userEvent.click(screen.getByRole('menuitem', { name: 'Only rows with this value' }));
+    expect(store.current().search).toBe('name:"aten::add"');
+    await waitFor(() => expect(names()).toEqual(['aten::add']));
+  });
+
+  it('has a menu that gives the keyboard back when it is closed', async () => {
+    show();
+    const [first] = bodyRows();
+    first?.focus();
+    fireEvent.contextMenu(screen.getByText('aten::conv2d'), { clientX: 10, clientY: 10 });
+    expect(document.activeElement?.textContent).toBe('Copy cell');
+    await userEvent.keyboard('{Escape}');
+    expect(screen.queryByRole('menu')).toBeNull();
+    expect(document.activeElement).toBe(first);
+  });
+});
+
+describe('the sum', () => {
+  const sums = (): (string | null)[] =>
+    [...document.querySelectorAll('tfoot td')].map((cell) => cell.textContent);
+
+  it('is of the rows that are shown, of what can be added up', () => {
+    show({ search: 'aten' });
+    expect(sums()).toEqual(['Sum of the rows shown', '44', '95.7 µs', '']);
+  });
+
+  it('is not there where nothing can be added up', () => {
+    renderInPage(
+      <DataTable
+        table={{ ...table, sums: [] }}
+        name="x"
+        label="X"
+        recording={[]}
+        isStale={false}
+      />,
+    );
+    expect(document.querySelector('tfoot')).toBeNull();
+  });
+});
+
+describe('columns', () => {
+  it('are made wider from the keyboard, which the browser keeps until the usual is asked for', async () => {
+    const { unmount } = show();
+    const width = (): string | undefined =>
+      [...document.querySelectorAll('col')].map((col) => (col as HTMLElement).style.width)[1];
+    const usual = width();
+    screen.getByRole('button', { name: 'calls' }).focus();
+    await userEvent.keyboard('{Alt>}{ArrowRight}{/Alt}');
+    const wider = width();
+    expect(wider).not.toBe(usual);
+    unmount();
+    show();
+    expect(width()).toBe(wider);
+    await userEvent.click(screen.getByRole('button', { name: 'The usual columns and widths' }));
+    expect(width()).toBe(usual);
+  });
+
+  it('stand in low rows where these were chosen', async () => {
+    show();
+    await userEvent.click(screen.getByLabelText(/Low rows/));
+    expect(document.querySelector('.grid')?.classList.contains('compact')).toBe(true);
+    expect(localStorage.getItem('stepscope.density')).toBe('compact');
+  });
+});
+
+describe('a table of which only the first rows were sent', () => {
+  it('says how many there are', () => {
+    renderInPage(
+      <DataTable
+        table={{ ...table, all_row_count: 12_345 }}
+        name="x"
+        label="X"
+        recording={[]}
+        isStale={false}
+      />,
+    );
+    expect(screen.getByText('4 rows, the first of 12,345 in this order')).toBeTruthy();
+  });
+});
+
+describe('shares of the rows', () => {
+  it('are of the largest, whichever way rows are sorted', () => {
+    const rows = orderedRows(table, 'name', false);
+    const parts = largestOf(table, 'total', rows, 2).map(({ at, value }) => [at, value]);
+    expect(parts).toEqual([
+      [2, 90_000],
+      [0, 5000],
+    ]);
   });
 });

@@ -1,0 +1,96 @@
+/** Answers on a whole run: asked anew as its files come in, at a pace that leaves the server time for other things. */
+import {
+  keepPreviousData,
+  type QueryKey,
+  type UseQueryResult,
+  useQuery,
+} from '@tanstack/react-query';
+import { isPending } from '../core/progress';
+import type { Span } from './types.gen';
+
+/** What an answer rests on. */
+export interface Basis {
+  /** Changes with the files that can be shown. */
+  readonly revision: string;
+  /** Whether more of them are on their way. */
+  readonly isGrowing: boolean;
+}
+
+export function basisOf(spans: readonly Span[]): Basis {
+  const tally = { ready: 0, ended: 0, bytes: 0, events: 0, isGrowing: false };
+  for (const span of spans) {
+    if (isPending(span)) tally.isGrowing = true;
+    else if (span.state === 'ready') {
+      tally.ready += 1;
+      tally.bytes += span.file_bytes;
+      tally.events += span.events ?? 0;
+    } else tally.ended += 1;
+  }
+  const { ready, ended, bytes, events, isGrowing } = tally;
+  return { revision: `${ready} ${ended} ${bytes} ${events}`, isGrowing };
+}
+
+interface Followed<T> {
+  readonly value: T;
+  /** What it rests on, as it was known when it was asked for. */
+  readonly revision: string;
+  readonly tookMs: number;
+}
+
+const LEAST_MS = 1000;
+const SOON_MS = 50;
+/** An answer that takes long is asked for so much less often. */
+const REST = 5;
+
+interface Last {
+  readonly revision: string;
+  readonly tookMs: number;
+  readonly endedAtMs: number;
+  readonly hasFailed: boolean;
+}
+
+/** In how many milliseconds to ask anew; false: what is there is true of all files. */
+export function waitMs(last: Last, { revision, isGrowing }: Basis, nowMs: number): number | false {
+  if (last.revision === revision) return false;
+  const rests = isGrowing || last.hasFailed;
+  const pauseMs = rests ? Math.max(LEAST_MS, REST * last.tookMs) : 0;
+  return Math.max(SOON_MS, last.endedAtMs + pauseMs - nowMs);
+}
+
+interface Asked<T> {
+  readonly queryKey: QueryKey;
+  readonly ask: (signal: AbortSignal) => Promise<T>;
+  readonly basis: Basis;
+  /** Whether an answer to another question may stand there until this one is answered. */
+  readonly isAlike: (other: QueryKey) => boolean;
+  readonly enabled?: boolean;
+}
+
+/** An answer that rests on files which come in one by one: what is there stays until it is replaced. */
+export function useFollowed<T>({
+  queryKey,
+  ask,
+  basis,
+  isAlike,
+  enabled = true,
+}: Asked<T>): UseQueryResult<T> {
+  return useQuery({
+    enabled,
+    queryKey,
+    queryFn: async ({ signal }): Promise<Followed<T>> => {
+      const began = performance.now();
+      const value = await ask(signal);
+      return { value, revision: basis.revision, tookMs: performance.now() - began };
+    },
+    select: ({ value }) => value,
+    placeholderData: (previous, query) =>
+      query && isAlike(query.queryKey) ? keepPreviousData(previous) : undefined,
+    refetchInterval: ({ state: { data, dataUpdatedAt, errorUpdatedAt, error } }) =>
+      data !== undefined &&
+      waitMs(
+        { ...data, endedAtMs: Math.max(dataUpdatedAt, errorUpdatedAt), hasFailed: error !== null },
+        basis,
+        Date.now(),
+      ),
+  });
+}

@@ -1,0 +1,119 @@
+/**
+ * Fills for a canvas: one hue a category (`core/colour.ts`), shades by name. In the light theme they are
+ * deep with white words, in the dark theme light with dark words: words on any fill have a contrast of at
+ * least 4.5:1, and a fill stands out from the surface by at least 3:1.
+ */
+import { colourOf } from '../core/colour';
+
+export type Theme = 'light' | 'dark';
+type Rgb = readonly [number, number, number];
+
+/** What stands on a fill. */
+export const INK: Readonly<Record<Theme, string>> = { light: '#ffffff', dark: '#0b0e13' };
+
+const LEAST_CONTRAST = 4.6;
+const LIGHTNESSES = 4;
+const HUES = [0, 9, -9] as const;
+/** How many shades a category has. */
+export const SHADES = LIGHTNESSES * HUES.length;
+const SHADE_STEP = 0.075;
+
+function rgbOf(hex: string): Rgb {
+  const value = Number.parseInt(hex.slice(1), 16);
+  return [(value >> 16) & 255, (value >> 8) & 255, value & 255];
+}
+
+const hexOf = (rgb: Rgb): string =>
+  `#${rgb.map((part) => Math.round(part).toString(16).padStart(2, '0')).join('')}`;
+
+const mixed = (a: Rgb, b: Rgb, share: number): Rgb => [
+  a[0] + (b[0] - a[0]) * share,
+  a[1] + (b[1] - a[1]) * share,
+  a[2] + (b[2] - a[2]) * share,
+];
+
+function linear(part: number): number {
+  const value = part / 255;
+  return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+}
+
+const luminance = ([r, g, b]: Rgb): number =>
+  0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+
+/** The ratio of WCAG 2, from 1 to 21. */
+export function contrast(a: string, b: string): number {
+  const [light = 0, dark = 0] = [luminance(rgbOf(a)), luminance(rgbOf(b))].sort((x, y) => y - x);
+  return (light + 0.05) / (dark + 0.05);
+}
+
+/** Turns the hue by some degrees, brightness about kept (the matrix of the SVG filter). */
+function turned([r, g, b]: Rgb, degrees: number): Rgb {
+  const [cos, sin] = [Math.cos((degrees * Math.PI) / 180), Math.sin((degrees * Math.PI) / 180)];
+  const [lr, lg, lb] = [0.2126, 0.7152, 0.0722];
+  const part = (x: number): number => Math.min(255, Math.max(0, x));
+  return [
+    part(
+      (lr + cos * (1 - lr) - sin * lr) * r +
+        (lg - cos * lg - sin * lg) * g +
+        (lb - cos * lb + sin * (1 - lb)) * b,
+    ),
+    part(
+      (lr - cos * lr + sin * 0.143) * r +
+        (lg + cos * (1 - lg) + sin * 0.14) * g +
+        (lb - cos * lb - sin * 0.283) * b,
+    ),
+    part(
+      (lr - cos * lr - sin * (1 - lr)) * r +
+        (lg - cos * lg + sin * lg) * g +
+        (lb + cos * (1 - lb) + sin * lb) * b,
+    ),
+  ];
+}
+
+const FAR: Readonly<Record<Theme, Rgb>> = { light: [0, 0, 0], dark: [255, 255, 255] };
+
+/** The colour, mixed away from the surface just so far that words on it can be read. */
+function readable(rgb: Rgb, theme: Theme): Rgb {
+  for (let share = 0; share < 1; share += 0.02) {
+    const candidate = mixed(rgb, FAR[theme], share);
+    if (contrast(hexOf(candidate), INK[theme]) >= LEAST_CONTRAST) return candidate;
+  }
+  return FAR[theme];
+}
+
+/** One shade of a category's colour; any whole number chooses one. */
+export function shade(category: string, which: number, theme: Theme): string {
+  const at = which % SHADES;
+  const hue = HUES[at % HUES.length] ?? 0;
+  const base = readable(turned(rgbOf(colourOf(category)), hue), theme);
+  return hexOf(mixed(base, FAR[theme], Math.floor(at / HUES.length) * SHADE_STEP));
+}
+
+/** The shade that a name has in every view. */
+export function shadeNumber(name: string): number {
+  let value = 2166136261;
+  for (let at = 0; at < name.length; at += 1)
+    value = Math.imul(value ^ name.charCodeAt(at), 16777619);
+  // The low bits of this hash mix poorly for names that differ in their last letter.
+  return ((value ^ (value >>> 15)) >>> 0) % SHADES;
+}
+
+const cached = new Map<string, string>();
+
+/** The fill of something by its category and name. */
+export function fillOf(category: string, name: string, theme: Theme): string {
+  const which = shadeNumber(name);
+  const key = `${theme} ${which} ${category}`;
+  let found = cached.get(key);
+  if (found === undefined) {
+    found = shade(category, which, theme);
+    cached.set(key, found);
+  }
+  return found;
+}
+
+/** A colour as `ImageData` holds it in a little-endian `Uint32Array`: 0xAABBGGRR. */
+export function packed(hex: string, alpha = 255): number {
+  const [r, g, b] = rgbOf(hex);
+  return ((alpha << 24) | (b << 16) | (g << 8) | r) >>> 0;
+}

@@ -1,0 +1,185 @@
+/** What charts on uPlot share: its lifetime in a component, its colours, a tip at the pointer. */
+import { type RefObject, useEffect, useRef, useState } from 'react';
+import uPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import './plot.css';
+import { cssVariable } from './css_variable';
+
+export interface Grid {
+  readonly left: number;
+  readonly right: number;
+  readonly top: number;
+  readonly bottom: number;
+}
+
+export interface AxesOptions {
+  readonly grid: Grid;
+  readonly tickX: (value: number) => string;
+  readonly tickY: (value: number) => string;
+  /** Where marks on the horizontal axis may stand; round values where it is not said. */
+  readonly splitsX?: uPlot.Axis.Splits;
+}
+
+const FONT_PX = 12;
+const LEAST_Y_GAP_PX = 42;
+const LEAST_X_GAP_PX = 72;
+const TIP_GAP_PX = 14;
+
+/** Axes in the page's colours: ticks below, lines across. */
+export function axesOf({ grid, tickX, tickY, splitsX }: AxesOptions): uPlot.Axis[] {
+  const muted = cssVariable('--muted');
+  const line = { stroke: cssVariable('--line'), width: 1 };
+  const font = `${FONT_PX}px ${cssVariable('--sans')}`;
+  return [
+    {
+      size: grid.bottom,
+      gap: 3,
+      space: LEAST_X_GAP_PX,
+      stroke: muted,
+      font,
+      grid: { show: false },
+      ticks: { ...line, size: 4 },
+      border: { show: true, ...line },
+      values: (_, splits) => splits.map(tickX),
+      ...(splitsX ? { splits: splitsX } : {}),
+    },
+    {
+      size: grid.left,
+      space: LEAST_Y_GAP_PX,
+      stroke: muted,
+      font,
+      grid: line,
+      ticks: { show: false },
+      values: (_, splits) => splits.map(tickY),
+    },
+  ];
+}
+
+/** From 0, or what lies below it, to so many times the largest value. */
+export const fromZeroTo =
+  (times: number): uPlot.Scale.Range =>
+  (_, least, most) => {
+    const low = Math.min(0, least ?? 0);
+    const high = Math.max(0, most ?? 0);
+    return [low * 1.06, high > low ? high * times : low + 1];
+  };
+
+/** From 0, or what lies below it, to somewhat above the largest value. */
+export const fromZero = fromZeroTo(1.06);
+
+interface Options {
+  readonly box: RefObject<HTMLElement | null>;
+  readonly grid: Grid;
+  readonly height: number;
+  /** The chart without its size, and its data. */
+  readonly make: () => readonly [Omit<uPlot.Options, 'width' | 'height'>, uPlot.AlignedData];
+  /** What stands in the tip over the value of this place; null: no tip. */
+  readonly tip: (at: number) => HTMLElement | null;
+  /** The chart is made anew when one of these changes. */
+  readonly dependencies: readonly unknown[];
+}
+
+export interface Plot {
+  readonly chart: uPlot | null;
+  readonly widthPx: number;
+}
+
+/** Puts the tip beside the pointer, on the side where there is room. */
+function placed(tip: HTMLElement, chart: uPlot, grid: Grid): void {
+  const x = grid.left + (chart.cursor.left ?? 0);
+  const isRight = x + TIP_GAP_PX + tip.offsetWidth > chart.width;
+  const left = isRight ? Math.max(0, x - TIP_GAP_PX - tip.offsetWidth) : x + TIP_GAP_PX;
+  tip.style.left = `${left}px`;
+  tip.style.top = `${grid.top + 4}px`;
+}
+
+/** A uPlot chart in a box: as wide as it, with a tip; made anew when what it shows changes. */
+export function usePlot({ box, grid, height, make, tip, dependencies }: Options): Plot {
+  const [chart, setChart] = useState<uPlot | null>(null);
+  const [widthPx, setWidthPx] = useState(0);
+  const latest = useRef({ make, tip });
+  latest.current = { make, tip };
+
+  useEffect(() => {
+    const place = box.current;
+    if (!place) return undefined;
+    const measure = (): void => setWidthPx(place.clientWidth);
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(place);
+    return () => observer.disconnect();
+  }, [box]);
+
+  const isWide = widthPx > 0;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what it shows is said by `dependencies`; the rest is read from `latest`
+  useEffect(() => {
+    const place = box.current;
+    if (!place || !isWide) return undefined;
+    const words = document.createElement('div');
+    words.className = 'plot-tip';
+    words.hidden = true;
+    const [options, data] = latest.current.make();
+    const made = new uPlot(
+      {
+        ...options,
+        width: place.clientWidth,
+        height,
+        padding: [grid.top, grid.right, 0, 0],
+        legend: { show: false },
+        hooks: {
+          ...options.hooks,
+          setCursor: [
+            (self) => {
+              const at = self.cursor.idx;
+              const inside = (self.cursor.left ?? -1) >= 0;
+              const shown = inside && typeof at === 'number' ? latest.current.tip(at) : null;
+              words.hidden = shown === null;
+              if (!shown) return;
+              words.replaceChildren(shown);
+              placed(words, self, grid);
+            },
+          ],
+        },
+      },
+      data,
+      place,
+    );
+    place.append(words);
+    setChart(made);
+    return () => {
+      words.remove();
+      made.destroy();
+      setChart(null);
+    };
+  }, [isWide, height, ...dependencies]);
+
+  useEffect(() => {
+    if (chart && widthPx > 0 && chart.width !== widthPx) chart.setSize({ width: widthPx, height });
+  }, [chart, widthPx, height]);
+
+  return { chart, widthPx };
+}
+
+/** Words on the canvas with a rim in the surface's colour, so that lines behind do not disturb them. */
+export function label(
+  chart: uPlot,
+  words: string,
+  at: { readonly x: number; readonly y: number; readonly align: CanvasTextAlign },
+  look: { readonly colour: string; readonly isBold?: boolean },
+): void {
+  const { ctx } = chart;
+  const ratio = uPlot.pxRatio;
+  ctx.save();
+  ctx.font = `${look.isBold ? '600 ' : ''}${FONT_PX * ratio}px ${cssVariable('--sans')}`;
+  ctx.textAlign = at.align;
+  ctx.textBaseline = 'alphabetic';
+  ctx.lineWidth = 3 * ratio;
+  ctx.lineJoin = 'round';
+  ctx.strokeStyle = cssVariable('--surface');
+  ctx.fillStyle = look.colour;
+  ctx.strokeText(words, at.x, at.y);
+  ctx.fillText(words, at.x, at.y);
+  ctx.restore();
+}
+
+export { uPlot };

@@ -1,0 +1,22 @@
+/** A call of a Python stack as it was written: `train.py(12): step`, in snapshots `train.py:12:step`. Pure. */
+
+export interface StackFrame {
+  readonly path: string;
+  readonly line: number | null;
+  readonly of: string;
+}
+
+const FRAME = /^(.*?)\((\d+)\): (.*)$/s;
+const COLONS = /^(.+?):(\d+):(.+)$/s;
+
+/** A frame taken apart; null where it names no place in a file, as built-in functions do. */
+export function stackFrame(text: string): StackFrame | null {
+  const [, path, line, of] = FRAME.exec(text) ?? COLONS.exec(text) ?? [];
+  if (path === undefined || line === undefined) return null;
+  const number = Number(line);
+  return { path, line: number > 0 ? number : null, of: of ?? '' };
+}
+
+/** The frames of a stack, outermost first. */
+export const framesOf = (stack: string): readonly string[] =>
+  stack.split(';').filter((frame) => frame !== '');

@@ -1,0 +1,23 @@
+/** What was looked at lately, the latest first; kept in this browser. */
+import { readChoice, writeChoice } from './choice';
+
+const MOST = 20;
+
+/** The list with one put first. Pure. */
+export function withLatest(list: readonly string[], latest: string): readonly string[] {
+  return [latest, ...list.filter((each) => each !== latest)].slice(0, MOST);
+}
+
+export function readRecent(name: string): readonly string[] {
+  try {
+    const value: unknown = JSON.parse(readChoice(name) ?? '[]');
+    return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
+  } catch {
+    return [];
+  }
+}
+
+export function addRecent(name: string, latest: string): void {
+  const before = readRecent(name);
+  if (before[0] !== latest) writeChoice(name, JSON.stringify(withLatest(before, latest)));
+}

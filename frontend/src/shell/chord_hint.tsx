@@ -1,0 +1,22 @@
+import type { ReactNode } from 'react';
+import { views } from '../views';
+
+const LETTERS: readonly { readonly key: string; readonly title: string }[] = [
+  ...views,
+  { key: '0', title: 'Whole recording' },
+];
+
+/** The letters that may follow a `g`, for those who hesitate. */
+export function ChordHint(): ReactNode {
+  return (
+    <div className="chord-hint" role="status">
+      <ul>
+        {LETTERS.map(({ key, title }) => (
+          <li key={key}>
+            <kbd>{key}</kbd> {title}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,63 @@
+import type { ReactNode } from 'react';
+import { useTraceAnswer } from '../api/queries';
+import type { Span, TimelineSlice } from '../api/types.gen';
+import { duration } from '../core/format';
+import { shortName } from '../core/names';
+import { useNavigation } from '../state/navigation';
+import { Goto } from '../widgets/goto';
+import { Icon } from '../widgets/icon';
+
+interface Props {
+  readonly span: Span;
+}
+
+interface WordsProps extends Props {
+  readonly event: number;
+}
+
+/** The event by its name and duration, once they are known; by its place in the file until then. */
+function Words({ span, event }: WordsProps): ReactNode {
+  const { data } = useTraceAnswer<TimelineSlice>(span.trace, `timeline/slices/${event}`);
+  const isIt = data?.event === event;
+  return (
+    <>
+      <Icon name="pin" size={14} />
+      <span>{isIt ? shortName(data.name) : `Event ${event}`}</span>
+      {isIt && <small>{duration(data.duration_ns)}</small>}
+    </>
+  );
+}
+
+/** The event that is selected in all views: it leads to the timeline, and can be let go. */
+export function EventChip({ span }: Props): ReactNode {
+  const { location, go } = useNavigation();
+  const { event, view } = location;
+  if (event === null || span.state !== 'ready') return null;
+  const title = `The selected event, number ${event} in the file`;
+  return (
+    <span className="event-chip">
+      {view === 'timeline' ? (
+        <span className="event-chip-words" title={title}>
+          <Words span={span} event={event} />
+        </span>
+      ) : (
+        <Goto
+          to={{ view: 'timeline' }}
+          className="event-chip-words"
+          title={`${title}: show it in the timeline`}
+        >
+          <Words span={span} event={event} />
+        </Goto>
+      )}
+      <button
+        type="button"
+        className="event-chip-close"
+        aria-label="Let the selected event go"
+        title="Let the selected event go (Esc)"
+        onClick={() => go({ event: null }, 'replace')}
+      >
+        <Icon name="close" size={14} />
+      </button>
+    </span>
+  );
+}

@@ -1,0 +1,138 @@
+import { lazy, type ReactNode, type RefObject, Suspense, useEffect, useRef, useState } from 'react';
+import { useNarrowing, useOverview } from '../../api/queries';
+import type { Span, StepRow } from '../../api/types.gen';
+import { duration } from '../../core/format';
+import { stepsOfTime } from '../../core/step_choice';
+import type { PageLocation } from '../../state/location';
+import { useNavigation } from '../../state/navigation';
+import { Icon } from '../../widgets/icon';
+import { Skeleton } from '../../widgets/loaded';
+import './narrowing.css';
+
+const StepList = lazy(() => import('./step_list'));
+
+interface Words {
+  readonly main: string;
+  readonly note: string;
+}
+
+/** What all views are narrowed to, in a few words. */
+function wordsOf({ step, time }: PageLocation, steps: readonly StepRow[] | undefined): Words {
+  if (time) {
+    const note = duration(time.endNs - time.startNs);
+    const found = steps && stepsOfTime(steps, time);
+    if (found) return { main: `Steps ${found[0]}–${found[1]}`, note };
+    return { main: `${duration(time.startNs)} – ${duration(time.endNs)}`, note };
+  }
+  if (step === null) return { main: 'Whole recording', note: '' };
+  const found = steps?.find((each) => each.number === step);
+  if (found) return { main: `Step ${step}`, note: duration(found.duration_ns) };
+  return { main: `Step ${step}`, note: steps ? 'not in this recording' : '' };
+}
+
+function useDismissal(isOpen: boolean, close: () => void): RefObject<HTMLDivElement | null> {
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!isOpen) return undefined;
+    const pressed = (event: Event): void => {
+      if (!box.current?.contains(event.target as Node)) close();
+    };
+    document.addEventListener('pointerdown', pressed);
+    return () => document.removeEventListener('pointerdown', pressed);
+  }, [isOpen, close]);
+  return box;
+}
+
+interface SideProps {
+  readonly label: string;
+  readonly keys: string;
+  readonly icon: 'chevron' | 'close';
+  readonly onClick: () => void;
+}
+
+function Side({ label, keys, icon, onClick }: SideProps): ReactNode {
+  return (
+    <button
+      type="button"
+      className="narrow-side"
+      aria-label={label}
+      title={`${label} (${keys})`}
+      onClick={onClick}
+    >
+      <Icon name={icon} size={14} />
+    </button>
+  );
+}
+
+interface Props {
+  readonly span: Span;
+  readonly step: (by: -1 | 0 | 1) => void;
+}
+
+/** The step or the time that all views are narrowed to, how to choose it, and how to let it go. */
+export function NarrowChip({ span, step }: Props): ReactNode {
+  const { location } = useNavigation();
+  const [isOpen, setOpen] = useState(false);
+  const close = useRef(() => setOpen(false)).current;
+  const box = useDismissal(isOpen, close);
+  const button = useRef<HTMLButtonElement>(null);
+  const isNarrowed = location.step !== null || location.time !== null;
+  const isReady = span.state === 'ready';
+  const overview = useOverview(span.trace, { enabled: isReady && (isNarrowed || isOpen) });
+  const narrowing = useNarrowing(span.trace);
+  const { main, note } = wordsOf(location, overview.data?.steps);
+  if (!isReady) return null;
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: no set of form fields
+    <div
+      className={isNarrowed ? 'narrow narrow-on' : 'narrow'}
+      ref={box}
+      role="group"
+      aria-label="The part that all views show"
+      onKeyDown={(event) => {
+        if (event.key !== 'Escape' || !isOpen) return;
+        event.preventDefault();
+        close();
+        button.current?.focus();
+      }}
+    >
+      {isNarrowed && (
+        <Side label="The previous step" keys="," icon="chevron" onClick={() => step(-1)} />
+      )}
+      <button
+        type="button"
+        ref={button}
+        className="narrow-button"
+        aria-haspopup="dialog"
+        aria-expanded={isOpen}
+        title={
+          isNarrowed
+            ? `Views that can are narrowed to ${narrowing?.label ?? main}`
+            : 'Narrow all views to a step or to a range of steps'
+        }
+        onClick={() => setOpen(!isOpen)}
+      >
+        <Icon name="filter" size={14} />
+        <span className="narrow-main">{main}</span>
+        {note !== '' && <span className="narrow-note">{note}</span>}
+        <Icon name="down" size={14} />
+      </button>
+      {isNarrowed && (
+        <>
+          <Side label="The next step" keys="." icon="chevron" onClick={() => step(1)} />
+          <Side label="Show the whole recording" keys="g 0" icon="close" onClick={() => step(0)} />
+        </>
+      )}
+      <span className="visually-hidden" role="status">
+        {isNarrowed ? `Narrowed to ${main}` : ''}
+      </span>
+      {isOpen && (
+        <div className="narrow-popup" role="dialog" aria-label="Narrow all views">
+          <Suspense fallback={<Skeleton rows={3} />}>
+            <StepList query={overview} close={close} />
+          </Suspense>
+        </div>
+      )}
+    </div>
+  );
+}

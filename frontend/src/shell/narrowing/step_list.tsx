@@ -1,0 +1,216 @@
+import type { UseQueryResult } from '@tanstack/react-query';
+import {
+  type KeyboardEvent,
+  type MouseEvent,
+  type ReactNode,
+  useEffect,
+  useId,
+  useRef,
+  useState,
+} from 'react';
+import type { Overview, StepRow } from '../../api/types.gen';
+import { duration, plural, share } from '../../core/format';
+import { stepsOfTime, timeOfSteps } from '../../core/step_choice';
+import { useNavigation } from '../../state/navigation';
+import { Loaded } from '../../widgets/loaded';
+import { Windowed } from '../../widgets/windowed';
+
+interface Props {
+  readonly query: UseQueryResult<Overview>;
+  readonly close: () => void;
+}
+
+const ROW_PX = 30;
+
+interface ListProps {
+  readonly overview: Overview;
+  readonly close: () => void;
+}
+
+/** How far a step's duration lies from the mean: `+12 %`; nothing within 1 %. */
+function deviation(step: StepRow, meanNs: number): string {
+  const off = step.duration_ns / meanNs - 1;
+  if (!Number.isFinite(off) || Math.abs(off) < 0.01) return '';
+  return `${off > 0 ? '+' : '−'}${share(Math.abs(off))}`;
+}
+
+interface FieldProps {
+  readonly label: string;
+  readonly value: string;
+  readonly steps: readonly StepRow[];
+  readonly onChange: (text: string) => void;
+}
+
+function StepField({ label, value, steps, onChange }: FieldProps): ReactNode {
+  return (
+    <label>
+      {label}
+      <input
+        type="number"
+        min={steps[0]?.number}
+        max={steps.at(-1)?.number}
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+      />
+    </label>
+  );
+}
+
+interface RangeProps extends ListProps {
+  readonly chosen: readonly [number, number] | null;
+}
+
+/** Two steps, and all that lies between them. */
+function Range({ overview, close, chosen }: RangeProps): ReactNode {
+  const { steps } = overview;
+  const { go } = useNavigation();
+  const [from, setFrom] = useState(String(chosen?.[0] ?? steps[0]?.number ?? 0));
+  const [to, setTo] = useState(String(chosen?.[1] ?? steps.at(-1)?.number ?? 0));
+  const stepOf = (text: string): StepRow | undefined =>
+    steps.find((each) => each.number === Number(text));
+  const [one, other] = [stepOf(from), stepOf(to)];
+  return (
+    <form
+      className="narrow-range"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!one || !other) return;
+        go({ time: timeOfSteps(one, other), step: null });
+        close();
+      }}
+    >
+      <StepField label="From step" value={from} steps={steps} onChange={setFrom} />
+      <StepField label="to" value={to} steps={steps} onChange={setTo} />
+      <button type="submit" className="button" disabled={!one || !other}>
+        Narrow
+      </button>
+    </form>
+  );
+}
+
+/** Where a key leads among the steps; null: it is no key of theirs. */
+function target(key: string, at: number, length: number): number | null {
+  const moves: Readonly<Record<string, number>> = {
+    ArrowDown: at + 1,
+    ArrowUp: at - 1,
+    PageDown: at + 10,
+    PageUp: at - 10,
+    Home: 0,
+    End: length - 1,
+  };
+  const next = moves[key];
+  return next === undefined ? null : Math.max(0, Math.min(length - 1, next));
+}
+
+function Steps({ overview, close }: ListProps): ReactNode {
+  const { steps, step: mean } = overview;
+  const { location, go } = useNavigation();
+  const id = useId();
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => list.current?.focus(), []);
+  const longestNs = steps.reduce((most, each) => Math.max(most, each.duration_ns), 1);
+  const range = location.time && stepsOfTime(steps, location.time);
+  const chosenAt = steps.findIndex((each) => each.number === location.step);
+  const [active, setActive] = useState(Math.max(0, chosenAt));
+  const choose = (at: number, isRange: boolean): void => {
+    const step = steps[at];
+    if (!step) return;
+    const anchor = isRange ? steps[chosenAt] : undefined;
+    if (anchor) go({ time: timeOfSteps(anchor, step), step: null });
+    else go({ step: step.number, time: null });
+    close();
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const next = target(event.key, active, steps.length);
+    if (next !== null) setActive(next);
+    else if (event.key === 'Enter' || event.key === ' ') choose(active, event.shiftKey);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const isIn = ({ number }: StepRow): boolean =>
+    range ? number >= range[0] && number <= range[1] : number === location.step;
+  return (
+    <>
+      <div
+        className="narrow-steps"
+        ref={list}
+        role="listbox"
+        aria-label="Steps"
+        tabIndex={0}
+        aria-activedescendant={`${id}-${active}`}
+        onKeyDown={onKeyDown}
+      >
+        <Windowed
+          count={steps.length}
+          rowPx={ROW_PX}
+          active={active}
+          render={(at) => {
+            const step = steps[at] as StepRow;
+            return (
+              // biome-ignore lint/a11y/useKeyWithClickEvents: keys are handled by the listbox around it
+              <div
+                id={`${id}-${at}`}
+                role="option"
+                tabIndex={-1}
+                aria-selected={isIn(step)}
+                aria-setsize={steps.length}
+                aria-posinset={at + 1}
+                className={at === active ? 'narrow-step active' : 'narrow-step'}
+                onClick={(event: MouseEvent) => choose(at, event.shiftKey)}
+              >
+                <span className="narrow-number">{step.number}</span>
+                <span className="narrow-bar" aria-hidden="true">
+                  <span style={{ width: `${(100 * step.duration_ns) / longestNs}%` }} />
+                </span>
+                <span className="narrow-duration">{duration(step.duration_ns)}</span>
+                <span className="narrow-off">{deviation(step, mean.mean_ns)}</span>
+              </div>
+            );
+          }}
+        />
+      </div>
+      <Range overview={overview} close={close} chosen={range} />
+    </>
+  );
+}
+
+/** The steps of the recording, one of which or a range of which all views narrow to. */
+export default function StepList({ query, close }: Props): ReactNode {
+  const { location, go } = useNavigation();
+  const isWhole = location.step === null && location.time === null;
+  return (
+    <>
+      <div className="narrow-head">
+        <button
+          type="button"
+          className="button"
+          disabled={isWhole}
+          onClick={() => {
+            go({ step: null, time: null });
+            close();
+          }}
+        >
+          Whole recording
+        </button>
+        <p>
+          {query.data && query.data.steps.length > 0
+            ? `${plural(query.data.steps.length, 'step')}, ${duration(query.data.step.mean_ns)} in the mean. Shift and a press makes a range.`
+            : 'A step or a time that all views narrow to.'}
+        </p>
+      </div>
+      <Loaded query={query} what="The list of steps">
+        {(overview) =>
+          overview.steps.length > 0 ? (
+            <Steps overview={overview} close={close} />
+          ) : (
+            <p className="narrow-none">
+              No step was marked in this recording. <code>prof.step()</code> at the end of each
+              iteration marks them. A time is chosen by dragging in the ruler of the timeline.
+            </p>
+          )
+        }
+      </Loaded>
+    </>
+  );
+}

@@ -1,0 +1,338 @@
+import { useQuery } from '@tanstack/react-query';
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  useCallback,
+  useDeferredValue,
+  useEffect,
+  useId,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
+import { api } from '../../api/client';
+import { useAdvice, useOverview, useTraceAnswer } from '../../api/queries';
+import type { Names, Runs, Tables } from '../../api/types.gen';
+import { count, plural } from '../../core/format';
+import { pieces } from '../../core/fuzzy';
+import { downloadFrom } from '../../host/download';
+import { PUBLIC_PAGE } from '../../host/perfetto';
+import { addRecent, readRecent } from '../../host/recent';
+import { useNavigation } from '../../state/navigation';
+import type { Selection } from '../../state/selection';
+import { views } from '../../views';
+import { type Command, offeredCommands } from '../../widgets/commands';
+import { Icon } from '../../widgets/icon';
+import { useElsewhere } from '../../widgets/open_elsewhere';
+import { toast } from '../../widgets/toast';
+import {
+  commandEntries,
+  type Entry,
+  findingEntries,
+  nameEntries,
+  runEntries,
+  stepEntries,
+  tableEntries,
+  viewEntries,
+  workerEntries,
+} from './entries';
+import { firstGroups, type Hit, type HitGroup, hitsFor } from './search';
+import './palette.css';
+
+const RECENT = 'palette';
+const NOTHING: readonly Entry[] = [];
+
+function useRecordingEntries(selection: Selection): readonly Entry[] {
+  const { run, span } = selection;
+  const isReady = span.state === 'ready';
+  const advice = useAdvice(run, span.trace).data;
+  const overview = useOverview(span.trace, { enabled: isReady }).data;
+  const tables = useQuery({
+    queryKey: ['tables'],
+    queryFn: ({ signal }) => api.get<Tables>('tables', {}, signal),
+    staleTime: Number.POSITIVE_INFINITY,
+  }).data;
+  const names = useTraceAnswer<Names>(span.trace, 'names', {}, { enabled: isReady }).data;
+  return useMemo(
+    () => [
+      ...(advice ? findingEntries(advice, selection) : []),
+      ...workerEntries(run),
+      ...(overview ? stepEntries(overview) : []),
+      ...(tables ? tableEntries(tables, views) : []),
+      ...(names ? nameEntries(names, views) : []),
+    ],
+    [advice, run, overview, tables, names, selection],
+  );
+}
+
+/** What takes the recording, or the part that is narrowed to, to other viewers. */
+function useElsewhereEntries(selection: Selection): readonly Entry[] {
+  const elsewhere = useElsewhere(selection);
+  if (selection.span.state !== 'ready') return NOTHING;
+  const { narrowing, tools, part } = elsewhere;
+  const note = narrowing?.label ?? 'the whole recording';
+  const open = (page: string) => (): void => {
+    elsewhere.open(page).catch((error: Error) => toast(error.message, { tone: 'bad' }));
+  };
+  const offline = tools?.perfetto ?? '';
+  return commandEntries([
+    ...(offline === ''
+      ? []
+      : [
+          {
+            id: 'perfetto',
+            label: 'Open in Perfetto, from this machine',
+            note,
+            run: open(offline),
+          },
+        ]),
+    { id: 'perfetto-web', label: 'Open in ui.perfetto.dev', note, run: open(PUBLIC_PAGE) },
+    {
+      id: 'download',
+      label: 'Download as a trace',
+      note,
+      run: () => downloadFrom(elsewhere.addressOf(part)),
+    },
+  ]);
+}
+
+interface Props {
+  readonly runs: Runs;
+  readonly selection: Selection | null;
+  readonly close: () => void;
+}
+
+function Label({ hit }: { readonly hit: Hit }): ReactNode {
+  return pieces(hit.entry.label, hit.places).map((piece, at) =>
+    piece.isFound ? (
+      // biome-ignore lint/suspicious/noArrayIndexKey: the pieces of a fixed text never move
+      <mark key={at}>{piece.text}</mark>
+    ) : (
+      piece.text
+    ),
+  );
+}
+
+interface GroupProps {
+  readonly group: HitGroup;
+  readonly id: string;
+  /** The place of its first hit among all. */
+  readonly from: number;
+  readonly active: number;
+  readonly choose: (entry: Entry, isElsewhere: boolean) => void;
+}
+
+function Group({ group, id, from, active, choose }: GroupProps): ReactNode {
+  const { kind, hits, moreCount } = group;
+  const heading = `${id}-${kind.replaceAll(' ', '-')}`;
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: options of a listbox are grouped so
+    <div role="group" aria-labelledby={heading}>
+      <div className="palette-kind" id={heading} role="presentation">
+        {kind}
+        {moreCount > 0 && <span> and {count(moreCount)} more: type on to find them</span>}
+      </div>
+      {hits.map((hit, offset) => {
+        const at = from + offset;
+        return (
+          // biome-ignore lint/a11y/useKeyWithClickEvents: keys are handled by the combobox
+          <div
+            key={hit.entry.key}
+            id={`${id}-${at}`}
+            data-at={at}
+            role="option"
+            tabIndex={-1}
+            aria-selected={at === active}
+            className={at === active ? 'palette-hit active' : 'palette-hit'}
+            onClick={(event) => choose(hit.entry, event.metaKey || event.ctrlKey)}
+          >
+            <Icon name={hit.entry.icon} size={15} />
+            <span className="palette-label">
+              <Label hit={hit} />
+            </span>
+            {hit.entry.note !== '' && <span className="palette-note">{hit.entry.note}</span>}
+          </div>
+        );
+      })}
+    </div>
+  );
+}
+
+interface Numbered {
+  readonly group: HitGroup;
+  readonly from: number;
+}
+
+/** Groups with the place of each one's first hit among all hits. */
+function numbered(groups: readonly HitGroup[]): readonly Numbered[] {
+  let from = 0;
+  return groups.map((group) => {
+    const first = from;
+    from += group.hits.length;
+    return { group, from: first };
+  });
+}
+
+/** Where a key leads among `length` hits: round by one, to the end by many; null: it is no key of theirs. */
+function target(key: string, at: number, length: number): number | null {
+  const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[key];
+  if (step === undefined || length === 0) return null;
+  if (Math.abs(step) === 1) return (at + step + length) % length;
+  return Math.max(0, Math.min(length - 1, at + step));
+}
+
+interface SearchProps {
+  readonly id: string;
+  readonly placeholder: string;
+  readonly typed: string;
+  readonly active: number;
+  readonly type: (text: string) => void;
+  readonly onKeyDown: (event: KeyboardEvent) => void;
+}
+
+function Search({ id, placeholder, typed, active, type, onKeyDown }: SearchProps): ReactNode {
+  return (
+    <div className="palette-search">
+      <Icon name="search" size={17} />
+      <input
+        // biome-ignore lint/a11y/noAutofocus: the user has just opened this search
+        autoFocus
+        role="combobox"
+        aria-expanded="true"
+        aria-controls={`${id}-list`}
+        aria-activedescendant={active >= 0 ? `${id}-${active}` : undefined}
+        aria-autocomplete="list"
+        aria-label="Find anything"
+        placeholder={placeholder}
+        spellCheck={false}
+        autoComplete="off"
+        value={typed}
+        onChange={(event) => type(event.target.value)}
+        onKeyDown={onKeyDown}
+      />
+    </div>
+  );
+}
+
+function Keys(): ReactNode {
+  return (
+    <div className="palette-keys" aria-hidden="true">
+      <span>
+        <kbd>↑</kbd> <kbd>↓</kbd> choose
+      </span>
+      <span>
+        <kbd>Enter</kbd> go
+      </span>
+      <span>
+        <kbd>Ctrl Enter</kbd> in another tab
+      </span>
+      <span>
+        <kbd>Esc</kbd> close
+      </span>
+    </div>
+  );
+}
+
+interface DialogProps extends Omit<Props, 'selection'> {
+  readonly own: readonly Entry[];
+  readonly placeholder: string;
+}
+
+function Dialog({ runs, own, close, placeholder }: DialogProps): ReactNode {
+  const { go, href, backTo } = useNavigation();
+  const id = useId();
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [typed, setTyped] = useState('');
+  const [active, setActive] = useState(0);
+  const [commands] = useState<readonly Command[]>(offeredCommands);
+  const [recent] = useState(() => readRecent(RECENT));
+  useEffect(() => dialog.current?.showModal(), []);
+  const all = useMemo(
+    () => [...viewEntries(views, backTo), ...commandEntries(commands), ...runEntries(runs), ...own],
+    [backTo, commands, runs, own],
+  );
+  const wanted = useDeferredValue(typed);
+  const groupsFor = useCallback(
+    (text: string) => (text.trim() === '' ? firstGroups(all, recent) : hitsFor(all, text)),
+    [all, recent],
+  );
+  const groups = useMemo(() => groupsFor(wanted), [groupsFor, wanted]);
+  const hits = groups.flatMap((group) => group.hits);
+  const at = Math.min(active, hits.length - 1);
+  useEffect(() => {
+    dialog.current?.querySelector(`[data-at="${at}"]`)?.scrollIntoView({ block: 'nearest' });
+  }, [at]);
+  const choose = (entry: Entry, isElsewhere: boolean): void => {
+    addRecent(RECENT, entry.key);
+    if (entry.to && isElsewhere) {
+      window.open(href(entry.to), '_blank', 'noopener');
+      return;
+    }
+    dialog.current?.close();
+    if (entry.to) go(entry.to);
+    // What opens another dialog does so when this one is gone.
+    else if (entry.run) setTimeout(entry.run);
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const next = target(event.key, at, hits.length);
+    // What was typed just now may not be in sight yet.
+    const hit = wanted === typed ? hits[at] : groupsFor(typed).flatMap((group) => group.hits)[0];
+    if (next !== null) setActive(next);
+    else if (event.key === 'Enter' && hit) choose(hit.entry, event.ctrlKey || event.metaKey);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the dialog closes on Escape by itself
+    <dialog
+      ref={dialog}
+      className="palette"
+      aria-label="Find anything"
+      onClose={close}
+      onClick={(event) => event.target === dialog.current && dialog.current.close()}
+    >
+      <div className="palette-box">
+        <Search
+          id={id}
+          placeholder={placeholder}
+          typed={typed}
+          active={at}
+          type={(text) => {
+            setTyped(text);
+            setActive(0);
+          }}
+          onKeyDown={onKeyDown}
+        />
+        <div className="palette-list" role="listbox" id={`${id}-list`} aria-label="What was found">
+          {numbered(groups).map(({ group, from }) => (
+            <Group key={group.kind} group={group} id={id} from={from} active={at} choose={choose} />
+          ))}
+        </div>
+        {hits.length === 0 && <p className="palette-none">Nothing is called “{wanted}”.</p>}
+        <p className="visually-hidden" role="status">
+          {typed === '' ? '' : plural(hits.length, 'hit')}
+        </p>
+        <Keys />
+      </div>
+    </dialog>
+  );
+}
+
+function RecordingDialog(props: Props & { readonly selection: Selection }): ReactNode {
+  const elsewhere = useElsewhereEntries(props.selection);
+  const found = useRecordingEntries(props.selection);
+  const own = useMemo(() => [...elsewhere, ...found], [elsewhere, found]);
+  return (
+    <Dialog
+      {...props}
+      own={own}
+      placeholder="A view, run, rank, step, finding, operator, kernel, module, action…"
+    />
+  );
+}
+
+/** Search over all there is: where each thing leads, and what can be done. */
+export default function Palette({ runs, selection, close }: Props): ReactNode {
+  if (selection) return <RecordingDialog runs={runs} selection={selection} close={close} />;
+  return <Dialog runs={runs} own={NOTHING} close={close} placeholder="A view, a run, an action…" />;
+}

@@ -1,0 +1,91 @@
+import { type ReactNode, useEffect } from 'react';
+import type { Runs, Span, Worker } from '../api/types.gen';
+import { spansOf } from '../core/progress';
+import { addRecent, readRecent } from '../host/recent';
+import { useNavigation } from '../state/navigation';
+import { withOption } from '../state/option';
+import type { Selection } from '../state/selection';
+import { SyntheticBadge } from '../widgets/badge';
+import { type Choice, Picker } from '../widgets/picker';
+
+const SEVERITIES = ['critical', 'warning', 'info'] as const;
+
+/** The worst damage that was found in any of some files. */
+const worstDamage = (spans: readonly Span[]): Span['damage'] =>
+  SEVERITIES.find((severity) => spans.some((span) => span.damage === severity)) ?? null;
+
+function runChoices(runs: Runs): Choice[] {
+  return runs.runs.map((run) => ({
+    key: run.id,
+    label: run.name,
+    state: run.state,
+    damage: worstDamage(spansOf(run)),
+    note: run.synthetic ? 'synthetic' : undefined,
+  }));
+}
+
+function workerChoice(worker: Worker): Choice {
+  const isAlone = worker.spans.length === 1;
+  return {
+    key: worker.name,
+    label: worker.name,
+    number: worker.rank,
+    note: [worker.rank === null ? '' : `rank ${worker.rank}`, worker.host ?? '']
+      .filter((word) => word !== '')
+      .join(', '),
+    about: worker.host ?? '',
+    state: isAlone ? worker.spans[0]?.state : undefined,
+    damage: worstDamage(worker.spans),
+  };
+}
+
+interface Props {
+  readonly runs: Runs;
+  readonly selection: Selection;
+}
+
+/** Run, worker and span: what is shown, and what else could be. */
+export function Pickers({ runs, selection }: Props): ReactNode {
+  const { location, go } = useNavigation();
+  const { run, worker, span } = selection;
+  useEffect(() => addRecent('runs', run.id), [run.id]);
+  const spans = worker.spans.map(({ label, state, file, damage }) => ({
+    key: label,
+    label,
+    state,
+    damage,
+    note: file,
+  }));
+  return (
+    <div className="pickers">
+      <Picker
+        label="Run"
+        choices={runChoices(runs)}
+        value={run.id}
+        recent={readRecent('runs')}
+        onChoose={(key) => go({ run: key })}
+      />
+      {run.synthetic && <SyntheticBadge />}
+      <Picker
+        label="Worker"
+        choices={run.workers.map(workerChoice)}
+        value={worker.name}
+        onChoose={(key) =>
+          // What a view showed of the whole run, it shows of this worker now.
+          go({
+            run: run.id,
+            worker: key,
+            span: null,
+            options: withOption(location.options, 'about', null),
+          })
+        }
+      />
+      <Picker
+        label="Span"
+        choices={spans}
+        value={span.label}
+        onChoose={(key) => go({ run: run.id, worker: worker.name, span: key })}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,204 @@
+import { type ReactNode, useId } from 'react';
+import type { MergedOutcome, RelatedFinding, StepReport } from '../../../api/types.gen';
+import { count, duration, durationRange, share } from '../../../core/format';
+import { dailySaving, hoursWords, type JobTerms, moneyWords } from '../../../core/job_saving';
+import { type Recording, recordingName } from '../../../core/recordings';
+import { useNavigation, Within } from '../../../state/navigation';
+import { SeverityBadge } from '../../../widgets/badge';
+import { Goto } from '../../../widgets/goto';
+import { Icon } from '../../../widgets/icon';
+import { Picker } from '../../../widgets/picker';
+import { FindingBody } from '../finding_body';
+
+/** Of the step: less would be told as nothing. */
+const LEAST_SHARE = 0.0005;
+
+const ofRank = (recording: Recording, rule: string) => ({
+  worker: recording.name,
+  span: recording.span,
+  open: rule,
+  options: { about: 'rank' },
+});
+
+function Saving({
+  merged,
+  terms,
+}: {
+  readonly merged: MergedOutcome;
+  readonly terms: JobTerms;
+}): ReactNode {
+  const { net_low_ns, net_high_ns, job_saving } = merged;
+  const isNothing = job_saving !== null && job_saving.high_share < LEAST_SHARE;
+  const daily = job_saving && !isNothing && dailySaving(job_saving, terms);
+  const money = daily ? moneyWords(daily) : '';
+  if (!net_high_ns && !job_saving)
+    return <span className="saving saving-none">no saving of its own</span>;
+  const wide = (of: number): string => `${Math.min(1, of) * 100}%`;
+  return (
+    <span className="saving" title={isNothing ? 'Other ranks bound the step' : undefined}>
+      <span className="saving-words">
+        {isNothing ? (
+          'nothing for the job by itself'
+        ) : job_saving ? (
+          <strong>up to {share(job_saving.high_share)} of the job</strong>
+        ) : (
+          <strong>up to {duration(net_high_ns ?? 0)}/step</strong>
+        )}
+      </span>
+      {job_saving && !isNothing && (
+        <span className="saving-track" aria-hidden="true">
+          <span className="saving-high" style={{ width: wide(job_saving.high_share) }} />
+          <span className="saving-low" style={{ width: wide(job_saving.low_share) }} />
+        </span>
+      )}
+      <span className="saving-range">
+        {daily && `${hoursWords(daily)}${money === '' ? '' : `, ${money}`} a day`}
+        {!daily &&
+          net_high_ns !== null &&
+          `${durationRange(net_low_ns ?? 0, net_high_ns)} a step in a rank`}
+      </span>
+    </span>
+  );
+}
+
+/** What a rank that is blamed has to say of itself: the cause behind what the others see. */
+function Related(props: {
+  readonly related: readonly RelatedFinding[];
+  readonly recordings: ReadonlyMap<string, Recording>;
+}): ReactNode {
+  const { related, recordings } = props;
+  if (related.length === 0) return null;
+  return (
+    <section className="job-related">
+      <h4>What it says of itself</h4>
+      <ul>
+        {related.map((each) => {
+          const recording = recordings.get(each.trace);
+          const title = `${each.rank === null ? each.name : `Rank ${each.rank}`}: ${each.title}`;
+          return (
+            <li key={`${each.rule} ${each.trace}`}>
+              {recording ? <Goto to={ofRank(recording, each.rule)}>{title}</Goto> : title}
+              <span className="muted">
+                {each.net_high_ns !== null && ` up to ${duration(each.net_high_ns)} a step`}
+                {each.is_only_there
+                  ? ', in none of its peers'
+                  : each.peers_net_high_ns !== null &&
+                    `, ${duration(each.peers_net_high_ns)} in the median peer`}
+              </span>
+            </li>
+          );
+        })}
+      </ul>
+    </section>
+  );
+}
+
+interface PlacesProps {
+  readonly merged: MergedOutcome;
+  readonly recordings: ReadonlyMap<string, Recording>;
+}
+
+/** Where it holds, and a way to each of these recordings. */
+function Places({ merged, recordings }: PlacesProps): ReactNode {
+  const { go } = useNavigation();
+  const { outcome, where, when, ranks } = merged;
+  const traces = merged.traces.length > 0 ? merged.traces : outcome.blamed;
+  const found = traces.flatMap((trace) => recordings.get(trace) ?? []);
+  const worst = recordings.get(outcome.trace || (outcome.blamed[0] ?? ''));
+  return (
+    <div className="job-places">
+      <p>
+        <strong>{where === '' ? 'The run as a whole' : where}</strong>
+        {when !== '' && `, ${when}`}
+        {ranks !== '' && !where.includes(ranks) && <span className="muted"> (ranks {ranks})</span>}
+      </p>
+      {worst && (
+        <Goto to={ofRank(worst, outcome.rule)} className="button">
+          {outcome.trace === '' ? 'The cause' : 'The worst'}: {recordingName(worst)}
+        </Goto>
+      )}
+      {found.length > 1 && (
+        <Picker
+          label="Rank"
+          value=""
+          choices={[
+            { key: '', label: `one of ${count(found.length)}` },
+            ...found.map((each) => ({
+              key: each.trace,
+              label: recordingName(each),
+              number: each.rank,
+              note: each.rank === null ? `span ${each.span}` : each.name,
+            })),
+          ]}
+          onChoose={(trace) => {
+            const recording = recordings.get(trace);
+            if (recording) go(ofRank(recording, outcome.rule));
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+interface Props extends PlacesProps {
+  readonly run: string;
+  readonly step: Pick<StepReport, 'count'>;
+  readonly terms: JobTerms;
+  readonly isOpen: boolean;
+  readonly isDismissed: boolean;
+  readonly onToggle: (isOpen: boolean) => void;
+}
+
+/** One finding of a job: in which ranks and steps, what it costs the whole; open, why, proof and fix of the worst. */
+export function JobFinding({
+  merged,
+  recordings,
+  run,
+  step,
+  terms,
+  isOpen,
+  isDismissed,
+  onToggle,
+}: Props): ReactNode {
+  const { outcome, where, when, related } = merged;
+  const id = useId();
+  const own = recordings.get(outcome.trace);
+  const body = (
+    <FindingBody outcome={outcome} run={run} step={step} also={[]} isDismissed={isDismissed}>
+      <Places merged={merged} recordings={recordings} />
+      <Related related={related} recordings={recordings} />
+    </FindingBody>
+  );
+  return (
+    <li data-rule={outcome.rule} className={`finding finding-${outcome.severity ?? 'info'}`}>
+      <h3>
+        <button
+          type="button"
+          className="finding-head"
+          aria-expanded={isOpen}
+          aria-controls={id}
+          onClick={() => onToggle(!isOpen)}
+        >
+          <SeverityBadge severity={outcome.severity ?? 'info'} />
+          <span className="finding-title">
+            {outcome.title}
+            {!isOpen && <span className="finding-glimpse">{outcome.message}</span>}
+          </span>
+          <span className="finding-meta">
+            <span className="job-where">{where === '' ? 'the run as a whole' : where}</span>
+            {when !== '' && <span>{when}</span>}
+            {outcome.confidence && <span>{outcome.confidence} confidence</span>}
+          </span>
+          <Saving merged={merged} terms={terms} />
+          <span className="finding-chevron">
+            <Icon name="chevron" size={18} />
+          </span>
+        </button>
+      </h3>
+      <div id={id} hidden={!isOpen}>
+        {isOpen &&
+          (own ? <Within place={{ worker: own.name, span: own.span }}>{body}</Within> : body)}
+      </div>
+    </li>
+  );
+}

@@ -1,0 +1,202 @@
+import { screen, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { renderInPage } from '../../../../tests/render';
+import { mergedOutcome, outcome, runReport } from '../../../../tests/samples';
+import { runOf, spanOf } from '../../../../tests/states';
+import type { JobReport, JobSaving, Outcome, RunReport } from '../../../api/types.gen';
+import { HOME } from '../../../state/location';
+import { select } from '../../../state/selection';
+import { dismissals } from '../dismissed';
+import Page from '../page';
+
+vi.mock('../mini_timeline', () => ({ MiniTimeline: () => <p>around the worst</p> }));
+
+const RANKS = 1024;
+const spans = Array.from({ length: RANKS }, (_, rank) =>
+  spanOf({
+    trace: `t${rank}`,
+    file: `rank${rank}.pt.trace.json.gz`,
+    damage: rank === 300 ? 'critical' : null,
+    ...(rank < 700 && rank > 680
+      ? {
+          state: 'unreadable' as const,
+          problem: { path: `rank${rank}`, message: 'Input/output error', remedy: 'See the mount.' },
+        }
+      : {}),
+  }),
+);
+const run = runOf('job', 'ready', spans);
+
+const saving = (share: number): JobSaving => ({
+  low_share: share / 2,
+  high_share: share,
+  low_gpu_hours: null,
+  high_gpu_hours: null,
+  low_money: null,
+  high_money: null,
+});
+const job: JobReport = {
+  step_ns: 37_000_000,
+  gpu_count: 1024,
+  gpu_source: 'ranks of the job',
+  gpu_hour_price: null,
+  is_asked: false,
+  total: saving(0.25),
+  withheld: '',
+  method: 'Every rank waits for the slowest.',
+};
+const late = mergedOutcome({
+  outcome: outcome({
+    rule: 'straggler-rank',
+    title: 'Rank 643 is late',
+    trace: '',
+    severity: 'critical',
+    message: 'Rank 643 comes 8 ms late.',
+    blamed: ['t643'],
+    evidence: [
+      {
+        label: 'Lateness in a collective',
+        value: 8_000_000,
+        unit: 'ns',
+        link: { view: 'overview', rank: 643, trace: null },
+      },
+    ] as unknown as Outcome['evidence'],
+  }),
+  traces: [],
+  when: 'in every step',
+  job_saving: saving(0.2),
+  related: [
+    {
+      rule: 'dataloader-no-workers',
+      title: 'The DataLoader has no workers',
+      trace: 't643',
+      rank: 643,
+      name: 'rank643',
+      is_only_there: true,
+      net_high_ns: 8_000_000,
+      peers_net_high_ns: 0,
+    },
+  ],
+});
+const everywhere = mergedOutcome({
+  outcome: outcome({ rule: 'item-sync', title: 'Single values', trace: 't7', severity: 'warning' }),
+  traces: spans.map(({ trace }) => trace),
+  where: 'all 1,024 recordings',
+  ranks: '0-1023',
+  job_saving: saving(0.05),
+});
+const bounded = mergedOutcome({
+  outcome: outcome({ rule: 'stray', title: 'On one rank', trace: 't9', severity: 'info' }),
+  traces: ['t9'],
+  where: 'rank 9 of 1,024',
+  net_low_ns: 1_000_000,
+  net_high_ns: 5_000_000,
+  job_saving: saving(0),
+});
+const report: RunReport = {
+  ...runReport([outcome({ rule: 'own', title: 'Of this rank', trace: 't0' })], { trace: 't0' }),
+  merged: [late, everywhere, bounded],
+  verdict: 'Rank 643 holds up the job.',
+  job,
+};
+
+beforeEach(() => {
+  localStorage.clear();
+  vi.stubGlobal('fetch', async () => new Response(JSON.stringify(report)));
+});
+afterEach(() => vi.unstubAllGlobals());
+
+function shown(start: Parameters<typeof renderInPage>[1] = {}) {
+  const selected = select({ runs: [run] } as never, { ...HOME, ...start });
+  if (selected.kind !== 'selected') throw new Error('there is a run');
+  return renderInPage(<Page selection={selected.selection} />, start);
+}
+
+describe('the advice on a job of a thousand ranks', () => {
+  it('is that on the job, each finding once with where and when it holds', async () => {
+    const { store, container } = shown();
+    expect(await screen.findByText('Rank 643 holds up the job.')).toBeTruthy();
+    const head = screen.getByRole('button', { name: /Rank 643 is late/ });
+    expect(head.textContent).toContain('in every step');
+    expect(head.textContent).toContain('up to 20.0 % of the job');
+    expect(screen.getByRole('button', { name: /Single values/ }).textContent).toContain(
+      'all 1,024 recordings',
+    );
+    expect(screen.queryByText('Of this rank')).toBeNull();
+    expect(store.current().options.about).toBe('job');
+    expect(container.querySelectorAll('*').length).toBeLessThan(500);
+  });
+
+  it('names what is damaged, and what could not be read, once a reason', async () => {
+    shown();
+    const card = await screen.findByRole('region', { name: 'What is not whole' });
+    expect(card.textContent).toContain('1 recording is damaged: rank 300.');
+    expect(card.textContent).toContain('19 files could not be read: rank 681, rank 682');
+    expect(card.textContent).toContain('and 7 more. Input/output error. See the mount.');
+  });
+
+  it('tells GPU-hours a day, and money where the user names a price', async () => {
+    const { store } = shown({ open: 'none' });
+    const facts = await screen.findByText('3,072–6,144 GPU-hours');
+    expect(facts).toBeTruthy();
+    await userEvent.type(screen.getByLabelText('Price of a GPU-hour'), '2.5{Enter}');
+    expect(store.current().options.price).toBe('2.5');
+    expect(screen.getByText('7,680–15,360')).toBeTruthy();
+    const gpus = screen.getByLabelText('GPUs');
+    await userEvent.clear(gpus);
+    await userEvent.type(gpus, '100{Enter}');
+    expect(screen.getByText('300–600 GPU-hours')).toBeTruthy();
+    expect(localStorage.getItem('stepscope.gpu-hour-price')).toBe('2.5');
+  });
+
+  it('leads from the straggler to its own finding', async () => {
+    const { store } = shown();
+    const link = await screen.findByRole('link', {
+      name: 'Rank 643: The DataLoader has no workers',
+    });
+    await userEvent.click(link);
+    expect(store.current()).toMatchObject({
+      worker: 'rank643',
+      open: 'dataloader-no-workers',
+      options: { about: 'rank' },
+    });
+  });
+
+  it('says of what other ranks bound that it saves the job nothing', async () => {
+    shown();
+    const head = await screen.findByRole('button', { name: /On one rank/ });
+    expect(head.textContent).toContain('nothing for the job by itself');
+    expect(head.textContent).toContain('a step in a rank');
+    expect(head.textContent).not.toContain('GPU-hours');
+  });
+
+  it('leads from its proof to the rank that this is of', async () => {
+    const { store } = shown();
+    await userEvent.click(await screen.findByRole('link', { name: /^overview of rank 643/ }));
+    expect(store.current()).toMatchObject({ view: 'overview', worker: 'rank643' });
+  });
+
+  it('can have back what was put aside', async () => {
+    dismissals.forget();
+    dismissals.dismiss(late.outcome);
+    shown({ open: 'straggler-rank' });
+    await userEvent.click(await screen.findByRole('button', { name: 'Restore', hidden: true }));
+    expect(dismissals.current()).toEqual([]);
+  });
+
+  it('leads to any rank of a finding, found by its number', async () => {
+    const { store } = shown({ open: 'item-sync' });
+    await userEvent.click(await screen.findByRole('button', { name: /Rank one of 1,024/ }));
+    await userEvent.type(screen.getByRole('combobox', { name: 'Find a rank' }), '512');
+    const list = screen.getByRole('listbox', { name: 'Rank' });
+    await userEvent.click(within(list).getAllByRole('option')[0] as HTMLElement);
+    expect(store.current()).toMatchObject({ worker: 'rank512', open: 'item-sync' });
+  });
+});
+
+it('the advice on one rank is what a link that names a worker shows', async () => {
+  shown({ worker: 'rank0' });
+  expect(await screen.findByText('Of this rank')).toBeTruthy();
+  expect((screen.getByRole('radio', { name: 'rank 0' }) as HTMLInputElement).checked).toBe(true);
+});

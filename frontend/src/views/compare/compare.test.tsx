@@ -1,0 +1,391 @@
+import { screen, waitFor, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { describe, expect, it, vi } from 'vitest';
+import { renderInPage } from '../../../tests/render';
+import { runOf, spanOf } from '../../../tests/states';
+import { api } from '../../api/client';
+import type { Change, ComparisonAnswer, Row, RunState, Runs } from '../../api/types.gen';
+import { matcherOf } from '../../core/search';
+import * as files from '../../host/download';
+import { HOME, type PageLocation } from '../../state/location';
+import type { Selection } from '../../state/selection';
+import cpuFixture from './fixture.json';
+import gpuFixture from './fixtures/comparison.json';
+import { ComparePage } from './page';
+import { ComparisonReport, doubtsOf } from './report';
+import { changeOf, columnsOf, nameInUrl, shownRows, type Wanted } from './rows';
+import { asAfter, asBefore, nameOf, type Side, sidesOf } from './sides';
+import { behind, waterfallOf } from './waterfall';
+import { verdictText } from './words';
+
+const gpu = gpuFixture as unknown as ComparisonAnswer;
+const cpu = cpuFixture as unknown as ComparisonAnswer;
+
+const file = (worker: string, minute: number): string =>
+  `${worker}.17000000${String(minute).padStart(2, '0')}000000000.pt.trace.json`;
+
+/** A run of one worker, recorded at some minute. */
+const recorded = (name: string, minute: number, state: RunState['state'] = 'ready'): RunState => ({
+  ...runOf(name, state, [spanOf({ trace: `t-${name}`, file: file('w', minute), state })]),
+  workers: [
+    {
+      name: 'w',
+      rank: null,
+      host: null,
+      spans: [spanOf({ trace: `t-${name}`, file: file('w', minute), state })],
+    },
+  ],
+});
+
+const listed = (...runs: RunState[]): Runs => ({
+  schema: 1,
+  logdir: 'log',
+  scanning: false,
+  loading: false,
+  runs,
+  problems: [],
+  looked_for: 'files',
+  looked_at_count: 0,
+  is_cancelled: false,
+});
+
+function selectionOf(run: RunState, at = 0): Selection {
+  const worker = run.workers[0];
+  const span = worker?.spans[at];
+  if (!worker || !span) throw new Error('a run has a worker with a span');
+  return { run, worker, span };
+}
+
+const heldAgainst = (
+  runs: Runs,
+  run: RunState,
+  patch: Partial<PageLocation> = {},
+): string | null => {
+  const sides = sidesOf(runs, selectionOf(run), { ...HOME, ...patch });
+  return sides.before && nameOf(sides.before);
+};
+
+describe('what is held against what', () => {
+  const fault = recorded('a/fault', 10);
+  const fix = recorded('a/fix', 20);
+  const other = recorded('b', 15);
+
+  it('is the run before in its folder, whatever else was recorded in between', () => {
+    expect(heldAgainst(listed(fault, fix, other), fix)).toBe('a/fault');
+  });
+
+  it('is the other run of the folder where none was before', () => {
+    expect(heldAgainst(listed(fault, fix, other), fault)).toBe('a/fix');
+  });
+
+  it('is the run recorded last before, for a run of no folder', () => {
+    expect(heldAgainst(listed(fault, fix, other), other)).toBe('a/fault');
+    expect(
+      heldAgainst(listed(other, recorded('c', 30), recorded('d', 40)), recorded('d', 40)),
+    ).toBe('c');
+  });
+
+  it('is none that cannot be read, and nothing where there is no other', () => {
+    expect(heldAgainst(listed(recorded('a/x', 5, 'unreadable'), fix), fix)).toBeNull();
+    expect(heldAgainst(listed(fix), fix)).toBeNull();
+  });
+
+  it('is the span before where one span is chosen and there is no other run', () => {
+    const spans = ['1', '2', '3'].map((label) => spanOf({ trace: label, label }));
+    const run: RunState = {
+      ...recorded('solo', 1),
+      workers: [{ name: 'w', rank: 0, host: null, spans }],
+    };
+    const chosen = { worker: 'w', span: '2' };
+    const sides = sidesOf(listed(run), selectionOf(run, 1), { ...HOME, ...chosen });
+    expect(sides.before && nameOf(sides.before)).toBe('solo, w, span 1');
+    expect(sides.reason).toBe('another span of the same worker');
+  });
+
+  it('is the span before the last, or another worker, where a run is alone', () => {
+    const spans = ['1', '2', '3'].map((label) => spanOf({ trace: label, label }));
+    const names = (run: RunState): (string | null)[] => {
+      const sides = sidesOf(listed(run), selectionOf(run), HOME);
+      return [sides.before && nameOf(sides.before), nameOf(sides.after)];
+    };
+    const run: RunState = {
+      ...recorded('solo', 1),
+      workers: [{ name: 'w', rank: 0, host: null, spans }],
+    };
+    expect(names(run)).toEqual(['solo, span 2', 'solo, span 3']);
+    const ranks = runOf('ranks', 'ready', [spanOf(), spanOf({ trace: 't2' })]);
+    expect(names(ranks)).toEqual(['ranks, rank0', 'ranks, rank1']);
+  });
+
+  it('is what the link says, or says that it is not there', () => {
+    expect(heldAgainst(listed(fault, fix, other), fix, { baseRun: 'b' })).toBe('b');
+    const gone = sidesOf(listed(fix), selectionOf(fix), { ...HOME, baseRun: 'gone' });
+    expect([gone.before, gone.unknown]).toEqual([null, 'gone']);
+  });
+
+  it('comes back from the URL as it was chosen', () => {
+    const runs = listed(fault, fix, other);
+    const sides: readonly Side[] = [
+      { run: fault, worker: null, span: null },
+      { run: fault, worker: 'w', span: null },
+      { run: fault, worker: 'w', span: '1' },
+    ];
+    for (const side of sides) {
+      const location = { ...HOME, ...asAfter(side, {}), ...asBefore(side) };
+      const found = sidesOf(runs, selectionOf(fault), location);
+      expect([found.before, found.after]).toEqual([side, side]);
+    }
+  });
+
+  it('is one recording of a run of very many, unless all are asked for', () => {
+    const many = runOf(
+      'many',
+      'ready',
+      Array.from({ length: 40 }, (_, at) => spanOf({ trace: `${at}` })),
+    );
+    const side = (patch: Partial<PageLocation>): string | null =>
+      sidesOf(listed(many, recorded('other', 1)), selectionOf(many), { ...HOME, ...patch }).after
+        .worker;
+    expect(side({})).toBe('rank0');
+    expect(side({ options: { workers: 'all' } })).toBeNull();
+  });
+});
+
+describe('the waterfall', () => {
+  it.each([gpu, cpu])('ends where the step after is, part by part', ({ comparison }) => {
+    const { levels, least } = waterfallOf(comparison);
+    expect(levels[0]?.from).toBe(comparison.step.before);
+    expect(levels.at(-1)?.to).toBe(comparison.step.after);
+    for (const [at, level] of levels.entries()) {
+      expect(level.to).toBeGreaterThanOrEqual(least);
+      if (at > 0) expect(level.from).toBe(levels[at - 1]?.to);
+    }
+  });
+
+  it('leads to device work, or to operators where there is none', () => {
+    expect(behind('kernel', true)).toEqual({ tab: 'device', kind: 'kernel' });
+    expect(behind('communication', false)?.tab).toBe('operators');
+    expect(behind('other', true)).toBeNull();
+  });
+});
+
+const change = (patch: Partial<Change>): Change => ({
+  before: 0,
+  after: 0,
+  unit: 'ns',
+  standard_error: null,
+  p: null,
+  verdict: 'untested',
+  ...patch,
+});
+
+const row = (name: string, patch: Partial<Row>): Row => ({
+  kind: 'operator',
+  name,
+  status: 'same',
+  matched_by: 'name',
+  module: '',
+  operator: '',
+  shapes_before: [],
+  shapes_after: [],
+  calls: change({ unit: 'count', before: 1, after: 1 }),
+  device: change({}),
+  host: change({}),
+  device_total: change({}),
+  host_total: change({}),
+  ...patch,
+});
+
+describe('the rows', () => {
+  const rows = [
+    row('a', { status: 'slower', host: change({ before: 5, after: 9, verdict: 'more' }) }),
+    row('b', { status: 'added', host: change({ before: 0, after: 7 }) }),
+    row('c', { host: change({ before: 100, after: 101, verdict: 'same' }) }),
+    row('d', { status: 'gone', module: 'Linear_0', host: change({ before: 3, after: 0 }) }),
+  ];
+  const wanted: Wanted = {
+    only: 'all',
+    kind: null,
+    figure: 'either',
+    matcher: matcherOf(''),
+    sort: null,
+  };
+  const names = (patch: Partial<Wanted>): string =>
+    shownRows(rows, { ...wanted, ...patch })
+      .map(({ name }) => name)
+      .join('');
+
+  it('are those that changed, or of one kind, or that are searched for', () => {
+    expect(names({ only: 'changed' })).toBe('abd');
+    expect(names({ only: 'gone' })).toBe('d');
+    expect(names({ matcher: matcherOf('linear') })).toBe('d');
+    expect(names({ kind: 'kernel' })).toBe('');
+  });
+
+  it('are in the order of a column, what has no value last either way', () => {
+    expect(names({ sort: { key: 'delta', descending: true } })).toBe('bacd');
+    expect(names({ sort: { key: 'delta', descending: false } })).toBe('dcab');
+    expect(names({ sort: { key: 'relative', descending: true } })).toBe('acdb');
+    expect(names({ sort: { key: 'relative', descending: false } })).toBe('dcab');
+  });
+
+  it('tell the device’s time, unless only the host’s change is told from noise', () => {
+    const device = change({ before: 10, after: 10, verdict: 'same' });
+    const host = change({ before: 1, after: 4, verdict: 'more' });
+    expect(changeOf(row('x', { device, host }), 'either')).toBe(host);
+    expect(changeOf(row('x', { device, host: change({ before: 1 }) }), 'either')).toBe(device);
+    expect(changeOf(row('x', { device, host }), 'device')).toBe(device);
+    const total = change({ before: 8 });
+    expect(changeOf(row('x', { host, host_total: total }), 'host-total')).toBe(total);
+  });
+
+  it('have no column that says nothing', () => {
+    const keys = columnsOf([row('x', {})], 'host').map(({ key }) => key);
+    expect(keys).not.toContain('place');
+    expect(columnsOf(rows, 'host').map(({ key }) => key)).toContain('place');
+  });
+});
+
+const fault = recorded('synthetic_dataloader/fault', 1);
+const fix = recorded('synthetic_dataloader/fix', 2);
+const sides = {
+  before: { run: fault, worker: null, span: null },
+  after: { run: fix, worker: null, span: null },
+};
+
+describe('a comparison of recorded runs', () => {
+  it('says what became of the step, and mostly why', () => {
+    expect(verdictText(gpu.comparison)).toBe(
+      'Step 51.4 ms → 28.5 ms, −44.5 %; mostly DataLoader −22.9 ms',
+    );
+  });
+
+  it('says of noise that it is noise', () => {
+    const step = { ...gpu.comparison.step, verdict: 'same' as const };
+    expect(verdictText({ ...gpu.comparison, step })).toMatch(/; not told from noise$/);
+    renderInPage(<ComparisonReport answer={gpu} {...sides} />);
+    const kernel = screen.getByRole('rowheader', { name: /^Kernel/ }).closest('tr');
+    expect(kernel?.textContent).toContain('noise');
+    expect(kernel?.className).toContain('tone-noise');
+  });
+
+  it('shows what became of advice, and what it had promised', () => {
+    renderInPage(<ComparisonReport answer={gpu} {...sides} />);
+    const advice = screen.getByRole('table', { name: 'Advice before and after' });
+    expect(within(advice).getAllByText('fixed')).toHaveLength(gpu.comparison.advice.length);
+    expect(within(advice).getByText('17.2–22.9 ms')).toBeTruthy();
+    expect(screen.getByText(/Advice that was followed/).textContent).toContain('22.9 ms');
+  });
+
+  it('leads from a category to what is behind it', async () => {
+    const { store } = renderInPage(<ComparisonReport answer={gpu} {...sides} />);
+    Element.prototype.scrollIntoView = vi.fn();
+    await userEvent.click(screen.getByRole('button', { name: /^Memcpy/ }));
+    expect(store.current().options).toEqual({ tab: 'device', kind: 'copy', only: 'all' });
+    const table = screen.getByRole('table', { name: 'Device work before and after' });
+    expect(within(table).getAllByRole('row').length).toBeGreaterThan(1);
+    expect(within(table).queryByText(/gemm/)).toBeNull();
+  });
+
+  it('has a name for each row in the URL', () => {
+    const { operators, device_work } = gpu.comparison;
+    for (const rows of [operators, device_work, gpu.modules])
+      expect(new Set<string>(rows.map(nameInUrl)).size).toBe(rows.length);
+  });
+
+  it('opens everything that is known of a row', async () => {
+    const { store, unmount } = renderInPage(<ComparisonReport answer={gpu} {...sides} />);
+    const table = screen.getByRole('table', { name: 'Operators before and after' });
+    await userEvent.click(within(table).getByText(/SingleProcessDataLoaderIter/));
+    const { options } = store.current();
+    unmount();
+    // The URL says which row it is: a link to it opens it again.
+    renderInPage(<ComparisonReport answer={gpu} {...sides} />, { options });
+    const drawer = screen.getByRole('complementary', { name: 'Before and after' });
+    expect(within(drawer).getByText('gone')).toBeTruthy();
+    expect(within(drawer).getByRole('link', { name: 'Show before' })).toBeTruthy();
+    expect(within(drawer).queryByRole('link', { name: 'Show after' })).toBeNull();
+  });
+
+  it('exports the rows shown with every column, in full precision', async () => {
+    const saved = vi.spyOn(files, 'download').mockImplementation(() => undefined);
+    renderInPage(<ComparisonReport answer={gpu} {...sides} />, { options: { only: 'gone' } });
+    await userEvent.click(screen.getByRole('button', { name: 'CSV' }));
+    const [name, , text] = saved.mock.lastCall ?? [];
+    expect(name).toBe('compare_synthetic_dataloader-fault_synthetic_dataloader-fix_operators.csv');
+    const gone = gpu.comparison.operators.filter(({ status }) => status === 'gone');
+    expect(text?.trim().split('\r\n')).toHaveLength(gone.length + 1);
+    expect(text).toContain(String(gone[0]?.host.before));
+  });
+
+  it('links to both sides in one flame graph', async () => {
+    const { store } = renderInPage(<ComparisonReport answer={gpu} {...sides} />);
+    await userEvent.click(screen.getByRole('link', { name: /Differential flame graph/ }));
+    expect(store.current()).toMatchObject({
+      view: 'flame',
+      baseRun: fault.id,
+      baseWorker: '*',
+      options: { diff: 'base' },
+    });
+  });
+});
+
+it('says what speaks against believing the figures', () => {
+  expect(doubtsOf(gpu)).toEqual(gpu.comparison.warnings);
+  const doubtful = {
+    ...gpu,
+    is_same: true,
+    has_other_devices: true,
+    after: { ...gpu.after, waiting_count: 1, devices: 'Other GPU' },
+    comparison: {
+      ...gpu.comparison,
+      warnings: ['The device was A and is B.', 'There are no steps after: …'],
+    },
+  };
+  const said = doubtsOf(doubtful).join('\n');
+  expect(said).toContain('nothing can have changed');
+  expect(said).toContain('1 recording is still to be read');
+  expect(said).toContain('Other GPU after');
+  expect(said).toContain('There are no steps after');
+  expect(said).not.toContain('The device was A');
+});
+
+it('names the settings of the run that differ', () => {
+  const shown = (settings: ComparisonAnswer['comparison']['settings']): HTMLElement | null => {
+    const answer = { ...cpu, comparison: { ...cpu.comparison, settings } };
+    const { unmount } = renderInPage(<ComparisonReport answer={answer} {...sides} />);
+    const found = screen.queryByRole('region', { name: 'Settings that differ' });
+    if (found === null) unmount();
+    return found;
+  };
+  expect(shown([])).toBeNull();
+  const workers = { name: 'dataloaders[0].worker_count', label: 'DataLoader, Workers' };
+  const card = shown([{ ...workers, before: '0', after: '4' }]);
+  expect(card?.querySelector('dt')?.textContent).toBe('DataLoader, Workers');
+  expect(card?.querySelector('dd')?.textContent).toBe('0 → 4');
+});
+
+describe('the page', () => {
+  it('says so where there is nothing to compare with', () => {
+    renderInPage(<ComparePage selection={selectionOf(fix)} runs={listed(fix)} />);
+    expect(screen.getByText('There is nothing to compare with yet')).toBeTruthy();
+  });
+
+  it('shows how far the reading of a side has come', () => {
+    const reading = recorded('synthetic_dataloader/fault', 1, 'reading');
+    renderInPage(<ComparePage selection={selectionOf(fix)} runs={listed(reading, fix)} />);
+    expect(
+      screen.getByRole('heading', { name: /Reading synthetic_dataloader\/fault/ }),
+    ).toBeTruthy();
+  });
+
+  it('asks for both sides, and swaps them', async () => {
+    const asked = vi.spyOn(api, 'get').mockResolvedValue(gpu);
+    const page = <ComparePage selection={selectionOf(fix)} runs={listed(fault, fix)} />;
+    const { store } = renderInPage(page);
+    await waitFor(() => expect(screen.getByText('−44.5 %')).toBeTruthy());
+    expect(asked.mock.lastCall?.[1]).toMatchObject({ run: fix.id, base_run: fault.id });
+    await userEvent.click(screen.getByRole('button', { name: 'Swap before and after' }));
+    expect(store.current()).toMatchObject({ run: fault.id, baseRun: fix.id, baseWorker: '*' });
+  });
+});

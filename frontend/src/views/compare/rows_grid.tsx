@@ -1,0 +1,210 @@
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { type KeyboardEvent, type ReactNode, useMemo, useRef } from 'react';
+import type { Change, Column } from '../../api/types.gen';
+import { change, quantity, quantityExact, relativeChange } from '../../core/format';
+import { shortName } from '../../core/names';
+import { isNumeric } from '../../core/units';
+import type { Sort } from '../../state/location';
+import { Icon } from '../../widgets/icon';
+import { ariaSort } from '../../widgets/table/aria_sort';
+import { Spacer } from '../../widgets/table/spacer';
+import { type AnyRow, cellOf, changeOf, type Figure, isNoiseRow, shapesOf } from './rows';
+import { deltaOf } from './words';
+
+const ROW_PX = 30;
+const WIDTHS: Readonly<Record<string, number>> = {
+  name: 270,
+  status: 108,
+  where: 76,
+  delta: 150,
+  place: 160,
+  matched_by: 196,
+};
+const NUMBER_PX = 92;
+
+const widthOf = ({ key }: Column): number => WIDTHS[key] ?? NUMBER_PX;
+
+interface Props {
+  readonly label: string;
+  readonly rows: readonly AnyRow[];
+  readonly columns: readonly Column[];
+  readonly figure: Figure;
+  /** Null: the comparison's own order. */
+  readonly sort: Sort | null;
+  readonly selected: AnyRow | null;
+  readonly onSort: (sort: Sort | null) => void;
+  readonly onSelect: (row: AnyRow | null) => void;
+}
+
+/** One way, the other way, and back to the comparison's own order. */
+export function nextSort(sort: Sort | null, column: Column): Sort | null {
+  const first = isNumeric(column.unit);
+  if (sort?.key !== column.key) return { key: column.key, descending: first };
+  return sort.descending === first ? { key: column.key, descending: !first } : null;
+}
+
+const relative = ({ before, after }: Change): string => relativeChange(before, after);
+
+/** A cell's words: differences with their sign. */
+function textOf(row: AnyRow, { key, unit }: Column, figure: Figure): string {
+  const value = cellOf(row, key, figure);
+  if (key === 'relative') return relative(changeOf(row, figure));
+  if (key === 'delta' && typeof value === 'number') return change(value, unit);
+  return key === 'name' ? shortName(String(value)) : quantity(value, unit);
+}
+
+/** More time is worse and less is better; what is within noise is neither. */
+function toneOf(row: AnyRow, key: string, figure: Figure): string {
+  if (key !== 'delta' && key !== 'relative') return '';
+  const tones: Readonly<Record<string, string>> = { more: 'tone-worse', less: 'tone-better' };
+  return tones[changeOf(row, figure).verdict] ?? '';
+}
+
+function classOf(row: AnyRow, column: Column, figure: Figure): string {
+  if (column.key === 'status') return `row-status status-${row.status}`;
+  if (column.unit === 'code') return 'mono';
+  return isNumeric(column.unit) ? `number ${toneOf(row, column.key, figure)}` : '';
+}
+
+interface BarProps {
+  readonly of: Change;
+  /** The largest difference of all rows: what a full bar stands for. */
+  readonly scale: number;
+}
+
+/** To the right where it is more, to the left where it is less. */
+function DeltaBar({ of, scale }: BarProps): ReactNode {
+  const share = scale > 0 ? (of.after - of.before) / scale : 0;
+  return (
+    <span className="delta-bar" aria-hidden="true">
+      <span
+        style={{ left: `${50 + Math.min(0, share) * 50}%`, width: `${Math.abs(share) * 50}%` }}
+      />
+    </span>
+  );
+}
+
+interface RowProps extends Pick<Props, 'columns' | 'figure' | 'onSelect'> {
+  readonly row: AnyRow;
+  readonly at: number;
+  readonly isSelected: boolean;
+  readonly scale: number;
+}
+
+function GridRow({ row, at, isSelected, scale, columns, figure, onSelect }: RowProps): ReactNode {
+  const toggle = (): void => onSelect(isSelected ? null : row);
+  const onKeyDown = (event: KeyboardEvent<HTMLElement>): void => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (event.key === 'Enter' || event.key === ' ') toggle();
+    else if (step !== undefined) {
+      event.currentTarget.parentElement
+        ?.querySelector<HTMLElement>(`tr[data-at="${at + step}"]`)
+        ?.focus();
+    } else return;
+    event.preventDefault();
+  };
+  return (
+    <tr
+      data-at={at}
+      aria-rowindex={at + 2}
+      aria-selected={isSelected}
+      className={isNoiseRow(row) ? 'row-noise' : ''}
+      tabIndex={0}
+      style={{ height: ROW_PX }}
+      onClick={toggle}
+      onKeyDown={onKeyDown}
+    >
+      {columns.map((column) => (
+        <td
+          key={column.key}
+          className={classOf(row, column, figure)}
+          title={quantityExact(cellOf(row, column.key, figure), column.unit)}
+        >
+          {column.key === 'delta' && <DeltaBar of={changeOf(row, figure)} scale={scale} />}
+          <span className="cell-text">{textOf(row, column, figure)}</span>
+          {column.key === 'name' && <span className="row-shapes">{shapesOf(row)}</span>}
+        </td>
+      ))}
+    </tr>
+  );
+}
+
+function Head({ columns, sort, onSort }: Pick<Props, 'columns' | 'sort' | 'onSort'>): ReactNode {
+  return (
+    <thead>
+      <tr aria-rowindex={1}>
+        {columns.map((column) => (
+          <th
+            key={column.key}
+            scope="col"
+            aria-sort={ariaSort(sort, column.key)}
+            className={isNumeric(column.unit) ? 'number' : ''}
+          >
+            <button
+              type="button"
+              title={column.help}
+              onClick={() => onSort(nextSort(sort, column))}
+            >
+              <span>{column.label}</span>
+              <span className="sort-mark">
+                <Icon name="down" size={13} />
+              </span>
+            </button>
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
+/** The rows that are in sight, as a real table. */
+export function RowsGrid(props: Props): ReactNode {
+  const { label, rows, columns, figure, selected, onSelect } = props;
+  const scroller = useRef<HTMLDivElement>(null);
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_PX,
+    overscan: 14,
+    initialRect: { width: 1200, height: 600 },
+  });
+  const items = virtual.getVirtualItems();
+  const scale = useMemo(
+    () => rows.reduce((most, row) => Math.max(most, Math.abs(deltaOf(changeOf(row, figure)))), 0),
+    [rows, figure],
+  );
+  const minWidth = columns.reduce((sum, column) => sum + widthOf(column), 0);
+  return (
+    <div className="compare-grid" ref={scroller}>
+      <table aria-label={label} aria-rowcount={rows.length + 1} style={{ minWidth }}>
+        <colgroup>
+          {columns.map((column, at) => (
+            <col key={column.key} style={at === 0 ? {} : { width: widthOf(column) }} />
+          ))}
+        </colgroup>
+        <Head {...props} />
+        <tbody>
+          <Spacer height={items[0]?.start ?? 0} />
+          {items.map(({ index }) => {
+            const row = rows[index];
+            return (
+              row && (
+                <GridRow
+                  key={index}
+                  row={row}
+                  at={index}
+                  isSelected={row === selected}
+                  scale={scale}
+                  columns={columns}
+                  figure={figure}
+                  onSelect={onSelect}
+                />
+              )
+            );
+          })}
+          <Spacer height={virtual.getTotalSize() - (items.at(-1)?.end ?? 0)} />
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,131 @@
+import type { ReactNode } from 'react';
+import type { RunState, Runs } from '../../api/types.gen';
+import { plural } from '../../core/format';
+import { spansOf } from '../../core/progress';
+import { useNavigation } from '../../state/navigation';
+import { Icon } from '../../widgets/icon';
+import { type Choice, Picker } from '../../widgets/picker';
+import { ALL, asAfter, asBefore, counterpart, type Side } from './sides';
+
+function workerChoices(run: RunState): Choice[] {
+  const all = { key: ALL, label: `All ${plural(run.workers.length, 'worker')}` };
+  const each = run.workers.map(({ name, rank, spans }) => ({
+    key: name,
+    label: name,
+    note: rank === null ? undefined : `rank ${rank}`,
+    state: spans.length === 1 ? spans[0]?.state : undefined,
+  }));
+  return run.workers.length > 1 ? [all, ...each] : each;
+}
+
+/** Spans of the chosen worker, or those that any worker has. */
+function spanChoices({ run, worker }: Side): Choice[] {
+  const spans = run.workers
+    .filter(({ name }) => worker === null || name === worker)
+    .flatMap((each) => each.spans);
+  const labels = [...new Set(spans.map(({ label }) => label))];
+  const each = labels.map((label) => {
+    const span = worker === null ? undefined : spans.find((found) => found.label === label);
+    return { key: label, label, state: span?.state, note: span?.file };
+  });
+  const all = { key: ALL, label: `All ${plural(labels.length, 'span')}` };
+  return labels.length > 1 ? [all, ...each] : each;
+}
+
+/** A run of one worker has no other choice: then all of them is that one. */
+const keyOf = (name: string | null, choices: readonly Choice[]): string =>
+  name ?? (choices.length > 1 ? ALL : (choices[0]?.key ?? ALL));
+
+interface SideProps {
+  readonly runs: Runs;
+  readonly side: Side;
+  readonly title: string;
+  readonly note: string;
+  readonly choose: (side: Side) => void;
+}
+
+function SidePicker({ runs, side, title, note, choose }: SideProps): ReactNode {
+  const workers = workerChoices(side.run);
+  const spans = spanChoices(side);
+  const named = (key: string): string | null => (key === ALL ? null : key);
+  return (
+    <fieldset className="versus-side">
+      <legend>
+        {title}
+        {note !== '' && <span className="muted"> {note}</span>}
+      </legend>
+      <Picker
+        label="Run"
+        choices={runs.runs.map(({ id, name, state, synthetic }) => ({
+          key: id,
+          label: name,
+          state,
+          note: synthetic ? 'synthetic' : undefined,
+        }))}
+        value={side.run.id}
+        onChoose={(key) => {
+          const run = runs.runs.find(({ id }) => id === key);
+          if (run) choose(counterpart(side, run));
+        }}
+      />
+      {spansOf(side.run).length > 1 && (
+        <>
+          <Picker
+            label="Worker"
+            choices={workers}
+            value={keyOf(side.worker, workers)}
+            onChoose={(key) => choose({ ...side, worker: named(key) })}
+          />
+          <Picker
+            label="Span"
+            choices={spans}
+            value={keyOf(side.span, spans)}
+            onChoose={(key) => choose({ ...side, span: named(key) })}
+          />
+        </>
+      )}
+    </fieldset>
+  );
+}
+
+interface Props {
+  readonly runs: Runs;
+  readonly before: Side;
+  readonly after: Side;
+  /** How `before` was chosen, where nobody did. */
+  readonly reason: string;
+}
+
+/** What is compared with what; always in sight. */
+export function Versus({ runs, before, after, reason }: Props): ReactNode {
+  const { location, go } = useNavigation();
+  const { options } = location;
+  return (
+    <div className="card versus">
+      <SidePicker
+        runs={runs}
+        side={before}
+        title="Before"
+        note={reason}
+        choose={(side) => go(asBefore(side))}
+      />
+      <button
+        type="button"
+        className="button square"
+        title="Swap before and after"
+        aria-label="Swap before and after"
+        onClick={() => go({ ...asAfter(before, options), ...asBefore(after) })}
+      >
+        <Icon name="swap" />
+      </button>
+      <SidePicker
+        runs={runs}
+        side={after}
+        title="After"
+        note="what the page shows"
+        // What it is held against stays, whoever chose it.
+        choose={(side) => go({ ...asAfter(side, options), ...asBefore(before) })}
+      />
+    </div>
+  );
+}

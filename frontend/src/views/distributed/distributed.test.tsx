@@ -1,0 +1,412 @@
+import { screen, waitFor, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import runs from '../../../tests/fixtures/runs.json';
+import { type Rendered, renderInPage } from '../../../tests/render';
+import { outcome } from '../../../tests/samples';
+import type {
+  CollectiveRanks,
+  Collectives,
+  Distributed,
+  RankBreakdown,
+  RankSteps,
+  Representative,
+  Runs,
+  Straggler,
+} from '../../api/types.gen';
+import * as files from '../../host/download';
+import { HOME } from '../../state/location';
+import type { Patch } from '../../state/navigation';
+import { type Selection, select } from '../../state/selection';
+import { barRows } from './bars/rows';
+import { orderedMembers, refFrom, refText } from './collective';
+import fixture from './fixture.json';
+import collective from './fixtures/distributed-collective.json';
+import collectives from './fixtures/distributed-collectives.json';
+import devices from './fixtures/distributed-devices.json';
+import groups from './fixtures/distributed-groups.json';
+import ranks from './fixtures/distributed-ranks.json';
+import steps from './fixtures/distributed-steps.json';
+import { missingOf } from './missing';
+import { kindName, rangesOf, stepRanges } from './names';
+import Page from './page';
+import { balanceOf, clockWords, lateWords } from './summary';
+
+const summary = fixture as unknown as Distributed;
+const breakdown = ranks as unknown as RankBreakdown;
+const late = summary.stragglers[0] as Straggler;
+
+let answers: Record<string, unknown> = {};
+let asked: string[] = [];
+
+beforeEach(() => {
+  asked = [];
+  answers = {
+    distributed: summary,
+    'distributed/steps': steps,
+    'distributed/ranks': ranks,
+    'distributed/collectives': collectives,
+    'distributed/collective': collective,
+    'distributed/groups': groups,
+    'distributed/devices': devices,
+  };
+  vi.stubGlobal('fetch', (url: URL) => {
+    const path = String(url).replace(/^.*\/api\//, '');
+    asked.push(path);
+    const [place = ''] = path.split('?');
+    const body = place.endsWith('/advice')
+      ? { name: 'run', workers: [], outcomes: [], merged: [], verdict: '' }
+      : answers[place];
+    const isThere = body !== undefined;
+    const refusal = { code: 'not-found', message: 'No.', hint: '' };
+    return Promise.resolve(
+      new Response(JSON.stringify(isThere ? body : refusal), { status: isThere ? 200 : 404 }),
+    );
+  });
+});
+afterEach(() => vi.unstubAllGlobals());
+
+function selection(): Selection {
+  const selected = select(runs as unknown as Runs, { ...HOME, run: 'ranks/one_slow_rank' });
+  if (selected.kind !== 'selected') throw new Error('the fixture has this run');
+  return selected.selection;
+}
+
+function shown(start: Patch = {}): Rendered {
+  return renderInPage(<Page selection={selection()} />, { view: 'distributed', ...start });
+}
+
+const lastAsked = (place: string): URLSearchParams => {
+  const path = asked.filter((each) => each.startsWith(`${place}?`)).at(-1) ?? '';
+  return new URLSearchParams(path.split('?')[1]);
+};
+
+describe('a run of two ranks of which one is slow', () => {
+  it('says how much of the job is here', async () => {
+    shown();
+    expect(await screen.findByText(/2 of 2 ranks, 1 node, 1 process group, 6 steps/)).toBeTruthy();
+    expect(screen.getByText(/share the clock of rank0’s machine/)).toBeTruthy();
+  });
+
+  it('names the straggler, since when and why, and leads to its advice', async () => {
+    shown();
+    const list = await screen.findByRole('region', { name: 'Stragglers' });
+    expect(within(list).getByRole('heading', { name: '1 straggler' })).toBeTruthy();
+    expect(within(list).getByRole('link', { name: 'Rank 1' })).toBeTruthy();
+    expect(within(list).getByText('since step 3')).toBeTruthy();
+    expect(within(list).getByText(/Last to 6 of 6 collectives/).textContent).toContain(
+      'It computes longer',
+    );
+    expect(within(list).getByRole('link', { name: 'Advice' })).toBeTruthy();
+  });
+
+  it('shows lateness at first, and another figure when that is chosen', async () => {
+    const { store } = shown();
+    const map = await screen.findByRole('img', { name: /Lateness of 2 ranks in 6 steps/ });
+    expect(map).toBeTruthy();
+    await userEvent.click(screen.getByRole('radio', { name: 'Computing' }));
+    expect(store.current().options).toEqual({ metric: 'computing' });
+    await waitFor(() => expect(lastAsked('distributed/steps').get('metric')).toBe('computing'));
+  });
+
+  it('is walked by keys, said aloud, and Enter chooses rank and step for all views', async () => {
+    const { store } = shown();
+    const map = await screen.findByRole('img', { name: /Lateness/ });
+    map.focus();
+    await userEvent.keyboard('{ArrowDown}{ArrowDown}{ArrowRight}');
+    const status = map.parentElement?.querySelector('[role="status"]');
+    expect(status?.textContent).toMatch(/^Rank 1, step 4/);
+    await userEvent.keyboard('{Enter}');
+    expect(store.current().worker).toBe('rank1');
+    expect(store.current().step).toBe(4);
+    expect(await screen.findByText('Rank 1, step 4')).toBeTruthy();
+    await userEvent.click(screen.getByRole('button', { name: 'Let go' }));
+    expect(store.current().worker).toBeNull();
+  });
+
+  it('has the same figures in a table, whose ranks can be chosen', async () => {
+    const { store } = shown();
+    const table = within(await screen.findByRole('table', { hidden: true }));
+    const names = table.getAllByRole('rowheader', { hidden: true }).map((row) => row.textContent);
+    expect(names).toEqual(['Rank 1', 'Rank 0']);
+    await userEvent.click(table.getByRole('button', { name: 'Rank 1', hidden: true }));
+    expect(store.current().worker).toBe('rank1');
+  });
+
+  it('asks for the chosen step, and for the mean one where the run has no such step', async () => {
+    shown({ step: 5 });
+    await screen.findByRole('button', { name: /^Rank 1/ });
+    expect(lastAsked('distributed/ranks').get('step')).toBe('5');
+    asked = [];
+    shown({ step: 999 });
+    await waitFor(() => expect(asked.some((path) => path.includes('/ranks'))).toBe(true));
+    expect(lastAsked('distributed/ranks').get('step')).toBeNull();
+  });
+
+  it('shows a bar a rank, sorted by what is chosen in the legend', async () => {
+    const { store } = shown();
+    const card = within(await screen.findByRole('region', { name: 'Ranks side by side' }));
+    await card.findByRole('button', { name: /^Rank 0/ });
+    const bars = (): (string | undefined)[] =>
+      card.getAllByRole('button', { name: /^Rank \d/ }).map((row) => row.textContent?.slice(0, 6));
+    expect(bars()).toEqual(['Rank 0', 'Rank 1']);
+    await userEvent.click(card.getByRole('button', { name: /^Computing\d|^Computing \d/ }));
+    expect(store.current().options).toEqual({ 'bars-sort': 'computing' });
+    expect(bars()).toEqual(['Rank 1', 'Rank 0']);
+  });
+
+  it('takes the heat map along in full precision', async () => {
+    const download = vi.spyOn(files, 'download').mockImplementation(() => {});
+    shown();
+    const card = within(await screen.findByRole('region', { name: 'Ranks by step' }));
+    await card.findByRole('img');
+    await userEvent.click(card.getByText('Export'));
+    await userEvent.click(card.getByRole('button', { name: 'CSV' }));
+    const [name, , text] = download.mock.calls[0] ?? [];
+    expect(name).toMatch(/one_slow_rank_ranks_late\.csv$/);
+    const lines = String(text).trim().split('\r\n');
+    expect(lines).toHaveLength(3);
+    expect(lines[0]).toContain('Lateness step 3 (ns)');
+    const values = (steps as unknown as RankSteps).values[1] ?? [];
+    const scale = (steps as unknown as RankSteps).scale;
+    expect(lines[2]).toContain(values.map((value) => (value ?? 0) * scale).join(','));
+  });
+});
+
+describe('collectives', () => {
+  it('open on all ranks on one clock, the last to come marked', async () => {
+    shown({ options: { tab: 'collectives', collectives: 'each' } });
+    const table = await screen.findByRole('grid', { name: /Collectives/ });
+    const row = within(table).getAllByRole('row')[1] as HTMLElement;
+    await userEvent.click(row);
+    expect(await screen.findByText('waits', { exact: true })).toBeTruthy();
+    const answer = collective as unknown as CollectiveRanks;
+    const opened = (collectives as unknown as Collectives).opens[0];
+    await waitFor(() =>
+      expect(lastAsked('distributed/collective').get('event')).toBe(String(opened?.event)),
+    );
+    const last = answer.members.find((member) => member.is_last);
+    expect(screen.getByText('last').closest('.member')?.textContent).toContain(
+      `rank ${last?.rank}`,
+    );
+    expect(screen.getByText(/matched by/)).toBeTruthy();
+  });
+
+  it('are known in the URL by any of their members', () => {
+    expect(refFrom(refText({ worker: 'a:b', event: 12 }))).toEqual({ worker: 'a:b', event: 12 });
+    expect(refFrom(undefined)).toBeNull();
+    expect(refFrom('rank0')).toBeNull();
+  });
+
+  it('have whoever came last first, if that is asked for', () => {
+    const { members } = collective as unknown as CollectiveRanks;
+    expect(orderedMembers(members, 'last')[0]?.is_last).toBe(true);
+    expect(orderedMembers(members, 'rank')).toEqual(members);
+  });
+
+  it('stand beside the groups they are in', async () => {
+    shown({ options: { tab: 'groups' } });
+    expect(await screen.findByRole('grid', { name: 'Process groups' })).toBeTruthy();
+  });
+
+  it('stand beside devices, or why there are none', async () => {
+    shown({ options: { tab: 'devices' } });
+    expect(await screen.findByText(/Nothing ran on a device/)).toBeTruthy();
+  });
+});
+
+describe('what is not there', () => {
+  it('is said of one rank alone, with the code that records all', async () => {
+    answers.distributed = {
+      ...summary,
+      ranks: summary.ranks.slice(0, 1),
+      world_size: 8,
+      stragglers: [],
+      matched_count: 0,
+    };
+    shown();
+    expect(await screen.findByRole('heading', { name: 'Only one rank was recorded' })).toBeTruthy();
+    expect(screen.getByText(/rank0 alone, of a job of 8 ranks/)).toBeTruthy();
+    expect(screen.getByText(/worker_name=/)).toBeTruthy();
+    expect(screen.queryByRole('region', { name: 'Stragglers' })).toBeNull();
+  });
+
+  it('names ranks that are missing', async () => {
+    answers.distributed = { ...summary, world_size: 8, missing_count: 6, missing_ranks: '2-7' };
+    shown();
+    expect((await screen.findByText(/6 ranks of 8 have no recording here/)).textContent).toContain(
+      '2-7',
+    );
+  });
+
+  it('is not said to be missing while ranks are still to be read', async () => {
+    answers.distributed = { ...summary, waiting_count: 6, missing_count: 6, missing_ranks: '2-7' };
+    shown();
+    expect(await screen.findByText(/Clocks/)).toBeTruthy();
+    expect(screen.queryByText(/have no recording here/)).toBeNull();
+  });
+
+  it('is not said to be missing where its reading was cancelled', () => {
+    const told = { ...summary, missing_count: 6, missing_ranks: '2-7' };
+    const whole = selection();
+    const span = { ...whole.span, trace: 'cancelled', state: 'cancelled' as const };
+    const workers = [...whole.run.workers, { ...whole.worker, name: 'rank2', spans: [span] }];
+    expect(missingOf({ ...whole, run: { ...whole.run, workers } }, told).count).toBe(0);
+    expect(missingOf(whole, told)).toEqual({ count: 6, ranks: '2-7' });
+  });
+
+  it('says so where no figure is known', async () => {
+    answers['distributed/steps'] = { ...steps, empty: 'No device was recorded.' };
+    shown();
+    expect(await screen.findByText('No device was recorded.')).toBeTruthy();
+  });
+
+  it('says that a time does not narrow it', async () => {
+    shown({ time: { startNs: 1, endNs: 2 } });
+    expect(await screen.findByText(/does not narrow this view/)).toBeTruthy();
+  });
+});
+
+describe('sentences', () => {
+  it('say how clocks were aligned, and how far that can be wrong', () => {
+    const clocks = {
+      reference: 'rank0',
+      machine_count: 8,
+      collective_count: 1011,
+      lost_count: 5,
+      error_ns: 38_000,
+      likely_error_ns: 20_000,
+      drift_count: 1,
+    };
+    expect(clockWords(clocks, 1024)).toBe(
+      'Clocks: 8 share the clock of rank0’s machine, 1,011 of 1,024 are aligned with it by collectives that no rank leaves before all have come; none is off by more than 38.0 µs, mostly by less than 20.0 µs; the drift of 1 was taken out; 5 could not be aligned.',
+    );
+    expect(clockWords({ ...clocks, reference: '' }, 2)).toMatch(/^Clocks could not be aligned/);
+  });
+
+  it('name whoever is late where no rule does', () => {
+    expect(lateWords({ ...summary, stragglers: [] })).toMatch(/cannot be told/);
+    expect(lateWords({ ...summary, stragglers: [{ ...late, is_straggler: false }] })).toBe(
+      'No rank is late to collectives beyond what is usual among them.',
+    );
+    expect(lateWords(summary)).toMatch(/^Rank 1 is late to collectives since step 3/);
+  });
+
+  it('of the advice are those on ranks beside each other, the worst first', () => {
+    const of = (category: string, severity: 'critical' | 'info', status: 'found' | 'passed') =>
+      outcome({ category, severity, status, message: `${category} ${severity}` });
+    const found = balanceOf([
+      of('distributed balance', 'info', 'found'),
+      of('distributed balance', 'critical', 'found'),
+      of('distributed balance', 'critical', 'passed'),
+      of('input', 'critical', 'found'),
+    ]);
+    expect(found.map(({ message }) => message)).toEqual([
+      'distributed balance critical',
+      'distributed balance info',
+    ]);
+  });
+
+  it('write ranks, steps and kinds as people do', () => {
+    expect(rangesOf('3, 8-15')).toEqual([
+      { first: 3, last: 3 },
+      { first: 8, last: 15 },
+    ]);
+    expect(stepRanges([2, 3, 4, 9])).toBe('2–4, 9');
+    expect([kindName('all_reduce'), kindName('broadcast')]).toEqual(['All-reduce', 'Broadcast']);
+  });
+});
+
+describe('bars', () => {
+  it('of nodes are the means of their ranks, and still sum to the whole', () => {
+    const rows = breakdown.rows.map((row) => ({ ...row, host: 'node0' }));
+    const [node] = barRows({ ...breakdown, rows }, { whole: 'step', unit: 'node', sort: 'rank' });
+    const mean = rows.reduce((sum, row) => sum + row.duration_ns, 0) / rows.length;
+    expect([node?.name, node?.count, node?.wholeNs]).toEqual(['node0', rows.length, mean]);
+    expect(node?.partsNs?.reduce((sum, part) => sum + part, 0)).toBeCloseTo(mean, 3);
+  });
+
+  it('of communication are not split where nothing tells how', () => {
+    const rows = breakdown.rows.map((row) => ({ ...row, transfer_ns: null, wait_ns: null }));
+    const asked = { whole: 'communication', unit: 'rank', sort: 'waiting' } as const;
+    expect(barRows({ ...breakdown, rows }, asked).map((row) => row.partsNs)).toEqual([null, null]);
+  });
+});
+
+describe('a job of many ranks', () => {
+  const ranks = Array.from({ length: 1024 }, (_, rank) => ({
+    ...summary.ranks[0],
+    rank,
+    worker: `rank${rank}`,
+    host: `node${rank >> 3}`,
+  }));
+  const straggler: Straggler = {
+    ...late,
+    rank: 643,
+    worker: 'rank643',
+    found_by: 'own work',
+    lateness_ns: -456,
+    own_excess_ns: 8_220_000,
+    cause: 'data loading',
+  };
+  const slowest: Representative = {
+    rank: 643,
+    worker: 'rank643',
+    host: 'node80',
+    kind: 'slowest',
+    figure: 'own_work',
+    value: 45e6,
+    usual: 37e6,
+    unit: 'ns',
+    score: 40,
+    step_ns: 45e6,
+    reason: 'It works 8.22 ms a step longer than the median rank.',
+  };
+  const job: Distributed = {
+    ...summary,
+    ranks: ranks as Distributed['ranks'],
+    world_size: 1026,
+    missing_count: 2,
+    missing_ranks: '17, 38',
+    host_count: 128,
+    stragglers: [straggler],
+    straggler_count: 1,
+    representatives: [slowest],
+  };
+
+  it('is told in key figures first', async () => {
+    answers.distributed = job;
+    shown();
+    const verdict = await screen.findByRole('region', { name: 'Verdict' });
+    expect(verdict.textContent).toContain('StragglerRank 643');
+    expect(verdict.textContent).toContain('Ranks1,024 of 1,026 2 missing');
+    await waitFor(() => expect(verdict.textContent).toContain('Lost to waiting'));
+  });
+
+  it('begins with what shows its straggler, whose whole group comes late with it', async () => {
+    answers.distributed = job;
+    shown();
+    const list = await screen.findByRole('region', { name: 'Stragglers' });
+    expect(list.textContent).toContain('8.22 ms');
+    expect(list.textContent).not.toContain('456 ns');
+    await waitFor(() => expect(lastAsked('distributed/steps').get('metric')).toBe('own'));
+  });
+
+  it('names the few ranks to look at, with the reason and a way to each', async () => {
+    answers.distributed = job;
+    const { store } = shown();
+    const card = await screen.findByRole('region', { name: 'Ranks to look at' });
+    expect(
+      within(card).getByText('It works 8.22 ms a step longer than the median rank.'),
+    ).toBeTruthy();
+    await userEvent.click(within(card).getByRole('link', { name: 'Timeline' }));
+    expect(store.current()).toMatchObject({ view: 'timeline', worker: 'rank643' });
+  });
+
+  it('draws no more than it shows', async () => {
+    answers.distributed = job;
+    const { container } = shown();
+    await screen.findByRole('region', { name: 'Ranks to look at' });
+    expect(container.querySelectorAll('*').length).toBeLessThan(1500);
+  });
+});

@@ -1,0 +1,144 @@
+import { type ReactNode, useMemo } from 'react';
+import type { Distributed, RankSteps } from '../../../api/types.gen';
+import { count, plural } from '../../../core/format';
+import { useNavigation } from '../../../state/navigation';
+import type { Selection } from '../../../state/selection';
+import { capital } from '../names';
+import { useRanksAnswer } from '../queries';
+import { gridOf, nameOfRow } from './grid';
+import { floorOf, useMetric } from './metrics';
+import { type Spread, spreadOf, valuesOf } from './spread';
+import { signed, withMinus } from './words';
+
+const WIDTH = 288;
+const HEIGHT = 76;
+const LEAST_PX = 2;
+const MOST_NAMED = 6;
+/** Where more are odd, nobody is; of few ranks some may be all the same. */
+const MOST_ODD_SHARE = 0.1;
+const FEW_ODD = 3;
+
+interface ChartProps {
+  readonly spread: Spread;
+  readonly steps: RankSteps;
+}
+
+function Chart({ spread, steps }: ChartProps): ReactNode {
+  const { bins, low, high, median, count: known } = spread;
+  const most = Math.max(...bins.map((bin) => bin.count));
+  const place = (value: number): number =>
+    high > low ? ((value - low) / (high - low)) * WIDTH : WIDTH / 2;
+  const words = (value: number): string => withMinus(value, steps.unit);
+  // Counts differ by powers of ten: one rank far away must be seen beside a thousand.
+  const heightPx = (of: number): number =>
+    of === 0 ? 0 : Math.max(LEAST_PX, (Math.sqrt(of) / Math.sqrt(most)) * HEIGHT);
+  const width = WIDTH / bins.length;
+  return (
+    <svg
+      viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+      role="img"
+      aria-label={`${steps.label} of ${plural(known, 'rank')}: from ${words(low)} to ${words(high)}, median ${words(median)}`}
+    >
+      {bins.map((bin, at) => (
+        <g key={bin.low}>
+          <rect
+            className="spread-bar"
+            x={at * width}
+            y={HEIGHT - heightPx(bin.count)}
+            width={Math.max(1, width - 1)}
+            height={heightPx(bin.count)}
+          />
+          <rect className="spread-hit" x={at * width} y={0} width={width} height={HEIGHT}>
+            <title>{`${words(bin.low)} – ${words(bin.high)}: ${plural(bin.count, 'rank')}`}</title>
+          </rect>
+        </g>
+      ))}
+      <line className="spread-median" x1={place(median)} x2={place(median)} y1={0} y2={HEIGHT} />
+    </svg>
+  );
+}
+
+interface OddProps extends ChartProps {
+  readonly step: number | null;
+}
+
+/** Ranks far from the median, by name: choosing one chooses it everywhere. */
+function OddRanks({ spread, steps, step }: OddProps): ReactNode {
+  const { location, go } = useNavigation();
+  const { odd } = spread;
+  if (odd.length === 0) return <p className="muted">No rank is far from the others.</p>;
+  if (odd.length > Math.max(FEW_ODD, MOST_ODD_SHARE * spread.count)) {
+    return (
+      <p className="muted">
+        {count(odd.length)} ranks stand apart from the median: ranks are of more than one kind here,
+        as those of several pipeline stages are.
+      </p>
+    );
+  }
+  return (
+    <>
+      <ul>
+        {odd.slice(0, MOST_NAMED).map(({ row, value, beyond }) => {
+          const worker = steps.workers[row] ?? null;
+          return (
+            <li key={row}>
+              <button
+                type="button"
+                className="as-link"
+                aria-pressed={worker === location.worker}
+                title={steps.hosts[row] ?? undefined}
+                onClick={() => go({ worker, step }, 'replace')}
+              >
+                {capital(nameOfRow(steps, row))}
+              </button>
+              <span className="number">{withMinus(value, steps.unit)}</span>
+              <span className="number muted">{signed(beyond, steps.unit)}</span>
+            </li>
+          );
+        })}
+      </ul>
+      {odd.length > MOST_NAMED && (
+        <p className="muted">
+          and {plural(odd.length - MOST_NAMED, 'other rank')} far from the median: “Worst first”
+          shows them
+        </p>
+      )}
+    </>
+  );
+}
+
+interface Props {
+  readonly selection: Selection;
+  readonly summary: Distributed;
+}
+
+/** How the chosen figure spreads over the ranks, and which of them are far from the others. */
+export function SpreadCard({ selection, summary }: Props): ReactNode {
+  const { location } = useNavigation();
+  const [metric] = useMetric(summary);
+  const { data: steps } = useRanksAnswer<RankSteps>(selection, 'distributed/steps', { metric });
+  const grid = useMemo(() => steps && gridOf(steps), [steps]);
+  const column = steps && location.step !== null ? steps.steps.indexOf(location.step) : -1;
+  const spread = useMemo(
+    () => grid && spreadOf(valuesOf(grid, column < 0 ? null : column, floorOf(metric))),
+    [grid, column, metric],
+  );
+  if (!steps || !spread || steps.empty !== '') return null;
+  return (
+    <section className="card spread" aria-label="Distribution over the ranks">
+      <div className="card-head">
+        <h2>{steps.label}</h2>
+        <p>
+          {column < 0 ? 'mean of' : `step ${location.step} of`} {count(spread.count)} ranks
+        </p>
+      </div>
+      <Chart spread={spread} steps={steps} />
+      <div className="spread-axis" aria-hidden="true">
+        <span>{withMinus(spread.low, steps.unit)}</span>
+        <span>median {withMinus(spread.median, steps.unit)}</span>
+        <span>{withMinus(spread.high, steps.unit)}</span>
+      </div>
+      <OddRanks spread={spread} steps={steps} step={location.step} />
+    </section>
+  );
+}

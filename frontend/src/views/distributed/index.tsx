@@ -1,0 +1,20 @@
+import { lazy } from 'react';
+import type { View } from '../view';
+
+export const view: View = {
+  id: 'distributed',
+  title: 'Distributed',
+  icon: 'distributed',
+  order: 70,
+  key: 'd',
+  restsOn: ['comparison of ranks', 'step breakdown'],
+  about: 'run',
+  narrows: true,
+  missing: ({ run }) => (run.workers.length < 2 ? 'Only one rank of this run was recorded.' : null),
+  keys: [
+    ['← ↑ → ↓', 'Move between ranks and steps in the heat map'],
+    ['Enter', 'Choose the rank and the step'],
+    ['+ / − / 0', 'Fewer ranks in the heat map, more, all'],
+  ],
+  Page: lazy(() => import('./page')),
+};

@@ -1,0 +1,109 @@
+import type { ReactNode } from 'react';
+import type { Distributed, RankBreakdown, RunState, Span, Worker } from '../../api/types.gen';
+import { count, duration, share } from '../../core/format';
+import type { Selection } from '../../state/selection';
+import { Goto } from '../../widgets/goto';
+import { missingOf } from './missing';
+import { capital, rankName } from './names';
+import { useRanksAnswer } from './queries';
+
+interface FigureProps {
+  readonly name: string;
+  readonly title?: string;
+  readonly children: ReactNode;
+}
+
+function Figure({ name, title, children }: FigureProps): ReactNode {
+  return (
+    <div title={title}>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+/** What of the mean step is waiting for other ranks; null where nothing tells. */
+export function waitingOf({
+  categories,
+  rows,
+}: RankBreakdown): readonly [ns: number, of: number] | null {
+  const part = categories.findIndex(({ id }) => id === 'waiting');
+  const known = rows.filter(({ wait_ns }) => wait_ns !== null);
+  if (part < 0 || known.length === 0) return null;
+  const mean = (of: (row: (typeof known)[number]) => number): number =>
+    known.reduce((sum, row) => sum + of(row), 0) / known.length;
+  const stepNs = mean((row) => row.duration_ns);
+  const waitNs = mean((row) => row.parts_ns[part] ?? 0);
+  return stepNs > 0 ? [waitNs, waitNs / stepNs] : null;
+}
+
+function Straggler({ summary }: { readonly summary: Distributed }): ReactNode {
+  const { stragglers, straggler_count } = summary;
+  const [first] = stragglers;
+  if (!first?.is_straggler) return <>none</>;
+  return (
+    <>
+      <Goto to={{ worker: first.worker }}>{capital(rankName(first))}</Goto>
+      {straggler_count > 1 && <small> and {count(straggler_count - 1)} more</small>}
+    </>
+  );
+}
+
+const isDamaged = ({ damage, state }: Span): boolean =>
+  state === 'unreadable' || damage === 'critical' || damage === 'warning';
+
+const damagedOf = ({ workers }: RunState): Worker[] =>
+  workers.filter(({ spans }) => spans.some(isDamaged));
+
+interface Props {
+  readonly selection: Selection;
+  readonly summary: Distributed;
+}
+
+/** The job in a line: its step, what of that is lost to waiting, who holds it up, and what is missing. */
+export function KeyFigures({ selection, summary }: Props): ReactNode {
+  const { data } = useRanksAnswer<RankBreakdown>(selection, 'distributed/ranks', { step: null });
+  const { ranks, world_size, mean_step_ns } = summary;
+  const missing = missingOf(selection, summary);
+  const waiting = data && waitingOf(data);
+  const damaged = damagedOf(selection.run);
+  return (
+    <dl className="key-figures">
+      <Figure name={summary.steps.length > 0 ? 'Mean step' : 'Window'}>
+        {duration(mean_step_ns)}
+      </Figure>
+      {waiting && (
+        <Figure
+          name="Lost to waiting"
+          title="Collectives run, nothing computes, and other ranks have still to come; mean over the ranks"
+        >
+          {share(waiting[1])} <small>{duration(waiting[0])} a step</small>
+        </Figure>
+      )}
+      <Figure name="Straggler">
+        <Straggler summary={summary} />
+      </Figure>
+      <Figure name="Ranks">
+        {count(ranks.length)}
+        {world_size !== null && <small> of {count(world_size)}</small>}
+        {missing.count > 0 && <small className="key-bad"> {count(missing.count)} missing</small>}
+      </Figure>
+      {damaged[0] && (
+        <Figure name="Damaged">
+          <Goto
+            to={
+              damaged.length === 1
+                ? { view: 'health', worker: damaged[0].name }
+                : { view: 'health' }
+            }
+            className="key-bad"
+          >
+            {damaged.length === 1
+              ? capital(rankName({ rank: damaged[0].rank, worker: damaged[0].name }))
+              : count(damaged.length)}
+          </Goto>
+        </Figure>
+      )}
+    </dl>
+  );
+}

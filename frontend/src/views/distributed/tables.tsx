@@ -1,0 +1,129 @@
+import type { ReactNode } from 'react';
+import type { Collectives, Distributed, Table } from '../../api/types.gen';
+import { count } from '../../core/format';
+import { useNavigation } from '../../state/navigation';
+import { useOption, withOption } from '../../state/option';
+import type { Selection } from '../../state/selection';
+import { Loaded } from '../../widgets/loaded';
+import { Picker } from '../../widgets/picker';
+import { Segmented } from '../../widgets/segmented';
+import { DataTable } from '../../widgets/table';
+import { CollectivePanel } from './collective';
+import { capital, rankName } from './names';
+import { useRanksAnswer } from './queries';
+
+interface Props {
+  readonly selection: Selection;
+  readonly summary: Distributed;
+}
+
+type Grouping = 'kind' | 'each';
+const GROUPINGS: readonly { id: Grouping; label: string; title: string }[] = [
+  { id: 'kind', label: 'By kind', title: 'Alike ones together: kind, group, type and size' },
+  { id: 'each', label: 'One by one', title: 'A row a collective, those with most waiting first' },
+];
+
+const recordingOf = ({ run, span }: Selection): readonly string[] => [run.name, span.label];
+
+/** Collectives over all ranks or of one, put together or one by one; a row opens its ranks on one clock. */
+export function CollectivesTable({ selection, summary }: Props): ReactNode {
+  const { location, go } = useNavigation();
+  const [by, setBy] = useOption<Grouping>('collectives', 'kind', ['kind', 'each']);
+  const workers = summary.ranks.map(({ worker }) => worker);
+  const [worker, setWorker] = useOption('of', '', ['', ...workers]);
+  const step = summary.steps.includes(location.step ?? -1) ? location.step : null;
+  const query = useRanksAnswer<Collectives>(selection, 'distributed/collectives', {
+    by,
+    step,
+    worker: worker === '' ? null : worker,
+  });
+  const fresh = withOption(withOption(location.options, 'row', null), 'at', null);
+  const tools = (
+    <>
+      <Segmented
+        label="Rows"
+        segments={GROUPINGS}
+        value={by}
+        onChoose={(next) => {
+          setBy(next);
+          go(
+            { options: withOption(fresh, 'collectives', next === 'kind' ? null : next) },
+            'replace',
+          );
+        }}
+      />
+      <Picker
+        label="Of"
+        value={worker}
+        choices={[
+          { key: '', label: 'all ranks' },
+          ...summary.ranks.map((each) => ({ key: each.worker, label: rankName(each) })),
+        ]}
+        onChoose={(next) => setWorker(next)}
+      />
+    </>
+  );
+  return (
+    <Loaded query={query} what="Collectives">
+      {({ table, opens }) => (
+        <DataTable
+          key={by}
+          table={table}
+          name={`distributed-${by}`}
+          label={titleOf(table, step)}
+          recording={[...recordingOf(selection), 'collectives']}
+          isStale={query.isPlaceholderData}
+          tools={tools}
+          details={(at) => {
+            const of = opens[at];
+            return (
+              of && (
+                <CollectivePanel key={`${of.worker} ${of.event}`} selection={selection} of={of} />
+              )
+            );
+          }}
+        />
+      )}
+    </Loaded>
+  );
+}
+
+function titleOf({ all_row_count, row_count }: Table, step: number | null): string {
+  const title = step === null ? 'Collectives' : `Collectives of step ${step}`;
+  return all_row_count === null || all_row_count === row_count
+    ? title
+    : `${title}: the ${count(row_count)} with most waiting`;
+}
+
+function PlainTable({
+  selection,
+  path,
+  label,
+}: {
+  readonly selection: Selection;
+  readonly path: 'groups' | 'devices';
+  readonly label: string;
+}): ReactNode {
+  const query = useRanksAnswer<Table>(selection, `distributed/${path}`);
+  return (
+    <Loaded query={query} what={label}>
+      {(table) => (
+        <DataTable
+          table={table}
+          name={`distributed-${path}`}
+          label={capital(label)}
+          recording={[...recordingOf(selection), path]}
+          isStale={query.isPlaceholderData}
+        />
+      )}
+    </Loaded>
+  );
+}
+
+export const GroupsTable = ({ selection }: Pick<Props, 'selection'>): ReactNode => (
+  <PlainTable selection={selection} path="groups" label="Process groups" />
+);
+
+export const DevicesTable = ({ selection }: Pick<Props, 'selection'>): ReactNode => (
+  <PlainTable selection={selection} path="devices" label="Devices" />
+);

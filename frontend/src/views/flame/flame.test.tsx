@@ -1,0 +1,231 @@
+import { screen, waitFor, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import runs from '../../../tests/fixtures/runs.json';
+import { type Rendered, renderInPage } from '../../../tests/render';
+import type { FlameFunctions, FlameGraph, Runs } from '../../api/types.gen';
+import { contrast } from '../../canvas/colours';
+import { duration } from '../../core/format';
+import { HOME } from '../../state/location';
+import type { Patch } from '../../state/navigation';
+import { select } from '../../state/selection';
+import { baseSpan, choicesOf } from './baseline';
+import { changeFill } from './colours';
+import { exportOf } from './exported';
+import memory from './fixture.json';
+import functions from './fixtures/flame-functions.json';
+import graph from './fixtures/flame-graph.json';
+import { orderFrom, rowsOf, sorted } from './listing';
+import Page from './page';
+import { frameName, pythonPlace } from './words';
+
+const ALL = runs as unknown as Runs;
+const SAID = functions as unknown as FlameFunctions;
+
+const answers: Record<string, unknown> = {
+  runs,
+  'flame/graph': graph,
+  'flame/functions': functions,
+};
+const asked: string[] = [];
+
+beforeEach(() => {
+  asked.length = 0;
+  vi.stubGlobal('fetch', (url: URL) => {
+    const path = String(url).replace(/^.*\/api\//, '');
+    asked.push(path);
+    const [place = ''] = path.replace(/^traces\/[^/]+\//, '').split('?');
+    const body =
+      path.includes('subject=memory') && place === 'flame/graph' ? memory : answers[place];
+    const status = body === undefined ? 404 : 200;
+    return Promise.resolve(
+      new Response(JSON.stringify(body ?? { code: 'not-found', message: 'No.', hint: '' }), {
+        status,
+      }),
+    );
+  });
+});
+afterEach(() => vi.unstubAllGlobals());
+
+function shown(start: Patch = {}): Rendered {
+  const selected = select(ALL, HOME);
+  if (selected.kind !== 'selected') throw new Error('the fixture has a run');
+  return renderInPage(<Page selection={selected.selection} />, { view: 'flame', ...start });
+}
+
+const table = (): Promise<HTMLElement> => screen.findByRole('table', { name: 'Functions' });
+const names = (of: HTMLElement): string[] =>
+  within(of)
+    .getAllByRole('rowheader')
+    .map((cell) => within(cell).getByRole('button').title);
+
+describe('the flame graph', () => {
+  it('lists functions by their own time beside the picture', async () => {
+    shown();
+    const listed = names(await table());
+    const expected = sorted(rowsOf(SAID), { key: 'own', descending: true }).map(({ name }) => name);
+    expect(listed).toEqual(expected.slice(0, listed.length));
+    expect(screen.getByText(new RegExp(`^${duration(graph.whole)} of the host`))).toBeTruthy();
+  });
+
+  it('finds functions by name, and says what part of the time they are in', async () => {
+    shown({ search: 'aten::mm' });
+    const listed = names(await table());
+    expect(listed.length).toBeGreaterThan(0);
+    expect(listed.every((name) => name.includes('aten::mm'))).toBe(true);
+    expect(screen.getByText(/frames? match/).textContent).toMatch(/[\d.]+ % of all/);
+  });
+
+  it('shows one function alone when it is chosen, and all again', async () => {
+    const { store } = shown();
+    const row = within(await table()).getAllByRole('rowheader')[0] as HTMLElement;
+    const button = within(row).getByRole('button');
+    await userEvent.click(button);
+    expect(store.current().options.name).toBe(button.title);
+    await waitFor(() => expect(asked.some((path) => path.includes('name='))).toBe(true));
+    await userEvent.click(screen.getByRole('button', { name: 'Show all functions' }));
+    expect(store.current().options.name).toBeUndefined();
+  });
+
+  it('goes from frame to frame by keys, says each, and fills the picture with one', async () => {
+    const { store } = shown();
+    const picture = await screen.findByRole('application', { name: 'Flame graph' });
+    picture.focus();
+    await userEvent.keyboard('{ArrowDown}');
+    const first = (graph as unknown as FlameGraph).names[graph.name[0] ?? 0] ?? '';
+    expect(screen.getByText(/: .* of all, its own/).textContent).toContain(first);
+    await userEvent.keyboard('{ArrowDown}{Enter}');
+    expect(store.current().options.root?.split('.')).toHaveLength(2);
+    await userEvent.keyboard('{Escape}');
+    expect(store.current().options.root?.split('.')).toHaveLength(1);
+    await userEvent.keyboard('{Home}');
+    expect(store.current().options.root).toBeUndefined();
+  });
+
+  it('leads out by the way to the frame that fills the picture', async () => {
+    const { store } = shown();
+    const picture = await screen.findByRole('application', { name: 'Flame graph' });
+    picture.focus();
+    await userEvent.keyboard('{ArrowDown}{ArrowDown}{Enter}');
+    const way = screen.getByRole('navigation', { name: 'Frames' });
+    expect(within(way).getAllByRole('button')).toHaveLength(3);
+    await userEvent.click(within(way).getByRole('button', { name: 'All' }));
+    expect(store.current().options.root).toBeUndefined();
+  });
+
+  it('is of memory when that is chosen, in bytes', async () => {
+    const { store } = shown();
+    await table();
+    await userEvent.click(screen.getByRole('radio', { name: 'Memory' }));
+    expect(store.current().options.of).toBe('memory');
+    expect(await screen.findByText(/MB on CPU at its peak/)).toBeTruthy();
+  });
+
+  it('opens in speedscope what is shown, from this server alone', async () => {
+    shown({ options: { measure: 'device' } });
+    await table();
+    const link = screen.getByRole('link', { name: 'speedscope' });
+    const address = link.getAttribute('href') ?? '';
+    expect(address).toMatch(/^speedscope\/index\.html#profileURL=/);
+    const profile = new URL(decodeURIComponent(address.split('profileURL=')[1] ?? ''));
+    expect(profile.origin).toBe(new URL(document.baseURI).origin);
+    expect(profile.pathname).toMatch(/\/flame\/speedscope$/);
+    expect(profile.searchParams.get('measure')).toBe('device');
+  });
+});
+
+describe('functions of a comparison', () => {
+  const both: FlameFunctions = {
+    ...SAID,
+    names: ['a', 'b', 'c'],
+    name_kinds: [0, 0, 0],
+    own: [10, 30, 0],
+    total: [40, 30, 0],
+    calls: [2, 2, 0],
+    before_own: [60, 60, 90],
+    before_total: [120, 60, 90],
+    before_calls: [6, 6, 6],
+    whole: 40,
+    before_whole: 210,
+    steps: 1,
+    before_steps: 3,
+    is_per_step: true,
+  };
+
+  it('change by step, the largest change first whatever its sign', () => {
+    const order = orderFrom(null, true);
+    expect(sorted(rowsOf(both), order).map(({ name, change }) => [name, change])).toEqual([
+      ['c', -30],
+      ['a', -10],
+      ['b', 10],
+    ]);
+  });
+
+  it('are exported with both sides', () => {
+    const { columns, rows } = exportOf(both);
+    expect(columns.map(({ label }) => label)).toEqual([
+      'Function',
+      'Kind',
+      'Own a step',
+      'Total a step',
+      'Calls a step',
+      'Own before a step',
+      'Total before a step',
+      'Calls before a step',
+    ]);
+    expect(rows[0]).toEqual(['a', 'user', 10, 40, 2, 20, 40, 2]);
+    expect(rows[2]).toEqual(['c', 'user', 0, 0, 0, 30, 30, 2]);
+  });
+
+  it('have no number of calls where only the stacks of others tell of them', () => {
+    const { rows } = exportOf({ ...both, calls: [0, 2, 0] });
+    expect(rows.map((row) => row[4])).toEqual([null, 2, 0]);
+  });
+});
+
+describe('what it is compared with', () => {
+  const selected = select(ALL, HOME);
+  if (selected.kind !== 'selected') throw new Error('the fixture has a run');
+  const { run, worker } = selected.selection;
+
+  it('is named by the URL; all workers are the one of the same name', () => {
+    const location = { ...HOME, baseRun: run.id, baseWorker: '*', baseSpan: '*' };
+    expect(baseSpan(ALL, location, worker.name)).toBe(worker.spans.at(-1));
+    expect(baseSpan(ALL, { ...HOME, baseRun: 'none' }, worker.name)).toBeNull();
+  });
+
+  it('is nothing, the step before, or another recording', () => {
+    const step = { start_ns: 0, end_ns: 1, label: 'step 4' };
+    const labels = choicesOf(ALL, selected.selection, step).map(({ label }) => label);
+    expect(labels.slice(0, 2)).toEqual(['Nothing', 'The step before (step 4)']);
+    expect(labels).not.toContain(run.name);
+    expect(labels.length).toBeGreaterThan(2);
+  });
+});
+
+describe('words on frames', () => {
+  it('begin with what tells them apart', () => {
+    expect(frameName('torch/nn/modules/linear.py(12): forward')).toBe(
+      'forward · modules/linear.py:12',
+    );
+    expect(frameName('<built-in method mm of type object at 0x7f>')).toBe(
+      'mm · type object at 0x7f',
+    );
+    expect(frameName('nn.Module: Linear_3')).toBe('Linear_3');
+    expect(frameName('aten::mm')).toBe('aten::mm');
+  });
+
+  it('know a Python function’s place', () => {
+    expect(pythonPlace('train.py(7): main')).toEqual({ path: 'train.py', line: 7, of: 'main' });
+    expect(pythonPlace('aten::mm')).toBeNull();
+  });
+
+  it('can be read on every colour of a change', () => {
+    for (const theme of ['light', 'dark'] as const) {
+      for (let change = -1; change <= 1; change += 0.05) {
+        const { fill, ink } = changeFill(change, theme);
+        expect(contrast(fill, ink), `${theme} ${change}`).toBeGreaterThanOrEqual(4.5);
+      }
+    }
+  });
+});

@@ -1,0 +1,179 @@
+// biome-ignore-all lint/a11y/useSemanticElements: rows are places in a window, which a <table> cannot be
+// biome-ignore-all lint/a11y/useFocusableInteractive: what is pressed in the cells are buttons
+/** The functions of a flame graph in words: their own value, their total, how often they are called. */
+import { type ReactNode, useMemo } from 'react';
+import type { FlameFunctions } from '../../api/types.gen';
+import { count, quantity } from '../../core/format';
+import type { Matcher } from '../../core/search';
+import { useNavigation } from '../../state/navigation';
+import { Windowed } from '../../widgets/windowed';
+import { kindColour } from './colours';
+import {
+  type FunctionRow,
+  isComparedIn,
+  type Order,
+  orderFrom,
+  rowsOf,
+  type SortKey,
+  sorted,
+  stepsIn,
+} from './listing';
+import { callsKnown, changeWords, frameName, shareOf, whole } from './words';
+
+const ROW_PX = 27;
+
+interface Heading {
+  readonly key: SortKey;
+  readonly label: string;
+  readonly title: string;
+}
+
+const NAME: Heading = { key: 'name', label: 'Function', title: 'What was called' };
+const OWN: Heading = { key: 'own', label: 'Own', title: 'Without what it calls' };
+const TOTAL: Heading = {
+  key: 'total',
+  label: 'Total',
+  title: 'With what it calls; counted once where it calls itself',
+};
+const CHANGE: Heading = {
+  key: 'change',
+  label: 'Change',
+  title: 'Of its own value, against the baseline; ordered by size',
+};
+
+function headings(said: FlameFunctions): readonly Heading[] {
+  if (isComparedIn(said)) return [CHANGE, OWN, TOTAL];
+  if (said.unit === 'bytes') {
+    return [OWN, TOTAL, { key: 'calls', label: 'Allocations', title: 'How many it made itself' }];
+  }
+  const title = 'How often; – where it is known from the stacks of others alone';
+  return [OWN, TOTAL, { key: 'calls', label: 'Calls', title }];
+}
+
+function cellOf(row: FunctionRow, said: FlameFunctions, key: SortKey): string {
+  if (key === 'calls') return callsKnown(row, said.unit) ? count(row.calls) : '–';
+  if (key === 'change') return changeWords(row.change, said.unit);
+  return quantity(whole(key === 'own' ? row.own : row.total), said.unit);
+}
+
+interface HeadProps {
+  readonly columns: readonly Heading[];
+  readonly order: Order;
+}
+
+function Head({ columns, order }: HeadProps): ReactNode {
+  const { go } = useNavigation();
+  return (
+    <div role="row" aria-rowindex={1} className="flame-row flame-head">
+      {[NAME, ...columns].map(({ key, label, title }) => {
+        const isSorted = order.key === key;
+        const descending = isSorted ? !order.descending : key !== 'name';
+        const sort = order.descending ? 'descending' : 'ascending';
+        return (
+          <span
+            role="columnheader"
+            key={key}
+            className={key === 'name' ? 'flame-cell-name' : 'flame-cell'}
+            aria-sort={isSorted ? sort : 'none'}
+          >
+            <button
+              type="button"
+              title={title}
+              onClick={() => go({ sort: { key, descending } }, 'replace')}
+            >
+              {label}
+              {isSorted && <span aria-hidden="true">{order.descending ? ' ↓' : ' ↑'}</span>}
+            </button>
+          </span>
+        );
+      })}
+    </div>
+  );
+}
+
+interface Props {
+  readonly said: FlameFunctions;
+  readonly matcher: Matcher;
+  /** The function that is shown alone. */
+  readonly chosen: string | null;
+  readonly onMark: (name: string | null) => void;
+  readonly onChoose: (name: string) => void;
+}
+
+interface RowProps extends Props {
+  readonly row: FunctionRow;
+  readonly columns: readonly Heading[];
+  readonly largest: number;
+  readonly at: number;
+}
+
+function Row(props: RowProps): ReactNode {
+  const { row, columns, largest, at, said, chosen, onMark, onChoose } = props;
+  const share = shareOf(row.own, said.whole / stepsIn(said, said.steps));
+  return (
+    <div
+      role="row"
+      aria-rowindex={at + 2}
+      className={row.name === chosen ? 'flame-row chosen' : 'flame-row'}
+      onPointerEnter={() => onMark(row.name)}
+      onPointerLeave={() => onMark(null)}
+    >
+      <span role="rowheader" className="flame-cell-name">
+        <span className="flame-swatch" style={{ background: kindColour(row.kind) }} />
+        <button type="button" title={row.name} onClick={() => onChoose(row.name)}>
+          {frameName(row.name)}
+        </button>
+      </span>
+      {columns.map(({ key }) => (
+        <span
+          role="cell"
+          key={key}
+          className="flame-cell"
+          title={key === 'own' ? `${share} of all` : undefined}
+        >
+          {key === 'own' && <i style={{ width: `${(row.own / Math.max(1, largest)) * 100}%` }} />}
+          <span>{cellOf(row, said, key)}</span>
+        </span>
+      ))}
+    </div>
+  );
+}
+
+export function Functions(props: Props): ReactNode {
+  const { said, matcher } = props;
+  const { location } = useNavigation();
+  const { key, descending } = orderFrom(location.sort, isComparedIn(said));
+  const every = useMemo(() => rowsOf(said), [said]);
+  const rows = useMemo(() => {
+    const shown = matcher.kind === 'test' ? every.filter(({ name }) => matcher.test(name)) : every;
+    return sorted(shown, { key, descending });
+  }, [every, matcher, key, descending]);
+  const columns = headings(said);
+  const largest = every.reduce((most, { own }) => Math.max(most, own), 0);
+  return (
+    <section className="flame-functions" aria-label="Functions">
+      <div
+        role="table"
+        aria-label="Functions"
+        aria-rowcount={rows.length + 1}
+        className="flame-table"
+      >
+        <Head columns={columns} order={{ key, descending }} />
+        <div role="rowgroup" className="flame-rows">
+          <Windowed
+            count={rows.length}
+            rowPx={ROW_PX}
+            active={-1}
+            render={(at) => {
+              const row = rows[at];
+              return row && <Row {...props} {...{ row, columns, largest, at }} />;
+            }}
+          />
+        </div>
+      </div>
+      <p className="flame-foot" role="status">
+        {count(rows.length)} of {count(said.all_count)} functions
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,381 @@
+import { keepPreviousData, type UseQueryResult, useQuery } from '@tanstack/react-query';
+import {
+  type ReactNode,
+  useDeferredValue,
+  useMemo,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from 'react';
+import { addressOf, api, segment } from '../../api/client';
+import { type Narrowing, useNarrowing } from '../../api/queries';
+import type { FlameFunctions, FlameGraph } from '../../api/types.gen';
+import { fileName } from '../../core/export';
+import { plural } from '../../core/format';
+import { type Matcher, matcherOf } from '../../core/search';
+import { type Theme, themeStore } from '../../host/theme';
+import { useNavigation } from '../../state/navigation';
+import { useOption, withOption } from '../../state/option';
+import type { Selection } from '../../state/selection';
+import { Code } from '../../widgets/code';
+import { Empty } from '../../widgets/empty';
+import { ExportMenu } from '../../widgets/export_menu';
+import { Icon } from '../../widgets/icon';
+import { Loaded } from '../../widgets/loaded';
+import type { LegendEntry } from '../../widgets/png';
+import { saveTable } from '../../widgets/save_table';
+import { SearchBox } from '../../widgets/table/toolbar';
+import { ViewHeader } from '../../widgets/view_header';
+import type { PageProps } from '../view';
+import { type Comparison, useComparison } from './baseline';
+import { changeColours, kindColour } from './colours';
+import { Crumbs } from './crumbs';
+import { Details } from './details';
+import { exportOf } from './exported';
+import { FlameCanvas } from './flame';
+import { Functions } from './functions';
+import { kindOf, type Layout, layoutOf, matchesOf, NONE, type Node } from './layout';
+import { nodeOf, pathKeys } from './paths';
+import { type Asked, askedOf, type Question, question, questionOfTwo } from './questions';
+import { Toolbar, withOptions } from './toolbar';
+import { amountOf, shareOf } from './words';
+import '../../widgets/table/table.css';
+import './flame.css';
+
+/** An answer on the shown recording, or on it and another; another question replaces it in place. */
+function useAnswer<T>(
+  trace: string,
+  { path, parameters }: Question,
+  enabled: boolean,
+): UseQueryResult<T> {
+  const isOfTwo = path.startsWith('flame/compared');
+  return useQuery({
+    queryKey: ['flame', trace, path, parameters],
+    queryFn: ({ signal }) =>
+      api.get<T>(isOfTwo ? path : `traces/${segment(trace)}/${path}`, parameters, signal),
+    placeholderData: (previous, query) =>
+      query?.queryKey[1] === trace &&
+      String(query.queryKey[2]).endsWith(path.split('/').at(-1) ?? '')
+        ? keepPreviousData(previous)
+        : undefined,
+    enabled,
+  });
+}
+
+function questionOf(
+  what: 'graph' | 'functions',
+  { asked, trace, narrowing, comparison }: Shown,
+): Question {
+  const { baseline } = comparison;
+  if (baseline?.kind === 'recording')
+    return questionOfTwo(what, asked, { trace, baseline: baseline.trace });
+  const before = baseline?.kind === 'time' ? baseline.time : null;
+  return question(what, asked, { narrowing, before });
+}
+
+/** What the URL shows. */
+interface Shown {
+  readonly asked: Asked;
+  readonly trace: string;
+  readonly narrowing: Narrowing | null;
+  readonly comparison: Comparison;
+}
+
+const ABOUT: Readonly<Record<string, string>> = {
+  host: 'of the host',
+  device: 'of devices',
+};
+
+function noteOf(graph: FlameGraph, { asked, narrowing }: Shown): string {
+  const scale = graph.is_per_step ? Math.max(1, graph.steps) : 1;
+  const value = amountOf(graph.whole / scale, graph.unit, graph.is_per_step);
+  const of = graph.unit === 'bytes' ? `on ${graph.device} at its peak` : ABOUT[asked.measure];
+  const steps = graph.steps > 0 && !narrowing ? `, ${plural(graph.steps, 'step')}` : '';
+  return `${value} ${of}${steps}, ${plural(graph.node_count, 'path')} of calls`;
+}
+
+interface LegendProps {
+  readonly layout: Layout;
+}
+
+function Legend({ layout }: LegendProps): ReactNode {
+  const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
+  const kinds = useMemo(() => {
+    const used = new Set(layout.graph.parent.map((_, node) => kindOf(layout, node)));
+    return layout.graph.kinds.filter(({ id }) => used.has(id) && id !== 'smaller');
+  }, [layout]);
+  if (layout.isCompared) {
+    const { less, none, more } = changeColours(theme);
+    return (
+      <div className="flame-legend">
+        <span>less than before</span>
+        <i
+          className="flame-scale"
+          style={{ background: `linear-gradient(90deg, ${less}, ${none}, ${more})` }}
+        />
+        <span>more</span>
+        <span className="muted">Widths are both sides together.</span>
+      </div>
+    );
+  }
+  return (
+    <div className="flame-legend">
+      {kinds.map(({ id, label }) => (
+        <span key={id}>
+          <i className="flame-swatch" style={{ background: kindColour(id) }} />
+          {label}
+        </span>
+      ))}
+    </div>
+  );
+}
+
+interface BodyProps {
+  readonly graph: FlameGraph;
+  readonly functions: UseQueryResult<FlameFunctions>;
+  readonly shown: Shown;
+  readonly matcher: Matcher;
+  readonly isStale: boolean;
+  readonly picture: React.RefObject<HTMLDivElement | null>;
+}
+
+function Body({ graph, functions, shown, matcher, isStale, picture }: BodyProps): ReactNode {
+  const { location, go } = useNavigation();
+  const { asked } = shown;
+  const layout = useMemo(() => layoutOf(graph), [graph]);
+  const root = useMemo(() => nodeOf(layout, asked.root), [layout, asked.root]);
+  const matches = useMemo(
+    () => (matcher.kind === 'test' ? matchesOf(layout, matcher.test) : null),
+    [layout, matcher],
+  );
+  const [chosen, setChosen] = useState<{ layout: Layout; node: Node } | null>(null);
+  const active = chosen?.layout === layout ? chosen.node : root;
+  const [marked, setMarked] = useState<string | null>(null);
+  const [list] = useOption('list', 'shown', ['shown', 'hidden']);
+  const setRoot = (node: Node): void => {
+    setChosen(null);
+    const path = node === NONE ? null : pathKeys(layout, node);
+    go({ options: withOption(location.options, 'root', path) }, 'replace');
+  };
+  const setName = (
+    name: string | null,
+    direction: 'callees' | 'callers' = asked.direction,
+  ): void => {
+    setMarked(null);
+    const changes = { name, root: null, direction: direction === 'callees' ? null : direction };
+    go({ options: withOptions(location.options, changes) });
+  };
+  return (
+    <div className={isStale ? 'flame-body stale' : 'flame-body'} aria-busy={isStale}>
+      <div className="flame-main">
+        <Crumbs layout={layout} root={root} name={asked.name} onRoot={setRoot} onName={setName} />
+        {graph.note !== '' && (
+          <p className="flame-note">
+            <Icon name="info" size={14} />
+            <span>
+              {graph.note}{' '}
+              {graph.remedy !== '' && (
+                <>
+                  Record them with <code>{graph.remedy}</code>.
+                </>
+              )}
+            </span>
+          </p>
+        )}
+        <div className="flame-drawn" ref={picture}>
+          {layout.whole > 0 ? (
+            <FlameCanvas
+              layout={layout}
+              root={root}
+              active={active}
+              marked={marked}
+              matches={matches}
+              onActive={(node) => setChosen({ layout, node })}
+              onRoot={setRoot}
+            />
+          ) : (
+            <p className="flame-none">There is nothing of it here.</p>
+          )}
+        </div>
+        <div className="flame-under">
+          <Legend layout={layout} />
+          {matches && (
+            <p className="flame-matches" role="status">
+              {plural(matches.count, 'frame')} match{matches.count === 1 ? 'es' : ''}:{' '}
+              <b>{shareOf(matches.weight, layout.whole)}</b> of all
+            </p>
+          )}
+        </div>
+        {active !== NONE && <Details layout={layout} node={active} root={root} onAlone={setName} />}
+      </div>
+      {list === 'shown' && (
+        <Loaded query={functions} what="The functions">
+          {(said) => (
+            <Functions
+              said={said}
+              matcher={matcher}
+              chosen={asked.name}
+              onMark={setMarked}
+              onChoose={(name) => setName(name === asked.name ? null : name)}
+            />
+          )}
+        </Loaded>
+      )}
+    </div>
+  );
+}
+
+function speedscopeAddress({ asked, trace, narrowing }: Shown): string {
+  const { path, parameters } = question('speedscope', asked, { narrowing, before: null });
+  const profile = addressOf(`traces/${segment(trace)}/${path}`, parameters);
+  return `speedscope/index.html#profileURL=${encodeURIComponent(profile)}`;
+}
+
+/** What the colours of a picture that is taken along mean. */
+function legendOf(graph: FlameGraph | undefined, theme: Theme): readonly LegendEntry[] {
+  if (!graph) return [];
+  if (graph.before_total.length > 0) {
+    const { less, more } = changeColours(theme);
+    return [
+      { label: 'less than before', colour: less },
+      { label: 'more', colour: more },
+    ];
+  }
+  const used = new Set(graph.name_kinds);
+  return graph.kinds
+    .filter(({ id }, at) => used.has(at) && id !== 'smaller')
+    .map(({ id, label }) => ({ label, colour: kindColour(id) }));
+}
+
+interface HeaderProps {
+  readonly shown: Shown;
+  readonly selection: Selection;
+  readonly graph: FlameGraph | undefined;
+  readonly functions: FlameFunctions | undefined;
+  readonly matcher: Matcher;
+  readonly picture: React.RefObject<HTMLDivElement | null>;
+}
+
+function Header({ shown, selection, graph, functions, matcher, picture }: HeaderProps): ReactNode {
+  const { location, go } = useNavigation();
+  const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
+  const [list, setList] = useOption('list', 'shown', ['shown', 'hidden']);
+  const { asked, comparison } = shown;
+  const recording = [selection.run.name, selection.worker.name, selection.span.label];
+  const words = [asked.subject, ...(asked.subject === 'memory' ? [] : [asked.measure])];
+  return (
+    <ViewHeader
+      title="Flame graph"
+      note={graph && graph.empty === '' ? noteOf(graph, shown) : undefined}
+    >
+      <SearchBox
+        value={location.search}
+        label="Search functions"
+        hasConditions={false}
+        onChange={(search) => go({ search }, 'replace')}
+        invalid={matcher.kind === 'invalid' ? matcher.message : null}
+      />
+      <button
+        type="button"
+        className="button"
+        aria-pressed={list === 'shown'}
+        onClick={() => setList(list === 'shown' ? 'hidden' : 'shown')}
+      >
+        <Icon name="columns" size={15} /> Functions
+      </button>
+      {comparison.baseline === null && (
+        <a
+          className="button"
+          target="_blank"
+          rel="noreferrer"
+          href={speedscopeAddress(shown)}
+          title="The same time in speedscope, which comes with stepscope: nothing leaves this machine"
+        >
+          <Icon name="external" size={15} /> speedscope
+        </a>
+      )}
+      <ExportMenu
+        note="The functions as a table, or the picture as it is seen."
+        onExport={
+          functions &&
+          ((format) => {
+            const table = exportOf(functions);
+            const about = { table: 'flame', recording, of: words, search: location.search };
+            saveTable({ name: [...recording, 'flame', ...words], format, table, about });
+          })
+        }
+        picture={{
+          element: picture,
+          title: `Flame graph: ${words.join(', ')}`,
+          subtitle: recording.join(', '),
+          legend: legendOf(graph, theme),
+          file: fileName([...recording, 'flame', ...words], 'png'),
+        }}
+      />
+    </ViewHeader>
+  );
+}
+
+/** Where time or memory went, by the calls that led there. */
+export default function Page({ selection }: PageProps): ReactNode {
+  const { location } = useNavigation();
+  const { trace } = selection.span;
+  const narrowing = useNarrowing(trace);
+  const comparison = useComparison(selection);
+  const picture = useRef<HTMLDivElement>(null);
+  const search = useDeferredValue(location.search);
+  const matcher = useMemo(() => matcherOf(search), [search]);
+  const shown: Shown = {
+    asked: askedOf(location),
+    trace,
+    narrowing: narrowing ?? null,
+    comparison,
+  };
+  const isKnown = narrowing !== undefined;
+  const graph = useAnswer<FlameGraph>(trace, questionOf('graph', shown), isKnown);
+  const functions = useAnswer<FlameFunctions>(trace, questionOf('functions', shown), isKnown);
+  const isOfSteps = comparison.baseline?.kind === 'recording' && narrowing;
+  return (
+    <div className="full-view flame-view">
+      <Header
+        {...{ shown, selection, matcher, picture }}
+        graph={graph.data}
+        functions={functions.data}
+      />
+      <Toolbar
+        asked={shown.asked}
+        graph={graph.data}
+        comparison={comparison}
+        isNarrowed={!!narrowing}
+      />
+      {isOfSteps && (
+        <p className="flame-note">
+          <Icon name="info" size={14} />
+          Recordings are compared by all their complete steps, not by the chosen time.
+        </p>
+      )}
+      <Loaded query={graph} what="The flame graph">
+        {(said) =>
+          said.empty === '' ? (
+            <Body
+              {...{ functions, shown, matcher, picture }}
+              graph={said}
+              isStale={graph.isPlaceholderData}
+            />
+          ) : (
+            <div className="page">
+              <Empty icon="flame" title={said.empty}>
+                {said.remedy !== '' && (
+                  <>
+                    <p>If there was any, this records it:</p>
+                    <Code code={said.remedy} />
+                  </>
+                )}
+              </Empty>
+            </div>
+          )
+        }
+      </Loaded>
+    </div>
+  );
+}

@@ -1,0 +1,226 @@
+/** What a flame graph is of, how it is read, and what it is compared with. */
+import type { ReactNode } from 'react';
+import type { FlameGraph } from '../../api/types.gen';
+import { useNavigation } from '../../state/navigation';
+import { withOption } from '../../state/option';
+import { Icon } from '../../widgets/icon';
+import { Menu } from '../../widgets/menu';
+import { Segmented } from '../../widgets/segmented';
+import type { Comparison } from './baseline';
+import { type Asked, usualInstances } from './questions';
+
+const SUBJECTS = [
+  { id: 'calls', label: 'Calls', title: 'Python functions, operators and runtime calls' },
+  { id: 'modules', label: 'Modules', title: 'Forward and backward passes by module' },
+  { id: 'memory', label: 'Memory', title: 'What a device held when it held most' },
+] as const;
+const MEASURES = [
+  { id: 'host', label: 'Host time', title: 'The time of the host, each call with its own' },
+  { id: 'device', label: 'Device time', title: 'The time of device work, by what launched it' },
+] as const;
+const DIRECTIONS = [
+  { id: 'callees', label: 'Callees', title: 'From the outermost call inwards' },
+  {
+    id: 'callers',
+    label: 'Callers',
+    title: 'Inverted: from each function’s own value to who calls it',
+  },
+] as const;
+const FRAMES = {
+  all: 'All frames',
+  user: 'Your Python',
+  python: 'Python and modules',
+  modules: 'Modules',
+  operators: 'Operators',
+} as const;
+const PHASES = {
+  all: 'Forward and backward',
+  forward: 'Forward',
+  backward: 'Backward',
+  rerun: 'Run again',
+} as const;
+
+interface SelectProps<T extends string> {
+  readonly label: string;
+  readonly value: T;
+  readonly options: Readonly<Record<T, string>>;
+  readonly onChoose: (value: T) => void;
+}
+
+function Select<T extends string>({ label, value, options, onChoose }: SelectProps<T>): ReactNode {
+  const entries = Object.entries(options) as [T, string][];
+  return (
+    <select
+      className="flame-select"
+      aria-label={label}
+      title={label}
+      value={value}
+      onChange={(event) => onChoose(event.target.value as T)}
+    >
+      {entries.map(([id, words]) => (
+        <option key={id} value={id}>
+          {words}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+type Changes = Readonly<Record<string, string | null>>;
+
+/** Options with some of them changed. */
+export function withOptions(
+  options: Readonly<Record<string, string>>,
+  changes: Changes,
+): Readonly<Record<string, string>> {
+  return Object.entries(changes).reduce(
+    (all, [name, value]) => withOption(all, name, value),
+    options,
+  );
+}
+
+function useChange(): (changes: Changes) => void {
+  const { location, go } = useNavigation();
+  return (changes) => go({ options: withOptions(location.options, changes) }, 'replace');
+}
+
+const unusual = (value: string, usual: string): string | null => (value === usual ? null : value);
+
+interface Props {
+  readonly asked: Asked;
+  readonly graph: FlameGraph | undefined;
+  readonly comparison: Comparison;
+  readonly isNarrowed: boolean;
+}
+
+function OfTree({ asked, graph }: Props): ReactNode {
+  const change = useChange();
+  const { subject } = asked;
+  if (subject === 'memory') {
+    const devices = graph?.devices ?? [];
+    if (devices.length < 2) return null;
+    return (
+      <Select
+        label="Device"
+        value={graph?.device ?? ''}
+        options={Object.fromEntries(devices.map((device) => [device, device]))}
+        onChoose={(device) => change({ device, root: null })}
+      />
+    );
+  }
+  return (
+    <>
+      <Segmented
+        label="Measure"
+        segments={MEASURES}
+        value={asked.measure}
+        onChoose={(measure) => change({ measure: unusual(measure, 'host') })}
+      />
+      {subject === 'modules' && (
+        <Select
+          label="Pass"
+          value={asked.phase}
+          options={PHASES}
+          onChoose={(phase) => change({ phase: unusual(phase, 'all') })}
+        />
+      )}
+    </>
+  );
+}
+
+function CompareMenu({ comparison }: { readonly comparison: Comparison }): ReactNode {
+  const { location, go } = useNavigation();
+  const { label: against, choices } = comparison;
+  return (
+    <Menu
+      title="Show how it differs from another recording, or from another step"
+      label={
+        <>
+          <Icon name="compare" size={15} />
+          <span className="flame-base">{against ? `Against ${against}` : 'Compare'}</span>
+        </>
+      }
+    >
+      <div className="flame-choices">
+        {choices.map(({ id, label, patch }) => (
+          <button
+            type="button"
+            key={id}
+            className="menu-item"
+            onClick={(event) => {
+              event.currentTarget.closest('details')?.removeAttribute('open');
+              const diff = id === '' ? null : id === 'step' ? 'step' : 'base';
+              go({ ...patch, sort: null, options: withOption(location.options, 'diff', diff) });
+            }}
+          >
+            {label}
+          </button>
+        ))}
+      </div>
+      {choices.length < 2 && <p className="menu-note">There is no other recording.</p>}
+    </Menu>
+  );
+}
+
+function hasModules(graph: FlameGraph | undefined): boolean {
+  const module = graph?.kinds.findIndex(({ id }) => id === 'module') ?? -1;
+  return graph?.name_kinds.includes(module) ?? false;
+}
+
+export function Toolbar(props: Props): ReactNode {
+  const { asked, comparison, graph, isNarrowed } = props;
+  const change = useChange();
+  const canBePerStep = asked.subject !== 'memory' && !isNarrowed && comparison.baseline === null;
+  return (
+    <div className="flame-toolbar">
+      <Segmented
+        label="Of what"
+        segments={SUBJECTS}
+        value={asked.subject}
+        onChoose={(of) =>
+          change({ of: unusual(of, 'calls'), name: null, root: null, instances: null })
+        }
+      />
+      <OfTree {...props} />
+      <Segmented
+        label="Read"
+        segments={DIRECTIONS}
+        value={asked.direction}
+        onChoose={(direction) => change({ direction: unusual(direction, 'callees'), root: null })}
+      />
+      {asked.subject !== 'modules' && (
+        <Select
+          label="Frames that are shown"
+          value={asked.frames}
+          options={FRAMES}
+          onChoose={(frames) => change({ frames: unusual(frames, 'all'), root: null })}
+        />
+      )}
+      {canBePerStep && (graph?.steps ?? 0) > 0 && (
+        <label className="flame-check" title="The complete steps alone, divided by their number">
+          <input
+            type="checkbox"
+            checked={asked.isPerStep}
+            onChange={(event) => change({ per: event.target.checked ? 'step' : null })}
+          />
+          Per step
+        </label>
+      )}
+      {hasModules(graph) && (
+        <label className="flame-check" title="Linear_0 and Linear_1 are one frame, Linear">
+          <input
+            type="checkbox"
+            checked={asked.isByClass}
+            onChange={(event) => {
+              const instances = event.target.checked ? 'merged' : 'apart';
+              const usual = usualInstances(asked.subject);
+              change({ instances: unusual(instances, usual), root: null });
+            }}
+          />
+          Merge instances
+        </label>
+      )}
+      <CompareMenu comparison={comparison} />
+    </div>
+  );
+}

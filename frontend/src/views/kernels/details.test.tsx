@@ -1,0 +1,48 @@
+import { screen, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { describe, expect, it } from 'vitest';
+import { renderInPage } from '../../../tests/render';
+import type { KernelDetails } from '../../api/types.gen';
+import { count, duration, instant } from '../../core/format';
+import { placeOfOperator } from '../../widgets/details/places';
+import { KernelReport } from './details';
+import fixture from './fixtures/kernels-details.json';
+
+const details = fixture as unknown as KernelDetails;
+
+const sectionOf = (title: string): HTMLElement =>
+  screen.getByRole('heading', { name: new RegExp(`^${title}`) }).closest('section') as HTMLElement;
+
+describe('a kernel in detail', () => {
+  it('says how long it runs, how late it begins, and how it is launched', () => {
+    renderInPage(<KernelReport details={details} device="GPU" />);
+    expect(sectionOf('How long it runs').textContent).toContain(duration(details.durations.p95_ns));
+    expect(sectionOf('Launch delay').textContent).toContain(duration(details.delays?.p50_ns ?? -1));
+    const rows = within(sectionOf('How it is launched')).getAllByRole('row').slice(1);
+    expect(rows).toHaveLength(details.launches.length);
+    const [launch] = details.launches;
+    expect(rows[0]?.textContent).toContain(count(launch?.call_count ?? -1));
+    expect(rows[0]?.textContent).not.toContain('[');
+  });
+
+  it('leads to the operator that launches it, and to its longest runs in the timeline', async () => {
+    const { store } = renderInPage(<KernelReport details={details} device="GPU" />);
+    const [operator] = details.operators;
+    const [longest] = details.instances;
+    if (!operator || !longest) throw new Error('the fixture has an operator and runs');
+    await userEvent.click(within(sectionOf('Launched by')).getByText(operator.name));
+    expect(store.current()).toMatchObject(placeOfOperator(operator.name, operator.kind));
+    const runs = sectionOf('The longest runs');
+    await userEvent.click(within(runs).getAllByText(instant(longest.start_ns))[0] as HTMLElement);
+    expect(store.current()).toMatchObject({ view: 'timeline', event: longest.event });
+  });
+
+  it('leaves out what was not recorded', () => {
+    const bare = details.launches.map((launch) => ({ ...launch, grid: '' }));
+    renderInPage(
+      <KernelReport details={{ ...details, launches: bare, delays: null }} device="GPU" />,
+    );
+    expect(screen.queryByRole('heading', { name: /launched$/ })).toBeNull();
+    expect(screen.queryByRole('heading', { name: /Launch delay/ })).toBeNull();
+  });
+});

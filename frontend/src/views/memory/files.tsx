@@ -1,0 +1,208 @@
+import { lazy, type ReactNode, Suspense, useMemo, useSyncExternalStore } from 'react';
+import { useRunAnswer } from '../../api/queries';
+import type {
+  MemoryFile,
+  MemoryFileCurve,
+  MemoryFileReport,
+  MemoryFiles,
+} from '../../api/types.gen';
+import type { Line } from '../../charts/time_series';
+import { MEMORY_COLOURS } from '../../core/colour';
+import { bytes, count } from '../../core/format';
+import { themeStore } from '../../host/theme';
+import { useNavigation } from '../../state/navigation';
+import { useOption, withOption } from '../../state/option';
+import type { Selection } from '../../state/selection';
+import { Empty } from '../../widgets/empty';
+import { Loaded } from '../../widgets/loaded';
+import { Picker } from '../../widgets/picker';
+import { Segmented } from '../../widgets/segmented';
+import { StackList } from '../../widgets/stack_list';
+import { DataTable } from '../../widgets/table';
+import { cellOf } from '../../widgets/table/rows';
+import { WORDS } from './curve';
+
+const TimeSeries = lazy(() => import('../../charts/time_series'));
+const COLOURS: Readonly<Record<string, string>> = {
+  ...MEMORY_COLOURS,
+  requested: MEMORY_COLOURS.allocated,
+};
+const HEIGHT = 210;
+
+function linesOf(curve: MemoryFileCurve): Line[] {
+  return curve.lines.map((line) => ({
+    id: line.id,
+    label: line.label,
+    colour: COLOURS[line.id] ?? MEMORY_COLOURS.unknown,
+    values: line.bytes,
+    holds: true,
+    ...(curve.is_stacked ? { stack: 'all' } : { isFilled: line.id === 'requested' }),
+  }));
+}
+
+function FileChart({ curve }: { readonly curve: MemoryFileCurve }): ReactNode {
+  const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
+  const lines = useMemo(() => linesOf(curve), [curve]);
+  const words = useMemo(
+    () =>
+      curve.is_in_time
+        ? WORDS
+        : { ...WORDS, tickX: count, x: (value: number) => `Entry ${count(value)}` },
+    [curve],
+  );
+  return (
+    <figure className="memory-file-chart">
+      <figcaption className="memory-legend">
+        <strong>{curve.title}</strong>
+        {lines.map(({ id, label, colour }, at) => (
+          <span key={id} className="memory-key" title={curve.lines[at]?.help}>
+            <span className="swatch" style={{ background: colour }} /> {label}
+          </span>
+        ))}
+        {!curve.is_in_time && <span className="muted">no times were recorded</span>}
+      </figcaption>
+      <Suspense fallback={<div style={{ height: HEIGHT }} />}>
+        <TimeSeries
+          xs={curve.at}
+          lines={lines}
+          words={words}
+          label={curve.title}
+          height={HEIGHT}
+          theme={theme}
+        />
+      </Suspense>
+    </figure>
+  );
+}
+
+interface ReportProps {
+  readonly report: MemoryFileReport;
+  readonly selection: Selection;
+  readonly isStale: boolean;
+}
+
+function Report({ report, selection, isStale }: ReportProps): ReactNode {
+  const names = report.tables.map((_, at) => String(at));
+  const [chosen, choose] = useOption('table', '0', names);
+  const { location, go } = useNavigation();
+  const table = report.tables[Number(chosen)];
+  const pick = (at: string): void => {
+    choose(at);
+    const options = withOption(withOption(location.options, 'row', null), 'table', at);
+    go({ search: '', sort: null, options }, 'replace');
+  };
+  return (
+    <>
+      <div className="memory-growth">
+        {report.summary.map((sentence) => (
+          <p key={sentence}>{sentence}</p>
+        ))}
+        {report.curves.map((curve) => (
+          <FileChart key={curve.title} curve={curve} />
+        ))}
+      </div>
+      <div className="memory-bar" hidden={report.tables.length < 2}>
+        <Segmented
+          label="Table"
+          segments={report.tables.map(({ title }, at) => ({ id: String(at), label: title }))}
+          value={chosen}
+          onChoose={pick}
+        />
+      </div>
+      {table && (
+        <div className="memory-leaks">
+          <DataTable
+            key={chosen}
+            table={table}
+            name={`memory-file-${report.what}-${chosen}`}
+            label={table.title}
+            recording={[selection.run.name, report.name]}
+            isStale={isStale}
+            details={(at) => {
+              const stack = cellOf(table, 'stack', at);
+              return typeof stack === 'string' ? <StackList stack={stack} /> : null;
+            }}
+          />
+        </div>
+      )}
+    </>
+  );
+}
+
+interface ChosenProps {
+  readonly file: MemoryFile;
+  readonly selection: Selection;
+}
+
+function Chosen({ file, selection }: ChosenProps): ReactNode {
+  const { run } = selection;
+  const query = useRunAnswer<MemoryFileReport>(
+    run,
+    `runs/${encodeURIComponent(run.id)}/memory-files/${file.id}`,
+  );
+  if (file.problem !== '') {
+    return (
+      <div className="memory-growth">
+        <Empty icon="warning" title={`${file.name} cannot be read here`}>
+          <p>{file.problem}</p>
+        </Empty>
+      </div>
+    );
+  }
+  return (
+    <Loaded query={query} what={file.name}>
+      {(report) => (
+        <Report report={report} selection={selection} isStale={query.isPlaceholderData} />
+      )}
+    </Loaded>
+  );
+}
+
+const KINDS = { snapshot: 'snapshot', timeline: 'timeline' } as const;
+
+/** What the memory snapshots and timelines in the run's folder tell. */
+export function Files({ selection }: { readonly selection: Selection }): ReactNode {
+  const { location, go } = useNavigation();
+  const { run } = selection;
+  const query = useRunAnswer<MemoryFiles>(run, `runs/${encodeURIComponent(run.id)}/memory-files`);
+  return (
+    <div className="memory-part memory-scroll">
+      <Loaded query={query} what="Memory files">
+        {({ files }) => {
+          const file = files.find(({ id }) => id === location.options.file) ?? files[0];
+          if (!file) return null;
+          return (
+            <>
+              <div className="memory-bar">
+                <Picker
+                  label="File"
+                  choices={files.map(({ id, name, what, file_bytes }) => ({
+                    key: id,
+                    label: name,
+                    note: `${KINDS[what]}, ${bytes(file_bytes)}`,
+                  }))}
+                  value={file.id}
+                  onChoose={(id) => {
+                    const options = withOption(
+                      withOption(location.options, 'row', null),
+                      'table',
+                      null,
+                    );
+                    go({ search: '', sort: null, options: { ...options, file: id } });
+                  }}
+                />
+                <span className="muted">
+                  {file.what === 'snapshot'
+                    ? 'A snapshot of the CUDA allocator'
+                    : 'A memory timeline'}
+                  , {bytes(file.file_bytes)}
+                </span>
+              </div>
+              <Chosen key={file.id} file={file} selection={selection} />
+            </>
+          );
+        }}
+      </Loaded>
+    </div>
+  );
+}

@@ -1,0 +1,401 @@
+import { screen, waitFor, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import runs from '../../../tests/fixtures/runs.json';
+import { type Rendered, renderInPage } from '../../../tests/render';
+import type { MemoryGrowth, MemoryHolders, MemoryOverTime, Runs } from '../../api/types.gen';
+import type { TimeSeriesProps } from '../../charts/time_series';
+import { bytes, duration } from '../../core/format';
+import { HOME } from '../../state/location';
+import type { Patch } from '../../state/navigation';
+import { select } from '../../state/selection';
+import { cellOf } from '../../widgets/table/rows';
+import onDevice from './fixture.json';
+import allocations from './fixtures/memory-allocations.json';
+import curve from './fixtures/memory-curve.json';
+import fragmentation from './fixtures/memory-fragmentation.json';
+import growth from './fixtures/memory-growth.json';
+import holders from './fixtures/memory-holders.json';
+import operators from './fixtures/memory-operators.json';
+import { verdictOf } from './growth';
+import { shortHolder, tilesOf } from './holders';
+import { spotsOf } from './looked_at';
+import Page from './page';
+
+// A canvas is drawn in the browser tests; here it is what it is asked to draw.
+let drawn: TimeSeriesProps[] = [];
+vi.mock('../../charts/time_series', () => ({
+  default: (props: TimeSeriesProps) => {
+    drawn.push(props);
+    return <div data-testid="series">{props.label}</div>;
+  },
+}));
+
+const HELD = holders as unknown as MemoryHolders;
+const GROWTH = growth as unknown as MemoryGrowth;
+const CURVE = curve as unknown as MemoryOverTime;
+const refused = (message: string, hint: string): object => ({
+  code: 'not-recorded',
+  message,
+  hint,
+});
+
+let answers: Record<string, unknown> = {};
+let asked: string[] = [];
+
+vi.setConfig({ testTimeout: 30_000 });
+
+beforeEach(() => {
+  drawn = [];
+  asked = [];
+  answers = {
+    'memory/curve': curve,
+    'memory/holders': holders,
+    'memory/allocations': allocations,
+    'memory/operators': operators,
+    'memory/growth': growth,
+    'memory/fragmentation': fragmentation,
+    'memory-files': { schema: 1, files: [] },
+  };
+  vi.stubGlobal('fetch', (url: URL) => {
+    const path = String(url).replace(/^.*\/api\//, '');
+    asked.push(path);
+    const [place = ''] = path.replace(/^(?:traces|runs)\/[^/]+\//, '').split('?');
+    const body = answers[place] ?? { code: 'not-found', message: `No ${place}.`, hint: '' };
+    const isRefused = typeof body === 'object' && 'code' in body;
+    return Promise.resolve(new Response(JSON.stringify(body), { status: isRefused ? 422 : 200 }));
+  });
+});
+afterEach(() => vi.unstubAllGlobals());
+
+function shown(start: Patch = {}): Rendered {
+  const selected = select(runs as unknown as Runs, HOME);
+  if (selected.kind !== 'selected') throw new Error('the fixture has a run');
+  return renderInPage(<Page selection={selected.selection} />, { view: 'memory', ...start });
+}
+
+/** The first of all waits for the view's own modules to load. */
+const LOADING = { timeout: 20_000 };
+
+const main = async (): Promise<TimeSeriesProps> => {
+  await screen.findAllByTestId('series', {}, LOADING);
+  const [first] = drawn;
+  if (!first) throw new Error('a curve is drawn');
+  return drawn.findLast(({ label }) => label.startsWith('Memory of')) ?? first;
+};
+
+/** The line of code that the page offers. */
+const lineThatRecords = (code: string): Promise<HTMLElement> =>
+  screen.findByText((_, element) => element?.tagName === 'CODE' && element.textContent === code);
+
+describe('the curve', () => {
+  it('draws every level as it was recorded, its peak and its steps', async () => {
+    shown();
+    const chart = await main();
+    expect(chart.xs).toEqual(CURVE.levels.time_ns);
+    expect(chart.lines.map(({ values }) => values)).toEqual([CURVE.levels.allocated_bytes]);
+    expect(chart.lines.every(({ holds }) => holds)).toBe(true);
+    expect(chart.peaks).toMatchObject([{ x: CURVE.peak?.time_ns, y: CURVE.peak?.bytes }]);
+    expect(chart.bands?.map(({ label }) => label)).toEqual(
+      CURVE.steps.map(({ number }) => `step ${number}`),
+    );
+    expect(chart.label).toContain(bytes(CURVE.peak?.bytes ?? 0));
+  });
+
+  it('narrows all views to the time that is dragged over, and lets go of the step', async () => {
+    const { store } = shown({ step: 4 });
+    (await main()).onRange?.({ from: 1000.6, to: 5000.2 });
+    expect(store.current()).toMatchObject({ time: { startNs: 1000, endNs: 5001 }, step: null });
+    (await main()).onRange?.(null);
+    expect(store.current().time).toBeNull();
+  });
+
+  it('marks the time that is chosen, and zooms into it on demand', async () => {
+    shown({ time: { startNs: 2_000_000, endNs: 9_000_000 } });
+    expect((await main()).range).toEqual({ from: 2_000_000, to: 9_000_000 });
+    await userEvent.click(await screen.findByRole('button', { name: 'Zoom in' }));
+    await waitFor(() =>
+      expect(asked.some((path) => /curve\?.*start_ns=2000000&end_ns=9000000/.test(path))).toBe(
+        true,
+      ),
+    );
+  });
+
+  it('says who held the memory at the moment that is pressed', async () => {
+    const { store } = shown();
+    (await main()).onPick?.(4_200_000.4);
+    expect(store.current().options.at).toBe('4200000');
+    await waitFor(() =>
+      expect(asked.some((path) => path.includes('moment_ns=4200000'))).toBe(true),
+    );
+    expect(screen.getByRole('tab', { name: `At ${duration(4_200_000)}` })).toBeTruthy();
+  });
+
+  it('has a line for what is reserved, and for each time that the device ran out', async () => {
+    const oom = {
+      event: 7,
+      time_ns: 3000,
+      asked_bytes: 4e9,
+      unused_bytes: 5e9,
+      cause: 'fragmented',
+      operator: 'aten::mm',
+    };
+    answers['memory/curve'] = { ...onDevice, ooms: [oom], oom_count: 1 };
+    shown();
+    const chart = await main();
+    expect(chart.lines.map(({ label }) => label)).toEqual(['Allocated', 'Reserved']);
+    expect(chart.marks).toMatchObject([{ x: 3000, label: 'no 4.00 GB left' }]);
+    const [why] = screen.getAllByText(/asked for/);
+    expect(why?.textContent).toContain(
+      'in aten::mm, which asked for 4.00 GB while 5.00 GB lay unused',
+    );
+  });
+
+  it('lets one device of several be chosen', async () => {
+    const [first] = CURVE.devices;
+    const devices = [{ ...first, id: 'CUDA 0' }, first];
+    answers['memory/curve'] = { ...curve, device: 'CUDA 0', devices };
+    const { store } = shown();
+    await userEvent.click(await screen.findByRole('radio', { name: 'CPU' }));
+    expect(store.current().options.device).toBe('CPU');
+    await waitFor(() => expect(asked.some((path) => path.includes('device=CPU'))).toBe(true));
+  });
+});
+
+describe('who held it', () => {
+  it('is a tile and a row each, of the same size', async () => {
+    shown();
+    const map = await screen.findByRole('group', { name: 'Who held the memory, by operator' });
+    const tiles = within(map).getAllByRole('button');
+    expect(tiles).toHaveLength(HELD.row_count);
+    const [largest] = tiles;
+    expect(largest?.textContent).toContain(bytes(Number(cellOf(HELD, 'held_bytes', 0))));
+    expect(largest?.title).toContain(String(cellOf(HELD, 'name', 0)));
+    await userEvent.click(tiles[1] as HTMLElement);
+    const details = screen.getByRole('complementary', { name: 'Details' });
+    expect(details.textContent).toContain(String(cellOf(HELD, 'name', 1)));
+  });
+
+  it('fills the map: what is beyond the tiles is one of its own', () => {
+    const sum = (table: MemoryHolders): number =>
+      tilesOf(table, 'operator', 'light').reduce((all, { value }) => all + value, 0);
+    const held = (HELD.values.held_bytes as number[]).reduce((all, value) => all + value, 0);
+    expect(sum(HELD)).toBe(held);
+    const cut = { ...HELD, left_out_count: 3, left_out_bytes: 1000 };
+    expect(sum(cut)).toBe(held + 1000);
+    expect(tilesOf(cut, 'operator', 'light').at(-1)).toMatchObject({ label: '3 others' });
+  });
+
+  it('leaves out what records are missing for: a tile cannot be less than nothing', () => {
+    const held_bytes = [5, -2];
+    const values = { ...HELD.values, held_bytes };
+    expect(tilesOf({ ...HELD, row_count: 2, values }, 'operator', 'dark')).toHaveLength(1);
+  });
+
+  it('reads a stack by its innermost function', () => {
+    expect(shortHolder('train.py(9): main;src/net.py(12): forward', 'stack')).toBe(
+      'forward net.py:12',
+    );
+    expect(shortHolder('aten::mm', 'operator')).toBe('aten::mm');
+  });
+
+  it('says what to record where nobody can tell, and lets another question be asked', async () => {
+    answers['memory/holders'] = refused(
+      'no Python calls were recorded',
+      'profile(with_stack=True)',
+    );
+    const { store } = shown({ options: { by: 'stack' } });
+    expect(await lineThatRecords('profile(with_stack=True)')).toBeTruthy();
+    await userEvent.click(screen.getByRole('radio', { name: 'Lifetime' }));
+    expect(store.current().options.by).toBe('lifetime');
+  });
+});
+
+describe('allocations', () => {
+  const rows = async (): Promise<HTMLElement[]> => {
+    const grid = await screen.findByRole('grid', { name: 'Allocations' });
+    return within(grid).getAllByRole('row').slice(1);
+  };
+
+  it('mark their birth and death on the curve while they are looked at', async () => {
+    shown({ options: { tab: 'allocations' } });
+    const [first] = await rows();
+    await userEvent.hover(first as HTMLElement);
+    const spots = spotsOf(allocations as never, 0);
+    expect(spots.length).toBeGreaterThan(0);
+    await waitFor(() =>
+      expect(drawn.findLast(({ label }) => label.startsWith('Memory of'))?.spots).toEqual(spots),
+    );
+  });
+
+  it('become the page’s selected event, and show who made them', async () => {
+    const { store } = shown({ options: { tab: 'allocations' } });
+    const [first] = await rows();
+    await userEvent.click(first as HTMLElement);
+    await waitFor(() => expect(store.current().event).toBe(allocations.owner_event[0]));
+    const details = screen.getByRole('complementary', { name: 'Details' });
+    expect(within(details).getByRole('link', { name: /In the timeline/ })).toBeTruthy();
+  });
+
+  it('are chosen by the event that another view selected', async () => {
+    const { store } = shown({
+      options: { tab: 'allocations' },
+      event: allocations.owner_event[2] ?? 0,
+    });
+    await rows();
+    await waitFor(() => expect(store.current().options.row).toBeTruthy());
+    expect(await screen.findByRole('complementary', { name: 'Details' })).toBeTruthy();
+  });
+
+  it('are asked for by size, state, time and text', async () => {
+    shown({
+      search: 'aten::mm',
+      time: { startNs: 10, endNs: 20 },
+      options: { tab: 'allocations', min: '64k', max: '1 MiB', state: 'held', which: 'born' },
+    });
+    await screen.findAllByTestId('series', {}, LOADING);
+    await waitFor(() =>
+      expect(asked.some((path) => path.includes('memory/allocations'))).toBe(true),
+    );
+    const path = asked.find((each) => each.includes('memory/allocations')) ?? '';
+    expect(Object.fromEntries(new URLSearchParams(path.split('?')[1]))).toMatchObject({
+      min_bytes: '64000',
+      max_bytes: String(2 ** 20),
+      state: 'held',
+      which: 'born',
+      start_ns: '10',
+      end_ns: '20',
+      search: 'aten::mm',
+    });
+  });
+
+  it('count those that are not listed', async () => {
+    shown({ options: { tab: 'allocations' } });
+    await rows();
+    const { found_count, row_count } = allocations;
+    expect(found_count).toBeGreaterThan(row_count);
+    expect(screen.getByText(/are listed/).textContent).toContain(
+      `the first ${row_count} are listed, the other ${(found_count - row_count).toLocaleString('en-US')} have`,
+    );
+  });
+});
+
+describe('growth', () => {
+  const grown = (patch: Partial<MemoryGrowth>): string => verdictOf({ ...GROWTH, ...patch });
+
+  it('is said with how sure it is, and when the device is full', () => {
+    const patch = {
+      step_count: 8,
+      growth_bytes: 2e6,
+      least_growth_bytes: 1e6,
+      most_growth_bytes: 3e6,
+      total_growth_bytes: 14e6,
+      confidence: 'high',
+      full_after_step_count: 41.7,
+    };
+    expect(grown(patch)).toBe(
+      'Memory grows by 2.00 MB a step (95 %: 1.00 MB to 3.00 MB), with high confidence. At that rate the device is full after 42 more steps.',
+    );
+  });
+
+  it('is denied where there is none, and where it cannot be told', () => {
+    expect(
+      grown({ step_count: 6, growth_bytes: 0, total_growth_bytes: 0, confidence: 'none' }),
+    ).toBe('Over 6 steps memory does not grow: the last ends with as much as the first.');
+    expect(grown({ step_count: 1, growth_bytes: null })).toBe(
+      '1 complete step: too few to tell whether memory grows.',
+    );
+  });
+
+  it('shows every step in the table beside the chart', async () => {
+    shown({ options: { tab: 'growth' } });
+    const summary = await screen.findByText('As a table');
+    const table = within(summary.closest('details') as HTMLElement).getByRole('table');
+    expect(within(table).getAllByRole('row')).toHaveLength(GROWTH.steps.row_count + 1);
+  });
+});
+
+describe('what else there is', () => {
+  it('shows how much lay unused, in words and over time', async () => {
+    shown({ options: { tab: 'fragmentation' } });
+    const fact = (await screen.findByText('Most reserved')).parentElement;
+    expect(fact?.textContent).toContain(bytes(fragmentation.most_reserved_bytes));
+    const chart = await waitFor(() => {
+      const found = drawn.findLast(({ label }) => label.startsWith('Reserved and unused'));
+      expect(found).toBeDefined(); // the chart is a chunk of its own
+      return found;
+    });
+    expect(drawn.some(({ xs }) => xs === undefined)).toBe(false);
+    expect(chart?.lines[0]?.values).toEqual(fragmentation.over_time_bytes);
+  });
+
+  it('leaves a tab’s search and order behind when another is opened', async () => {
+    const { store } = shown({
+      search: 'mm',
+      sort: { key: 'bytes', descending: false },
+      options: { tab: 'allocations' },
+    });
+    await userEvent.click(await screen.findByRole('tab', { name: 'By operator' }));
+    await waitFor(() => expect(store.current()).toMatchObject({ search: '', sort: null }));
+  });
+
+  it('takes along what a link to another tab searches for', async () => {
+    const { store } = shown();
+    const map = await screen.findByRole('group', { name: 'Who held the memory, by operator' });
+    const recorded = (HELD.values.origin as string[]).indexOf('recorded');
+    await userEvent.click(within(map).getAllByRole('button')[recorded] as HTMLElement);
+    await userEvent.click(screen.getByRole('link', { name: /Its allocations/ }));
+    await screen.findByRole('grid', { name: 'Allocations' });
+    const { options, search } = store.current();
+    expect(options.tab).toBe('allocations');
+    expect(search).toBe(`"${cellOf(HELD, 'name', recorded)}"`);
+  });
+
+  it('says what to record where there is no memory, and shows what lies beside the recording', async () => {
+    answers['memory/curve'] = refused('no memory was recorded', 'profile(profile_memory=True)');
+    answers['memory-files'] = {
+      schema: 1,
+      files: [
+        {
+          id: 'f1',
+          name: 'snapshot.pickle',
+          what: 'snapshot',
+          file_bytes: 9e9,
+          problem: 'Too large.',
+        },
+      ],
+    };
+    shown();
+    expect(await lineThatRecords('profile(profile_memory=True)')).toBeTruthy();
+    expect(await screen.findByText('Too large.')).toBeTruthy();
+  });
+
+  it('has a tab for memory files where a run has some', async () => {
+    answers['memory-files'] = {
+      schema: 1,
+      files: [{ id: 'f1', name: 'memory.json.gz', what: 'timeline', file_bytes: 9, problem: '' }],
+    };
+    answers['memory-files/f1'] = {
+      schema: 1,
+      id: 'f1',
+      name: 'memory.json.gz',
+      what: 'timeline',
+      summary: ['At most 9 B were held.'],
+      curves: [
+        {
+          title: 'What memory is for, over time',
+          is_stacked: true,
+          is_in_time: true,
+          at: [0, 5],
+          lines: [{ id: 'gradient', label: 'Gradient', help: 'Of parameters.', bytes: [0, 9] }],
+        },
+      ],
+      tables: [],
+    };
+    shown();
+    await userEvent.click(await screen.findByRole('tab', { name: /Snapshots and timelines/ }));
+    expect(await screen.findByText('At most 9 B were held.')).toBeTruthy();
+    const chart = drawn.findLast(({ label }) => label.startsWith('What memory is for'));
+    expect(chart?.lines).toMatchObject([{ id: 'gradient', stack: 'all', values: [0, 9] }]);
+  });
+});

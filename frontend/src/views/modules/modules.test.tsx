@@ -1,0 +1,211 @@
+import { screen, waitFor, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import runs from '../../../tests/fixtures/runs.json';
+import { type Rendered, renderInPage } from '../../../tests/render';
+import type { Modules, Runs } from '../../api/types.gen';
+import { duration } from '../../core/format';
+import * as files from '../../host/download';
+import { HOME } from '../../state/location';
+import type { Patch } from '../../state/navigation';
+import { select } from '../../state/selection';
+import { cellOf } from '../../widgets/table/rows';
+import fixture from './fixture.json';
+import work from './fixtures/modules-work.json';
+import { costOf, keysOf, measuresOf } from './measures';
+import { usualDepth } from './modules';
+import Page from './page';
+import { treeOf } from './tree';
+import { nextSort } from './tree_grid';
+
+const table = fixture as unknown as Modules;
+const names = table.values.module as string[];
+let answers: Record<string, unknown> = {};
+let asked: string[] = [];
+
+vi.setConfig({ testTimeout: 30_000 });
+
+beforeEach(() => {
+  asked = [];
+  answers = { modules: fixture, 'modules/work': work };
+  vi.stubGlobal('fetch', (url: URL) => {
+    const path = String(url).replace(/^.*\/api\//, '');
+    asked.push(path);
+    const [place = ''] = path.replace(/^traces\/[^/]+\//, '').split('?');
+    const body = answers[place] ?? { code: 'not-found', message: 'No.', hint: '' };
+    const isRefused = typeof body === 'object' && 'code' in body;
+    return Promise.resolve(new Response(JSON.stringify(body), { status: isRefused ? 422 : 200 }));
+  });
+});
+afterEach(() => vi.unstubAllGlobals());
+
+function shown(start: Patch = {}): Rendered {
+  const selected = select(runs as unknown as Runs, HOME);
+  if (selected.kind !== 'selected') throw new Error('the fixture has a run');
+  return renderInPage(<Page selection={selected.selection} />, { view: 'modules', ...start });
+}
+
+const grid = (): Promise<HTMLElement> =>
+  screen.findByRole('treegrid', { name: 'Modules' }, { timeout: 20_000 });
+const rowsIn = (of: HTMLElement): HTMLElement[] => within(of).getAllByRole('row').slice(1);
+const namesIn = (of: HTMLElement): (string | null | undefined)[] =>
+  rowsIn(of).map((row) => row.querySelector('td')?.textContent);
+
+/** The line of code that the page offers. */
+const lineThatRecords = (code: string): Promise<HTMLElement> =>
+  screen.findByText((_, element) => element?.tagName === 'CODE' && element.textContent === code);
+
+describe('the tree of a recorded model', () => {
+  it('has every module below what calls it, open as deep as a screen shows', async () => {
+    shown();
+    const depth = usualDepth(treeOf(table));
+    const tree = treeOf(table);
+    const open = names.filter((_, at) => (tree.depth[at] ?? 0) <= depth);
+    expect(namesIn(await grid())).toEqual(open);
+    const levels = rowsIn(await grid()).map((row) => Number(row.getAttribute('aria-level')));
+    expect(Math.max(...levels)).toBe(depth + 1);
+  });
+
+  it('closes a module, and keeps that in the URL', async () => {
+    const { store } = shown();
+    const before = namesIn(await grid()).length;
+    await userEvent.click(within(await grid()).getByRole('button', { name: `Close ${names[0]}` }));
+    expect(store.current().options.turned).toBe('0');
+    expect(namesIn(await grid()).length).toBeLessThan(before);
+  });
+
+  it('is walked, opened and closed with the arrow keys', async () => {
+    const { store } = shown();
+    const [first] = rowsIn(await grid());
+    first?.focus();
+    await userEvent.keyboard('{ArrowLeft}');
+    expect(store.current().options.turned).toBe('0');
+    await userEvent.keyboard('{ArrowRight}');
+    expect(store.current().options.turned).toBeUndefined();
+    await userEvent.keyboard('{Enter}');
+    expect(store.current().options.row).toBe('0');
+  });
+
+  it('is in order among siblings', async () => {
+    shown({ sort: { key: 'forward_host_total_ns', descending: true } });
+    const found = namesIn(await grid());
+    const tree = treeOf(table);
+    const children = (tree.children[0] ?? []).toSorted(
+      (a, b) =>
+        Number(cellOf(table, 'forward_host_total_ns', b)) -
+        Number(cellOf(table, 'forward_host_total_ns', a)),
+    );
+    const order = children.map((at) => found.indexOf(names[at]));
+    expect(order).toEqual(order.toSorted((a, b) => a - b));
+  });
+
+  it('turns from largest to least to as called', () => {
+    const first = nextSort(null, 'calls');
+    const second = nextSort(first, 'calls');
+    expect([first, second, nextSort(second, 'calls')]).toEqual([
+      { key: 'calls', descending: true },
+      { key: 'calls', descending: false },
+      null,
+    ]);
+  });
+
+  it('shows what a search finds with what leads to it', async () => {
+    shown({ search: 'GELU' });
+    const found = namesIn(await grid());
+    const hits = names.filter((name) => name.includes('GELU'));
+    for (const hit of hits) expect(found).toContain(hit);
+    expect(found).toContain(names[0]);
+    expect(found.length).toBeLessThan(names.length);
+  });
+
+  it('says so where no module is called that', async () => {
+    const { store } = shown({ search: 'nothing-of-this-name' });
+    await userEvent.click(await screen.findByRole('button', { name: 'Clear the search' }));
+    expect(store.current().search).toBe('');
+  });
+});
+
+describe('a module', () => {
+  it('shows what ran for it, and where its first call is', async () => {
+    const { store } = shown({ options: { row: '0' } });
+    const details = await screen.findByRole('complementary', { name: 'Details' });
+    await within(details).findByText('Operators');
+    const [first] = work.operators.values.name;
+    expect(within(details).getAllByRole('link', { name: first ?? '' })[0]).toBeTruthy();
+    const [host] = work.operators.values.host_self_ns;
+    expect(details.textContent).toContain(duration(host ?? 0));
+    await userEvent.click(within(details).getByRole('link', { name: /In the timeline/ }));
+    expect(store.current()).toMatchObject({ view: 'timeline', event: table.event[0] });
+  });
+
+  it('counts the modules within, or its own work alone', async () => {
+    shown({ options: { row: '0' } });
+    await screen.findByRole('complementary', { name: 'Details' });
+    await userEvent.click(await screen.findByRole('radio', { name: 'Its own alone' }));
+    await waitFor(() =>
+      expect(asked.some((path) => /work\?.*row=0.*within=false/.test(path))).toBe(true),
+    );
+  });
+});
+
+describe('what the width stands for', () => {
+  it('is what the recording tells of', () => {
+    const { kinds, passes } = measuresOf(table);
+    expect(kinds.map(({ id }) => id)).toEqual(['host', 'memory']);
+    expect(passes.map(({ id }) => id)).toEqual(['both', 'forward', 'backward']);
+  });
+
+  it('is the sum of both passes, or one of them', () => {
+    const cost = (pass: 'both' | 'forward' | 'backward'): number =>
+      costOf(table, keysOf(table, 'host', pass), 0);
+    expect(cost('both')).toBe(cost('forward') + cost('backward'));
+    expect(cost('forward')).toBe(cellOf(table, 'forward_host_total_ns', 0));
+  });
+});
+
+describe('the rest of the view', () => {
+  it('takes the rows in sight along with their paths', async () => {
+    const saved = vi.spyOn(files, 'download').mockImplementation(() => undefined);
+    shown();
+    await grid();
+    await userEvent.click(screen.getByRole('button', { name: 'CSV' }));
+    const [, type, text = ''] = saved.mock.lastCall ?? [];
+    expect(type).toBe('text/csv');
+    const lines = text.trim().split('\r\n');
+    expect(lines).toHaveLength(namesIn(await grid()).length + 1);
+    expect(lines[2]).toContain(table.path[1] ?? 'no path');
+  });
+
+  it('says what to record where there are no modules', async () => {
+    answers.modules = {
+      code: 'not-recorded',
+      message: 'the recording holds neither calls of modules nor ranges',
+      hint: 'profile(with_stack=True, with_modules=True)',
+    };
+    shown();
+    expect(await lineThatRecords('profile(with_stack=True, with_modules=True)')).toBeTruthy();
+  });
+
+  it('says so where none ran in the time that is shown', async () => {
+    answers.modules = { ...fixture, row_count: 0, parent: [], path: [], empty: 'No module ran.' };
+    shown();
+    expect(await screen.findByText('No module ran.')).toBeTruthy();
+  });
+
+  it('asks for classes, and for the part of the recording that is chosen', async () => {
+    shown({ time: { startNs: 5, endNs: 9 }, options: { by: 'class' } });
+    await waitFor(() => expect(asked[0]).toContain('modules?by=class&start_ns=5&end_ns=9'));
+  });
+});
+
+it('says what it knows modules from where torch recorded none', async () => {
+  answers.modules = {
+    ...fixture,
+    origin: 'record_function',
+    origin_meaning: 'Ranges named with record_function: no call of an nn.Module was recorded.',
+  };
+  shown();
+  await grid();
+  expect(screen.getByText('25 modules from record_function')).toBeTruthy();
+  expect(screen.getByText('profile(with_stack=True, with_modules=True)')).toBeTruthy();
+});

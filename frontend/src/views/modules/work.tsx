@@ -1,0 +1,123 @@
+import { type ReactNode, useId } from 'react';
+import type { Narrowing } from '../../api/queries';
+import { useTraceAnswer } from '../../api/queries';
+import type { ModuleWork, Table } from '../../api/types.gen';
+import { count, duration, plural, quantityExact } from '../../core/format';
+import { shortName } from '../../core/names';
+import { useOption } from '../../state/option';
+import { Goto } from '../../widgets/goto';
+import { Loaded } from '../../widgets/loaded';
+import { Segmented } from '../../widgets/segmented';
+import { cellOf } from '../../widgets/table/rows';
+
+const SHOWN = 12;
+const WITHIN = [
+  { id: 'within', label: 'With modules within' },
+  { id: 'own', label: 'Its own alone' },
+] as const;
+
+interface ListProps {
+  readonly title: string;
+  readonly table: Table;
+  readonly view: 'operators' | 'kernels';
+  /** The column that counts, in ns. */
+  readonly time: string;
+  readonly none: string;
+}
+
+/** What took longest, and how much else there is. */
+function WorkList({ title, table, view, time, none }: ListProps): ReactNode {
+  const id = useId();
+  const rows = Array.from({ length: table.row_count }, (_, at) => at)
+    .filter((at) => Number(cellOf(table, time, at)) > 0)
+    .slice(0, SHOWN);
+  const all = table.all_row_count ?? table.row_count;
+  const most = Math.max(1, ...rows.map((at) => Number(cellOf(table, time, at))));
+  return (
+    <section className="module-work" aria-labelledby={id}>
+      <h3 id={id}>{title}</h3>
+      {rows.length === 0 && <p className="muted">{none}</p>}
+      <ul>
+        {rows.map((at) => {
+          const name = String(cellOf(table, 'name', at));
+          const ns = Number(cellOf(table, time, at));
+          const phase = String(cellOf(table, 'phase', at));
+          return (
+            <li key={`${name} ${phase}`}>
+              <Goto
+                to={{ view, search: `"${name}"`, group: null, sort: null, options: {} }}
+                title={name}
+              >
+                {shortName(name)}
+              </Goto>
+              <span className="module-work-value" title={quantityExact(ns, 'ns')}>
+                {duration(ns)}
+              </span>
+              <span className="module-work-note">
+                {phase}, {plural(Number(cellOf(table, 'call_count', at)), 'call')}
+              </span>
+              <span className="module-work-bar" aria-hidden="true">
+                <span style={{ width: `${(ns / most) * 100}%` }} />
+              </span>
+            </li>
+          );
+        })}
+      </ul>
+      {all > rows.length && <p className="muted">and {count(all - rows.length)} more</p>}
+    </section>
+  );
+}
+
+interface Props {
+  readonly trace: string;
+  readonly narrowing: Narrowing | null;
+  readonly row?: number;
+  readonly className?: string;
+}
+
+/** The operators and the device work that ran for a module, or for all of a class. */
+export function Work({ trace, narrowing, row, className }: Props): ReactNode {
+  const [within, choose] = useOption(
+    'count',
+    'within',
+    WITHIN.map(({ id }) => id),
+  );
+  const { start_ns, end_ns } = narrowing ?? {};
+  const query = useTraceAnswer<ModuleWork>(trace, 'modules/work', {
+    row,
+    class_name: className,
+    within: within === 'within',
+    start_ns,
+    end_ns,
+  });
+  return (
+    <div className={query.isPlaceholderData ? 'module-works stale' : 'module-works'}>
+      <Segmented label="What counts" segments={WITHIN} value={within} onChoose={choose} />
+      <Loaded query={query} what="What ran">
+        {({ operators, kernels }) => {
+          const hasDevice = kernels.row_count > 0;
+          return (
+            <>
+              <WorkList
+                title={hasDevice ? 'Operators, by the device work they launched' : 'Operators'}
+                table={operators}
+                view="operators"
+                time={hasDevice ? 'device_self_ns' : 'host_self_ns'}
+                none="No operator ran in it."
+              />
+              {hasDevice && (
+                <WorkList
+                  title="Kernels and copies"
+                  table={kernels}
+                  view="kernels"
+                  time="total_ns"
+                  none="It launched nothing."
+                />
+              )}
+            </>
+          );
+        }}
+      </Loaded>
+    </div>
+  );
+}

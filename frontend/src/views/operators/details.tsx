@@ -1,0 +1,148 @@
+import type { ReactNode } from 'react';
+import { useNarrowing, useTraceAnswer } from '../../api/queries';
+import type { OperatorDetails, ShapeUse, Table } from '../../api/types.gen';
+import { Histogram } from '../../charts/histogram';
+import { count, duration, quantityExact, share } from '../../core/format';
+import { Instances, Related, Section, ShareRow, Stacks, Steps } from '../../widgets/details/parts';
+import { placeOfKernel } from '../../widgets/details/places';
+import { Goto } from '../../widgets/goto';
+import { Loaded } from '../../widgets/loaded';
+import { cellOf } from '../../widgets/table/rows';
+
+interface ShapesProps {
+  readonly shapes: readonly ShapeUse[];
+  readonly all: number;
+  readonly totalNs: number;
+}
+
+function Shapes({ shapes, all, totalNs }: ShapesProps): ReactNode {
+  if (shapes.length === 0) return null;
+  return (
+    <Section
+      title="Input shapes"
+      note={all > shapes.length ? `the costliest ${shapes.length} of ${count(all)}` : count(all)}
+    >
+      <ul className="share-rows">
+        {shapes.map((shape) => (
+          <ShareRow
+            key={`${shape.input_dims} ${shape.input_types}`}
+            title={`${shape.input_dims || 'no inputs'}\n${shape.input_types}\n${quantityExact(shape.host_total_ns, 'ns')} on the host, ${quantityExact(shape.device_total_ns, 'ns')} on devices`}
+            name={<span className="mono">{shape.input_dims || 'no inputs'}</span>}
+            share={totalNs > 0 ? shape.host_total_ns / totalNs : 0}
+            ns={shape.host_total_ns}
+            calls={shape.call_count}
+          />
+        ))}
+      </ul>
+    </Section>
+  );
+}
+
+function Kernels({ details }: { readonly details: OperatorDetails }): ReactNode {
+  const { kernels, kernel_count: all } = details;
+  if (kernels.length === 0) return null;
+  const isCut = all > kernels.length;
+  return (
+    <Section
+      title="What it runs on the device"
+      note={isCut ? `the costliest ${kernels.length} of ${count(all)}` : 'with calls within'}
+    >
+      <ul className="share-rows">
+        {kernels.map((kernel) => (
+          <ShareRow
+            key={`${kernel.kind} ${kernel.full_name}`}
+            title={`${kernel.full_name}\n${duration(kernel.total_ns)}, of it ${duration(kernel.own_ns)} launched by the operator itself`}
+            name={
+              kernel.kind === 'kernel' ? (
+                <Goto to={placeOfKernel(kernel.full_name)}>{kernel.name}</Goto>
+              ) : (
+                kernel.name
+              )
+            }
+            share={kernel.share}
+            ns={kernel.total_ns}
+            calls={kernel.event_count}
+          />
+        ))}
+      </ul>
+    </Section>
+  );
+}
+
+interface ReportProps {
+  readonly details: OperatorDetails;
+  readonly device: string;
+}
+
+export function OperatorReport({ details, device }: ReportProps): ReactNode {
+  const { host } = details;
+  return (
+    <>
+      <Section title="How long a call takes on the host">
+        <Histogram of={host} what="call" label="host total" />
+      </Section>
+      {details.device && (
+        <Section
+          title={`What a call runs on the ${device}`}
+          note={`${share(details.device.count / host.count)} of the calls run anything`}
+        >
+          <Histogram of={details.device} what="call" label={`${device} total`} />
+        </Section>
+      )}
+      <Steps steps={details.steps} what="call" />
+      <Kernels details={details} />
+      <Shapes shapes={details.shapes} all={details.shape_count} totalNs={host.total_ns} />
+      <Related title="Called by" rows={details.callers} none="nothing recorded" />
+      <Related title="Calls" rows={details.callees} none="" />
+      <Stacks
+        stacks={details.stacks}
+        all={details.stack_count}
+        missing={details.stacks_missing}
+        totalNs={host.total_ns}
+      />
+      <Instances
+        title="The longest calls"
+        rows={details.instances}
+        hasDevice={details.device !== null}
+        device={device}
+      />
+    </>
+  );
+}
+
+const LABELS: Readonly<Record<string, string>> = {
+  shape: 'input_dims',
+  stack: 'stack',
+  module: 'module',
+};
+
+interface Props {
+  readonly trace: string;
+  readonly table: Table;
+  readonly at: number;
+  readonly device: string;
+}
+
+/** Everything about the operator of a row. */
+export function OperatorRow({ trace, table, at, device }: Props): ReactNode {
+  const narrowing = useNarrowing(trace);
+  const label = LABELS[table.group];
+  const query = useTraceAnswer<OperatorDetails>(
+    trace,
+    'operators/details',
+    {
+      name: String(cellOf(table, 'name', at) ?? ''),
+      kind: String(cellOf(table, 'kind', at) ?? 'operator'),
+      group: table.group,
+      label: label === undefined ? '' : String(cellOf(table, label, at) ?? ''),
+      start_ns: narrowing?.start_ns,
+      end_ns: narrowing?.end_ns,
+    },
+    { enabled: narrowing !== undefined },
+  );
+  return (
+    <Loaded query={query} what="The operator">
+      {(details) => <OperatorReport details={details} device={device} />}
+    </Loaded>
+  );
+}

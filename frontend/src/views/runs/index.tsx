@@ -1,0 +1,13 @@
+import { lazy } from 'react';
+import type { View } from '../view';
+
+export const view: View = {
+  id: 'runs',
+  title: 'Runs',
+  icon: 'runs',
+  order: 90,
+  key: 'r',
+  about: 'runs',
+  restsOn: [],
+  Page: lazy(() => import('./page')),
+};

@@ -1,0 +1,195 @@
+import type { ReactNode } from 'react';
+import type { RunState, Span } from '../../api/types.gen';
+import { bytes, count, plural, quantityExact, recordedTime } from '../../core/format';
+import { spansOf } from '../../core/progress';
+import type { Patch } from '../../state/navigation';
+import { SyntheticBadge } from '../../widgets/badge';
+import { Goto } from '../../widgets/goto';
+import { Icon } from '../../widgets/icon';
+import { FileAction, RunAction } from './file_action';
+import {
+  bytesOf,
+  damageOf,
+  eventsOf,
+  type FileLine,
+  type Line,
+  latestOf,
+  type RunLine,
+} from './lines';
+import { FileState, RunStateCell } from './state_cell';
+
+export interface Acts {
+  readonly toggleOpen: (run: RunState) => void;
+  /** Of a run by its id, or of a file. */
+  readonly toggleChosen: (key: string) => void;
+  readonly isChosen: (key: string) => boolean;
+  readonly select: (line: FileLine) => void;
+}
+
+function Health({ spans, to }: { readonly spans: readonly Span[]; readonly to: Patch }): ReactNode {
+  const damage = damageOf(spans);
+  if (!damage) return null;
+  return (
+    <Goto
+      to={{ ...to, view: 'health' }}
+      className={`run-damage severity-${damage}`}
+      title="Damaged: show its health"
+    >
+      <Icon name={damage} size={16} />
+      <span className="visually-hidden">damaged, {damage}</span>
+    </Goto>
+  );
+}
+
+interface ChosenProps {
+  readonly id: string;
+  readonly name: string;
+  readonly acts: Acts;
+}
+
+function Chosen({ id, name, acts }: ChosenProps): ReactNode {
+  return (
+    <td className="run-choose">
+      <input
+        type="checkbox"
+        aria-label={`Choose ${name} to compare`}
+        checked={acts.isChosen(id)}
+        onChange={() => acts.toggleChosen(id)}
+      />
+    </td>
+  );
+}
+
+interface FactsProps {
+  readonly spans: readonly Span[];
+  readonly to: Patch;
+}
+
+/** Health, size, events and time of some files. */
+function Facts({ spans, to }: FactsProps): ReactNode {
+  const size = bytesOf(spans);
+  const events = eventsOf(spans);
+  return (
+    <>
+      <td className="number" title={quantityExact(size, 'bytes')}>
+        {bytes(size)}
+      </td>
+      <td className="number">
+        {events === null ? <span className="muted">–</span> : count(events)}
+      </td>
+      <td className="run-time">{recordedTime(latestOf(spans)) || '–'}</td>
+      <td className="run-health">
+        <Health spans={spans} to={to} />
+      </td>
+    </>
+  );
+}
+
+function madeOf(run: RunState): string {
+  const workers = plural(run.workers.length, 'worker');
+  const files = spansOf(run).length;
+  return run.workers.length === files ? workers : `${workers}, ${plural(files, 'file')}`;
+}
+
+interface RunProps {
+  readonly line: RunLine;
+  readonly acts: Acts;
+}
+
+function Unfold({ line, acts }: RunProps): ReactNode {
+  const { run, isOpen } = line;
+  if (spansOf(run).length === 1) return <span className="run-fold" />;
+  return (
+    <button
+      type="button"
+      className="run-fold"
+      aria-expanded={isOpen}
+      aria-label={`Files of ${run.name}`}
+      onClick={() => acts.toggleOpen(run)}
+    >
+      <Icon name="chevron" size={14} />
+    </button>
+  );
+}
+
+function FileButton({ line, acts }: { readonly line: FileLine; readonly acts: Acts }): ReactNode {
+  return (
+    <button
+      type="button"
+      className="run-file"
+      title="Everything that is known of this file"
+      onClick={() => acts.select(line)}
+    >
+      {line.span.file}
+    </button>
+  );
+}
+
+function RunCells({ line, acts }: RunProps): ReactNode {
+  const { run, files } = line;
+  const spans = spansOf(run);
+  const [only] = files;
+  const to = { run: run.id, worker: null, span: null };
+  return (
+    <>
+      <Chosen id={run.id} name={run.name} acts={acts} />
+      <th scope="row">
+        <div className="run-name">
+          <Unfold line={line} acts={acts} />
+          <div>
+            <Goto to={{ ...to, view: 'advice' }} className="run-link" title="Show its advice">
+              {run.name}
+            </Goto>
+            {run.synthetic && <SyntheticBadge />}
+            {spans.length === 1 && only ? (
+              <FileButton line={only} acts={acts} />
+            ) : (
+              <span className="run-made">{madeOf(run)}</span>
+            )}
+          </div>
+        </div>
+      </th>
+      <td>
+        <RunStateCell run={run} />
+      </td>
+      <Facts spans={spans} to={to} />
+      <td className="run-action">
+        <RunAction run={run} />
+      </td>
+    </>
+  );
+}
+
+function FileCells({ line, acts }: { readonly line: FileLine; readonly acts: Acts }): ReactNode {
+  const { run, worker, span } = line;
+  const to = { run: run.id, worker: worker.name, span: span.label };
+  return (
+    <>
+      <Chosen id={span.trace} name={span.file} acts={acts} />
+      <th scope="row" className="run-inner">
+        <Goto to={{ ...to, view: 'advice' }} className="run-link" title="Show its advice">
+          {worker.name}
+          {worker.spans.length > 1 && `, span ${span.label}`}
+        </Goto>
+        {worker.rank !== null && <span className="tag">rank {count(worker.rank)}</span>}
+        <FileButton line={line} acts={acts} />
+      </th>
+      <td>
+        <FileState span={span} />
+      </td>
+      <Facts spans={[span]} to={to} />
+      <td className="run-action">
+        <FileAction span={span} />
+      </td>
+    </>
+  );
+}
+
+/** One line of the table: a run, or one of its files. */
+export function LineCells({ line, acts }: { readonly line: Line; readonly acts: Acts }): ReactNode {
+  return line.kind === 'run' ? (
+    <RunCells line={line} acts={acts} />
+  ) : (
+    <FileCells line={line} acts={acts} />
+  );
+}

@@ -1,0 +1,68 @@
+import { type ReactNode, useState } from 'react';
+import type { TableInfo } from '../../api/types.gen';
+import { plural } from '../../core/format';
+import { matcherOf } from '../../core/search';
+import { useNavigation } from '../../state/navigation';
+import { withOption } from '../../state/option';
+import { Goto } from '../../widgets/goto';
+import { Icon } from '../../widgets/icon';
+
+interface Props {
+  readonly tables: readonly TableInfo[];
+  readonly chosen: string;
+}
+
+/** Tables of which the name, the title, the meaning or a column is looked for. */
+export function found(tables: readonly TableInfo[], search: string): readonly TableInfo[] {
+  const matcher = matcherOf(search);
+  if (matcher.kind !== 'test') return tables;
+  return tables.filter(({ name, title, meaning, columns }) =>
+    [name, title, meaning, ...columns].some((text) => matcher.test(text)),
+  );
+}
+
+/** All tables by their titles, with what each tells; the words above look through columns, too. */
+export function TableList({ tables, chosen }: Props): ReactNode {
+  const { location } = useNavigation();
+  const [search, setSearch] = useState('');
+  const shown = found(tables, search);
+  return (
+    <nav className="table-list" aria-label="Tables">
+      <div className="search">
+        <Icon name="search" size={15} />
+        <input
+          type="search"
+          aria-label="Find a table"
+          placeholder={`Find one of ${plural(tables.length, 'table')}`}
+          spellCheck={false}
+          value={search}
+          onChange={(event) => setSearch(event.target.value)}
+        />
+      </div>
+      <ul>
+        {shown.map(({ name, title, meaning, is_of_run }) => (
+          <li key={name}>
+            <Goto
+              to={{
+                search: '',
+                sort: null,
+                options: withOption(
+                  withOption(withOption(location.options, 'row', null), 'rows', null),
+                  'table',
+                  name,
+                ),
+              }}
+              className="table-name"
+              title={`${name}\n${meaning}`}
+              current={name === chosen}
+            >
+              {title}
+              {is_of_run && <span className="tag">run</span>}
+            </Goto>
+          </li>
+        ))}
+      </ul>
+      {shown.length === 0 && <p className="muted">No table has “{search}”.</p>}
+    </nav>
+  );
+}

@@ -1,0 +1,153 @@
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { api, type Parameters } from '../../api/client';
+import { useNarrowing, useRunAnswer, useTraceAnswer } from '../../api/queries';
+import type { Table, TableInfo, Tables } from '../../api/types.gen';
+import { count } from '../../core/format';
+import type { Sort } from '../../state/location';
+import { useNavigation } from '../../state/navigation';
+import { withOption } from '../../state/option';
+import { Failure } from '../../widgets/failure';
+import { Loaded } from '../../widgets/loaded';
+import { DataTable } from '../../widgets/table';
+import type { PageProps } from '../view';
+import { TableList } from './list';
+import './tables.css';
+
+const USUAL = 'steps';
+/** As many as the server sends at once. */
+const MOST_ROWS = 200_000;
+
+const isCut = (table: Table | undefined): boolean =>
+  table !== undefined && (table.all_row_count ?? 0) > table.row_count;
+
+/** Where not all rows were sent, the server must know which come first. */
+function orderOf(sort: Sort | null, table: Table | undefined): Parameters {
+  return sort && isCut(table) ? { sort: sort.key, descending: sort.descending } : {};
+}
+
+/** What is to be sent: the first rows, or all that can be. */
+function useLimit(): number | null {
+  const { location } = useNavigation();
+  return location.options.rows === 'all' ? MOST_ROWS : null;
+}
+
+interface MoreProps {
+  readonly table: Table;
+}
+
+/** What the table tells, and the rest of its rows where only the first were sent. */
+function About({ table }: MoreProps): ReactNode {
+  const { location, go } = useNavigation();
+  const all = table.all_row_count ?? table.row_count;
+  return (
+    <div className="table-about">
+      <p>{table.meaning}</p>
+      {isCut(table) && location.options.rows !== 'all' && (
+        <button
+          type="button"
+          className="button"
+          onClick={() => go({ options: withOption(location.options, 'rows', 'all') }, 'replace')}
+        >
+          {all > MOST_ROWS ? `Load ${count(MOST_ROWS)} rows` : `Load all ${count(all)} rows`}
+        </button>
+      )}
+      {isCut(table) && location.options.rows === 'all' && (
+        <p className="muted">
+          More than {count(MOST_ROWS)} rows are for a file: <code>stepscope export</code>.
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface ShownProps extends PageProps {
+  readonly info: TableInfo;
+}
+
+type AnyQuery = ReturnType<typeof useTraceAnswer<Table>>;
+
+function Shown({ info, selection, query }: ShownProps & { readonly query: AnyQuery }): ReactNode {
+  const { run, worker, span } = selection;
+  if (query.error) {
+    return (
+      <div className="page">
+        <Failure error={query.error} what={info.title} retry={() => void query.refetch()} />
+      </div>
+    );
+  }
+  return (
+    <Loaded query={query} what={info.title}>
+      {(table) => (
+        <DataTable
+          key={info.name}
+          table={table}
+          name={info.name}
+          label={info.title}
+          recording={info.is_of_run ? [run.name] : [run.name, worker.name, span.label]}
+          isStale={query.isPlaceholderData}
+          above={() => <About table={table} />}
+        />
+      )}
+    </Loaded>
+  );
+}
+
+function OfRecording(props: ShownProps): ReactNode {
+  const { info, selection } = props;
+  const { location } = useNavigation();
+  const narrowing = useNarrowing(selection.span.trace);
+  const { start_ns, end_ns } = narrowing ?? {};
+  const limit = useLimit();
+  const path = `tables/${info.name}`;
+  const first = useTraceAnswer<Table>(
+    selection.span.trace,
+    path,
+    { start_ns, end_ns, limit },
+    { enabled: narrowing !== undefined },
+  );
+  const order = orderOf(location.sort, first.data);
+  const sorted = useTraceAnswer<Table>(
+    selection.span.trace,
+    path,
+    { start_ns, end_ns, limit, ...order },
+    { enabled: narrowing !== undefined && order.sort !== undefined },
+  );
+  return <Shown {...props} query={order.sort === undefined ? first : sorted} />;
+}
+
+function OfRun(props: ShownProps): ReactNode {
+  const { info, selection } = props;
+  const path = `runs/${selection.run.id}/tables/${info.name}`;
+  return (
+    <Shown {...props} query={useRunAnswer<Table>(selection.run, path, { limit: useLimit() })} />
+  );
+}
+
+/** Every table that can be exported, to look through. */
+export default function Page({ selection }: PageProps): ReactNode {
+  const { location } = useNavigation();
+  const list = useQuery({
+    queryKey: ['tables'],
+    queryFn: ({ signal }) => api.get<Tables>('tables', {}, signal),
+  });
+  return (
+    <Loaded query={list} what="The list of tables">
+      {({ tables }) => {
+        const wanted = location.options.table ?? USUAL;
+        const info = tables.find(({ name }) => name === wanted) ?? tables[0];
+        if (!info) return null;
+        return (
+          <div className="tables-view full-view">
+            <TableList tables={tables} chosen={info.name} />
+            {info.is_of_run ? (
+              <OfRun key={info.name} info={info} selection={selection} />
+            ) : (
+              <OfRecording key={info.name} info={info} selection={selection} />
+            )}
+          </div>
+        );
+      }}
+    </Loaded>
+  );
+}

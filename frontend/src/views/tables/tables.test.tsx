@@ -1,0 +1,76 @@
+import { screen, waitFor, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { renderInPage } from '../../../tests/render';
+import { api } from '../../api/client';
+import type { Table, Tables } from '../../api/types.gen';
+import type { Selection } from '../../state/selection';
+import fixture from './fixture.json';
+import cut from './fixtures/tables-kernel-events.json';
+import steps from './fixtures/tables-steps.json';
+import { found } from './list';
+import Page from './page';
+
+const { tables } = fixture as unknown as Tables;
+const selection = {
+  run: { id: 'r1', name: 'run', workers: [] },
+  worker: { name: 'worker0' },
+  span: { trace: 't1', label: '1' },
+} as unknown as Selection;
+
+const asked: { path: string; parameters: object }[] = [];
+
+beforeEach(() => {
+  asked.length = 0;
+  vi.spyOn(api, 'get').mockImplementation(async (path, parameters) => {
+    asked.push({ path, parameters });
+    if (path === 'tables') return fixture as never;
+    return (path.endsWith('/steps') ? steps : cut) as never;
+  });
+});
+
+const last = (): { path: string; parameters: object } | undefined => asked.at(-1);
+
+describe('the tables', () => {
+  it('are listed, and the first to be seen is that of the steps', async () => {
+    renderInPage(<Page selection={selection} />);
+    const grid = await screen.findByRole('grid');
+    expect(grid.getAttribute('aria-rowcount')).toBe(String(steps.row_count + 1));
+    const names = within(screen.getByRole('navigation')).getAllByRole('link');
+    expect(names).toHaveLength(tables.length);
+    expect(last()?.path).toBe('traces/t1/tables/steps');
+  });
+
+  it('are chosen by a link that the URL keeps', async () => {
+    const { store } = renderInPage(<Page selection={selection} />);
+    const name = await screen.findByTitle(/^kernel-events /);
+    await userEvent.click(name);
+    expect(store.current().options).toEqual({ table: 'kernel-events' });
+    await waitFor(() => expect(last()?.path).toBe('traces/t1/tables/kernel-events'));
+  });
+
+  it('are sorted on the server where only the first rows were sent', async () => {
+    const table = cut as unknown as Table;
+    expect(table.all_row_count).toBeGreaterThan(table.row_count);
+    renderInPage(<Page selection={selection} />, {
+      options: { table: 'kernel-events' },
+      sort: { key: 'start_ns', descending: false },
+    });
+    await screen.findByRole('grid');
+    await waitFor(() =>
+      expect(last()?.parameters).toMatchObject({ sort: 'start_ns', descending: false }),
+    );
+    await userEvent.click(screen.getByRole('button', { name: /^Load all/ }));
+    await waitFor(() => expect(last()?.parameters).toMatchObject({ limit: 200_000 }));
+  });
+
+  it('of a run are asked of the run', async () => {
+    renderInPage(<Page selection={selection} />, { options: { table: 'ranks' } });
+    await waitFor(() => expect(last()?.path).toBe('runs/r1/tables/ranks'));
+  });
+});
+
+it('are found by what their columns are called', () => {
+  expect(found(tables, 'registers_per_thread').map(({ name }) => name)).toContain('kernel-events');
+  expect(found(tables, '').length).toBe(tables.length);
+});

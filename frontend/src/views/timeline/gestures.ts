@@ -1,0 +1,179 @@
+/** Pointer and wheel on the tracks: move, zoom, choose, drag an area. */
+import type { Range } from '../../canvas/viewport';
+import type { Point, Viewer } from './viewer';
+
+export interface Gestures {
+  readonly click: (point: Point) => void;
+  readonly doubleClick: (point: Point) => void;
+  /** An area while it is dragged, and once it is let go. */
+  readonly area: (time: Range, tracks: readonly number[], isDone: boolean) => void;
+  readonly scrollBy: (px: number) => void;
+}
+
+const CLICK_PX = 4;
+const LINE_PX = 16;
+const MOST_WHEEL = 60;
+const ZOOM_PER_PX = 0.006;
+
+const pointOf = (canvas: HTMLElement, event: MouseEvent): Point => {
+  const box = canvas.getBoundingClientRect();
+  return { x: event.clientX - box.left, y: event.clientY - box.top };
+};
+
+/** A wheel's way in pixels, whatever it counts in. */
+const inPx = (event: WheelEvent, way: number): number =>
+  event.deltaMode === WheelEvent.DOM_DELTA_LINE ? way * LINE_PX : way;
+
+/** A pinch sends small ways, a wheel's notch a large one: none zooms too far at once. */
+export const zoomFactor = (way: number): number =>
+  Math.exp(Math.max(-MOST_WHEEL, Math.min(MOST_WHEEL, way)) * ZOOM_PER_PX);
+
+function onWheel(viewer: Viewer, canvas: HTMLElement, gestures: Gestures, event: WheelEvent): void {
+  const x = inPx(event, event.deltaX);
+  const y = inPx(event, event.deltaY);
+  event.preventDefault();
+  if (event.ctrlKey || event.metaKey) viewer.zoomAt(pointOf(canvas, event).x, zoomFactor(y));
+  else if (event.shiftKey) viewer.panPx(x === 0 ? y : x);
+  else if (Math.abs(x) > Math.abs(y)) viewer.panPx(x);
+  else gestures.scrollBy(y);
+}
+
+interface Pan {
+  readonly kind: 'pan';
+  readonly from: Point;
+  last: Point;
+  isMoved: boolean;
+}
+
+interface AreaDrag {
+  readonly kind: 'area';
+  readonly from: Point;
+  isMoved: boolean;
+}
+
+interface Pinch {
+  readonly kind: 'pinch';
+  distancePx: number;
+}
+
+class Dragging {
+  private readonly points = new Map<number, Point>();
+  private drag: Pan | AreaDrag | Pinch | null = null;
+
+  constructor(
+    private readonly viewer: Viewer,
+    private readonly gestures: Gestures,
+  ) {}
+
+  private spread(): { distancePx: number; middle: number } {
+    const [a, b] = [...this.points.values()];
+    if (!(a && b)) return { distancePx: 1, middle: 0 };
+    return { distancePx: Math.max(8, Math.hypot(a.x - b.x, a.y - b.y)), middle: (a.x + b.x) / 2 };
+  }
+
+  down(id: number, point: Point, isArea: boolean): void {
+    this.points.set(id, point);
+    if (this.points.size === 2) this.drag = { kind: 'pinch', distancePx: this.spread().distancePx };
+    else if (isArea) this.drag = { kind: 'area', from: point, isMoved: false };
+    else this.drag = { kind: 'pan', from: point, last: point, isMoved: false };
+  }
+
+  move(id: number, point: Point): void {
+    if (this.points.has(id)) this.points.set(id, point);
+    const { drag } = this;
+    if (drag === null) this.viewer.point(point);
+    else if (drag.kind === 'pinch') this.pinch(drag);
+    else if (drag.kind === 'area') this.area(drag, point, false);
+    else this.pan(drag, point);
+  }
+
+  private pinch(drag: Pinch): void {
+    const { distancePx, middle } = this.spread();
+    this.viewer.zoomAt(middle, drag.distancePx / distancePx);
+    drag.distancePx = distancePx;
+  }
+
+  private pan(drag: Pan, point: Point): void {
+    drag.isMoved ||= Math.hypot(point.x - drag.from.x, point.y - drag.from.y) >= CLICK_PX;
+    if (!drag.isMoved) return;
+    this.viewer.panPx(drag.last.x - point.x);
+    this.gestures.scrollBy(drag.last.y - point.y);
+    drag.last = point;
+    this.viewer.point(point);
+  }
+
+  private area(drag: AreaDrag, point: Point, isDone: boolean): void {
+    drag.isMoved ||= Math.abs(point.x - drag.from.x) >= CLICK_PX;
+    if (!drag.isMoved) return;
+    const { viewer } = this;
+    const [left, right] = [Math.min(drag.from.x, point.x), Math.max(drag.from.x, point.x)];
+    const [top, bottom] = [Math.min(drag.from.y, point.y), Math.max(drag.from.y, point.y)];
+    const tracks = viewer
+      .seenLanes()
+      .filter(({ lane, y }) => lane.rows > 0 && y < bottom && y + lane.heightPx > top)
+      .map(({ lane }) => lane.track.id);
+    const time = {
+      start: Math.max(viewer.bounds.start, viewer.timeAt(left)),
+      end: Math.min(viewer.bounds.end, viewer.timeAt(right)),
+    };
+    this.gestures.area(time, [...new Set(tracks)], isDone);
+  }
+
+  up(id: number, point: Point): void {
+    const { drag } = this;
+    this.points.delete(id);
+    if (this.points.size > 0) return;
+    this.drag = null;
+    if (drag?.kind === 'area') this.area(drag, point, true);
+    if (drag?.kind === 'pan' && !drag.isMoved) this.gestures.click(point);
+  }
+
+  cancel(id: number): void {
+    this.points.delete(id);
+    this.drag = null;
+  }
+
+  get isPanning(): boolean {
+    return this.drag?.kind === 'pan' && this.drag.isMoved;
+  }
+}
+
+/** Listens on the canvas; answers with what ends that. `latest` is read anew for every gesture. */
+export function listen(
+  viewer: Viewer,
+  canvas: HTMLCanvasElement,
+  latest: () => Gestures,
+): () => void {
+  const gestures: Gestures = {
+    click: (point) => latest().click(point),
+    doubleClick: (point) => latest().doubleClick(point),
+    area: (...given) => latest().area(...given),
+    scrollBy: (px) => latest().scrollBy(px),
+  };
+  const dragging = new Dragging(viewer, gestures);
+  const ended = new AbortController();
+  const { signal } = ended;
+  const on = <K extends keyof HTMLElementEventMap>(
+    type: K,
+    act: (event: HTMLElementEventMap[K]) => void,
+  ): void => canvas.addEventListener(type, act, { signal, passive: false });
+  on('wheel', (event) => onWheel(viewer, canvas, gestures, event));
+  on('pointerdown', (event) => {
+    if (event.button !== 0) return;
+    canvas.focus({ preventScroll: true });
+    canvas.setPointerCapture(event.pointerId);
+    dragging.down(event.pointerId, pointOf(canvas, event), event.shiftKey);
+  });
+  on('pointermove', (event) => {
+    dragging.move(event.pointerId, pointOf(canvas, event));
+    canvas.classList.toggle('is-panning', dragging.isPanning);
+  });
+  on('pointerup', (event) => {
+    if (event.button === 0) dragging.up(event.pointerId, pointOf(canvas, event));
+    canvas.classList.remove('is-panning');
+  });
+  on('pointercancel', (event) => dragging.cancel(event.pointerId));
+  on('pointerleave', () => viewer.point(null));
+  on('dblclick', (event) => gestures.doubleClick(pointOf(canvas, event)));
+  return () => ended.abort();
+}

@@ -1,0 +1,42 @@
+/** The colours of slices for the pixels of a theme: a category's shades, chosen by name. */
+import { packed, SHADES, shade, shadeNumber, type Theme } from '../../canvas/colours';
+import { colourId } from '../../core/colour';
+import type { SliceCategory } from './wire';
+
+const OPAQUE = 0xff000000;
+const RGB = 0x00ffffff;
+/** How much is left of what is not looked for. */
+const DIM_ALPHA = 46;
+/** A pixel in which hardly anything ran can still be seen. */
+const LEAST_ALPHA = 96;
+
+export class Palette {
+  private readonly byTheme: Readonly<Record<Theme, Uint32Array>>;
+  private shades = new Uint8Array(0);
+
+  constructor(private readonly categories: readonly SliceCategory[]) {
+    this.byTheme = { light: this.packedFor('light'), dark: this.packedFor('dark') };
+  }
+
+  private packedFor(theme: Theme): Uint32Array {
+    return Uint32Array.from({ length: this.categories.length * SHADES }, (_, at) => {
+      const category = this.categories[Math.floor(at / SHADES)]?.id ?? 'other';
+      return packed(shade(colourId(category), at % SHADES, theme));
+    });
+  }
+
+  /** Until names are known, a category has one shade. */
+  named(names: readonly string[]): void {
+    this.shades = Uint8Array.from(names, shadeNumber);
+  }
+
+  colour(theme: Theme, category: number, name: number): number {
+    return this.byTheme[theme][category * SHADES + (this.shades[name] ?? 0)] ?? OPAQUE;
+  }
+}
+
+/** A colour seen through: by how much of its pixel was busy (255 is all of it). */
+export const thinned = (colour: number, busy: number): number =>
+  ((colour & RGB) | ((LEAST_ALPHA + (busy * (255 - LEAST_ALPHA)) / 255) << 24)) >>> 0;
+
+export const dimmed = (colour: number): number => ((colour & RGB) | (DIM_ALPHA << 24)) >>> 0;

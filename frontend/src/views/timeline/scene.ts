@@ -1,0 +1,228 @@
+/** Draws the tracks: slices as lines of pixels, words on those that have room, curves, and what lies over them. */
+import { INK } from '../../canvas/colours';
+import { PixelRows, StripCanvas } from '../../canvas/strips';
+import type { Frame } from '../../canvas/surface';
+import { fitterOf } from '../../canvas/text';
+import { shortName } from '../../core/names';
+import { briefName } from './brief';
+import type { CounterStore } from './counters';
+import { drawCounter } from './draw_counter';
+import { drawOverlay } from './draw_overlay';
+import { rowTopPx } from './layout';
+import type { Overlay } from './overlay';
+import { type Label, type MergedRun, type Painting, paintRow } from './paint_row';
+import type { Palette } from './palette';
+import type { SeenLane, Viewer } from './viewer';
+
+const LEAST_LABEL_PX = 30;
+const LEAST_STEP_PX = 24;
+const LABEL_MARGIN_PX = 4;
+const WORDS_FROM_PX = 10;
+const FONT_PX = 11;
+
+/** A row on the screen with its line of pixels. */
+interface SeenRow {
+  readonly line: number;
+  readonly seen: SeenLane;
+  readonly row: number;
+  readonly y: number;
+  readonly heightPx: number;
+}
+
+function rowsOf(lanes: readonly SeenLane[], frame: Frame): SeenRow[] {
+  const rows: SeenRow[] = [];
+  for (const seen of lanes) {
+    const { lane } = seen;
+    for (let row = 0; row < lane.rows; row += 1) {
+      const y = seen.y + rowTopPx(lane, row);
+      if (y > frame.heightPx || y + lane.rowPx < 0) continue;
+      // Rows with words keep a pixel apart.
+      const heightPx = lane.rowPx >= WORDS_FROM_PX ? lane.rowPx - 1 : lane.rowPx;
+      rows.push({ line: rows.length, seen, row, y, heightPx });
+    }
+  }
+  return rows;
+}
+
+interface Parts {
+  readonly viewer: Viewer;
+  readonly palette: Palette;
+  readonly counters: CounterStore;
+}
+
+export class Scene {
+  private readonly pixels = new PixelRows();
+  private readonly strips = new StripCanvas();
+  private readonly shortNames = new Map<number, string>();
+  private hatch: { readonly key: string; readonly pattern: CanvasPattern | null } | null = null;
+  private names: readonly string[] = [];
+
+  constructor(private readonly parts: Parts) {}
+
+  named(names: readonly string[]): void {
+    this.names = names;
+    this.shortNames.clear();
+    this.parts.palette.named(names);
+  }
+
+  /** True while something is still moving. */
+  paint(frame: Frame, overlay: Overlay): boolean {
+    const { viewer } = this.parts;
+    viewer.setSize(frame.widthPx, frame.heightPx);
+    const isMoving = viewer.advance(frame.nowMs);
+    viewer.store.tick();
+    const lanes = viewer.seenLanes();
+    this.ground(frame, lanes, overlay);
+    this.slices(frame, lanes, overlay);
+    this.inBoth(frame, (isPinned) => {
+      for (const seen of lanes) {
+        if (seen.isPinned !== isPinned || seen.lane.kind !== 'counter') continue;
+        drawCounter(frame, viewer, this.parts.counters, seen);
+      }
+    });
+    drawOverlay(frame, viewer, overlay);
+    return isMoving;
+  }
+
+  /** Draws within the pinned tracks, and within those below. */
+  private inBoth(frame: Frame, draw: (isPinned: boolean) => void): void {
+    const { context, widthPx, heightPx } = frame;
+    const { pinnedPx } = this.parts.viewer.layout;
+    for (const isPinned of [false, true]) {
+      context.save();
+      context.beginPath();
+      if (isPinned) context.rect(0, 0, widthPx, pinnedPx);
+      else context.rect(0, pinnedPx, widthPx, heightPx - pinnedPx);
+      context.clip();
+      draw(isPinned);
+      context.restore();
+    }
+  }
+
+  private ground(frame: Frame, lanes: readonly SeenLane[], { steps }: Overlay): void {
+    const { context, widthPx, heightPx, tokens } = frame;
+    context.fillStyle = tokens.surface;
+    context.fillRect(0, 0, widthPx, heightPx);
+    this.inBoth(frame, (isPinned) => {
+      for (const { lane, y } of lanes.filter((seen) => seen.isPinned === isPinned)) {
+        context.fillStyle = tokens.sunken;
+        if (lane.kind === 'group') context.fillRect(0, y, widthPx, lane.heightPx);
+        context.fillStyle = tokens.lineSoft;
+        context.fillRect(0, y + lane.heightPx - 1, widthPx, 1);
+      }
+    });
+    this.stepLines(frame, steps);
+  }
+
+  /** Where steps begin; none where the lines would be a pattern of their own. */
+  private stepLines({ context, widthPx, heightPx, tokens }: Frame, steps: Overlay['steps']): void {
+    const { viewer } = this.parts;
+    const seen = steps
+      .map((step) => Math.round(viewer.xOf(step.start_ns)))
+      .filter((x) => x >= 0 && x <= widthPx);
+    if (seen.length * LEAST_STEP_PX > widthPx) return;
+    context.fillStyle = tokens.line;
+    for (const x of seen) context.fillRect(x, 0, 1, heightPx);
+  }
+
+  private slices(frame: Frame, lanes: readonly SeenLane[], overlay: Overlay): void {
+    const { context, ratio, widthPx } = frame;
+    const { viewer, palette } = this.parts;
+    const rows = rowsOf(lanes, frame);
+    this.pixels.begin(Math.round(widthPx * ratio), rows.length);
+    const painting: Painting = {
+      store: viewer.store,
+      palette,
+      theme: frame.theme,
+      view: viewer.view,
+      level: viewer.level,
+      pixels: this.pixels,
+      labels: [],
+      merged: [],
+      leastLabelPx: LEAST_LABEL_PX * ratio,
+      wantedNames: overlay.wantedNames,
+      wantedEvents: overlay.finding?.events ?? null,
+    };
+    for (const { line, seen, row, heightPx } of rows) {
+      const bearsWords = heightPx >= WORDS_FROM_PX;
+      paintRow(painting, { line, track: seen.lane.track.id, row, bearsWords });
+    }
+    this.strips.put(this.pixels);
+    this.inBoth(frame, (isPinned) => {
+      context.imageSmoothingEnabled = false;
+      const isHere = ({ line }: { line: number }): boolean =>
+        rows[line]?.seen.isPinned === isPinned;
+      for (const row of rows.filter(isHere)) {
+        const { line, y, heightPx } = row;
+        this.strips.draw(context, line, { x: 0, y, widthPx, heightPx });
+      }
+      this.hatching(frame, painting.merged.filter(isHere), rows);
+      this.words(frame, painting.labels.filter(isHere), rows);
+    });
+  }
+
+  /** Strokes across what stands for many events. */
+  private hatching(frame: Frame, runs: readonly MergedRun[], rows: readonly SeenRow[]): void {
+    const { context, ratio } = frame;
+    const pattern = this.hatchOf(frame);
+    if (!pattern || runs.length === 0) return;
+    context.fillStyle = pattern;
+    for (const { line, fromPx, toPx } of runs) {
+      const row = rows[line];
+      if (row) context.fillRect(fromPx / ratio, row.y, (toPx - fromPx) / ratio, row.heightPx);
+    }
+  }
+
+  private hatchOf({ context, theme, ratio, tokens }: Frame): CanvasPattern | null {
+    const key = `${theme} ${ratio}`;
+    if (this.hatch?.key === key) return this.hatch.pattern;
+    const size = 6;
+    const tile = document.createElement('canvas');
+    tile.width = size;
+    tile.height = size;
+    const drawing = tile.getContext('2d');
+    if (!drawing) return null;
+    drawing.strokeStyle = tokens.surface;
+    drawing.globalAlpha = 0.42;
+    drawing.lineWidth = 1.4;
+    for (const shift of [-size, 0, size]) {
+      drawing.beginPath();
+      drawing.moveTo(shift - 1, size + 1);
+      drawing.lineTo(shift + size + 1, -1);
+      drawing.stroke();
+    }
+    this.hatch = { key, pattern: context.createPattern(tile, 'repeat') };
+    return this.hatch.pattern;
+  }
+
+  private shortNameOf(name: number): string {
+    let found = this.shortNames.get(name);
+    if (found === undefined) {
+      found = shortName(this.names[name] ?? '');
+      this.shortNames.set(name, found);
+    }
+    return found;
+  }
+
+  private words(frame: Frame, labels: readonly Label[], rows: readonly SeenRow[]): void {
+    const { context, theme, ratio, tokens, widthPx } = frame;
+    const font = `${FONT_PX}px ${tokens.sans}`;
+    const fitter = fitterOf(context, font);
+    context.font = font;
+    context.textBaseline = 'middle';
+    context.textAlign = 'left';
+    for (const { line, name, fromPx, toPx, isDim } of labels) {
+      const row = rows[line];
+      if (!row) continue;
+      // What begins to the left of the screen still says what it is.
+      const from = Math.max(0, fromPx / ratio) + LABEL_MARGIN_PX;
+      const room = Math.min(widthPx, toPx / ratio) - from - LABEL_MARGIN_PX;
+      const short = this.shortNameOf(name);
+      const isRoomy = fitter.widthPx(short) <= room;
+      const text = fitter.fit(isRoomy ? short : briefName(short), room);
+      if (text === '') continue;
+      context.fillStyle = isDim ? tokens.muted : INK[theme];
+      context.fillText(text, from, row.y + row.heightPx / 2 + 0.5);
+    }
+  }
+}

@@ -1,0 +1,47 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { parseSettings, type Settings, TABS, toggledIn, withSettings } from './settings';
+
+const ids = fc.array(fc.integer({ min: 0, max: 5000 }), { maxLength: 6 });
+const range = fc
+  .tuple(fc.integer({ min: 0, max: 1e12 }), fc.integer({ min: 1, max: 1e9 }))
+  .map(([start, length]) => ({ start, end: start + length }));
+const settings: fc.Arbitrary<Settings> = fc.record({
+  at: fc.option(range, { nil: null }),
+  pinned: ids,
+  toggled: ids,
+  hidden: ids,
+  kinds: fc.array(fc.constantFrom('stream', 'thread', 'counter'), { maxLength: 2 }),
+  filter: fc.string(),
+  order: ids,
+  marks: ids,
+  tab: fc.constantFrom(...TABS, null),
+  isPanelShut: fc.boolean(),
+  area: fc.option(
+    fc.tuple(range, ids).map(([part, tracks]) => ({ ...part, tracks })),
+    { nil: null },
+  ),
+});
+
+it('what is written to the URL is what is read from it', () => {
+  fc.assert(
+    fc.property(settings, (wanted) => {
+      expect(parseSettings(withSettings({}, wanted))).toEqual(wanted);
+    }),
+  );
+});
+
+it('options of others stay, and what is the default is not written', () => {
+  const options = withSettings({ other: 'kept', pin: '3' }, { pinned: [], marks: [1.4, 20] });
+  expect(options).toEqual({ other: 'kept', marks: '1.20' });
+});
+
+it('what somebody wrote by hand is left out where it makes no sense', () => {
+  const read = parseSettings({ at: '9-3', pin: 'a.3.-1', tab: 'x', area: '1-' });
+  expect(read).toMatchObject({ at: null, pinned: [3], tab: null, area: null });
+});
+
+it('what is toggled twice is as before', () => {
+  expect(toggledIn([1, 2], 3)).toEqual([1, 2, 3]);
+  expect(toggledIn([1, 2, 3], 2)).toEqual([1, 3]);
+});

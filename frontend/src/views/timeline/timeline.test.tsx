@@ -1,0 +1,298 @@
+import { fireEvent, screen, waitFor, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import runs from '../../../tests/fixtures/runs.json';
+import { type Rendered, renderInPage } from '../../../tests/render';
+import { encodeTile } from '../../../tests/timeline_tiles';
+import type { Runs, TimelineSlice } from '../../api/types.gen';
+import { duration } from '../../core/format';
+import * as files from '../../host/download';
+import { HOME } from '../../state/location';
+import type { Patch } from '../../state/navigation';
+import { select } from '../../state/selection';
+import tracks from './fixture.json';
+import area from './fixtures/timeline-area.json';
+import names from './fixtures/timeline-names.json';
+import search from './fixtures/timeline-search.json';
+import listed from './fixtures/timeline-slices.json';
+import slice from './fixtures/timeline-slices-3243.json';
+import Page from './page';
+import { asText } from './selection';
+import { linkedTo, marked } from './timeline';
+
+const SLICE = slice as unknown as TimelineSlice;
+const asked: string[] = [];
+
+const answers: Record<string, unknown> = {
+  'timeline/tracks': tracks,
+  'timeline/names': names,
+  'timeline/slices/3243': slice,
+  'timeline/slices': listed,
+  'timeline/search': search,
+  'timeline/area': area,
+  'timeline/neighbour': { schema: 1, hit: search.hits[0] },
+};
+
+function answer(path: string): Response {
+  const [place = ''] = path.replace(/^traces\/[^/]+\//, '').split('?');
+  if (place === 'timeline/tiles') {
+    const given = new URLSearchParams(path.split('?')[1]);
+    return new Response(encodeTile([], [], Number(given.get('level')), Number(given.get('tile'))));
+  }
+  const body = answers[place];
+  if (body !== undefined) return new Response(JSON.stringify(body));
+  const refusal = { code: 'not-found', message: 'There is no such slice.', hint: '' };
+  return new Response(JSON.stringify(refusal), { status: 404 });
+}
+
+beforeEach(() => {
+  asked.length = 0;
+  vi.stubGlobal('fetch', (url: URL) => {
+    const path = String(url).replace(/^.*\/api\//, '');
+    asked.push(path);
+    return Promise.resolve(answer(path));
+  });
+});
+afterEach(() => vi.unstubAllGlobals());
+
+async function shown(start: Patch = {}): Promise<Rendered> {
+  const selected = select(runs as unknown as Runs, HOME);
+  if (selected.kind !== 'selected') throw new Error('the fixture has a run');
+  const rendered = renderInPage(<Page selection={selected.selection} />, {
+    view: 'timeline',
+    ...start,
+  });
+  await screen.findByRole('heading', { name: 'Timeline' });
+  return rendered;
+}
+
+const labels = (): string[] =>
+  within(screen.getByRole('list', { name: /^Tracks: / }))
+    .getAllByRole('listitem')
+    .map((item) => item.querySelector('.track-label')?.textContent ?? '');
+
+describe('the tracks', () => {
+  it('stand in the server’s order, below their groups', async () => {
+    await shown();
+    expect(labels()).toEqual(tracks.tracks.map((track) => track.label));
+  });
+
+  it('are filtered, hidden, pinned and shut, and the URL knows', async () => {
+    const { store } = await shown();
+    await userEvent.click(screen.getByRole('button', { name: 'Hide Stream 20' }));
+    await userEvent.click(screen.getByRole('button', { name: 'Pin Stream 7' }));
+    await userEvent.click(screen.getByRole('button', { name: /^Process 4242/ }));
+    expect(store.current().options).toEqual({ hide: '3', pin: '2', toggle: '12' });
+    expect(labels()).not.toContain('Stream 20');
+    expect(labels()).not.toContain('Main thread');
+    expect(screen.getByRole('list', { name: 'Pinned tracks' }).textContent).toContain('Stream 7');
+    await userEvent.type(screen.getByRole('searchbox', { name: /Show tracks/ }), 'stream');
+    // Annotations say in their detail on which stream they are.
+    await waitFor(() =>
+      expect(labels()).toEqual(['GPU 0', 'Stream 7', 'Annotations', 'Annotations']),
+    );
+  });
+
+  it('are moved by the keyboard', async () => {
+    const { store } = await shown();
+    const main = screen.getByRole('button', { name: /^Main thread/ });
+    fireEvent.keyDown(main, { key: 'ArrowDown', altKey: true });
+    expect(store.current().options.order).toBe('14.13');
+    expect(labels().slice(13, 15)).toEqual(['Backward thread', 'Main thread']);
+  });
+
+  it('all hidden leave a way back', async () => {
+    const { store } = await shown({ options: { tracks: 'nothing is called that' } });
+    await userEvent.click(screen.getByRole('button', { name: 'Show all tracks' }));
+    expect(store.current().options).toEqual({});
+  });
+});
+
+describe('the selected slice', () => {
+  it('is the URL’s event: with its times, what launched it and what was recorded', async () => {
+    await shown({ event: 3243 });
+    expect(await screen.findByRole('heading', { name: SLICE.name })).toBeTruthy();
+    expect(screen.getAllByText(duration(SLICE.duration_ns)).length).toBeGreaterThan(0);
+    expect(screen.getByText('launched by')).toBeTruthy();
+    expect(screen.getByText('[6864,1,1]')).toBeTruthy();
+    expect(
+      screen.getByText(`${SLICE.name}, ${duration(SLICE.duration_ns)}, on GPU 0, Stream 7`),
+    ).toBeTruthy();
+  });
+
+  it('leads to what it is linked to, and Escape lets it go', async () => {
+    const { store } = await shown({ event: 3243 });
+    await userEvent.click(await screen.findByText('launched by'));
+    expect(store.current().event).toBe(SLICE.links[0]?.event);
+    fireEvent.keyDown(document.body, { key: 'Escape' });
+    expect(store.current().event).toBeNull();
+  });
+
+  it('that is not there is said so', async () => {
+    await shown({ event: 77 });
+    expect(await screen.findByText('There is no such slice.')).toBeTruthy();
+  });
+
+  it('is left by the arrow keys for its neighbour', async () => {
+    const { store } = await shown({ event: 3243 });
+    await screen.findByRole('heading', { name: SLICE.name });
+    await userEvent.click(screen.getByRole('application'));
+    await waitFor(() => expect(store.current().event).toBeNull());
+    store.write({ ...store.current(), event: 3243 }, 'push');
+    await screen.findByRole('heading', { name: SLICE.name });
+    fireEvent.keyDown(screen.getByRole('application'), { key: 'ArrowRight' });
+    await waitFor(() =>
+      expect(asked.some((path) => path.includes('neighbour?event=3243&direction=right'))).toBe(
+        true,
+      ),
+    );
+  });
+
+  describe('whose neighbour is on its way', () => {
+    /** The answers on neighbours to the right, which come when they are let go. */
+    const held: (() => void)[] = [];
+    beforeEach(() => {
+      held.length = 0;
+      const atOnce = globalThis.fetch as unknown as (url: URL) => Promise<Response>;
+      vi.stubGlobal('fetch', (url: URL) => {
+        if (!String(url).includes('direction=right')) return atOnce(url);
+        const hit = { ...search.hits[1], event: 4711 };
+        return new Promise<Response>((done) => {
+          held.push(() => done(new Response(JSON.stringify({ schema: 1, hit }))));
+        });
+      });
+    });
+    const pressed = (key: string): boolean =>
+      fireEvent.keyDown(screen.getByRole('application'), { key });
+    const letCome = async (): Promise<void> => {
+      for (const come of held) come();
+      await new Promise((done) => setTimeout(done, 20));
+    };
+
+    it('is not left for it once another was chosen', async () => {
+      const { store } = await shown({ event: 3243 });
+      await screen.findByRole('heading', { name: SLICE.name });
+      pressed('ArrowRight');
+      pressed('ArrowLeft');
+      await waitFor(() => expect(store.current().event).toBe(search.hits[0]?.event));
+      await letCome();
+      expect(store.current().event).toBe(search.hits[0]?.event);
+    });
+
+    it('stays the page’s once the timeline is left', async () => {
+      const { store, unmount } = await shown({ event: 3243 });
+      await screen.findByRole('heading', { name: SLICE.name });
+      pressed('ArrowRight');
+      unmount();
+      await letCome();
+      expect(held).toHaveLength(1);
+      expect(store.current().event).toBe(3243);
+    });
+  });
+
+  it('as text has all that was recorded', () => {
+    const text = asText(SLICE);
+    expect(text).toContain('duration: 507,803 ns');
+    expect(text).toContain('stream: 7\n');
+  });
+
+  it('is linked to the nearest behind it or before it', () => {
+    const [first] = SLICE.links;
+    expect(linkedTo(SLICE, -1)).toBe(first?.event);
+    expect(linkedTo(SLICE, 1)).toBeNull();
+    expect(linkedTo(undefined, 1)).toBeNull();
+  });
+});
+
+describe('a search', () => {
+  it('looks through the whole recording, counts, and goes from hit to hit', async () => {
+    const { store } = await shown({ search: 'gemm' });
+    expect(await screen.findByText('204 found')).toBeTruthy();
+    fireEvent.keyDown(document.body, { key: 'n' });
+    expect(store.current().event).toBe(search.hits[0]?.event);
+    fireEvent.keyDown(document.body, { key: 'p' });
+    expect(store.current().event).toBe(search.hits.at(-1)?.event);
+    expect(asked.some((path) => path.includes('timeline/search?q=gemm&regex=false'))).toBe(true);
+  });
+
+  it('lists what it found as a table', async () => {
+    await shown({ search: 'gemm', options: { tab: 'search' } });
+    const found = await screen.findByRole('table', { name: 'What was found for gemm' });
+    expect(within(found).getAllByRole('row')).toHaveLength(1 + search.hits.length);
+  });
+
+  it('that is no regular expression is not asked for', async () => {
+    await shown({ search: '/(/' });
+    expect(screen.getByRole('alert').textContent).toContain('Not a regular expression');
+    expect(asked.some((path) => path.includes('timeline/search'))).toBe(false);
+  });
+});
+
+describe('an area', () => {
+  const options = { area: '20000000-60000000', 'area-tracks': '2.13', tab: 'area' };
+
+  it('is summed up by name, the most time first, and by track', async () => {
+    await shown({ options });
+    const names = await screen.findByRole('table', { name: 'What ran in the area, by name' });
+    const totals = area.table.values.total_ns.toSorted((a, b) => b - a);
+    const [, first] = within(names).getAllByRole('row');
+    expect(first?.textContent).toContain(duration(totals[0] ?? 0));
+    const busy = screen.getByRole('table', { name: 'How busy each track was in the area' });
+    expect(within(busy).getAllByRole('row')[1]?.textContent).toBe('GPU 0, Stream 770.2 %11.9 ms');
+  });
+
+  it('is exported under the recording’s name', async () => {
+    const saved = vi.spyOn(files, 'download').mockImplementation(() => undefined);
+    await shown({ options });
+    await userEvent.click(await screen.findByRole('button', { name: 'CSV' }));
+    expect(saved.mock.calls[0]?.[0]).toMatch(/^.+_.+_timeline-area\.csv$/);
+    saved.mockRestore();
+  });
+
+  it('becomes the time that all views are narrowed to', async () => {
+    const { store } = await shown({ options });
+    await userEvent.click(await screen.findByRole('button', { name: 'Narrow all views to it' }));
+    expect(store.current().time).toEqual({ startNs: 20_000_000, endNs: 60_000_000 });
+  });
+});
+
+it('the axis and the overview leave the other mouse buttons to the browser', async () => {
+  const { store } = await shown();
+  for (const name of [/^Axis of time/, /^The whole recording and the part/]) {
+    const canvas = screen.getByRole('img', { name });
+    fireEvent.pointerDown(canvas, { button: 2, clientX: 0 });
+    fireEvent.pointerMove(canvas, { clientX: 90 });
+    fireEvent.pointerUp(canvas, { clientX: 90 });
+  }
+  expect(store.current().time).toBeNull();
+});
+
+describe('marks', () => {
+  it('are set and taken away at the same place', () => {
+    expect(marked([10, 50], 30.4, 2)).toEqual([10, 30, 50]);
+    expect(marked([10, 30, 50], 31, 2)).toEqual([10, 50]);
+  });
+
+  it('are listed with how far apart they are', async () => {
+    const { store } = await shown({ options: { marks: '1000000.3000000' } });
+    const list = screen.getByRole('table', { name: 'Marked times' });
+    expect(list.textContent).toContain('2.00 ms from A');
+    await userEvent.click(within(list).getByRole('button', { name: 'Remove mark B' }));
+    expect(store.current().options.marks).toBe('1000000');
+  });
+});
+
+it('what is in sight on a track can be read as a table', async () => {
+  await shown({ options: { tab: 'table' } });
+  const table = await screen.findByRole('table', { name: /^Slices of .* in sight$/ });
+  expect(within(table).getAllByRole('row')).toHaveLength(1 + listed.hits.length);
+});
+
+it('a recording without anything in time says what to do', async () => {
+  const selected = select(runs as unknown as Runs, HOME);
+  if (selected.kind !== 'selected') throw new Error('the fixture has a run');
+  answers['timeline/tracks'] = { ...tracks, tracks: [], end_ns: 0 };
+  renderInPage(<Page selection={selected.selection} />, { view: 'timeline' });
+  expect(await screen.findByText('There is nothing to lay out in time')).toBeTruthy();
+  answers['timeline/tracks'] = tracks;
+});

@@ -1,0 +1,344 @@
+/**
+ * What the timeline shows right now: the part of time, how far down it is scrolled, what is pointed at. It changes
+ * with every frame, so it is kept outside of React; what is worth a link goes to the URL once it rests.
+ */
+import {
+  between,
+  clamped,
+  eased,
+  fitted,
+  isSameRange,
+  lengthOf,
+  panned,
+  perPx,
+  pxOf,
+  type Range,
+  revealed,
+  valueAt,
+  zoomed,
+} from '../../canvas/viewport';
+import { type Lane, type Layout, laneAt, rowAt, rowTopPx } from './layout';
+import { isSamePick, type Picked, pick } from './pick';
+import type { TileStore, Wanted } from './tile_store';
+import { levelOf, tilesOf } from './tiles';
+
+/** No nearer: a few ns on a screen. */
+export const LEAST_NS = 40;
+const REST_MS = 250;
+const MOVE_MS = 180;
+/** Tiles are asked for at most so often while the view moves. */
+const ASK_MS = 60;
+const HIT_PX = 3;
+const MARGIN_PX = 200;
+
+export interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+
+/** A lane on the screen: where it begins, seen from the top of the tracks. */
+export interface SeenLane {
+  readonly lane: Lane;
+  readonly y: number;
+  readonly isPinned: boolean;
+}
+
+interface Move {
+  readonly from: Range;
+  readonly to: Range;
+  startMs: number | null;
+}
+
+const EMPTY_LAYOUT: Layout = { lanes: [], pinned: [], heightPx: 0, pinnedPx: 0, hiddenCount: 0 };
+
+const prefersCalm = (): boolean =>
+  window.matchMedia?.('(prefers-reduced-motion: reduce)').matches ?? false;
+
+export class Viewer {
+  view: Range;
+  widthPx = 1;
+  heightPx = 1;
+  scrollPx = 0;
+  layout: Layout = EMPTY_LAYOUT;
+  pointer: Point | null = null;
+  hover: Picked | null = null;
+  /** Scrolls the tracks; set by what holds the scroll bar. */
+  scrollTo: (px: number) => void = () => undefined;
+  /** Tracks that are wanted over the whole recording, and how wide they are shown; set by the minimap. */
+  overview: readonly number[] = [];
+  overviewPx: number | null = null;
+  private move: Move | null = null;
+  private restTimer: ReturnType<typeof setTimeout> | undefined;
+  private askTimer: ReturnType<typeof setTimeout> | undefined;
+  private askedMs = Number.NEGATIVE_INFINITY;
+  private readonly drawers = new Set<() => void>();
+  private readonly resters = new Set<(view: Range) => void>();
+
+  constructor(
+    readonly bounds: Range,
+    readonly store: TileStore,
+    start: Range | null,
+  ) {
+    this.view = start ? clamped(start, bounds, LEAST_NS) : bounds;
+  }
+
+  /** Called whenever something is to be drawn anew. */
+  onDraw(draw: () => void): () => void {
+    this.drawers.add(draw);
+    return () => this.drawers.delete(draw);
+  }
+
+  /** Called once the view has come to rest. */
+  onRest(rest: (view: Range) => void): () => void {
+    this.resters.add(rest);
+    return () => this.resters.delete(rest);
+  }
+
+  draw = (): void => {
+    for (const draw of this.drawers) draw();
+  };
+
+  get nsPerPx(): number {
+    return perPx(this.view, this.widthPx);
+  }
+
+  get level(): number {
+    return levelOf(this.nsPerPx);
+  }
+
+  /** Where a move that is under way leads to. */
+  get goal(): Range {
+    return this.move?.to ?? this.view;
+  }
+
+  timeAt(x: number): number {
+    return valueAt(this.view, this.widthPx, x);
+  }
+
+  xOf(timeNs: number): number {
+    return pxOf(this.view, this.widthPx, timeNs);
+  }
+
+  private changed(): void {
+    this.updateHover();
+    this.ask();
+    this.draw();
+    clearTimeout(this.restTimer);
+    this.restTimer = setTimeout(() => {
+      for (const rest of this.resters) rest(this.view);
+    }, REST_MS);
+  }
+
+  /** Shows a part of time at once. */
+  show(view: Range): void {
+    this.move = null;
+    const next = clamped(view, this.bounds, LEAST_NS);
+    if (isSameRange(next, this.view)) return;
+    this.view = next;
+    this.changed();
+  }
+
+  /** Goes to a part of time, so that the eye can follow. */
+  goTo(view: Range): void {
+    const to = clamped(view, this.bounds, LEAST_NS);
+    if (isSameRange(to, this.goal)) return;
+    if (prefersCalm()) this.show(to);
+    else {
+      this.move = { from: this.view, to, startMs: null };
+      this.draw();
+    }
+  }
+
+  /** Takes a move further; true while there is more of it. */
+  advance(nowMs: number): boolean {
+    const { move } = this;
+    if (!move) return false;
+    move.startMs ??= nowMs;
+    const share = Math.min(1, (nowMs - move.startMs) / MOVE_MS);
+    if (share >= 1) this.move = null;
+    this.view = clamped(between(move.from, move.to, eased(share)), this.bounds, LEAST_NS);
+    this.changed();
+    return share < 1;
+  }
+
+  zoomAt(x: number, factor: number): void {
+    const at = this.timeAt(x);
+    this.show(zoomed(this.view, this.bounds, { factor, at, least: LEAST_NS }));
+  }
+
+  /** As a key does it: around the pointer, else the middle. */
+  zoomBy(factor: number): void {
+    const x = this.pointer?.x ?? this.widthPx / 2;
+    const at = valueAt(this.goal, this.widthPx, x);
+    this.goTo(zoomed(this.goal, this.bounds, { factor, at, least: LEAST_NS }));
+  }
+
+  panPx(px: number): void {
+    this.show(panned(this.view, this.bounds, px * this.nsPerPx));
+  }
+
+  panBy(share: number): void {
+    this.goTo(panned(this.goal, this.bounds, share * lengthOf(this.goal)));
+  }
+
+  fitAll(): void {
+    this.goTo(this.bounds);
+  }
+
+  fit(target: Range): void {
+    this.goTo(fitted(target, this.bounds, { margin: 0.25, least: LEAST_NS * 4 }));
+  }
+
+  /** Brings a slice into sight: its time, near enough to be seen, and its row. */
+  reveal(target: Range, lane: { readonly track: number; readonly row: number } | null): void {
+    const isTooSmall = lengthOf(target) / perPx(this.goal, this.widthPx) < 2;
+    if (isTooSmall) this.goTo(fitted(target, this.bounds, { margin: 8, least: LEAST_NS * 4 }));
+    else this.goTo(revealed(this.goal, target, this.bounds));
+    if (lane) this.revealLane(lane.track, lane.row);
+  }
+
+  revealLane(track: number, row: number): void {
+    const { lanes, pinned, pinnedPx } = this.layout;
+    const lane = lanes.find((each) => each.track.id === track);
+    if (!lane || pinned.some((each) => each.track.id === track)) return;
+    const top = lane.topPx + rowTopPx(lane, Math.min(row, Math.max(0, lane.rows - 1)));
+    const roomPx = this.heightPx - pinnedPx;
+    const isInSight = top >= this.scrollPx && top + lane.rowPx <= this.scrollPx + roomPx;
+    if (!isInSight) this.scrollTo(Math.max(0, top - roomPx / 3));
+  }
+
+  setSize(widthPx: number, heightPx: number): void {
+    if (widthPx === this.widthPx && heightPx === this.heightPx) return;
+    this.widthPx = Math.max(1, widthPx);
+    this.heightPx = heightPx;
+    this.ask();
+  }
+
+  setLayout(layout: Layout): void {
+    this.layout = layout;
+    this.updateHover();
+    this.ask();
+    this.draw();
+  }
+
+  setScroll(px: number): void {
+    if (px === this.scrollPx) return;
+    this.scrollPx = px;
+    this.updateHover();
+    this.ask();
+    this.draw();
+  }
+
+  /** Lanes on the screen, the pinned first; a margin takes in those just outside. */
+  seenLanes(marginPx = 0): SeenLane[] {
+    const { pinned, lanes, pinnedPx } = this.layout;
+    const seen: SeenLane[] = pinned.map((lane) => ({ lane, y: lane.topPx, isPinned: true }));
+    const from = this.scrollPx - marginPx;
+    const to = this.scrollPx + this.heightPx - pinnedPx + marginPx;
+    for (const lane of lanes) {
+      if (lane.topPx >= to) break;
+      if (lane.topPx + lane.heightPx <= from) continue;
+      seen.push({ lane, y: pinnedPx + lane.topPx - this.scrollPx, isPinned: false });
+    }
+    return seen;
+  }
+
+  laneAt(y: number): SeenLane | null {
+    const { pinned, lanes, pinnedPx } = this.layout;
+    if (y < pinnedPx) {
+      const lane = laneAt(pinned, y);
+      return lane ? { lane, y: lane.topPx, isPinned: true } : null;
+    }
+    const lane = laneAt(lanes, y - pinnedPx + this.scrollPx);
+    return lane ? { lane, y: pinnedPx + lane.topPx - this.scrollPx, isPinned: false } : null;
+  }
+
+  pickAt({ x, y }: Point): Picked | null {
+    const seen = this.laneAt(y);
+    const row = seen && rowAt(seen.lane, y - seen.y);
+    if (!seen || row === null) return null;
+    return pick(this.store, {
+      track: seen.lane.track.id,
+      row,
+      timeNs: this.timeAt(x),
+      level: this.level,
+      toleranceNs: HIT_PX * this.nsPerPx,
+    });
+  }
+
+  point(pointer: Point | null): void {
+    this.pointer = pointer;
+    this.updateHover();
+    this.draw();
+  }
+
+  private updateHover(): void {
+    const next = this.pointer && this.pickAt(this.pointer);
+    if (!isSamePick(next, this.hover)) this.hover = next;
+  }
+
+  /** Asks for the tiles that are in sight, then for those around; not more often than needed while things move. */
+  ask = (): void => {
+    if (this.askTimer !== undefined) return;
+    const waitMs = Math.max(0, ASK_MS - (performance.now() - this.askedMs));
+    if (waitMs === 0) this.askNow();
+    else {
+      this.askTimer = setTimeout(() => {
+        this.askTimer = undefined;
+        this.askNow();
+      }, waitMs);
+    }
+  };
+
+  private askNow(): void {
+    // Before it is laid out it has no width to choose a level by.
+    if (this.widthPx <= 1) return;
+    this.askedMs = performance.now();
+    this.store.want(this.wanted());
+  }
+
+  private seenTracks(marginPx: number): number[] {
+    const seen = this.seenLanes(marginPx);
+    return [...new Set(seen.flatMap(({ lane }) => (lane.rows > 0 ? [lane.track.id] : [])))];
+  }
+
+  /** What is in sight comes first, then the overview, then what the next move is likely to show. */
+  wanted(): Wanted[] {
+    const { level, view, bounds } = this;
+    const seen = this.seenTracks(0);
+    const whole = levelOf(perPx(bounds, this.overviewPx ?? this.widthPx));
+    const { first, last } = tilesOf(level, view);
+    const { last: end } = tilesOf(level, bounds);
+    const neighbours = [last + 1, first - 1].filter((tile) => tile >= 0 && tile <= end);
+    const ahead = [
+      ...tilesFor(level, view, this.seenTracks(MARGIN_PX)),
+      ...neighbours.map((tile) => ({ level, tile, tracks: seen })),
+      ...(level < whole ? tilesFor(level + 1, view, seen) : []),
+      ...(level > 0 ? tilesFor(level - 1, this.nearer(), seen) : []),
+    ];
+    return [
+      ...tilesFor(level, view, seen),
+      ...tilesFor(whole, bounds, this.overview),
+      ...ahead.map((wanted) => ({ ...wanted, isAhead: true })),
+    ].filter((wanted) => wanted.tracks.length > 0);
+  }
+
+  /** Around the pointer a zoom is likely. */
+  private nearer(): Range {
+    const middle = this.timeAt(this.pointer?.x ?? this.widthPx / 2);
+    const quarter = lengthOf(this.view) / 4;
+    return clamped({ start: middle - quarter, end: middle + quarter }, this.bounds);
+  }
+
+  dispose(): void {
+    clearTimeout(this.restTimer);
+    clearTimeout(this.askTimer);
+    this.askTimer = undefined;
+    this.store.dispose();
+  }
+}
+
+function tilesFor(level: number, range: Range, tracks: readonly number[]): Wanted[] {
+  const { first, last } = tilesOf(level, range);
+  return Array.from({ length: last - first + 1 }, (_, at) => ({ level, tile: first + at, tracks }));
+}

@@ -1,0 +1,234 @@
+/** What the details of operators and of kernels are made of. */
+import type { ReactNode } from 'react';
+import type { CallInstance, RelatedOperator, StackUse, StepUse } from '../../api/types.gen';
+import { StepBars } from '../../charts/step_bars';
+import { count, duration, instant, plural, quantityExact, share } from '../../core/format';
+import { useNavigation } from '../../state/navigation';
+import { Code } from '../code';
+import { Goto } from '../goto';
+import { Icon } from '../icon';
+import { SourceLine } from '../source_line';
+import { placeOfOperator } from './places';
+import './details.css';
+
+interface SectionProps {
+  readonly title: string;
+  readonly note?: string | undefined;
+  readonly children: ReactNode;
+}
+
+export function Section({ title, note, children }: SectionProps): ReactNode {
+  return (
+    <section className="detail">
+      <h3>
+        {title}
+        {note !== undefined && <small>{note}</small>}
+      </h3>
+      {children}
+    </section>
+  );
+}
+
+/** How many of a list are shown, where that is not all of them. */
+export const cutNote = (shown: number, all: number): string | undefined =>
+  all > shown ? `the costliest ${shown} of ${count(all)}` : undefined;
+
+interface ShareRowProps {
+  readonly name: ReactNode;
+  readonly title: string;
+  readonly share: number;
+  readonly ns: number;
+  readonly calls: number;
+}
+
+/** A part of a whole: its name, how much, and a bar. */
+export function ShareRow({ name, title, share: part, ns, calls }: ShareRowProps): ReactNode {
+  return (
+    <li className="share-row" title={title}>
+      <span className="share-row-bar" aria-hidden="true" style={{ width: `${part * 100}%` }} />
+      <span className="share-row-name">{name}</span>
+      <span className="share-row-count">{count(calls)}×</span>
+      <span className="share-row-value">{duration(ns)}</span>
+      <span className="share-row-share">{share(part)}</span>
+    </li>
+  );
+}
+
+interface RelatedProps {
+  readonly title: string;
+  readonly rows: readonly RelatedOperator[];
+  /** Where no operator is around. */
+  readonly none: string;
+}
+
+/** Operators that call this one, that it calls, or that launch it; each leads to its own row. */
+export function Related({ title, rows, none }: RelatedProps): ReactNode {
+  if (rows.length === 0) return null;
+  return (
+    <Section title={title}>
+      <ul className="share-rows">
+        {rows.map((row) => (
+          <ShareRow
+            key={`${row.kind} ${row.name}`}
+            title={`${row.name || none}\n${quantityExact(row.time_ns, 'ns')}`}
+            name={
+              row.name === '' ? (
+                <span className="muted">{none}</span>
+              ) : (
+                <Goto to={placeOfOperator(row.name, row.kind)}>{row.name}</Goto>
+              )
+            }
+            share={row.share}
+            ns={row.time_ns}
+            calls={row.call_count}
+          />
+        ))}
+      </ul>
+    </Section>
+  );
+}
+
+interface StepsProps {
+  readonly steps: readonly StepUse[];
+  readonly what: string;
+}
+
+/** Over the steps: is it every step, or a few? */
+export function Steps({ steps, what }: StepsProps): ReactNode {
+  const { location, go } = useNavigation();
+  if (steps.length < 2) return null;
+  const used = steps.filter((step) => step.call_count > 0);
+  const calls = used.reduce((sum, step) => sum + step.call_count, 0);
+  const note =
+    used.length === steps.length
+      ? `${count(calls / steps.length)} ${what}s a step`
+      : `in ${used.length} of ${plural(steps.length, 'step')}`;
+  return (
+    <Section title="Over the steps" note={note}>
+      <StepBars steps={steps} what={what} chosen={location.step} choose={(step) => go({ step })} />
+      <p className="detail-axis" aria-hidden="true">
+        <span>step {steps[0]?.number}</span>
+        <span>{steps.at(-1)?.number}</span>
+      </p>
+    </Section>
+  );
+}
+
+const SHOWN_FRAMES = 6;
+
+function Frames({ stack }: { readonly stack: StackUse }): ReactNode {
+  const line = (frame: StackUse['frames'][number], at: number): ReactNode => (
+    <li key={`${at} ${frame.text}`}>
+      {frame.line ? (
+        <SourceLine path={frame.line.path} line={frame.line.line} of={frame.line.function} />
+      ) : (
+        <span className="mono">{frame.text}</span>
+      )}
+    </li>
+  );
+  const [top, rest] = [stack.frames.slice(0, SHOWN_FRAMES), stack.frames.slice(SHOWN_FRAMES)];
+  return (
+    <>
+      <ol className="frames">{top.map(line)}</ol>
+      {rest.length > 0 && (
+        <details className="frames-rest">
+          <summary>{plural(rest.length, 'outer function')}</summary>
+          <ol className="frames">{rest.map(line)}</ol>
+        </details>
+      )}
+    </>
+  );
+}
+
+interface StacksProps {
+  readonly stacks: readonly StackUse[];
+  readonly all: number;
+  /** The line of code that records them, where they were not. */
+  readonly missing: string;
+  readonly totalNs: number;
+}
+
+/** The Python functions it is called from, as lines that open in the editor. */
+export function Stacks({ stacks, all, missing, totalNs }: StacksProps): ReactNode {
+  if (missing !== '') {
+    return (
+      <Section title="Called from" note="call stacks were not recorded">
+        <Code code={missing} />
+      </Section>
+    );
+  }
+  if (stacks.length === 0) return null;
+  return (
+    <Section title="Called from" note={cutNote(stacks.length, all)}>
+      <ul className="stacks">
+        {stacks.map((stack) => (
+          <li key={stack.frames.map((frame) => frame.text).join(';')}>
+            <p className="stack-cost">
+              <strong>{duration(stack.time_ns)}</strong>{' '}
+              {totalNs > 0 && share(stack.time_ns / totalNs)} in {plural(stack.call_count, 'call')}
+            </p>
+            <Frames stack={stack} />
+          </li>
+        ))}
+      </ul>
+    </Section>
+  );
+}
+
+interface InstancesProps {
+  readonly title: string;
+  readonly rows: readonly CallInstance[];
+  /** Whether device time is something else than the duration. */
+  readonly hasDevice: boolean;
+  readonly device: string;
+}
+
+/** The longest ones, each with its place in the timeline. */
+export function Instances({ title, rows, hasDevice, device }: InstancesProps): ReactNode {
+  return (
+    <Section title={title}>
+      <table className="plain instances">
+        <thead>
+          <tr>
+            <th scope="col">At</th>
+            <th scope="col" className="number">
+              Took
+            </th>
+            {hasDevice && (
+              <th scope="col" className="number">
+                {device}
+              </th>
+            )}
+            <th scope="col">Where</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={row.event}>
+              <td>
+                <Goto
+                  to={{ view: 'timeline', event: row.event }}
+                  title={`${quantityExact(row.start_ns, 'ns')}: show in the timeline`}
+                >
+                  <Icon name="timeline" size={13} /> {instant(row.start_ns)}
+                </Goto>
+              </td>
+              <td className="number" title={quantityExact(row.duration_ns, 'ns')}>
+                {duration(row.duration_ns)}
+              </td>
+              {hasDevice && (
+                <td className="number" title={quantityExact(row.device_ns, 'ns')}>
+                  {row.device_ns > 0 ? duration(row.device_ns) : '–'}
+                </td>
+              )}
+              <td className="instance-track" title={row.track}>
+                {row.track}
+                {row.step !== null && `, step ${row.step}`}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Section>
+  );
+}

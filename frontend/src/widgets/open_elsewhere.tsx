@@ -1,0 +1,122 @@
+import { useQuery } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { addressOf, api, type Parameters, segment } from '../api/client';
+import { type Narrowing, useNarrowing } from '../api/queries';
+import type { Tools } from '../api/types.gen';
+import { quantity } from '../core/format';
+import { handToPerfetto, PUBLIC_PAGE } from '../host/perfetto';
+import type { Selection } from '../state/selection';
+import { Icon } from './icon';
+import { Menu } from './menu';
+import './open_elsewhere.css';
+
+/** Browsers hold no more in one piece, and Perfetto unpacks about ten times as much. */
+const LARGE_BYTES = 400_000_000;
+
+interface Props {
+  readonly selection: Selection;
+}
+
+interface Elsewhere {
+  readonly narrowing: Narrowing | null | undefined;
+  readonly tools: Tools | undefined;
+  /** The address of the file, or of a part of it. */
+  readonly addressOf: (part: Parameters) => string;
+  readonly part: Parameters;
+  /** Hands it to a page of Perfetto's; rejects with why that did not work. */
+  readonly open: (page: string) => Promise<void>;
+}
+
+/** How the recording, or the part that the page narrows to, is taken to other viewers. */
+export function useElsewhere({ run, worker, span }: Selection): Elsewhere {
+  const narrowing = useNarrowing(span.trace);
+  const tools = useQuery({
+    queryKey: ['tools'],
+    queryFn: ({ signal }) => api.get<Tools>('tools', {}, signal),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  const part: Parameters = narrowing
+    ? { start_ns: narrowing.start_ns, end_ns: narrowing.end_ns }
+    : {};
+  const path = `traces/${segment(span.trace)}/file`;
+  const open = (page: string): Promise<void> => {
+    // Other readers give up a file for one bad event: what is damaged goes out repaired.
+    const repaired = span.damage === null ? part : { ...part, is_repaired: true };
+    return handToPerfetto({
+      page,
+      title: `${run.name} – ${worker.name}${narrowing ? `, ${narrowing.label}` : ''}`,
+      fileName: span.file,
+      read: () => api.bytes(path, repaired, new AbortController().signal),
+    });
+  };
+  return {
+    narrowing,
+    tools: tools.data,
+    addressOf: (wanted) => addressOf(path, wanted),
+    part,
+    open,
+  };
+}
+
+/** Takes the recording, or the part that the page narrows to, to other viewers. */
+export function OpenElsewhere({ selection }: Props): ReactNode {
+  const { span } = selection;
+  const elsewhere = useElsewhere(selection);
+  const { narrowing, tools, part } = elsewhere;
+  const [failure, setFailure] = useState<string | null>(null);
+  const what = narrowing ? narrowing.label : span.file;
+  const open = async (page: string): Promise<void> => {
+    setFailure(null);
+    try {
+      await elsewhere.open(page);
+    } catch (error) {
+      setFailure(error instanceof Error ? error.message : String(error));
+    }
+  };
+  const offline = tools?.perfetto ?? '';
+  return (
+    <Menu
+      label={
+        <>
+          <Icon name="external" size={15} /> Open elsewhere
+        </>
+      }
+      title="Download the recording, or open it in Perfetto"
+    >
+      <p className="menu-note">Of {what}:</p>
+      <a className="menu-item" href={elsewhere.addressOf(part)} download>
+        Download as a trace
+      </a>
+      {narrowing && (
+        <a className="menu-item" href={elsewhere.addressOf({})} download>
+          Download the whole file ({quantity(span.file_bytes, 'bytes')})
+        </a>
+      )}
+      {offline === '' ? (
+        <p className="menu-note">
+          Perfetto on this machine: <code>{tools?.perfetto_hint}</code>
+        </p>
+      ) : (
+        <button type="button" className="menu-item" onClick={() => void open(offline)}>
+          Open in Perfetto, from this machine
+        </button>
+      )}
+      <button type="button" className="menu-item" onClick={() => void open(PUBLIC_PAGE)}>
+        Open in ui.perfetto.dev
+      </button>
+      <p className="menu-note">
+        ui.perfetto.dev is loaded from the internet; the recording itself stays in this browser.
+      </p>
+      {!narrowing && span.file_bytes > LARGE_BYTES && (
+        <p className="menu-note">
+          The file is large for a browser: choose a step or a time range first.
+        </p>
+      )}
+      {failure && (
+        <p className="menu-note elsewhere-failure" role="alert">
+          {failure}
+        </p>
+      )}
+    </Menu>
+  );
+}

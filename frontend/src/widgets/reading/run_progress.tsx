@@ -1,0 +1,35 @@
+import type { ReactNode } from 'react';
+import type { RunState } from '../../api/types.gen';
+import { count } from '../../core/format';
+import { isPending, progressOf, spansOf } from '../../core/progress';
+import { WholeBar, Words } from '.';
+import { ChangeButton } from './change_button';
+import { usePace } from './use_pace';
+import { wholeWords } from './words';
+import './run_progress.css';
+
+/** Above what is said of a whole run while its files come in: of how many it is, and how to end that. */
+export function RunProgress({ run }: { readonly run: RunState }): ReactNode {
+  const spans = spansOf(run);
+  const progress = progressOf(spans);
+  const pace = usePace(run.id, progress);
+  if (spans.length < 2 || !spans.some(isPending)) return null;
+  const { doneCount, wantedCount } = progress;
+  return (
+    <aside className="run-progress" aria-label={`Reading ${run.name}`}>
+      <div className="run-progress-words">
+        <strong className="number">
+          {count(doneCount)} of {count(wantedCount)} read
+        </strong>
+        <span className="muted">
+          What stands here is of those, and becomes more exact by itself.
+        </span>
+        <Words words={wholeWords(progress, pace).slice(1)} />
+      </div>
+      <WholeBar progress={progress} label={`Reading ${run.name}`} />
+      <ChangeButton change={{ what: 'cancel', of: 'runs', id: run.id }} about={`of ${run.name}`}>
+        Stop reading
+      </ChangeButton>
+    </aside>
+  );
+}

@@ -1,0 +1,50 @@
+import { type ReactNode, useId } from 'react';
+import './segmented.css';
+
+export interface Segment<T extends string> {
+  readonly id: T;
+  readonly label: string;
+  readonly title?: string | undefined;
+  readonly isDisabled?: boolean;
+}
+
+interface Props<T extends string> {
+  /** What is chosen: `Unit`. */
+  readonly label: string;
+  readonly segments: readonly Segment<T>[];
+  readonly value: T;
+  readonly onChoose: (value: T) => void;
+  /** Whether the label stands before the choices for all to read. */
+  readonly isLabelled?: boolean;
+}
+
+/** One of a few, all in sight: radio buttons that look like one. */
+export function Segmented<T extends string>(props: Props<T>): ReactNode {
+  const { label, segments, value, onChoose, isLabelled = false } = props;
+  const name = useId();
+  return (
+    <fieldset className="segmented">
+      <legend className="visually-hidden">{label}</legend>
+      {isLabelled && (
+        <span className="segmented-label" aria-hidden="true">
+          {label}
+        </span>
+      )}
+      <span className="segmented-row">
+        {segments.map((segment) => (
+          <label key={segment.id} className="segmented-choice" title={segment.title}>
+            <input
+              type="radio"
+              name={name}
+              className="visually-hidden"
+              checked={segment.id === value}
+              disabled={segment.isDisabled}
+              onChange={() => onChoose(segment.id)}
+            />
+            {segment.label}
+          </label>
+        ))}
+      </span>
+    </fieldset>
+  );
+}

@@ -1,0 +1,97 @@
+import { type KeyboardEvent, type PointerEvent, type ReactNode, useRef } from 'react';
+import type { Column } from '../../api/types.gen';
+import { isNumeric } from '../../core/units';
+import type { Sort } from '../../state/location';
+import { Icon } from '../icon';
+import { ariaSort } from './aria_sort';
+
+const KEY_STEP_PX = 24;
+
+/** A first click puts the largest number first, or the first name. */
+function nextSort(sort: Sort, column: Column): Sort {
+  if (sort.key !== column.key) return { key: column.key, descending: isNumeric(column.unit) };
+  return { key: column.key, descending: !sort.descending };
+}
+
+interface HandleProps {
+  readonly column: Column;
+  readonly resize: (key: string, px: number | null) => void;
+}
+
+const widthAround = (handle: Element): number =>
+  handle.closest('th')?.getBoundingClientRect().width ?? 0;
+
+/** Drawn, it makes the column wider or narrower; pressed twice, as wide as it usually is. */
+function Handle({ column, resize }: HandleProps): ReactNode {
+  const grip = useRef<{ readonly fromPx: number; readonly widthPx: number } | null>(null);
+  const move = (event: PointerEvent): void => {
+    if (grip.current)
+      resize(column.key, grip.current.widthPx + event.clientX - grip.current.fromPx);
+  };
+  return (
+    <span
+      className="resize"
+      aria-hidden="true"
+      title="Drag to resize; double-click for the usual width"
+      onPointerDown={(event) => {
+        if (event.button !== 0) return;
+        event.preventDefault();
+        event.currentTarget.setPointerCapture(event.pointerId);
+        grip.current = { fromPx: event.clientX, widthPx: widthAround(event.currentTarget) };
+      }}
+      onPointerMove={move}
+      onPointerUp={() => {
+        grip.current = null;
+      }}
+      onPointerCancel={() => {
+        grip.current = null;
+      }}
+      onDoubleClick={() => resize(column.key, null)}
+    />
+  );
+}
+
+interface Props {
+  readonly columns: readonly Column[];
+  readonly sort: Sort;
+  readonly onSort: (sort: Sort) => void;
+  readonly resize: (key: string, px: number | null) => void;
+}
+
+export function Head({ columns, sort, onSort, resize }: Props): ReactNode {
+  const onKeyDown = (event: KeyboardEvent, column: Column): void => {
+    const step = { ArrowLeft: -KEY_STEP_PX, ArrowRight: KEY_STEP_PX }[event.key];
+    if (!event.altKey || step === undefined) return;
+    event.preventDefault(); // it is the browser's Back
+    event.stopPropagation();
+    resize(column.key, widthAround(event.currentTarget) + step);
+  };
+  return (
+    <thead>
+      <tr aria-rowindex={1}>
+        {columns.map((column, at) => (
+          <th
+            key={column.key}
+            scope="col"
+            aria-colindex={at + 1}
+            aria-sort={ariaSort(sort, column.key)}
+            className={isNumeric(column.unit) ? 'number' : ''}
+            onKeyDown={(event) => onKeyDown(event, column)}
+          >
+            <button
+              type="button"
+              title={`${column.help}\nAlt+← and Alt+→ change the width.`}
+              onClick={() => onSort(nextSort(sort, column))}
+            >
+              <span>{column.label}</span>
+              <span className="sort-mark">
+                <Icon name="down" size={13} />
+              </span>
+            </button>
+            <Handle column={column} resize={resize} />
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}

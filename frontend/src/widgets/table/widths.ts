@@ -1,0 +1,106 @@
+/** How wide columns are: by what they hold, or as the user drew them, which the browser keeps. */
+import { useCallback, useState } from 'react';
+import type { Column } from '../../api/types.gen';
+import { isNumeric } from '../../core/units';
+import { readChoice, writeChoice } from '../../host/choice';
+
+const NAME_PX = 230;
+const TEXT_PX = 180;
+const NUMBER_PX = 84;
+/** Digits and the bar beside them. */
+const SHARE_PX = 112;
+/** A longer label is cut; its tooltip is not. */
+const MOST_PX = 170;
+/** Of a label: how wide letters of a kind are, and what is beside them. */
+const LETTERS: readonly (readonly [RegExp, number])[] = [
+  [/[mwMW]/, 11.2],
+  [/[fijlrtI/ ().]/, 4.6],
+  [/[A-Z]/, 8.6],
+];
+const LETTER_PX = 7.1;
+const BESIDE_PX = 31;
+/** Of texts that are a few letters. */
+const SHORT_PX = 104;
+const SHORT: ReadonlySet<string> = new Set([
+  'grid',
+  'block',
+  'streams',
+  'stream',
+  'devices',
+  'kind',
+  'uses_matrix_unit',
+  'data_type',
+  'correlation',
+  'device',
+  'event',
+  'number',
+  'parent',
+  'rank',
+  'sequence_number',
+  'span',
+  'step',
+  'thread',
+]);
+/** Of texts of several parts. */
+const LONG_PX = 320;
+const LONG: ReadonlySet<string> = new Set(['stack', 'call_stack']);
+const LEAST_PX = 56;
+const WIDEST_PX = 1600;
+
+export type Widths = Readonly<Record<string, number>>;
+
+function labelWidth(label: string): number {
+  const letterPx = (letter: string): number =>
+    LETTERS.find(([kind]) => kind.test(letter))?.[1] ?? LETTER_PX;
+  return [...label].reduce((sum, letter) => sum + letterPx(letter), BESIDE_PX);
+}
+
+function leastWidth({ key, unit }: Column): number {
+  if (!isNumeric(unit)) return SHORT.has(key) || key.startsWith('is_') ? SHORT_PX : TEXT_PX;
+  return unit === 'share' ? SHARE_PX : NUMBER_PX;
+}
+
+/** Room by unit. A name has at least its own, and takes what is left. */
+export function usualWidth(column: Column, at: number): number {
+  if (at === 0) return NAME_PX;
+  if (LONG.has(column.key)) return LONG_PX;
+  return Math.max(leastWidth(column), Math.min(MOST_PX, labelWidth(column.label)));
+}
+
+export const fittingWidth = (px: number): number =>
+  Math.round(Math.min(WIDEST_PX, Math.max(LEAST_PX, px)));
+
+const choiceOf = (name: string): string => `widths.${name}`;
+
+function stored(name: string): Widths {
+  try {
+    const value: unknown = JSON.parse(readChoice(choiceOf(name)) ?? '{}');
+    if (typeof value !== 'object' || value === null) return {};
+    return Object.fromEntries(
+      Object.entries(value).filter((pair): pair is [string, number] => Number.isFinite(pair[1])),
+    );
+  } catch {
+    return {};
+  }
+}
+
+export interface ColumnWidths {
+  readonly widths: Widths;
+  /** Null: as wide as it usually is. */
+  readonly resize: (key: string, px: number | null) => void;
+}
+
+export function useColumnWidths(name: string): ColumnWidths {
+  const [widths, setWidths] = useState(() => stored(name));
+  const resize = useCallback(
+    (key: string, px: number | null) =>
+      setWidths((present) => {
+        const { [key]: _, ...others } = present;
+        const next = px === null ? others : { ...others, [key]: fittingWidth(px) };
+        writeChoice(choiceOf(name), Object.keys(next).length > 0 ? JSON.stringify(next) : null);
+        return next;
+      }),
+    [name],
+  );
+  return { widths, resize };
+}

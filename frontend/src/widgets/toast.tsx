@@ -1,0 +1,95 @@
+import { type ReactNode, useEffect, useState, useSyncExternalStore } from 'react';
+import { Icon } from './icon';
+import './toast.css';
+
+interface Options {
+  /** Takes back what was done. */
+  readonly undo?: (() => void) | undefined;
+  readonly tone?: 'plain' | 'bad' | undefined;
+}
+
+interface Shown extends Options {
+  readonly id: number;
+  readonly words: string;
+}
+
+const SHOWN_MS = 7000;
+const MOST_SHOWN = 3;
+
+let shown: readonly Shown[] = [];
+let lastId = 0;
+const listeners = new Set<() => void>();
+
+function put(next: readonly Shown[]): void {
+  shown = next;
+  for (const listener of listeners) listener();
+}
+
+const remove = (id: number): void => put(shown.filter((each) => each.id !== id));
+
+/** Says for a moment what was done, and offers to take it back. */
+export function toast(words: string, options: Options = {}): void {
+  lastId += 1;
+  put([...shown, { ...options, words, id: lastId }].slice(-MOST_SHOWN));
+}
+
+/** Lets all of them go. */
+export const clearToasts = (): void => put([]);
+
+function subscribe(changed: () => void): () => void {
+  listeners.add(changed);
+  return () => listeners.delete(changed);
+}
+
+function Toast({ id, words, undo, tone }: Shown): ReactNode {
+  const [isHeld, hold] = useState(false);
+  useEffect(() => {
+    if (isHeld) return undefined;
+    const timer = setTimeout(() => remove(id), SHOWN_MS);
+    return () => clearTimeout(timer);
+  }, [id, isHeld]);
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: it only stays for as long as it is being read
+    <div
+      className={tone === 'bad' ? 'toast toast-bad' : 'toast'}
+      onPointerEnter={() => hold(true)}
+      onPointerLeave={() => hold(false)}
+      onFocus={() => hold(true)}
+      onBlur={() => hold(false)}
+    >
+      <span>{words}</span>
+      {undo && (
+        <button
+          type="button"
+          className="toast-undo"
+          onClick={() => {
+            remove(id);
+            undo();
+          }}
+        >
+          <Icon name="undo" size={14} /> Undo
+        </button>
+      )}
+      <button
+        type="button"
+        className="toast-close"
+        aria-label={`Dismiss: ${words}`}
+        onClick={() => remove(id)}
+      >
+        <Icon name="close" size={14} />
+      </button>
+    </div>
+  );
+}
+
+/** Where they show: once, in the page's frame. */
+export function Toasts(): ReactNode {
+  const present = useSyncExternalStore(subscribe, () => shown);
+  return (
+    <div className="toasts" role="status" aria-live="polite">
+      {present.map((each) => (
+        <Toast key={each.id} {...each} />
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,57 @@
+import { type ReactNode, useLayoutEffect, useRef, useState } from 'react';
+import './windowed.css';
+
+interface Props {
+  readonly count: number;
+  /** Every row is this high. */
+  readonly rowPx: number;
+  /** The row that is kept in sight; -1: none. */
+  readonly active: number;
+  readonly render: (at: number) => ReactNode;
+}
+
+const BEYOND = 6;
+
+/** Which rows are drawn of those that there are. Pure. */
+export function windowOf(
+  topPx: number,
+  heightPx: number,
+  { count, rowPx }: { readonly count: number; readonly rowPx: number },
+): readonly [first: number, end: number] {
+  const first = Math.max(0, Math.floor(topPx / rowPx) - BEYOND);
+  return [Math.min(first, count), Math.min(count, Math.ceil((topPx + heightPx) / rowPx) + BEYOND)];
+}
+
+/** Rows of one height, of which only those in sight are in the document: a thousand cost as little as ten. */
+export function Windowed({ count, rowPx, active, render }: Props): ReactNode {
+  const box = useRef<HTMLDivElement>(null);
+  const [topPx, setTop] = useState(0);
+  const [heightPx, setHeight] = useState(600);
+  useLayoutEffect(() => {
+    if (box.current) setHeight(box.current.clientHeight || 600);
+  }, []);
+  useLayoutEffect(() => {
+    const scroller = box.current;
+    if (!scroller || active < 0) return;
+    const above = active * rowPx;
+    const below = above + rowPx - scroller.clientHeight;
+    if (scroller.scrollTop > above) scroller.scrollTop = above;
+    else if (scroller.scrollTop < below) scroller.scrollTop = below;
+    setTop(scroller.scrollTop);
+  }, [active, rowPx]);
+  const [first, end] = windowOf(topPx, heightPx, { count, rowPx });
+  return (
+    <div className="windowed" ref={box} onScroll={(event) => setTop(event.currentTarget.scrollTop)}>
+      <div className="windowed-all" style={{ height: count * rowPx }}>
+        {Array.from({ length: Math.max(0, end - first) }, (_, offset) => {
+          const at = first + offset;
+          return (
+            <div key={at} className="windowed-row" style={{ top: at * rowPx, height: rowPx }}>
+              {render(at)}
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}
