@@ -21,9 +21,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 from loading import ROOT, SHARED_TRACES
 
+Grade = Literal["right", "wrong", "silent", "crash"]
 PEERS = ROOT / ".venv" / "peers"
 PAGE = ROOT / "docs" / "peers.md"
 SECONDS = 120
@@ -117,7 +119,7 @@ class Said:
 
 def gpu_idle(trace: Path, _folder: Path) -> Said:
     """Run gpu-idle on a plain JSON file: it opens no other."""
-    return _run("from analyzer import _cli; _cli()", str(trace))
+    return run_program("from analyzer import _cli; _cli()", str(trace))
 
 
 def fournex(trace: Path, folder: Path) -> Said:
@@ -125,14 +127,18 @@ def fournex(trace: Path, folder: Path) -> Said:
     run = folder / "run"
     (run / "profiler").mkdir(parents=True)
     (run / "profiler" / trace.name).symlink_to(trace)
-    return _run("from fournex.cli import main; main()", "analyze", str(run), "--scope", "run")
+    return run_program(
+        "from fournex.cli import main; main()", "analyze", str(run), "--scope", "run"
+    )
 
 
 def pytscope(trace: Path, folder: Path) -> Said:
     """Run pytscope on an empty run with this trace."""
     run = folder / "run"
     run.mkdir()
-    return _run("from pytscope.cli import main; main()", "analyze", str(run), "--trace", str(trace))
+    return run_program(
+        "from pytscope.cli import main; main()", "analyze", str(run), "--trace", str(trace)
+    )
 
 
 PROGRAMS: dict[str, Callable[[Path, Path], Said]] = {
@@ -140,10 +146,14 @@ PROGRAMS: dict[str, Callable[[Path, Path], Said]] = {
     "fournex 0.3.1": fournex,
     "pytscope 0.2.1": pytscope,
 }
-CANNOT_TELL = r"insufficient_telemetry|unattributed|Analysis incomplete|No trace data"
+CANNOT_TELL = (
+    r"insufficient_telemetry|unattributed|known signatures match|Analysis incomplete|No trace data"
+    r"|No steps or trace found"
+)
 
 
-def _run(code: str, *arguments: str) -> Said:
+def run_program(code: str, *arguments: str) -> Said:
+    """Run a program of Python with the peers on its path, and return all that it prints."""
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments],
         env={**os.environ, "PYTHONPATH": str(PEERS), "NO_COLOR": "1"},
@@ -155,20 +165,27 @@ def _run(code: str, *arguments: str) -> Said:
     return Said(text=done.stdout + done.stderr, has_crashed="Traceback (most recent" in done.stderr)
 
 
-def grade(said: Said, case: Case) -> str:
-    """Return whether what was said names the true cause."""
-    if said.has_crashed:
-        return "crash"
+def verdict_of(said: Said) -> str:
+    """Return the part by which it is graded: the primary bottleneck where one is told, or all."""
     leading = re.search(r"Primary Bottleneck : (\S+)", said.text)
-    verdict = leading[1] if leading else said.text
+    return leading[1] if leading else said.text
+
+
+def grade(said: Said, case: Case) -> Grade:
+    """Return whether what was said names the true cause."""
+    return "crash" if said.has_crashed else grade_of(verdict_of(said), case.names)
+
+
+def grade_of(verdict: str, names: str) -> Grade:
+    """Return whether a verdict names the cause, or the health, that `names` is a pattern of."""
     if re.search(CANNOT_TELL, verdict):
         return "silent"
-    return "right" if re.search(case.names, verdict, re.IGNORECASE) else "wrong"
+    return "right" if re.search(names, verdict, re.IGNORECASE) else "wrong"
 
 
-def of_peers(case: Case) -> dict[str, str]:
+def of_peers(case: Case) -> dict[str, Grade]:
     """Return every program's grade on a recording."""
-    grades = {}
+    grades: dict[str, Grade] = {}
     for name, program in PROGRAMS.items():
         with TemporaryDirectory() as folder:
             plain = Path(folder) / "trace.json"

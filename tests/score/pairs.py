@@ -1,0 +1,183 @@
+"""What was predicted of a fault, and what its fix won: a pair of runs at a time."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loading import SAMPLE_LOGS
+from score.answers import SERIOUS, claimed_ns, first_cause, report, saving_ns
+from score.stories import Pair, stories
+from stepscope import calibration
+from stepscope.comparison.noise import LEVEL, judged
+from stepscope.comparison.sampling import sample
+from stepscope.comparison.side import Together, batched, between_spans, together
+from stepscope.library import load_all
+
+Holds = Literal["yes", "within noise", "no", "nothing predicted"]
+Floats = NDArray[np.float64]
+HALVINGS = 24
+"""Of the distance from the estimate to a bound: its place is known to a millionth of that."""
+FARTHEST = 2.0**20
+"""In standard errors: where no shift is refused, there is no bound."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """A range of nanoseconds."""
+
+    low: float
+    high: float
+
+    def holds(self, value: float) -> bool:
+        """Return whether a value is in it."""
+        return self.low <= value <= self.high
+
+    def meets(self, other: "Span") -> bool:
+        """Return whether two ranges have something in common."""
+        return self.low <= other.high and other.low <= self.high
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """A pair: times in nanoseconds a step, or a sample where the pair is told by the sample."""
+
+    pair: Pair
+    before_ns: float
+    after_ns: float
+    step_counts: tuple[int, int]
+    first_rule: str
+    """The first cause that is named of the fault; empty: none."""
+    is_first_serious: bool
+    """True where it is named at warning or above."""
+    healed: tuple[str, ...]
+    """The causes that the fix removes."""
+    claimed_ns: float
+    """The most that these could save, each alone."""
+    predicted: Span
+    """By the causes that the fix removes, together."""
+    predicted_by_all: Span
+    """By all findings together."""
+    likely: Span
+    """Of what was won: the differences that the steps do not refuse at 5 %."""
+
+    @property
+    def won_ns(self) -> float:
+        """What the fix won: the difference of the mean steps."""
+        return self.before_ns - self.after_ns
+
+    @property
+    def holds(self) -> Holds:
+        """Return whether the predicted range holds what was won."""
+        return _holds(self.predicted, self.won_ns, self.likely)
+
+    @property
+    def holds_by_all(self) -> Holds:
+        """Return the same of all findings together."""
+        return _holds(self.predicted_by_all, self.won_ns, self.likely)
+
+    @property
+    def is_held(self) -> bool:
+        """True where what was won is in the range, or as near to it as the steps' own spread."""
+        return self.holds in {"yes", "within noise"}
+
+    @property
+    def is_own_source(self) -> bool:
+        """True where a factor that predicts was measured on this pair itself."""
+        return bool(factors_from(self.pair))
+
+
+def _holds(predicted: Span, won_ns: float, likely: Span) -> Holds:
+    if not predicted.high:
+        return "nothing predicted"
+    if predicted.holds(won_ns):
+        return "yes"
+    return "within noise" if predicted.meets(likely) else "no"
+
+
+def factors_from(pair: Pair) -> tuple[str, ...]:
+    """Return the factors of `calibration` whose source names the pair's recordings."""
+    place = f"sample_logs/{pair.fault.split('/', maxsplit=1)[0]}"
+    return tuple(
+        name
+        for name, factor in vars(calibration).items()
+        if isinstance(factor, calibration.Factor) and place in factor.source
+    )
+
+
+@cache
+def side(run: str) -> Together:
+    """Return a run's recordings as one side of a comparison."""
+    [found] = load_all(SAMPLE_LOGS / run)
+    return together(run, [sample(trace) for trace in found.workers])
+
+
+@cache
+def result_of(pair: Pair) -> Result:
+    """Return what was predicted of a pair, and what came of it."""
+    first = first_cause(report(pair.fault))
+    healed = stories().healed(pair)
+    sides = side(pair.fault), side(pair.fix)
+    before, after = (
+        each.durations() / count for each, count in zip(sides, pair.samples, strict=True)
+    )
+    apart = max(
+        float(between_spans(each, values[None, :])[0])
+        for each, values in zip(sides, (before, after), strict=True)
+    )
+    return Result(
+        pair=pair,
+        before_ns=float(before.mean()),
+        after_ns=float(after.mean()),
+        step_counts=(sides[0].step_count, sides[1].step_count),
+        first_rule=first.rule if first else "",
+        is_first_serious=first is not None and first.severity in SERIOUS,
+        healed=healed,
+        claimed_ns=claimed_ns(report(pair.fault), frozenset(healed)) / pair.samples[0],
+        predicted=_predicted(pair, frozenset(healed)),
+        predicted_by_all=_predicted(pair, None),
+        likely=likely_difference(before, after, apart),
+    )
+
+
+def _predicted(pair: Pair, rules: frozenset[str] | None) -> Span:
+    low, high = saving_ns(report(pair.fault), rules)
+    return Span(low=low / pair.samples[0], high=high / pair.samples[0])
+
+
+def likely_difference(before: Floats, after: Floats, apart: float = 0.0) -> Span:
+    """Return the differences of the means that `compare`'s test does not refuse, at 5 %.
+
+    The test is turned round: a difference is possible where, once it is taken from every step
+    before, the test tells no change. `apart`, by which spans of one side differ, widens it.
+    """
+    estimate = float(before.mean() - after.mean())
+    first, second = batched(before[None, :]), batched(after[None, :])
+
+    def is_possible(difference: float) -> bool:
+        return not judged(first - difference, second, 1.0).p[0] < LEVEL
+
+    error = float(judged(first, second, 1.0).error[0])
+    if not error > 0:
+        return Span(low=estimate - apart, high=estimate + apart)
+    low, high = (_bound(is_possible, estimate, way * error) for way in (-1.0, 1.0))
+    return Span(low=low - apart, high=high + apart)
+
+
+def _bound(is_possible: Callable[[float], bool], start: float, step: float) -> float:
+    """Return where what is possible ends, from a start on in the direction of a step."""
+    scale = 1.0
+    while is_possible(start + scale * step):
+        scale *= 2
+        if scale > FARTHEST:
+            return start + float(np.copysign(np.inf, step))
+    inside, outside = (scale / 2 if scale > 1 else 0.0), scale
+    for _ in range(HALVINGS):
+        middle = (inside + outside) / 2
+        inside, outside = (
+            (middle, outside) if is_possible(start + middle * step) else (inside, middle)
+        )
+    return start + inside * step

@@ -1,0 +1,108 @@
+"""The same table for other programs that read a trace."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from peers.young_advisers import Grade
+from score.answers import report, serious
+from score.judging import false_alarms, right_first
+from score.peers import PROGRAMS, Answers, grade
+from score.stories import Recording, Stories
+from score.tables import part, table
+
+OWN = "stepscope"
+GRADES: tuple[Grade, ...] = ("right", "wrong", "silent", "crash")
+
+
+def own_grade(truth: Recording) -> Grade:
+    """Return stepscope's grade by the same yardstick."""
+    if truth.healthy:
+        return "wrong" if false_alarms(truth) else "right"
+    if right_first(truth):
+        return "right"
+    told = report(truth.run)
+    standings = {worker.standing.state for worker in told.workers if worker.standing}
+    return "wrong" if serious(told) or "healthy" in standings else "silent"
+
+
+def grades(stories: Stories, answers: dict[str, Answers]) -> dict[str, dict[str, Grade]]:
+    """Return each run's grades by program, stepscope first."""
+    return {
+        truth.run: {
+            OWN: own_grade(truth),
+            **{name: grade(answers[truth.run].said[name], truth) for name in PROGRAMS},
+        }
+        for truth in stories.recording
+        if truth.run in answers
+    }
+
+
+def summary(stories: Stories, answers: dict[str, Answers]) -> Iterator[str]:
+    """Yield one line a program: right on faults, and false alarms."""
+    known = grades(stories, answers)
+    yield from ("The same files, read by other programs ([how](#others)):", "")
+    columns = [
+        f"{kind}: {what}:"
+        for kind in ("recorded", "synthetic")
+        for what in ("right on faults", "false alarms")
+    ]
+    groups = _groups(stories)
+    yield from table(
+        ("program", *columns),
+        (
+            (
+                name,
+                *(
+                    part(sum(known[truth.run][name] == wanted for truth in group), len(group))
+                    for group, wanted in zip(groups.values(), ("right", "wrong") * 2, strict=True)
+                ),
+            )
+            for name in (OWN, *PROGRAMS)
+        ),
+    )
+
+
+def _groups(stories: Stories) -> dict[str, list[Recording]]:
+    return {
+        f"{'synthetic' if is_synthetic else 'recorded'} {'healthy' if healthy else 'faults'}": [
+            each
+            for each in stories.recording
+            if each.is_synthetic == is_synthetic and each.healthy == healthy
+        ]
+        for is_synthetic in (False, True)
+        for healthy in (False, True)
+    }
+
+
+def details(stories: Stories, answers: dict[str, Answers]) -> Iterator[str]:
+    """Yield the section on other programs."""
+    known = grades(stories, answers)
+    yield from (
+        "## Other programs on the same files { #others }",
+        "",
+        "Each is run as its users would, in a process of its own, on the uncompressed file, and "
+        "graded by words: *right*: it names the true cause, or has nothing to say against a "
+        "healthy run; *wrong*: it names another, or says that all is well where it is not; "
+        "*silent*: it says that it cannot tell, or nothing; *crash*. The words are generous: a "
+        "cause that is named in passing counts, also where the program says the same of every "
+        "recording. Of a run of several files, the best answer counts for a fault and the worst "
+        "for a healthy run. gpu-idle and fournex are made for recordings of a GPU, and pytscope "
+        "reads communication alone: the recordings of a CPU ask of them what they do not promise; "
+        "there, to be silent would be right.",
+        "",
+    )
+    for title, group in _groups(stories).items():
+        kind, what = title.split()
+        counts = {
+            name: Counter(known[each.run][name] for each in group) for name in (OWN, *PROGRAMS)
+        }
+        yield from (f"### {what.capitalize()}, {kind}", "")
+        yield from table(("program", *(f"{each}:" for each in GRADES)), _counted(counts))
+        yield from table(
+            ("run", OWN, *PROGRAMS),
+            ((f"`{each.run}`", *known[each.run].values()) for each in group),
+        )
+
+
+def _counted(counts: dict[str, Counter[Grade]]) -> Sequence[tuple[str, ...]]:
+    return [(name, *(str(of[each]) for each in GRADES)) for name, of in counts.items()]
