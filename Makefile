@@ -25,9 +25,16 @@ OLD_PANDAS_FOLDER := $(VENV)/pandas-$(OLD_PANDAS)
 PEERS := HolisticTraceAnalysis==0.5.0 narwhals orjson plotly psutil pydot \
 	gpu-idle==0.1.0 fournex==0.3.1 pytscope==0.2.1
 PARALLEL := -n auto --dist loadfile
-# What is tested without a frame of pandas: once is enough.
-WITHOUT_FRAMES := budget cache discover docs docs_site formats fuzz hatch_build ingest malformations \
-	packaging readers remote_logs storage tensorboard two_readers
+# What is tested without a frame of pandas: once is enough (tests/test_pandas_versions.py).
+WITHOUT_FRAMES := advice_settings api_contract asking cache calibration catalog cli cli_record \
+	cli_record_scripts cli_record_steps cluster comparison_noise dialects discover docs docs_site \
+	downloads following formats fuzz hatch_build ingest job_advice job_rendered looking \
+	malformations names_api packaging plain_pickles quantities readers remote_logs render \
+	render_brief render_github render_health render_html render_real_traces render_sarif \
+	rule_packages rule_pages storage stories synthesis tensorboard tracebuild two_readers \
+	whole_files
+# Bytecode is kept, whatever the shell says: two processes, twice, would compile every test anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -41,11 +48,17 @@ help: ## list the targets
 demo: $(MADE)/run $(PAGE) ## open the tab on sample_logs/ (PORT=6006, LOGDIR=sample_logs)
 	@exec $(BIN)/python scripts/demo.py --port $(PORT) $(LOGDIR)
 
+WORKERS ?= 2
+
+.PHONY: dask
+dask: $(MADE)/dask ## start a Dask scheduler and workers on this machine, for --scheduler (WORKERS=2)
+	@exec $(BIN)/python scripts/dask_cluster.py --workers $(WORKERS)
+
 .PHONY: test
 test: $(MADE)/dev $(PAGE) $(MADE)/pandas-$(OLD_PANDAS) $(MADE)/peers chromium ## run every test: page, core under pandas 2.2, then all of it under pandas 3
 	$(NPM_RUN) test
-	PYTHONPATH=$(OLD_PANDAS_FOLDER) $(PYTEST) $(PARALLEL) -m "not (browser or peer or recording or slow)" \
-		$(patsubst %,--ignore=tests/test_%.py,$(WITHOUT_FRAMES))
+	PYTHONPATH=$(OLD_PANDAS_FOLDER) STEPSCOPE_HYPOTHESIS=again $(PYTEST) $(PARALLEL) \
+		-m "not (browser or peer or recording or slow)" $(patsubst %,--ignore=tests/test_%.py,$(WITHOUT_FRAMES))
 	$(PYTEST) $(PARALLEL)
 
 .PHONY: check
@@ -70,11 +83,20 @@ bench: $(MADE)/dev $(MADE)/peers $(MADE)/pandas-$(OLD_PANDAS) ## measure beside 
 	PYTHONPATH=tests:sample_logs/record $(BIN)/python -m benchmarks $(if $(FULL),--full) $(if $(TRACE),--seed $(TRACE))
 	$(if $(FULL),STEPSCOPE_LARGE=1 $(PYTEST) -n 0 tests/benchmarks)
 
+.PHONY: scale
+scale: $(MADE)/dev ## measure jobs of up to 1,024 ranks, and write docs/scaling.md again (SCALE="--only look dask")
+	PYTHONPATH=tests:sample_logs/record $(BIN)/python -m benchmarks.scale $(SCALE)
+
 FUZZ    ?= 2000000
 
 .PHONY: fuzz
 fuzz: $(MADE)/dev ## feed the scanner mutated traces under sanitizers (FUZZ=2000000 inputs, INPUT=a file that failed)
 	PYTHONPATH=tests $(BIN)/python -m fuzz --count $(FUZZ) $(if $(INPUT),--input $(INPUT))
+
+.PHONY: score
+score: $(MADE)/dev $(MADE)/peers ## hold the advice, and other programs', against what is true: docs/accuracy.md
+	PYTHONPATH=tests:sample_logs/record $(BIN)/python -m score
+	$(BIN)/python scripts/rule_pages.py
 
 .PHONY: rules-matrix
 rules-matrix: $(MADE)/dev ## ask every rule of every recording at hand, and write tests/rules/matrix.txt
@@ -129,6 +151,11 @@ $(PAGE): $(PAGE_SOURCES) | $(MADE)/run
 $(MADE)/docs: $(PACKAGE) | $(MADE)/run
 	@echo "Installing what builds the site ..."
 	@$(PIP) install --quiet --editable '.[docs]'
+	@touch $@
+
+$(MADE)/dask: $(PACKAGE) | $(MADE)/run
+	@echo "Installing Dask ..."
+	@$(PIP) install --quiet --editable '.[dask]'
 	@touch $@
 
 $(MADE)/dev: $(PACKAGE) | $(MADE)/run

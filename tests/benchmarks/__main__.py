@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import growth, rule_times
+from benchmarks import growth, rule_times, scale, timeline
 from benchmarks.processes import FailedError, Measured, measured, of_module
 from benchmarks.scaled import FOLDER, ROOT, SEED, scaled
 
@@ -181,18 +181,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=Path, default=SEED, help="the recording to repeat")
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--full", action="store_true", help="516 MB and 2 GB too: half an hour")
+    parser.add_argument(
+        "--full", action="store_true", help="516 MB and 2 GB too, and 1,024 ranks: two hours"
+    )
     given = parser.parse_args()
     console.print(f"Traces made of {given.seed}, kept in {FOLDER}")
     measure_file("43MB", given.seed, ALL, given.turns)
     measure_folder(given.seed, 1)
     rule_times.measure_small(given.seed, given.turns)
+    timeline.measure([given.seed], timeline.SIZES[:1])
     if given.full:
         growth.measure([given.seed], 3)
         rule_times.measure([given.seed], 3)
+        timeline.measure([given.seed])
         measure_file("516MB", given.seed, ALL, 3)
         measure_file("2GB", given.seed, OWN, 3)
         measure_file("10M", given.seed, OWN, 3)
+        scale.measure(list(scale.PARTS), scale.MOST_RANKS)
 
 
 if __name__ == "__main__":

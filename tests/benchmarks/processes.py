@@ -41,7 +41,7 @@ def measured(command: Sequence[str], environment: Mapping[str, str] | None = Non
             [sys.executable, "-I", "-S", str(LAUNCHER), str(report), *command],
             capture_output=True,
             check=False,
-            env=_environment(environment or {}),
+            env=variables(environment or {}),
         )
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip().splitlines()
@@ -59,7 +59,7 @@ def _phases(line: bytes) -> dict[str, float]:
     return json.loads(line) if line.startswith(b'{"') and line.endswith(b"}") else {}
 
 
-def _environment(more: Mapping[str, str]) -> dict[str, str]:
+def variables(more: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a process that finds these modules and keeps what it compiles."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     path = [str(ROOT / "tests"), *filter(None, [more.get("PYTHONPATH")])]

@@ -33,6 +33,9 @@ def _told(trace: Trace) -> dict[str, Any]:
     [worker] = report["workers"]
     del worker["fingerprint"]
     worker["health"] = [item for item in worker["health"] if item["kind"] != "out-of-order"]
+    for outcome in (*report["outcomes"], *(each["outcome"] for each in report["merged"])):
+        for event in outcome["events"]:
+            del event["event"]  # its place in the file
     return report
 
 

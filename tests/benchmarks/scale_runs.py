@@ -1,0 +1,221 @@
+"""Advice on whole jobs: how it grows with the ranks, what it says, and a second look."""
+
+import json
+import math
+import os
+import re
+import statistics
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.job import job as made
+from benchmarks.job_plan import Job
+from benchmarks.process_tree import TreeMeasured, watched
+from benchmarks.processes import measured, of_module
+from benchmarks.scale_figures import Figure, told
+from benchmarks.scaled import FOLDER
+
+SIZES = (64, 256, 1024)
+SIZE_MB, LARGE_MB, LARGE_COUNT = 2.0, 20.0, 16
+MOST_SLOPE, MOST_PEAK_BYTES, MOST_MERGE_SECONDS = 1.15, 2e9, 10.0
+MOST_SUMMARY_SHARE = 0.01
+JSON_BYTES_WRAP = 2**32
+Report = Mapping[str, Any]
+
+
+def advise(
+    path: str | os.PathLike[str],
+    output: Path,
+    *options: str,
+    summaries: str | os.PathLike[str] = "0",
+    **environment: str,
+) -> TreeMeasured:
+    """Run `stepscope advise` on a path; write its JSON to a file."""
+    command = of_module("stepscope", "advise", os.fspath(path), "--format", "json", *options)
+    own = {"STEPSCOPE_SUMMARIES": os.fspath(summaries), **environment}
+    return watched([*command, "--isolated", "--output", str(output)], own)
+
+
+def names(report: Report, true: Job) -> Mapping[str, bool]:
+    """Tell of what is wrong with a job, whether the advice names it."""
+    [run] = report["runs"]
+    found: dict[str, list[str]] = {}
+    for outcome in run["outcomes"]:
+        if outcome["status"] == "found":
+            found.setdefault(outcome["rule"], []).append(json.dumps(outcome))
+    late = [json.loads(each)["message"] for each in found.get("straggler-rank", ())]
+    missing = " ".join(found.get("missing-ranks", ()))
+    named = true.worker(true.damaged)
+    damaged = [worker for worker in run["workers"] if worker["name"] == named]
+    kinds = {item["kind"] for worker in damaged for item in worker["health"]}
+    problems = json.dumps(report["problems"])
+    return {
+        "the straggler": len(late) == 1 and _has_word(late[0], f"rank {true.straggler}"),
+        "its cause": any(
+            f'"{true.worker(true.straggler)}"' in each for each in found.get("dataloader-bound", ())
+        ),
+        "the missing ranks": all(_has_word(missing, str(rank)) for rank in true.missing),
+        "the damaged file": "truncated-gzip" in kinds or named in problems,
+    }
+
+
+def _has_word(text: str, words: str) -> bool:
+    return re.search(rf"\b{re.escape(words)}\b", text, re.IGNORECASE) is not None
+
+
+def growth(most_ranks: int) -> Iterator[Figure]:
+    """Yield what advice takes as the ranks become more, and what it says."""
+    sizes = [size for size in SIZES if size <= most_ranks]
+    wall: dict[int, float] = {}
+    for count in sizes:
+        true, path = Job(rank_count=count), made(count, SIZE_MB)
+        with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+            output, place = Path(folder, "advice.json"), Path(folder, "summaries")
+            found = advise(path, output, summaries=place)
+            wall[count] = found.seconds
+            yield from _of_job(count, found)
+            for what, is_named in names(json.loads(output.read_bytes()), true).items():
+                text = f"{count} ranks: the advice names {what}"
+                yield told(f"names/{count}/{what}", text, holds=is_named)
+            if count == sizes[-1]:
+                yield from merging(path, place)
+    if len(wall) > 1:
+        yield Figure(
+            key="growth/slope",
+            text="Exponent with which wall time grows",
+            value=slope(wall),
+            most=MOST_SLOPE,
+        )
+
+
+def _of_job(count: int, found: TreeMeasured) -> Iterator[Figure]:
+    of = f"{count} ranks of {SIZE_MB:g} MB"
+    key = f"growth/{count}"
+    yield Figure(key=f"{key}/wall", text=f"{of}: wall", value=found.seconds, unit="s")
+    yield Figure(
+        key=f"{key}/cpu", text=f"{of}: processor, all processes", value=found.cpu_seconds, unit="s"
+    )
+    yield Figure(
+        key=f"{key}/peak",
+        text=f"{of}: peak memory, all processes",
+        value=found.peak_bytes / 1e6,
+        unit="MB",
+        most=MOST_PEAK_BYTES / 1e6,
+    )
+    yield Figure(
+        key=f"{key}/own",
+        text=f"{of}: peak memory of the asking process",
+        value=found.peak_own_bytes / 1e6,
+        unit="MB",
+    )
+
+
+def merging(path: Path, place: Path) -> Iterator[Figure]:
+    """Yield what it takes to put together what is known of all ranks."""
+    command = of_module("benchmarks.scale_subjects", "merge", str(path), str(place))
+    seconds = measured(command).seconds
+    for phase, most in (("known", None), ("merged", MOST_MERGE_SECONDS), ("json", None)):
+        text = {
+            "known": "summaries read",
+            "merged": "put together, cross-rank analyses and rules over the run",
+            "json": "report written as JSON",
+        }[phase]
+        yield Figure(
+            key=f"merge/{phase}",
+            text=f"{path.name}: {text}",
+            value=seconds[phase],
+            unit="s",
+            most=most,
+        )
+
+
+def large() -> Iterator[Figure]:
+    """Yield what a large recording takes beside a small one, on one core."""
+    cpu = {}
+    for size in (SIZE_MB, LARGE_MB):
+        path = made(LARGE_COUNT, size)
+        with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+            found = advise(path, Path(folder, "advice.json"), "--jobs", "1")
+        count = LARGE_COUNT - 2
+        cpu[size] = (found.cpu_seconds - start_seconds()) / count
+        yield Figure(
+            key=f"file/{size:g}",
+            text=f"Processor a recording of {size:g} MB",
+            value=cpu[size],
+            unit="s",
+        )
+    a_megabyte = (cpu[LARGE_MB] - cpu[SIZE_MB]) / (LARGE_MB - SIZE_MB)
+    yield Figure(
+        key="file/megabyte", text="Processor a MB of JSON", value=a_megabyte * 1000, unit="ms"
+    )
+    fixed = cpu[SIZE_MB] - SIZE_MB * a_megabyte
+    yield Figure(
+        key="file/fixed", text="Processor a recording, fixed", value=fixed * 1000, unit="ms"
+    )
+
+
+def start_seconds() -> float:
+    """Return what starting the program costs."""
+    runs = [measured(of_module("stepscope", "--version")).cpu_seconds for _ in range(3)]
+    return statistics.median(runs)
+
+
+def second_look(count: int) -> Iterator[Figure]:
+    """Yield what a job costs whose summaries are kept, with nothing in its files any more."""
+    with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+        path, place = Path(folder, "job"), Path(folder, "summaries")
+        path.mkdir()
+        for file in made(count, SIZE_MB).iterdir():
+            os.link(file, path / file.name)
+        total = sum(json_bytes(file) for file in path.iterdir())
+        outputs = [Path(folder, f"{turn}.json") for turn in range(2)]
+        first = advise(path, outputs[0], summaries=place)
+        _hollow(path)
+        second = advise(path, outputs[1], summaries=place)
+        yield Figure(
+            key="look/first", text=f"{count} ranks, first look", value=first.seconds, unit="s"
+        )
+        yield Figure(
+            key="look/second", text=f"{count} ranks, second look", value=second.seconds, unit="s"
+        )
+        is_same = outputs[0].read_bytes() == outputs[1].read_bytes()
+        yield told(
+            "look/same",
+            "The second look says the same, of files that are empty by now",
+            holds=is_same,
+        )
+        kept = sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
+        yield Figure(
+            key="look/share",
+            text=f"Summaries, of the JSON ({kept / 1e6:,.1f} of {total / 1e6:,.0f} MB)",
+            value=100 * kept / total,
+            unit="%",
+            most=100 * MOST_SUMMARY_SHARE,
+        )
+
+
+def _hollow(folder: Path) -> None:
+    """Replace files by such as have the same size and time of change, and hold nothing."""
+    for file in list(folder.iterdir()):
+        state = file.stat()
+        file.unlink()
+        with file.open("wb") as stream:
+            stream.truncate(state.st_size)
+        os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
+
+
+def json_bytes(file: Path) -> int:
+    """Return how much JSON a gzip file says that it holds; of a cut one, what is usual here."""
+    said = int.from_bytes(file.read_bytes()[-4:], "little")
+    return said if said < 100 * file.stat().st_size else 10 * file.stat().st_size
+
+
+def slope(found: Mapping[int, float]) -> float:
+    """Return the exponent with which something grows: least squares over the logarithms."""
+    x = [math.log(count) for count in found]
+    y = [math.log(value) for value in found.values()]
+    middle = sum(x) / len(x), sum(y) / len(y)
+    over = sum((a - middle[0]) * (b - middle[1]) for a, b in zip(x, y, strict=True))
+    return over / sum((a - middle[0]) ** 2 for a in x)

@@ -1,0 +1,59 @@
+"""What `scale` measures in processes of their own; the last line is JSON: seconds by phase."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from stepscope import discover, storage
+from stepscope.advice import AdviceSettings, merged
+from stepscope.config import SummarySettings
+from stepscope.summaries.store import Store
+
+
+@contextmanager
+def timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
+    """Note how long a phase took."""
+    start = time.perf_counter()
+    yield
+    seconds[phase] = time.perf_counter() - start
+
+
+def merge(path: str, place: str) -> dict[str, float]:
+    """Put together what summaries say of a job."""
+    seconds: dict[str, float] = {}
+    settings = AdviceSettings()
+    with timed(seconds, "listed"):
+        files = discover.at(path)
+    with timed(seconds, "known"):
+        stamped = [(file, file.listed or storage.stamp(file.path)) for file in files]
+        found = Store(SummarySettings(place=place), settings).known(stamped)
+    assert len(found) == len(files), f"{len(found)} of {len(files)} are known"
+    with timed(seconds, "merged"):
+        report = merged("job", [found[file.id].advice for file in files], settings)
+    with timed(seconds, "json"):
+        msgspec.json.encode(report)
+    return seconds
+
+
+def listing(path: str) -> dict[str, float]:
+    """Find a folder's recordings."""
+    seconds: dict[str, float] = {}
+    with timed(seconds, "listed"):
+        found = discover.in_folder(path)
+    seconds["count"] = len(found)
+    return seconds
+
+
+def main() -> None:
+    """Run the subject that the command line names."""
+    name, *arguments = sys.argv[1:]
+    seconds = merge(*arguments) if name == "merge" else listing(*arguments)
+    print(json.dumps(seconds))
+
+
+if __name__ == "__main__":
+    main()
