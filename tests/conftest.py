@@ -1,20 +1,60 @@
 """What tests of every part share: where things are, and what this machine has."""
 
 import os
+import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pandas as pd
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED_TRACES = ROOT.parent / "shared" / "traces"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
-# Two busy cores make single examples slow without anything being wrong.
-hypothesis.settings.register_profile("stepscope", deadline=None)
-hypothesis.settings.load_profile("stepscope")
+TAKES_LONG = ("browser", "peer", "recording", "slow")
+"""Markers of tests in files that are begun first, so that none of them is alone at the end."""
+OF_A_RULE = re.compile(r"tests/rules/test_(?:rules|mutants)\.py::.*\[(\w+)")
+"""What is tested of one rule: the traces of its cases are made once where it is in one process."""
+
+# Two busy cores make examples slow, also to draw, without anything being wrong. `make test` asks of
+# the same examples each time, so that it fails by a change only, and under the oldest pandas of
+# fewer; new ones are looked for with STEPSCOPE_HYPOTHESIS=search.
+PATIENT: dict[str, Any] = {
+    "deadline": None,
+    "suppress_health_check": [hypothesis.HealthCheck.too_slow],
+}
+hypothesis.settings.register_profile("stepscope", **PATIENT, derandomize=True)
+hypothesis.settings.register_profile("again", **PATIENT, derandomize=True, max_examples=20)
+hypothesis.settings.register_profile("search", **PATIENT, max_examples=1000)
+hypothesis.settings.load_profile(os.environ.get("STEPSCOPE_HYPOTHESIS", "stepscope"))
+
+os.environ["STEPSCOPE_SUMMARIES"] = "0"
+"""Nothing of what tests read is left in the user's own folder; those of summaries name another."""
+
+
+class ByFile(LoadScopeScheduling):  # type: ignore[misc] # it says no types
+    """Give a process whole files, as `--dist loadfile` does; of the rules' cases, whole rules."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        found = OF_A_RULE.match(nodeid)
+        return f"rule {found[1]}" if found else nodeid.partition("::")[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
+    """Have tests shared out by file, in the order in which they are collected."""
+    config.option.loadscopereorder = False  # by the number of tests, which says nothing of the time
+    return ByFile(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take long."""
+    long = {item.path for item in items if any(map(item.get_closest_marker, TAKES_LONG))}
+    items.sort(key=lambda item: item.path not in long)
 
 
 def pytest_report_header() -> str:

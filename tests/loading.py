@@ -3,10 +3,12 @@
 import json
 import tempfile
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import yaml
 
 import tracebuild
 from stepscope import ingest
@@ -47,5 +49,24 @@ def rows_of(table: pd.DataFrame) -> list[Any]:
 
 
 def trace_at(path: Path) -> Trace:
-    """The trace in a file."""
+    """The trace in a file; a sample or one of the collection is read once, and keeps analyses."""
+    if path.is_relative_to(SAMPLE_LOGS) or path.is_relative_to(SHARED_TRACES):
+        return _kept_trace(path, path.stat().st_mtime_ns)
+    return fresh_trace_at(path)
+
+
+def fresh_trace_at(path: Path) -> Trace:
+    """The trace in a file, read for this caller alone."""
     return trace_from_columns(ingest.read(str(path)), worker=path.name.split(".")[0])
+
+
+@lru_cache(maxsize=96)
+def _kept_trace(path: Path, _changed_ns: int) -> Trace:
+    return fresh_trace_at(path)
+
+
+def document_at(path: Path) -> Any:
+    """The document in a YAML file, read by libyaml where it is there: eight times as fast."""
+    text = path.read_text(encoding="utf-8")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return yaml.load(text, loader)  # noqa: S506 (both are safe)

@@ -2,15 +2,21 @@
 
 import logging
 import os
+import resource
+import signal
 import time
 
 import numpy as np
 
 from stepscope.advice import RecordingAdvice
 from stepscope.readers.tasks import advise
+from stepscope.summaries.summary import Summary
 from stepscope.trace import Trace
 
 log = logging.getLogger(__name__)
+
+ENOUGH_BYTES = 1 << 30
+"""Of memory, for a task that crashes with less."""
 
 
 def slow(trace: Trace) -> RecordingAdvice:
@@ -19,9 +25,9 @@ def slow(trace: Trace) -> RecordingAdvice:
     return advise(trace)
 
 
-def endless(_: Trace) -> RecordingAdvice:
+def endless(_: Trace) -> Summary:
     """Never come back."""
-    time.sleep(1000)
+    time.sleep(10_000)
     raise AssertionError
 
 
@@ -41,6 +47,14 @@ def talkative(trace: Trace) -> RecordingAdvice:
 def crashing(_: Trace) -> RecordingAdvice:
     """End the process as a broken extension would."""
     os.abort()
+
+
+def crashing_without_memory(trace: Trace) -> RecordingAdvice:
+    """Dies of a signal where little memory is allowed, as pandas' hash tables do."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_DATA)
+    if allowed != resource.RLIM_INFINITY and allowed < ENOUGH_BYTES:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return advise(trace)
 
 
 def failing(_: Trace) -> RecordingAdvice:

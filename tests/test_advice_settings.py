@@ -374,6 +374,8 @@ FILE = """
 select = ["all"]
 ignore = ["copies"]
 preview = true
+gpus = 1024
+price = 2
 
 [rules.reads]
 least_share = 0.2
@@ -382,6 +384,7 @@ severity = "info"
 [profiles.serving]
 runs = ["serve*"]
 ignore = ["loading"]
+gpus = 8
 
 [[suppress]]
 rule = "loading"
@@ -406,8 +409,12 @@ def test_a_file_says_all_that_can_be_said(tmp_path: Path) -> None:
                     rule="loading", reason="In memory.", runs="debug*", expires="2027-01-31"
                 ),
             ),
+            gpus=1024,
+            price=2.0,
         ),
-        profiles={"serving": Profile(runs=("serve*",), changes=Changes(ignore=("loading",)))},
+        profiles={
+            "serving": Profile(runs=("serve*",), changes=Changes(ignore=("loading",), gpus=8))
+        },
     )
 
 
@@ -458,6 +465,12 @@ def test_the_nearest_file_counts(tmp_path: Path) -> None:
         ),
         ("profile = 'trainin'", "there is no profile 'trainin'. Did you mean training"),
         ("select = [", "is no TOML"),
+        ("gpus = 0", "gpus: Expected `int` >= 1"),
+        ("gpus = 1.5", "gpus: Expected `int`, got `float`"),
+        ("price = -1", "price: Expected `float` >= 0"),
+        ("price = inf", "price: Expected `float` <= 1000000000.0"),
+        ("price = nan", "price: Expected `float` >= 0"),
+        ("price = 'much'", "price: Expected `float`, got `str`"),
         (f"[rules.reads]\nleast_count = {'9' * 5000}", "is no TOML"),
         ("[[suppress]]\nrule = 'a'\nreason = 'b'\nexpires = '31.1.2027'", "expires: "),
     ],

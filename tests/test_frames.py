@@ -24,6 +24,7 @@ from stepscope.frames import (
     steps,
 )
 from stepscope.frames.naming import named
+from stepscope.frames.string_storage import OPTION, texts_kept_plainly
 from stepscope.trace import Trace, trace_from_columns
 
 US = 1000
@@ -517,3 +518,13 @@ def test_an_allocation_is_one_with_a_duration_or_without(
 def test_whose_memory_it_is_has_a_name(code: int, name: str) -> None:
     rows: list[list[Any]] = [["cpu_instant_event", "[memory]", 0, None, {"Device Type": code}]]
     assert list(trace_of(rows).memory["device_type"]) == [name]
+
+
+def test_threads_that_keep_texts_plainly_leave_pandas_as_it_was() -> None:
+    before = pd.get_option(OPTION)
+    one, another = texts_kept_plainly(), texts_kept_plainly()
+    with another:
+        one.__enter__()
+    assert pd.get_option(OPTION) == "python"
+    one.__exit__(None, None, None)
+    assert pd.get_option(OPTION) == before

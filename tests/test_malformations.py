@@ -432,7 +432,7 @@ def test_thousands_of_small_gzip_members_are_inflated_in_time_of_their_number(
 
 # --- hostile files: the work is a multiple of the size ---------------------------------------
 
-SIZE = 200_000
+SIZE = 80_000
 LONG_LEVEL = '{"ph":[' + "1," * 2000
 HOSTILE = {
     "lists": "[",

@@ -66,6 +66,7 @@ ODD_EVENTS: dict[str, list[Any]] = {
         event(LOADER, "user_annotation", 100, 500),
         event(None, "cpu_op", 120, 100),
     ],
+    "a call of 31 years": [event("aten::mm", "cpu_op", 2000, 1e15)],
     "memory beyond 64 bits": [
         {
             "ph": "i",

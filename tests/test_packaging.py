@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import hatch_build
+from waiting import LONG_SECONDS
 
 pytestmark = pytest.mark.slow
 
@@ -38,9 +39,14 @@ class Installed:
     binaries: Path
 
     def run(self, program: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
-        command = [str(self.binaries / program), *arguments]
         return subprocess.run(
-            command, capture_output=True, text=True, check=False, cwd=self.binaries, timeout=120
+            [str(self.binaries / program), *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=self.binaries,
+            env=without_development_paths(),
+            timeout=LONG_SECONDS,
         )
 
     def python(self, code: str) -> str:
@@ -50,16 +56,18 @@ class Installed:
 
 
 def without_development_paths() -> dict[str, str]:
-    """Return the environment without what could let a clone's own modules in."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    """Return the environment without what could let a clone's own modules in.
+
+    Bytecode is kept: what is installed without it is compiled when it is first imported.
+    """
+    left_out = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
+    return {name: value for name, value in os.environ.items() if name not in left_out}
 
 
-def build(source: Path, out: Path, *, path: str | None = None) -> None:
+def build(source: Path, out: Path, **variables: str) -> None:
     """Build as `pip` would: the sdist from the sources, and the wheel from the sdist."""
-    environment = without_development_paths()
+    environment = without_development_paths() | variables
     environment.pop(hatch_build.SKIP, None)
-    if path is not None:
-        environment["PATH"] = path
     command = [sys.executable, "-m", "build", "--outdir", str(out), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -97,7 +105,7 @@ def installed(distributions: Distributions, tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp("empty")
     venv.create(folder, with_pip=True)
     binaries = folder / ("Scripts" if os.name == "nt" else "bin")
-    command = [str(binaries / "python"), "-m", "pip", "install", "--quiet"]
+    command = [str(binaries / "python"), "-m", "pip", "install", "--quiet", "--no-compile"]
     done = subprocess.run(
         [*command, str(distributions.wheel)],
         capture_output=True,
@@ -146,7 +154,7 @@ def tensorboard(installed: Installed, logs: Path) -> Iterator[str]:
 
 
 def fetched(address: str) -> bytes:
-    with urllib.request.urlopen(address, timeout=60) as answer:  # noqa: S310 - our own server
+    with urllib.request.urlopen(address, timeout=LONG_SECONDS) as answer:  # noqa: S310 - our own server
         content = answer.read()
     assert isinstance(content, bytes)
     return content
@@ -215,18 +223,23 @@ def test_the_installed_reader_is_the_compiled_one(installed: Installed) -> None:
 
 
 def test_without_a_compiler_it_installs_and_reads_and_says_so_once(
-    distributions: Distributions, logs: Path, tmp_path: Path
+    distributions: Distributions, installed: Installed, logs: Path, tmp_path: Path
 ) -> None:
-    venv.create(tmp_path / "venv", with_pip=True)
-    python = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"
-    command = [str(python), "-m", "pip", "install", str(distributions.sdist)]
+    python, place = installed.binaries / "python", tmp_path / "without"
+    into = ["install", "--no-compile", "--no-deps", "--target", str(place)]
+    command = [str(python), "-m", "pip", *into, str(distributions.sdist)]
     environment = without_development_paths() | {"CC": "/nowhere/cc"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     load = f"load_all({str(logs)!r})"
     code = f"import stepscope; print(len(stepscope.{load}), len(stepscope.{load}))"
     read = subprocess.run(
-        [str(python), "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
+        [str(python), "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env=environment | {"PYTHONPATH": str(place)},
     )
     assert read.stdout == "1 1\n", read.stderr
     assert read.stderr.count("The compiled scanner is not built") == 1
@@ -251,7 +264,7 @@ def test_page_is_built_on_a_machine_without_node(tmp_path: Path) -> None:
     binaries = tmp_path / "bin"
     binaries.mkdir()
     (binaries / "sh").symlink_to("/bin/sh")  # npm runs scripts by it; nothing else is there
-    build(source, tmp_path / "dist", path=str(binaries))
+    build(source, tmp_path / "dist", PATH=str(binaries), CC="/nowhere/cc")
     [wheel] = (tmp_path / "dist").glob("*.whl")
     stamp = json.loads(zipfile.ZipFile(wheel).read("stepscope/static/build.json"))
     assert stamp["digest"] == hatch_build.sources_digest(source / "frontend")

@@ -25,12 +25,14 @@ from moto.server import ThreadedMotoServer
 
 import tracebuild
 from logs import EVENT_COUNT, ROWS
+from s3_environment import environment
 from stepscope import discover, ingest, storage
 from stepscope.catalog import Catalog
 from stepscope.config import Settings
 from stepscope.errors import UnreadableError
 from stepscope.storage.remote import BLOCK_BYTES, BUFFER_BYTES
 from stepscope.tensorboard import log_directories
+from waiting import LONG_SECONDS
 
 TRACE = gzip.compress(json.dumps(tracebuild.document(rows=ROWS)).encode())
 NAME = "w.1700000000000.pt.trace.json.gz"
@@ -78,19 +80,6 @@ def server() -> Iterator[Server]:
     log.removeHandler(handler)
     log.setLevel(logging.NOTSET)
     started.stop()
-
-
-def environment(address: str) -> dict[str, str]:
-    """What AWS's own tools read, and nothing of the machine's own."""
-    return {
-        "AWS_ENDPOINT_URL": address,
-        "AWS_ACCESS_KEY_ID": "key",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "AWS_CONFIG_FILE": os.devnull,
-        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-    }
 
 
 @pytest.fixture
@@ -180,7 +169,9 @@ def test_a_child_process_reads_what_its_parent_found(s3: Any, method: str, tmp_p
         "        print(pool.map(events, [file.path] * 4))\n"
     )
     command = [sys.executable, str(script), method]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=LONG_SECONDS, check=False
+    )
     assert (done.stdout, done.stderr) == (f"{[EVENT_COUNT] * 4}\n", "")
 
 
@@ -251,7 +242,7 @@ def test_a_server_that_goes_in_the_middle_costs_the_file_and_is_named(
         begun_at = time.monotonic()
         with pytest.raises(UnreadableError) as caught:
             stream.read()
-    assert time.monotonic() - begun_at < 20
+    assert time.monotonic() - begun_at < LONG_SECONDS
     assert caught.value.path == "s3://logs/big.json"
     assert caught.value.message.startswith(
         "The server of 'logs' does not answer: Could not connect"
@@ -269,7 +260,7 @@ def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch
         begun_at = time.monotonic()
         with pytest.raises(UnreadableError, match="The server of 'logs' does not answer"):
             discover.at("s3://logs/run")
-    assert time.monotonic() - begun_at < 25
+    assert time.monotonic() - begun_at < LONG_SECONDS
 
 
 def test_an_object_that_is_replaced_while_it_is_read_is_not_mixed(s3: Any) -> None:
@@ -307,7 +298,7 @@ def stepscope(server: Server, *arguments: str, **more: str) -> subprocess.Comple
     command = [sys.executable, "-m", "stepscope", *arguments]
     variables = {**os.environ, **environment(server.address), **more}
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=60, check=False, env=variables
+        command, capture_output=True, text=True, timeout=LONG_SECONDS, check=False, env=variables
     )
 
 

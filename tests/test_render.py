@@ -271,7 +271,7 @@ def test_several_recordings_are_told_of_once_with_where() -> None:
     for render in (text.render, markdown.render):
         said = one_line(render(RANKS))
         assert said.count("The DataLoader runs in the training process") == 1
-        assert "In ranks 0-5 of 8." in said
+        assert "In ranks 0-5 of 8, in step 5 of 6." in said
         assert "median recording 52.5 ms" in said
         assert "(2 of 8 recordings)" in said
         assert said.count("profile(record_shapes=True)") == 1

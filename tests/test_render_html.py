@@ -106,7 +106,7 @@ def test_it_tells_the_verdict_then_the_time_then_what_to_change() -> None:
 def test_several_recordings_are_told_of_once() -> None:
     said = page(RANKS).said
     assert said.count("The DataLoader runs in the training process") == 1
-    assert "In ranks 0-5 of 8." in said
+    assert "In ranks 0-5 of 8, in step 5 of 6." in said
     assert "worker0, rank 7, span 1 157 ms 56.6 %" in said
 
 

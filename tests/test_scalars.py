@@ -23,6 +23,7 @@ from stepscope.analyses.steps.breakdown import CATEGORIES
 from stepscope.cli import cli
 from stepscope.cli.event_files import NAME, Scalars, content, write
 from stepscope.trends import FIGURES, frame, trend
+from waiting import LONG_SECONDS
 
 RECORDED_S = (1_700_000_000, 1_700_000_060)
 
@@ -145,10 +146,10 @@ def test_a_real_tensorboard_shows_them(log: Path, load_fast: str) -> None:
 
 
 def until_answered(url: str) -> Any:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + LONG_SECONDS
     while True:
         try:
-            with urlopen(url, timeout=10) as answer:  # noqa: S310
+            with urlopen(url, timeout=LONG_SECONDS) as answer:  # noqa: S310
                 return json.load(answer)
         except HTTPError:  # not loaded yet
             assert time.monotonic() < deadline

@@ -22,6 +22,7 @@ from stepscope.tensorboard import (
     log_directories,
     mounted,
 )
+from waiting import until
 
 
 def plugin_of(logdir: Path | str, specification: str = "") -> StepscopePlugin:
@@ -31,9 +32,7 @@ def plugin_of(logdir: Path | str, specification: str = "") -> StepscopePlugin:
 
 
 def until_active(plugin: StepscopePlugin, *, is_wanted: bool = True) -> bool:
-    deadline = time.monotonic() + 20
-    while plugin.is_active() != is_wanted and time.monotonic() < deadline:
-        time.sleep(0.02)
+    until(lambda: plugin.is_active() == is_wanted)
     return plugin.is_active()
 
 
@@ -173,6 +172,12 @@ def test_options_of_tensorboard_set_what_reading_may_take(monkeypatch: pytest.Mo
     assert chosen_settings(flags_of(*options)).jobs == 7
     assert chosen_settings(flags_of("--stepscope_cache", "kept")).cache.folder == "kept"
     assert chosen_settings(Namespace()).cache.folder is None
+    assert chosen_settings(Namespace()).scheduler == ""
+    there = flags_of("--stepscope_scheduler", "tcp://host:8786")
+    assert chosen_settings(there).scheduler == "tcp://host:8786"
+    monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://other:8786")
+    assert chosen_settings(Namespace()).scheduler == "tcp://other:8786"
+    assert chosen_settings(there).scheduler == "tcp://host:8786"
 
 
 @pytest.mark.filterwarnings("ignore:html5lib:DeprecationWarning")

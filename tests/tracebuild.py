@@ -52,8 +52,15 @@ def document(
     rows: Sequence[Row] = (),
     schedule: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     metadata: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return a whole trace, of rows, of a schedule, or of both; `metadata` adds top-level keys."""
+    """Return a whole trace, of rows, of a schedule, or of both; `metadata` adds top-level keys.
+
+    `settings` are those of the run, as the trace handler would have recorded them.
+    """
+    if settings is not None:
+        mark = {"schema": 1, "recorder": "0.2.0", "settings": settings}
+        metadata = {**(metadata or {}), "stepscope_recorder": mark}
     if schedule is not None:
         trace = synthesis.synthesise(schedule)
         return {

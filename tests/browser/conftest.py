@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
 from browser import servers
 from browser.servers import Server
-from browser.visits import Visit, visit
+from browser.visits import PATIENCE_MS, Visit, visit
 
 SAMPLE_LOGS = Path(__file__).resolve().parents[2] / "sample_logs"
 FEW = ("synthetic_dataloader", "synthetic_item_sync", "masking")
@@ -26,8 +26,11 @@ ARGUMENTS = (
 
 @pytest.fixture(scope="session")
 def browser(chromium: str) -> Iterator[Browser]:
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+        launched = playwright.chromium.launch(
+            executable_path=chromium, args=list(ARGUMENTS), timeout=PATIENCE_MS
+        )
         yield launched
         launched.close()
 
@@ -47,15 +50,16 @@ def few_samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def all_samples_server(tmp_path_factory: pytest.TempPathFactory, chromium: str) -> Iterator[Server]:
     assert chromium
-    log = tmp_path_factory.mktemp("server") / "log"
-    with servers.tensorboard(log, "--logdir", str(SAMPLE_LOGS), "--load_fast=false") as server:
+    folder = tmp_path_factory.mktemp("server")
+    flags = ("--logdir", str(SAMPLE_LOGS), "--load_fast=false")
+    with servers.tensorboard(folder / "log", *flags) as server:
         yield server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def stand_alone_server(
     tmp_path_factory: pytest.TempPathFactory, few_samples: Path, chromium: str
 ) -> Iterator[Server]:

@@ -8,6 +8,8 @@ import re
 import sys
 from pathlib import Path
 
+from logs import write_long_ago
+
 SAMPLE_LOGS = Path(__file__).resolve().parents[2] / "sample_logs"
 RECORDED = SAMPLE_LOGS / "synthetic_item_sync" / "fault"
 OPERATOR = re.compile(rb'"name": ?"(aten::[a-z_0-9]+)"')
@@ -35,9 +37,8 @@ def write(folder: Path) -> Path:
     """Write a run of two ranks, one damaged twice, beside a run that is whole."""
     whole = recording()
     place = folder / "damaged"
-    place.mkdir(parents=True)
-    (place / "rank0.1700000000000.pt.trace.json.gz").write_bytes(cut_off(with_quotes(whole)))
-    (place / "rank1.1700000000000.pt.trace.json.gz").write_bytes(whole)
+    write_long_ago(place / "rank0.1700000000000.pt.trace.json.gz", cut_off(with_quotes(whole)))
+    write_long_ago(place / "rank1.1700000000000.pt.trace.json.gz", whole)
     return folder
 
 

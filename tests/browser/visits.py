@@ -1,8 +1,11 @@
 """A browser page that keeps book of everything that must not happen."""
 
 import re
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 from urllib.parse import quote, urlsplit
 
 from playwright.sync_api import (
@@ -18,13 +21,25 @@ from playwright.sync_api import (
 
 from browser.servers import Server
 
-VIEWS = ("advice", "overview", "operators", "kernels", "health")
+ORDER = re.compile(r"\border: (\d+)")
+VIEWS = tuple(
+    meta.parent.name
+    for meta in sorted(
+        (Path(__file__).resolve().parents[2] / "frontend/src/views").glob("*/index.tsx"),
+        key=lambda meta: int(ORDER.findall(meta.read_text())[0]),
+    )
+)
+"""Every view of the page, as the rail has them."""
+OF_ALL_RUNS = ("trends", "runs")
+"""Views that do not wait for the chosen file."""
 OURS = re.compile(r"/data/plugin/stepscope/index\.html")
 LOCAL = frozenset({"localhost", "127.0.0.1"})
 HARMLESS_SCHEMES = frozenset({"data", "blob", "about"})
 TENSORBOARDS_OWN = re.compile(r"/font-roboto/")
 """Under --path_prefix TensorBoard asks for its own fonts without the prefix."""
-PATIENCE_MS = 30_000
+PATIENCE_MS = 120_000
+"""A machine on which others are busy shows things late, and that is no fault."""
+AGAIN_MS = 20
 AXE = Path(__file__).resolve().parents[2] / "frontend/node_modules/axe-core/axe.min.js"
 RUN_AXE = """
 ;(async () => {
@@ -90,6 +105,25 @@ class Visit:
         self.page.evaluate(
             "(hash) => { window.location.hash = hash; }", self.fragment(view, **state)
         )
+        self.at_view(view)
+
+    def at_view(self, view: str) -> None:
+        """Wait until the rail says that a view is the one that is shown."""
+        item = self.frame.locator(".rail-item").nth(VIEWS.index(view))
+        expect(item).to_have_attribute("aria-current", "page", timeout=PATIENCE_MS)
+        self.until(lambda: f"view={view}" in self.page.url)
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until something holds, while the page goes on."""
+        deadline = time.monotonic() + PATIENCE_MS / 1000
+        while not condition():
+            assert time.monotonic() < deadline, f"not within {PATIENCE_MS} ms"
+            self.page.wait_for_timeout(AGAIN_MS)
+
+    def in_theme(self, theme: Literal["light", "dark"]) -> None:
+        """Have the system ask for a theme, and wait until our page has it."""
+        self.page.emulate_media(color_scheme=theme)
+        expect(self.frame.locator("html")).to_have_attribute("data-theme", theme)
 
     def inaccessible(self) -> list[str]:
         """Return what axe finds against WCAG 2.2 AA in what is shown now."""
@@ -111,6 +145,7 @@ class Visit:
 
 def visit(context: BrowserContext, server: Server) -> Visit:
     """Return a watched page. Requests to other machines are refused, and written down."""
+    context.set_default_timeout(PATIENCE_MS)
     context.add_init_script(WATCH_POLICY)
     found = Visit(server=server, page=context.new_page())
 

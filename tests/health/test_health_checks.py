@@ -21,10 +21,9 @@ from pkgutil import iter_modules
 from typing import Any
 
 import pytest
-import yaml
 
 import tracebuild
-from loading import columns_of
+from loading import columns_of, document_at
 from stepscope.analyses import health
 from stepscope.analyses.health import _check, damaged_parts, with_effect
 from stepscope.ingest.incidents import MEANINGS
@@ -43,7 +42,7 @@ Case = Mapping[str, Any]
 
 
 def documents() -> dict[str, dict[str, Case]]:
-    return {path.stem: yaml.safe_load(path.read_text()) for path in sorted(HERE.glob("*.yml"))}
+    return {path.stem: document_at(path) for path in sorted(HERE.glob("*.yml"))}
 
 
 def cases() -> Iterator[Any]:

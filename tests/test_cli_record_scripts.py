@@ -1,0 +1,393 @@
+"""`stepscope record` with real scripts: what it records of them, and that they notice nothing.
+
+Each script checks several things at once, since torch takes more than a second to import.
+"""
+
+import gzip
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stepscope
+from waiting import LONG_SECONDS
+
+pytestmark = pytest.mark.recording
+OURS = re.compile(r"^stepscope: (.*)$", re.MULTILINE)
+SHORT = ("--log-dir", "log", "--skip", "3", "--warmup", "1", "--active", "4")
+
+MODEL = """
+import torch
+
+def model():
+    torch.manual_seed(1)
+    return torch.nn.Linear(8, 8)
+
+def loader(batches, **options):
+    data = torch.utils.data.TensorDataset(torch.ones(batches * 2, 8))
+    return torch.utils.data.DataLoader(data, batch_size=2, **options)
+"""
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "stepscope", "record", *SHORT, *arguments]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+def run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        command(*arguments),
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LONG_SECONDS,
+    )
+
+
+def said(done: "subprocess.CompletedProcess[str]") -> list[str]:
+    """What we said, without the files' names."""
+    return [re.sub(r": log\S* \(.*\)$", "", line) for line in OURS.findall(done.stderr)]
+
+
+def documents(folder: Path) -> list[dict[str, Any]]:
+    paths = sorted((folder / "log").iterdir())
+    return [json.loads(gzip.decompress(path.read_bytes())) for path in paths]
+
+
+def steps(document: dict[str, Any]) -> list[str]:
+    names = [event.get("name", "") for event in document["traceEvents"]]
+    return [name for name in names if re.match("(ProfilerStep|Cut-off step)#", name)]
+
+
+def count(document: dict[str, Any], name: str) -> int:
+    return sum(event.get("name") == name for event in document["traceEvents"])
+
+
+TRAIN = """
+import argparse, json, os, sys
+from . import FACT
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int)
+options = parser.parse_args()
+print(json.dumps([FACT, sys.argv, sys.path, __name__, __file__, __spec__.name, vars(options)]))
+if os.environ.get("ONLY_FACTS"):
+    sys.exit(5)
+import torch
+from .model import loader, model
+
+def evaluate(net, data):
+    net.eval()
+    with torch.no_grad():
+        for (batch,) in data:
+            net(batch).relu()
+    net.train()
+
+def main():
+    net, training, evaluation = model(), loader(9), loader(30)
+    evaluate(net, evaluation)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(options.epochs):
+        for (batch,) in training:
+            sgd.zero_grad()
+            net(batch).sum().backward()
+            sgd.step()
+        evaluate(net, evaluation)
+    print(round(net.weight.sum().item(), 4))
+
+if __name__ == "__main__":
+    main()
+    sys.exit(5)
+"""
+
+
+def test_a_training_is_recorded_between_its_evaluations(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("FACT = 'relative'\n")
+    (package / "model.py").write_text(MODEL)
+    (package / "train.py").write_text(TRAIN)
+    script = [sys.executable, "-m", "package.train", "--epochs", "3"]
+    alone = subprocess.run(
+        script,
+        cwd=tmp_path,
+        env={**environment(), "ONLY_FACTS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    done = run(tmp_path, "--active", "5", "--", *script)
+    assert done.returncode == alone.returncode == 5
+    facts, weight = done.stdout.splitlines()
+    assert [facts] == alone.stdout.splitlines()
+    assert float(weight) < 0
+    assert said(done) == [
+        "recording steps 5 to 9 (a step ends with each batch of a DataLoader)",
+        "recorded steps 5 to 9",
+        "an optimizer steps: what was recorded of batches before is removed",
+        "recording steps 5 to 9 (a step ends with each step of the optimizer SGD)",
+        "recorded steps 5 to 8, and then it was cut short",
+        "1 recording of 1 process in log",
+        "what to change: stepscope advise log",
+    ]
+    (document,) = documents(tmp_path)
+    assert steps(document) == [*(f"ProfilerStep#{n}" for n in range(5, 9)), "Cut-off step#9"]
+    assert count(document, "aten::relu") == 0
+    assert count(document, "Optimizer.step#SGD.step") == 4
+    (loading,) = document["stepscope_recorder"]["settings"]["dataloaders"][:1]
+    assert loading["batch_size"] == 2
+    advice = stepscope.advise(stepscope.load(tmp_path / "log"))
+    (worker,) = advice.report.workers
+    assert worker.step.count == 4
+
+
+GAN = """
+import os, torch, warnings
+from model import model
+generator, discriminator = model(), model()
+adam = torch.optim.Adam(generator.parameters())
+sgd = torch.optim.SGD(discriminator.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cpu")
+for step in range(30):
+    for _ in range(2):  # critics
+        for _ in range(3):  # accumulated
+            scaler.scale(discriminator(torch.ones(2, 8)).sum()).backward()
+        if step == 4:
+            discriminator.weight.grad[0, 0] = float("inf")
+        scaler.step(sgd)
+        scaler.update()
+        sgd.zero_grad()
+    if step == 5:
+        raise ValueError("of the training")
+    discriminator(generator(torch.ones(2, 8))).sum().backward()
+    adam.step()
+"""
+
+
+def test_a_script_that_raises_keeps_its_error_and_what_was_recorded(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "gan.py").write_text(GAN)
+    done = run(tmp_path, "--", sys.executable, "-W", "error", "gan.py")
+    assert done.returncode == 1
+    assert "\nValueError: of the training\n" in done.stderr
+    assert done.stderr.count("Traceback") == 1
+    assert said(done)[1] == "recorded steps 5 to 7, and then it was cut short"
+    (document,) = documents(tmp_path)
+    assert steps(document) == [*(f"ProfilerStep#{n}" for n in range(5, 8)), "Cut-off step#8"]
+    # Three whole iterations of both optimizers, of which the scaler left out two critics' steps.
+    assert count(document, "Optimizer.step#Adam.step") == 3
+    assert count(document, "Optimizer.step#SGD.step") == 2 * 4 - 2
+
+
+ENDLESS = """
+import sys, time, torch
+from model import model
+net = model()
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+try:
+    for step in range(10_000):
+        net(torch.ones(2, 8)).sum().backward()
+        sgd.step()
+        if step == 8:
+            print("ready", flush=True)
+        time.sleep(0.01)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+    raise
+"""
+
+
+@pytest.fixture
+def _heard() -> Iterator[None]:
+    """What runs tests in the background has Ctrl-C ignored, and children inherit that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_heard")
+@pytest.mark.parametrize(
+    ("number", "status", "told"), [(signal.SIGINT, 130, "interrupted\n"), (signal.SIGTERM, 143, "")]
+)
+def test_a_script_that_is_ended_by_a_signal_keeps_what_was_recorded(
+    tmp_path: Path, number: signal.Signals, status: int, told: str
+) -> None:
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    with subprocess.Popen(
+        command("--active", "9000", "--", "endless.py"),
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.05)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=LONG_SECONDS)
+    assert (process.returncode, out) == (status, told)
+    assert ", and then it was cut short: log/" in err
+    (document,) = documents(tmp_path)
+    *whole, last = steps(document)
+    assert len(whole) >= 3
+    assert whole[0] == "ProfilerStep#5"
+    assert last == f"Cut-off step#{5 + len(whole)}"
+
+
+INFER = """
+import torch
+from model import loader, model
+
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 24
+    def __getitem__(self, index):
+        # Not a thing of the training: a worker that uses torch, and an optimizer at that.
+        weight = torch.nn.Parameter(torch.ones(8))
+        torch.optim.SGD([weight], lr=0.1).step()
+        return weight.detach()
+
+if __name__ == "__main__":
+    net = model().eval()
+    data = torch.utils.data.DataLoader(
+        Data(), batch_size=2, num_workers=1, multiprocessing_context="spawn"
+    )
+    with torch.inference_mode():
+        for batch in data:
+            net(batch).relu()
+    print("to the end")
+"""
+
+
+def test_an_inference_is_recorded_by_its_batches_and_workers_are_not(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "infer.py").write_text(INFER)
+    done = run(tmp_path, "--", sys.executable, "infer.py")
+    assert (done.returncode, done.stdout) == (0, "to the end\n")
+    assert said(done)[:2] == [
+        "recording steps 5 to 8 (a step ends with each batch of a DataLoader)",
+        "recorded steps 5 to 8",
+    ]
+    (document,) = documents(tmp_path)
+    assert steps(document) == [f"ProfilerStep#{n}" for n in range(5, 9)]
+    assert count(document, "aten::relu") == 4
+    fetch = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+    assert count(document, fetch) == 4
+
+
+RANKS = """
+import torch, torch.distributed as group
+from model import model
+group.init_process_group("gloo")
+net = torch.nn.parallel.DistributedDataParallel(model())
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(1000):
+    net(torch.ones(2, 8)).sum().backward()
+    sgd.step()
+print("never")
+"""
+
+
+def test_each_rank_of_torchrun_is_a_worker_and_stop_ends_all(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "train.py").write_text(RANKS)
+    (tmp_path / "launch.sh").write_text(
+        f'exec "{sys.executable}" -m torch.distributed.run --nproc-per-node 2 --standalone "$@"'
+    )
+    done = run(tmp_path, "--stop", "--", "sh", "launch.sh", "train.py")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert sorted(said(done)) == [
+        "2 recordings of 2 processes in log",
+        "recorded steps 5 to 8 of rank 0",
+        "recorded steps 5 to 8 of rank 1",
+        "recording steps 5 to 8 of rank 0 (a step ends with each step of the optimizer SGD)",
+        "what to change: stepscope advise log",
+    ]
+    found = [
+        document["stepscope_recorder"]["settings"]["distributed"]
+        for document in documents(tmp_path)
+    ]
+    assert [each["rank"] for each in found] == [0, 1]
+
+
+OWN = """
+import torch
+from model import model
+net = model()
+sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+def train(steps):
+    for _ in range(steps):
+        net(torch.ones(2, 8)).sum().backward()
+        sgd.step()
+train(6)
+with torch.autograd.profiler.profile(enabled=False):
+    train(1)
+with torch.profiler.profile() as own:
+    train(3)
+train(20)
+print(sum(event.name == "Optimizer.step#SGD.step" for event in own.events()))
+"""
+
+
+def test_a_profiler_of_the_script_goes_before_ours(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "own.py").write_text(OWN)
+    done = run(tmp_path, "--", sys.executable, "own.py")
+    assert (done.returncode, done.stdout) == (0, "3\n")
+    assert said(done)[1:3] == [
+        "recorded steps 5 to 6, and then it was cut short",
+        "the script uses a torch profiler of its own, which is left alone: nothing more is recorded"
+        " beside it",
+    ]
+    (document,) = documents(tmp_path)
+    assert steps(document) == ["ProfilerStep#5", "ProfilerStep#6", "Cut-off step#7"]
+
+
+def test_a_folder_that_cannot_be_written_leaves_the_training_alone(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "own.py").write_text(OWN.replace("train(6)", "train(12)"))
+    (tmp_path / "log").write_text("a file where the folder should be")
+    done = run(tmp_path, "--", sys.executable, "own.py")
+    assert (done.returncode, done.stdout) == (0, "3\n")
+    assert "a recording could not be saved" in said(done)
+    assert "nothing was recorded; why is said above" in said(done)
+    assert "Traceback" not in done.stderr
+
+
+WHOLE = """
+import os, torch
+from model import model
+net = model().eval()
+for _ in range(50):
+    net(torch.ones(2, 8))
+child = os.fork()
+if child:
+    _, status = os.waitpid(child, 0)
+    print(os.waitstatus_to_exitcode(status))
+"""
+
+
+def test_a_script_without_steps_is_recorded_as_a_whole(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "whole.py").write_text(WHOLE.replace("os.fork()", "0"))
+    done = run(tmp_path, "--advise", "--", sys.executable, "whole.py")
+    assert said(done)[0] == "recorded the run as a whole, which has no steps"
+    assert done.returncode == 0
+    assert "log ──" in done.stdout
+    (document,) = documents(tmp_path)
+    assert (steps(document), count(document, "aten::linear")) == ([], 50)

@@ -1,0 +1,133 @@
+"""Recordings to take along: whole files, and parts as traces of their own."""
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import flask.testing
+import pytest
+
+from logs import write_long_ago
+from stepscope import discover
+from stepscope.api import perfetto
+from stepscope.api.app import create_app
+from stepscope.catalog import Catalog
+from stepscope.config import Settings
+from stepscope.log_directories import LogDirectory
+from stepscope.read import read_trace
+from stepscope.readers.pool import Here
+
+SAMPLE = Path(__file__).resolve().parents[1] / "sample_logs/synthetic_dataloader/fault"
+
+
+class _AtOnce:
+    def submit(self, job: Any, /) -> None:
+        job()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(SAMPLE, tmp_path / "log"))
+
+
+@pytest.fixture
+def client(folder: Path) -> flask.testing.FlaskClient:
+    catalog = Catalog(
+        [LogDirectory(path=str(folder))], settings=Settings(), executor=_AtOnce(), reader=Here()
+    )
+    catalog.scan()
+    catalog.start_reading()
+    return create_app(catalog).test_client()
+
+
+def address_of(client: flask.testing.FlaskClient) -> str:
+    runs = json.loads(client.get("/api/runs").data)["runs"]
+    return f"/api/traces/{runs[0]['workers'][0]['spans'][0]['trace']}"
+
+
+def test_the_whole_file_comes_as_it_lies_on_disk(
+    client: flask.testing.FlaskClient, folder: Path
+) -> None:
+    [file] = folder.glob("*.gz")
+    response = client.get(f"{address_of(client)}/file", headers={"Accept-Encoding": "gzip"})
+    assert response.data == file.read_bytes()
+    assert "Content-Encoding" not in response.headers, "it would be unpacked on the way"
+    assert response.headers["Content-Disposition"] == f"attachment; filename={file.name}"
+
+
+def test_a_part_is_a_trace_that_can_be_read_again(
+    client: flask.testing.FlaskClient, tmp_path: Path
+) -> None:
+    steps = json.loads(client.get(f"{address_of(client)}/overview").data)["steps"]
+    time = f"start_ns={steps[1]['host_start_ns']}&end_ns={steps[1]['host_end_ns']}"
+    response = client.get(f"{address_of(client)}/file?{time}")
+    (tmp_path / "part").mkdir()
+    name = response.headers["Content-Disposition"].partition("filename=")[2]
+    (tmp_path / "part" / name).write_bytes(response.data)
+    [file] = discover.at(str(tmp_path / "part"))
+    part = read_trace(file)
+    assert part.steps["number"].tolist() == [steps[1]["number"]]
+    assert len(part.device_events) > 0
+
+
+def test_what_was_damaged_goes_out_repaired_where_that_is_asked(
+    client: flask.testing.FlaskClient, folder: Path
+) -> None:
+    [file] = folder.glob("*.gz")
+    text = gzip.decompress(file.read_bytes())
+    write_long_ago(file, gzip.compress(text[: len(text) * 2 // 3]))  # cut off in the middle
+    client.get("/api/runs")
+    catalog = Catalog(
+        [LogDirectory(path=str(folder))], settings=Settings(), executor=_AtOnce(), reader=Here()
+    )
+    catalog.scan()
+    catalog.start_reading()
+    client = create_app(catalog).test_client()
+    as_it_is = gzip.decompress(client.get(f"{address_of(client)}/file").data)
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(as_it_is)
+    repaired = gzip.decompress(client.get(f"{address_of(client)}/file?is_repaired=true").data)
+    assert len(json.loads(repaired)["traceEvents"]) > 100
+
+
+def test_a_file_that_is_gone_is_said_to_be(client: flask.testing.FlaskClient, folder: Path) -> None:
+    trace = address_of(client)
+    for file in folder.glob("*.gz"):
+        file.unlink()
+    for question in ("file", "file?start_ns=0&end_ns=1000"):
+        response = client.get(f"{trace}/{question}")
+        assert response.status_code == 422
+        assert json.loads(response.data)["code"] == "unreadable"
+
+
+@pytest.mark.parametrize("time", ["start_ns=5", "end_ns=5", "start_ns=9&end_ns=5", "start_ns=x"])
+def test_half_a_time_is_refused(client: flask.testing.FlaskClient, time: str) -> None:
+    assert client.get(f"{address_of(client)}/file?{time}").status_code == 400
+
+
+def test_perfetto_is_served_from_this_machine_where_it_is_installed(
+    client: flask.testing.FlaskClient,
+) -> None:
+    tools = json.loads(client.get("/api/tools").data)
+    response = client.get(f"/{tools['perfetto']}")
+    assert response.status_code == 200
+    assert "'wasm-unsafe-eval'" in response.headers["Content-Security-Policy"]
+    assert "https:" not in response.headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize("name", ["../setup.py", "..%2f__init__.py", "/etc/passwd", "none.js"])
+def test_nothing_else_of_its_package_is_served(
+    client: flask.testing.FlaskClient, name: str
+) -> None:
+    assert client.get(f"/perfetto/{name}").status_code == 404
+
+
+def test_without_it_the_page_says_how_to_install_it(
+    client: flask.testing.FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(perfetto, "folder", lambda: None)
+    tools = json.loads(client.get("/api/tools").data)
+    assert (tools["perfetto"], tools["perfetto_hint"]) == ("", perfetto.HINT)
+    assert client.get("/perfetto/index.html").status_code == 404
