@@ -34,6 +34,7 @@ ROOT_SOURCES = (
     "package-lock.json",
     "tsconfig.json",
     "vite.config.ts",
+    "scripts/speedscope.mjs",
 )
 REMEDY = (
     "The npm registry must be reachable. "
