@@ -24,7 +24,9 @@ OLD_PANDAS_FOLDER := $(VENV)/pandas-$(OLD_PANDAS)
 # HTA with what it imports (it asks for JupyterLab too, which nothing here runs), and young advisers.
 PEERS := HolisticTraceAnalysis==0.5.0 narwhals orjson plotly psutil pydot \
 	gpu-idle==0.1.0 fournex==0.3.1 pytscope==0.2.1
-PARALLEL := -n auto --dist loadfile
+# Real browsers, servers, clusters and kills run beside each other: what fails is run again, and
+# the end of the output names each test that needed it (RERUN in the summary).
+PARALLEL := -n auto --dist loadfile --reruns 2 --reruns-delay 5
 # What is tested without a frame of pandas: once is enough (tests/test_pandas_versions.py).
 WITHOUT_FRAMES := advice_settings api_contract asking cache calibration catalog cli cli_record \
 	cli_record_scripts cli_record_steps cluster comparison_noise dialects discover docs docs_site \

@@ -20,6 +20,7 @@ from click.testing import CliRunner, Result
 
 import stepscope
 from logs import EVENT_COUNT, ROWS, write_run, write_trace
+from programs import running
 from stepscope import errors, ingest
 from stepscope.api.messages import Runs
 from stepscope.cli import cli
@@ -354,7 +355,7 @@ WITH_CTRL_C = (
 def served(*arguments: str | Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     command = [sys.executable, "-c", WITH_CTRL_C, "serve", *map(str, arguments)]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(
+    with running(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
         assert process.stdout is not None
@@ -491,7 +492,7 @@ def test_ctrl_c_ends_everything_at_once(tmp_path: Path) -> None:
     write_large(folder, 100)  # minutes of reading
     command = [sys.executable, "-c", WITH_CTRL_C, "advise", str(folder)]
     environment = {**os.environ, "STEPSCOPE_PURE_PYTHON": "1"}
-    with subprocess.Popen(
+    with running(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
         until(lambda: any(opens(child, folder) for child in children_of(process.pid)))
@@ -505,7 +506,7 @@ def test_ctrl_c_ends_everything_at_once(tmp_path: Path) -> None:
 def test_a_terminal_is_told_how_far_it_is(log: Path) -> None:
     ours, theirs = os.openpty()
     command = [sys.executable, "-m", "stepscope", "advise", str(log), "--format", "json"]
-    with subprocess.Popen(
+    with running(
         command,
         stdout=subprocess.PIPE,
         stderr=theirs,

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import stepscope
+from programs import running
 from waiting import LONG_SECONDS
 
 pytestmark = pytest.mark.recording
@@ -226,7 +227,7 @@ def test_a_script_that_is_ended_by_a_signal_keeps_what_was_recorded(
 ) -> None:
     (tmp_path / "model.py").write_text(MODEL)
     (tmp_path / "endless.py").write_text(ENDLESS)
-    with subprocess.Popen(
+    with running(
         command("--active", "9000", "--", "endless.py"),
         cwd=tmp_path,
         env=environment(),

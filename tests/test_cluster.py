@@ -24,6 +24,7 @@ import reader_tasks
 from cluster_tasks import orders_of
 from dask_cluster import ROOT, LocalCluster, local_cluster
 from logs import write_run, write_trace
+from programs import running
 from stepscope import discover
 from stepscope.api.serving import catalog_for
 from stepscope.cli import cli, reading
@@ -42,16 +43,21 @@ from stepscope.readers.pool import Here
 from waiting import LONG_SECONDS, until
 
 ASK = """
+import signal
 import sys
 from functools import partial
 import cluster_tasks
 from stepscope.readers.cluster import Cluster
+signal.signal(signal.SIGINT, signal.default_int_handler)
 there = Cluster(sys.argv[1])
 waiting = partial(cluster_tasks.waiting, folder=sys.argv[3])
 marking = partial(cluster_tasks.marking, folder=sys.argv[3])
 there.read_all(cluster_tasks.orders_of(sys.argv[2], waiting, marking))
 """
-"""A program that has a cluster read, and is ended in the middle."""
+"""A program that has a cluster read, and is ended in the middle.
+
+Who runs the tests in the background has Ctrl-C ignored, and children inherit that.
+"""
 LIMITED = ("--memory-limit", "800MiB")
 PATIENT = Patience(
     connect_seconds=LONG_SECONDS,
@@ -208,7 +214,7 @@ def test_nothing_is_read_for_one_who_has_gone(
     how: signal.Signals, reader: Cluster, pair: LocalCluster, run: Path, tmp_path: Path
 ) -> None:
     paths = filter(None, (str(ROOT / "tests"), os.environ.get("PYTHONPATH")))
-    with subprocess.Popen(
+    with running(
         [sys.executable, "-c", ASK, pair.address, str(run), str(tmp_path)],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
         stderr=subprocess.DEVNULL,

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import hatch_build
+from programs import running
 from waiting import LONG_SECONDS
 
 pytestmark = pytest.mark.slow
@@ -132,7 +133,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tensorboard(installed: Installed, logs: Path) -> Iterator[str]:
     """The address of a TensorBoard that runs in the empty environment."""
     command = [str(installed.binaries / "python"), "-m", "tensorboard.main"]
-    with subprocess.Popen(
+    with running(
         [*command, "--logdir", str(logs), "--port", "0"],
         stderr=subprocess.PIPE,
         text=True,

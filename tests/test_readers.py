@@ -17,6 +17,7 @@ import pytest
 
 import reader_tasks
 from logs import EVENT_COUNT, write_run
+from programs import running
 from same_columns import differences
 from stepscope import discover
 from stepscope.advice import RecordingAdvice
@@ -364,7 +365,7 @@ def program(folder: Path, task: str) -> Iterator[subprocess.Popen[str]]:
     path.write_text(PARENT)
     write_run(folder / "log")
     paths = os.pathsep.join(entry for entry in sys.path if entry)
-    with subprocess.Popen(
+    with running(
         [sys.executable, path, folder / "log", task],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 import stepscope
 from loading import ROOT, SHARED_TRACES, shared_trace_names, trace_at
 from logs import ROWS, write_run, write_trace
+from programs import running
 from stepscope.advice import worker_report
 from stepscope.analyses.steps.breakdown import CATEGORIES
 from stepscope.cli import cli
@@ -131,7 +132,7 @@ def test_a_real_tensorboard_shows_them(log: Path, load_fast: str) -> None:
     """Through TensorBoard's own route, with its reader in Python and with the fast one."""
     run(log, "--write")
     command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(log), "--port", "0"]
-    with subprocess.Popen(
+    with running(
         [*command, "--load_fast", load_fast], stderr=subprocess.PIPE, text=True
     ) as tensorboard:
         assert tensorboard.stderr is not None
