@@ -1,6 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { renderHook, waitFor } from '@testing-library/react';
+import { createElement, type ReactNode, useState } from 'react';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { queuedSpan, spanOf } from '../../tests/states';
-import { type Basis, basisOf, waitMs } from './following';
+import { type Basis, basisOf, useFollowed, waitMs } from './following';
 import type { Span } from './types.gen';
 
 const files = (ready: number, waiting: number): Span[] => [
@@ -52,5 +55,36 @@ describe('an answer is asked for anew', () => {
   it('at once when the last file is there, unless the server has just failed', () => {
     expect(waitMs({ ...last, tookMs: 2000 }, read, 10_000)).toBe(50);
     expect(waitMs({ ...last, hasFailed: true }, read, 10_000)).toBe(1000);
+  });
+});
+
+describe('a followed answer', () => {
+  const wrapper = ({ children }: { readonly children: ReactNode }): ReactNode => {
+    const [client] = useState(() => new QueryClient({ defaultOptions: { queries: { retry: false } } }));
+    return createElement(QueryClientProvider, { client }, children);
+  };
+  const asked = (basis: Basis, ask: () => Promise<string>) => ({
+    queryKey: ['advice'],
+    ask,
+    basis,
+    isAlike: () => false,
+  });
+
+  afterEach(() => vi.useRealTimers());
+
+  it('is asked for again after the first request failed, once files have come in, not before', async () => {
+    vi.useFakeTimers({ shouldAdvanceTime: true });
+    const ask = vi.fn(async (): Promise<string> => 'the advice').mockRejectedValueOnce(new Error('busy'));
+    const first: Basis = { revision: 'a', isGrowing: true };
+    const { result, rerender } = renderHook(({ basis }) => useFollowed(asked(basis, ask)), {
+      wrapper,
+      initialProps: { basis: first },
+    });
+    await waitFor(() => expect(result.current.isError).toBe(true));
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(ask).toHaveBeenCalledTimes(1);
+    rerender({ basis: { revision: 'b', isGrowing: false } });
+    await waitFor(() => expect(result.current.data).toBe('the advice'));
+    expect(ask).toHaveBeenCalledTimes(2);
   });
 });

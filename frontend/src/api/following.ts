@@ -5,6 +5,7 @@ import {
   type UseQueryResult,
   useQuery,
 } from '@tanstack/react-query';
+import { useRef } from 'react';
 import { isPending } from '../core/progress';
 import type { Span } from './types.gen';
 
@@ -74,23 +75,30 @@ export function useFollowed<T>({
   isAlike,
   enabled = true,
 }: Asked<T>): UseQueryResult<T> {
+  // On what the last request that failed would have rested: with other files it may succeed.
+  const failed = useRef<string | null>(null);
   return useQuery({
     enabled,
     queryKey,
     queryFn: async ({ signal }): Promise<Followed<T>> => {
       const began = performance.now();
-      const value = await ask(signal);
-      return { value, revision: basis.revision, tookMs: performance.now() - began };
+      try {
+        const value = await ask(signal);
+        return { value, revision: basis.revision, tookMs: performance.now() - began };
+      } catch (problem) {
+        failed.current = basis.revision;
+        throw problem;
+      }
     },
     select: ({ value }) => value,
     placeholderData: (previous, query) =>
       query && isAlike(query.queryKey) ? keepPreviousData(previous) : undefined,
-    refetchInterval: ({ state: { data, dataUpdatedAt, errorUpdatedAt, error } }) =>
-      data !== undefined &&
-      waitMs(
-        { ...data, endedAtMs: Math.max(dataUpdatedAt, errorUpdatedAt), hasFailed: error !== null },
-        basis,
-        Date.now(),
-      ),
+    refetchInterval: ({ state: { data, dataUpdatedAt, errorUpdatedAt, error } }) => {
+      const revision = data?.revision ?? failed.current;
+      if (revision === null || (data === undefined && error === null)) return false;
+      const endedAtMs = Math.max(dataUpdatedAt, errorUpdatedAt);
+      const last = { revision, tookMs: data?.tookMs ?? 0, endedAtMs, hasFailed: error !== null };
+      return waitMs(last, basis, Date.now());
+    },
   });
 }

@@ -1,11 +1,11 @@
-import { type ReactNode, useId } from 'react';
+import type { ReactNode } from 'react';
 import type { Outcome, StepReport } from '../../api/types.gen';
 
 import { duration, durationRange, plural, share } from '../../core/format';
 import type { Recording } from '../../core/recordings';
 import { SeverityBadge } from '../../widgets/badge';
-import { Icon } from '../../widgets/icon';
 import { FindingBody } from './finding_body';
+import { FindingFrame } from './finding_frame';
 import { isCovered } from './outcomes';
 
 interface Props {
@@ -62,47 +62,34 @@ function Saving({
 /** One finding: closed, what and how much; open, why, proof and fix. */
 export function Finding(props: Props): ReactNode {
   const { outcome, step, also, takers, isOpen, onToggle } = props;
-  const id = useId();
   const facts = outcome.evidence.length + outcome.tables.length + outcome.events.length;
+  const severity = outcome.severity ?? 'info';
   return (
-    <li
-      data-rule={outcome.rule}
-      className={`finding finding-${isCovered(outcome) ? 'covered' : (outcome.severity ?? 'info')}`}
+    <FindingFrame
+      outcome={outcome}
+      look={isCovered(outcome) ? 'covered' : severity}
+      badge={
+        isCovered(outcome) ? (
+          <span className="muted">Seen too</span>
+        ) : (
+          <SeverityBadge severity={severity} />
+        )
+      }
+      meta={
+        <>
+          {outcome.doubts.length > 0 && <span className="doubtful">doubtful</span>}
+          {outcome.confidence && <span>{outcome.confidence} confidence</span>}
+          {outcome.life_cycle !== 'stable' && <span>{outcome.life_cycle} rule</span>}
+          {outcome.package !== '' && <span>from {outcome.package}</span>}
+          <span>{plural(facts, 'piece of evidence', 'pieces of evidence')}</span>
+          {also.length > 0 && <span>also in {plural(also.length, 'other recording')}</span>}
+        </>
+      }
+      saving={<Saving outcome={outcome} step={step} takers={takers} />}
+      isOpen={isOpen}
+      onToggle={onToggle}
     >
-      <h3>
-        <button
-          type="button"
-          className="finding-head"
-          aria-expanded={isOpen}
-          aria-controls={id}
-          onClick={() => onToggle(!isOpen)}
-        >
-          {isCovered(outcome) ? (
-            <span className="muted">Seen too</span>
-          ) : (
-            <SeverityBadge severity={outcome.severity ?? 'info'} />
-          )}
-          <span className="finding-title">
-            {outcome.title}
-            {!isOpen && <span className="finding-glimpse">{outcome.message}</span>}
-          </span>
-          <span className="finding-meta">
-            {outcome.doubts.length > 0 && <span className="doubtful">doubtful</span>}
-            {outcome.confidence && <span>{outcome.confidence} confidence</span>}
-            {outcome.life_cycle !== 'stable' && <span>{outcome.life_cycle} rule</span>}
-            {outcome.package !== '' && <span>from {outcome.package}</span>}
-            <span>{plural(facts, 'piece of evidence', 'pieces of evidence')}</span>
-            {also.length > 0 && <span>also in {plural(also.length, 'other recording')}</span>}
-          </span>
-          <Saving outcome={outcome} step={step} takers={takers} />
-          <span className="finding-chevron">
-            <Icon name="chevron" size={18} />
-          </span>
-        </button>
-      </h3>
-      <div id={id} hidden={!isOpen}>
-        {isOpen && <FindingBody {...props} />}
-      </div>
-    </li>
+      <FindingBody {...props} />
+    </FindingFrame>
   );
 }

@@ -1,4 +1,4 @@
-import { type ReactNode, useId } from 'react';
+import type { ReactNode } from 'react';
 import type { MergedOutcome, RelatedFinding, StepReport } from '../../../api/types.gen';
 import { count, duration, durationRange, share } from '../../../core/format';
 import { dailySaving, hoursWords, type JobTerms, moneyWords } from '../../../core/job_saving';
@@ -6,9 +6,9 @@ import { type Recording, recordingName } from '../../../core/recordings';
 import { useNavigation, Within } from '../../../state/navigation';
 import { SeverityBadge } from '../../../widgets/badge';
 import { Goto } from '../../../widgets/goto';
-import { Icon } from '../../../widgets/icon';
 import { Picker } from '../../../widgets/picker';
 import { FindingBody } from '../finding_body';
+import { FindingFrame } from '../finding_frame';
 
 /** Of the step: less would be told as nothing. */
 const LEAST_SHARE = 0.0005;
@@ -161,8 +161,8 @@ export function JobFinding({
   onToggle,
 }: Props): ReactNode {
   const { outcome, where, when, related } = merged;
-  const id = useId();
   const own = recordings.get(outcome.trace);
+  const severity = outcome.severity ?? 'info';
   const body = (
     <FindingBody outcome={outcome} run={run} step={step} also={[]} isDismissed={isDismissed}>
       <Places merged={merged} recordings={recordings} />
@@ -170,35 +170,22 @@ export function JobFinding({
     </FindingBody>
   );
   return (
-    <li data-rule={outcome.rule} className={`finding finding-${outcome.severity ?? 'info'}`}>
-      <h3>
-        <button
-          type="button"
-          className="finding-head"
-          aria-expanded={isOpen}
-          aria-controls={id}
-          onClick={() => onToggle(!isOpen)}
-        >
-          <SeverityBadge severity={outcome.severity ?? 'info'} />
-          <span className="finding-title">
-            {outcome.title}
-            {!isOpen && <span className="finding-glimpse">{outcome.message}</span>}
-          </span>
-          <span className="finding-meta">
-            <span className="job-where">{where === '' ? 'the run as a whole' : where}</span>
-            {when !== '' && <span>{when}</span>}
-            {outcome.confidence && <span>{outcome.confidence} confidence</span>}
-          </span>
-          <Saving merged={merged} terms={terms} />
-          <span className="finding-chevron">
-            <Icon name="chevron" size={18} />
-          </span>
-        </button>
-      </h3>
-      <div id={id} hidden={!isOpen}>
-        {isOpen &&
-          (own ? <Within place={{ worker: own.name, span: own.span }}>{body}</Within> : body)}
-      </div>
-    </li>
+    <FindingFrame
+      outcome={outcome}
+      look={severity}
+      badge={<SeverityBadge severity={severity} />}
+      meta={
+        <>
+          <span className="job-where">{where === '' ? 'the run as a whole' : where}</span>
+          {when !== '' && <span>{when}</span>}
+          {outcome.confidence && <span>{outcome.confidence} confidence</span>}
+        </>
+      }
+      saving={<Saving merged={merged} terms={terms} />}
+      isOpen={isOpen}
+      onToggle={onToggle}
+    >
+      {own ? <Within place={{ worker: own.name, span: own.span }}>{body}</Within> : body}
+    </FindingFrame>
   );
 }

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import type { RunState, Span, Worker } from '../../../api/types.gen';
+import type { Outcome, RunState, Span, Worker } from '../../../api/types.gen';
 import { count, plural } from '../../../core/format';
 import { sentence } from '../../../core/sentence';
 import { SeverityBadge } from '../../../widgets/badge';
@@ -51,8 +51,14 @@ function byProblem(recordings: readonly Recording[]): (readonly [string, Recordi
 
 const DAMAGES = ['critical', 'warning'] as const;
 
-/** What of the job cannot be told, before what can: files that could not be read, and damaged ones. */
-export function Incomplete({ run }: { readonly run: RunState }): ReactNode {
+interface Props {
+  readonly run: RunState;
+  /** The finding that ranks of the job have no recording. */
+  readonly missing: Outcome | undefined;
+}
+
+/** What of the job cannot be told, before what can: files that could not be read, damaged ones, ranks without one. */
+export function Incomplete({ run, missing }: Props): ReactNode {
   const all = run.workers.flatMap((worker) => worker.spans.map((span) => ({ worker, span })));
   const unreadable = all.filter(({ span }) => span.state === 'unreadable');
   const damaged = DAMAGES.map(
@@ -61,7 +67,7 @@ export function Incomplete({ run }: { readonly run: RunState }): ReactNode {
   const reasons = byProblem(unreadable);
   const rest = reasons.slice(MOST_REASONS).flatMap(([, own]) => own);
   const known = all.filter(({ span }) => span.state === 'ready').length;
-  if (unreadable.length === 0 && damaged.length === 0) return null;
+  if (unreadable.length === 0 && damaged.length === 0 && !missing) return null;
   return (
     <section className="card job-incomplete" aria-label="What is not whole">
       {reasons.slice(0, MOST_REASONS).map(([words, own]) => (
@@ -96,6 +102,14 @@ export function Incomplete({ run }: { readonly run: RunState }): ReactNode {
           </span>
         </p>
       ))}
+      {missing && (
+        <p>
+          <SeverityBadge severity={missing.severity ?? 'info'} />
+          <span>
+            <strong>{missing.title}:</strong> {missing.message}
+          </span>
+        </p>
+      )}
     </section>
   );
 }

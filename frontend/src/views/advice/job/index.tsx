@@ -25,6 +25,9 @@ interface Props {
   readonly choice: ReactNode;
 }
 
+/** The rule whose finding is told at the top too. */
+const MISSING_RANKS = 'missing-ranks';
+
 interface VerdictProps extends Pick<Props, 'report' | 'run'> {
   readonly terms: JobTerms;
 }
@@ -149,7 +152,10 @@ export function Job({ report, run, choice }: Props): ReactNode {
       </ViewHeader>
       <div className="advice">
         <Verdict report={report} run={run} terms={terms} />
-        <Incomplete run={run} />
+        <Incomplete
+          run={run}
+          missing={report.merged.find(({ outcome }) => outcome.rule === MISSING_RANKS)?.outcome}
+        />
         {shown.length > 0 ? (
           <section aria-labelledby="fix-first">
             <div className="section-head">

@@ -136,6 +136,25 @@ describe('the advice on a job of a thousand ranks', () => {
     expect(card.textContent).toContain('and 7 more. Input/output error. See the mount.');
   });
 
+  it('names ranks without a recording beside what is damaged, as well as in their finding', async () => {
+    const missing = mergedOutcome({
+      outcome: outcome({
+        rule: 'missing-ranks',
+        title: 'Some ranks of the job were not recorded',
+        message: 'Ranks 8-9 have no recording, of 1,024 ranks.',
+        severity: 'info',
+      }),
+    });
+    const whole = { ...report, merged: [late, missing] };
+    vi.stubGlobal('fetch', async () => new Response(JSON.stringify(whole)));
+    shown();
+    const card = await screen.findByRole('region', { name: 'What is not whole' });
+    expect(card.textContent).toContain(
+      'Some ranks of the job were not recorded: Ranks 8-9 have no recording, of 1,024 ranks.',
+    );
+    expect(screen.getByRole('button', { name: /Some ranks of the job/ })).toBeTruthy();
+  });
+
   it('tells GPU-hours a day, and money where the user names a price', async () => {
     const { store } = shown({ open: 'none' });
     const facts = await screen.findByText('3,072–6,144 GPU-hours');
