@@ -307,6 +307,19 @@ def test_a_table_of_a_run_is_made_of_all_its_recordings(log: Path, tables: dict[
     assert lines == ["run,recording_count", "first,2", "second,1"]
 
 
+def test_rows_from_another_machine_that_do_not_fit_the_disk_cost_themselves(tmp_path: Path) -> None:
+    (tmp_path / "steps.full").symlink_to("/dev/full")
+    sent = {
+        "steps": exports.Sent(name="steps.full", content=b"1,2", row_count=1),
+        "kernels": exports.Sent(name="../kernels.1", content=b"3", row_count=1),
+    }
+    landed = exports.landed(sent, str(tmp_path))
+    assert isinstance(landed["steps"], exports.Failed)
+    assert "There is no room to write what was found" in landed["steps"].problem.message
+    assert landed["kernels"] == exports.Rows(path=str(tmp_path / "kernels.1"), row_count=1)
+    assert (tmp_path / "kernels.1").read_bytes() == b"3"
+
+
 def test_an_unreadable_file_costs_itself(log: Path) -> None:
     (log / "first" / "b.2.pt.trace.json").write_text("nonsense")
     result = run(log / "first", "--table", "kernels")

@@ -1,5 +1,6 @@
 """Addresses as text, and remote files that need no server of their own kind."""
 
+import errno
 import gzip
 import http.server
 import io
@@ -105,6 +106,14 @@ def test_no_error_shows_the_secrets_of_its_address() -> None:
         assert not [secret for secret in ("zoe", "pass", "5f") if secret in said], said
     without_path = "OSError: zoe:pass word cannot open https://***@host/t.json?***"
     assert in_one_line(library) == without_path
+
+
+def test_a_full_disk_is_not_told_as_a_bug() -> None:
+    problem = unforeseen("log/a.json", OSError(errno.ENOSPC, "No space left on device"))
+    assert problem.message == (
+        "There is no room to write what was found (OSError: [Errno 28] No space left on device)."
+    )
+    assert "TMPDIR" in problem.remedy
 
 
 def test_the_causes_that_hold_secrets_are_cut_off() -> None:

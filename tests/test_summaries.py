@@ -26,7 +26,7 @@ from stepscope.comparison.sampling import sample
 from stepscope.config import SummarySettings
 from stepscope.storage import objects
 from stepscope.summaries import part_files, rows, run_folder, store
-from stepscope.summaries.codec import COLUMNS, codec, fields_of
+from stepscope.summaries.codec import COLUMNS, DamagedError, codec, fields_of
 from stepscope.summaries.identity import Places, settings_key
 from stepscope.summaries.row_tables import as_table
 from stepscope.summaries.rows import WholeRow, row_of
@@ -180,6 +180,13 @@ def test_a_column_gives_back_every_kind_of_value(values: list[Everything], data:
     first = data.draw(st.integers(0, len(values)))
     assert difference(tuple(values), tuple(back)) == ""
     assert difference(tuple(values[first:]), tuple(of.decode(column[first:]))) == ""
+
+
+def test_a_text_that_is_none_of_those_it_may_be_is_damage() -> None:
+    of = codec(Literal["one", "two"])
+    assert of.decode(of.encode(["two", "one", "two"])) == ["two", "one", "two"]
+    with pytest.raises(DamagedError, match="'three' is not one of"):
+        of.decode(of.encode(["one", "three"]))
 
 
 def test_what_has_no_column_is_refused() -> None:
@@ -458,6 +465,9 @@ DAMAGED_ROWS: dict[str, Callable[[WholeRow], pa.Table]] = {
     ),
     "figures": lambda row: as_table(
         [replace(row, trend=replace(row.trend, figures={"step_ns": 1.0}) if row.trend else None)]
+    ),
+    "columns of costs": lambda row: changed_costs(
+        row, keys=pd.DataFrame({"name": row.sample.operators.keys["name"] if row.sample else []})
     ),
     "steps of costs": lambda row: changed_costs(
         row, step=np.full(len(row.sample.operators.step) if row.sample else 0, -1, dtype=np.int64)

@@ -11,10 +11,14 @@ StepscopeError
 Messages are for users: what, where, what to do. `in_one_line` tells of errors that nobody foresaw.
 """
 
+import errno
 from pathlib import PurePath
 from traceback import extract_tb
 
 from stepscope.addresses import shown
+
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""What a system says where nothing more can be written."""
 
 
 class StepscopeError(Exception):
@@ -81,6 +85,9 @@ def unforeseen(path: str, error: Exception) -> UnreadableError:
         return error
     if isinstance(error, MemoryError):
         message, remedy = "This needs more memory than there is.", "Record fewer steps."
+    elif isinstance(error, OSError) and error.errno in NO_ROOM:
+        message = f"There is no room to write what was found ({in_one_line(error, path)})."
+        remedy = "Make room on that disk, or set TMPDIR to a folder on a larger one."
     else:
         message = f"stepscope failed on this file ({in_one_line(error, path)})."
         remedy = "This is a bug in stepscope: please report it with this line."

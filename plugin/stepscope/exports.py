@@ -225,7 +225,10 @@ def _landed(given: Given, folder: str) -> Given:
     if not isinstance(given, Sent):
         return given
     path = Path(folder, Path(given.name).name)
-    path.write_bytes(given.content)
+    try:
+        path.write_bytes(given.content)
+    except OSError as error:  # a full disk costs what does not fit
+        return Failed(problem=unforeseen(str(path), error))
     return Rows(path=str(path), row_count=given.row_count)
 
 

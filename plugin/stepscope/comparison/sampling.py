@@ -23,6 +23,9 @@ from stepscope.errors import MissingDataError
 from stepscope.report import RunReport
 from stepscope.trace import Run, Trace
 
+OPERATOR_KEYS = ("kind", "name", "shape", "module", "stem")
+DEVICE_WORK_KEYS = ("kind", "name", "operator", "stem")
+"""The columns of `Costs.keys`; `stem` is the name without what differs in each version."""
 NONE = -1
 HASH = re.compile(r"\b[a-z2-7]{51,52}\b")
 """Of a compiled graph: another one in each version of the code (`torch/_inductor/codecache.py`)."""

@@ -129,6 +129,16 @@ def _each_once(array: pa.Array, read: Callable[[str], Any]) -> list[Any]:
     return [found[code] for code in distinct.indices.to_numpy().tolist()]
 
 
+def _literal(*words: str) -> Codec:
+    def read(text: str) -> str:
+        if text not in words:
+            msg = f"{text!r} is not one of {words}"
+            raise DamagedError(msg)
+        return intern(text)
+
+    return dataclasses.replace(_plain(str), decode=lambda array: _each_once(array, read))
+
+
 def _json(of: type[msgspec.Struct]) -> Codec:
     def encode(values: Sequence[Any]) -> pa.Array:
         return pa.array([msgspec.json.encode(each) for each in values], pa.binary()).cast(
@@ -320,7 +330,7 @@ def _bounds(array: pa.Array) -> list[int]:
 
 OF_ORIGINS: Mapping[Any, Callable[..., Codec]] = {
     Annotated: _annotated,
-    Literal: lambda *_: _plain(str),
+    Literal: _literal,
     Mapping: _map,
     Union: _optional,
     UnionType: _optional,

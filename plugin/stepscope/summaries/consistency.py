@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.communication.rank_part import RankCollectives, RankPart
 from stepscope.analyses.communication.rank_steps import RankSteps
 from stepscope.analyses.steps.breakdown import CATEGORIES
-from stepscope.comparison.sampling import Costs, Sample
+from stepscope.comparison.sampling import DEVICE_WORK_KEYS, OPERATOR_KEYS, Costs, Sample
 from stepscope.summaries.codec import DamagedError
 from stepscope.summaries.summary import Summary
 from stepscope.trends import FIGURES
@@ -73,7 +73,8 @@ def _steps(of: RankSteps) -> None:
 def _sample(of: Sample) -> None:
     _parallel("the sample's steps", of.step_numbers, of.duration_ns, of.loop_ns, of.parts_ns)
     _require(of.parts_ns.shape[1:] == (len(CATEGORIES),), "categories of the sample's steps")
-    for costs in (of.operators, of.device_work):
+    for costs, names in ((of.operators, OPERATOR_KEYS), (of.device_work, DEVICE_WORK_KEYS)):
+        _require(tuple(costs.keys) == names, "columns of the keys of costs")
         _costs(costs, len(of.step_numbers))
 
 
