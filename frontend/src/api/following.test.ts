@@ -60,7 +60,9 @@ describe('an answer is asked for anew', () => {
 
 describe('a followed answer', () => {
   const wrapper = ({ children }: { readonly children: ReactNode }): ReactNode => {
-    const [client] = useState(() => new QueryClient({ defaultOptions: { queries: { retry: false } } }));
+    const [client] = useState(
+      () => new QueryClient({ defaultOptions: { queries: { retry: false } } }),
+    );
     return createElement(QueryClientProvider, { client }, children);
   };
   const asked = (basis: Basis, ask: () => Promise<string>) => ({
@@ -74,7 +76,9 @@ describe('a followed answer', () => {
 
   it('is asked for again after the first request failed, once files have come in, not before', async () => {
     vi.useFakeTimers({ shouldAdvanceTime: true });
-    const ask = vi.fn(async (): Promise<string> => 'the advice').mockRejectedValueOnce(new Error('busy'));
+    const ask = vi
+      .fn(async (): Promise<string> => 'the advice')
+      .mockRejectedValueOnce(new Error('busy'));
     const first: Basis = { revision: 'a', isGrowing: true };
     const { result, rerender } = renderHook(({ basis }) => useFollowed(asked(basis, ask)), {
       wrapper,
