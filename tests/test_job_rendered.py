@@ -186,8 +186,19 @@ def test_what_is_wrong_with_several_recordings_is_told_with_their_ranks(thousand
     assert "The recording (ranks 100, 700 of 1,024; the worst is told): It is cut badly." in said
 
 
-def test_files_that_cannot_be_read_for_one_reason_are_one_line(thousand: Report) -> None:
-    assert words.problems(thousand) == (
+def test_files_that_cannot_be_read_for_one_reason_are_one_line() -> None:
+    def cut_at(*sizes: int) -> Report:
+        problems = tuple(
+            Problem(f"log/rank{at}.json", f"the file ends after {size} bytes", "Record it again.")
+            for at, size in enumerate(sizes)
+        )
+        return Report((), problems, version="1.2.3")
+
+    assert words.problems(cut_at(*[0] * 300)) == (
         "log/rank0.json, rank1.json, rank2.json and 297 more files: the file ends after 0 bytes. "
         "Record it again.",
+    )
+    assert words.problems(cut_at(7, *range(99))) == (
+        "log/rank0.json: the file ends after 7 bytes. Alike, with other numbers: rank1.json, "
+        "rank2.json and 97 more files. Record it again.",
     )

@@ -40,6 +40,8 @@ interface Followed<T> {
 
 const LEAST_MS = 1000;
 const SOON_MS = 50;
+/** While files come in the server rests between answers: one may lack what came in as long before (`run_advice.py`). */
+const BEHIND_MS = 12_000;
 /** An answer that takes long is asked for so much less often. */
 const REST = 5;
 
@@ -52,9 +54,11 @@ interface Last {
 
 /** In how many milliseconds to ask anew; false: what is there is true of all files. */
 export function waitMs(last: Last, { revision, isGrowing }: Basis, nowMs: number): number | false {
-  if (last.revision === revision) return false;
+  const isKnown = last.revision === revision;
+  if (isKnown && !isGrowing) return false;
   const rests = isGrowing || last.hasFailed;
-  const pauseMs = rests ? Math.max(LEAST_MS, REST * last.tookMs) : 0;
+  const leastMs = isKnown ? BEHIND_MS : LEAST_MS;
+  const pauseMs = rests ? Math.max(leastMs, REST * last.tookMs) : 0;
   return Math.max(SOON_MS, last.endedAtMs + pauseMs - nowMs);
 }
 

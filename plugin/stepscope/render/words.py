@@ -99,6 +99,9 @@ def _problems(same: Sequence[Problem]) -> str:
     first = same[0]
     names = ", ".join(addresses.name(each.path) or each.path for each in same[1:FILES_NAMED])
     left = quantities.count(len(same) - FILES_NAMED, "more file")
+    if any(each.message != first.message for each in same):
+        alike = f"Alike, with other numbers: {names} and {left}"
+        return sentences(f"{first.path}: {first.message}", alike, first.remedy)
     return sentences(f"{first.path}, {names} and {left}: {first.message}", first.remedy)
 
 
