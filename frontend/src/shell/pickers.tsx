@@ -2,6 +2,7 @@ import { type ReactNode, useEffect } from 'react';
 import type { Runs, Span, Worker } from '../api/types.gen';
 import { spansOf } from '../core/progress';
 import { addRecent, readRecent } from '../host/recent';
+import { carried } from '../state/bound_options';
 import { useNavigation } from '../state/navigation';
 import { withOption } from '../state/option';
 import type { Selection } from '../state/selection';
@@ -70,15 +71,11 @@ export function Pickers({ runs, selection }: Props): ReactNode {
         label="Worker"
         choices={run.workers.map(workerChoice)}
         value={worker.name}
-        onChoose={(key) =>
+        onChoose={(key) => {
+          const to = { run: run.id, worker: key, span: null };
           // What a view showed of the whole run, it shows of this worker now.
-          go({
-            run: run.id,
-            worker: key,
-            span: null,
-            options: withOption(location.options, 'about', null),
-          })
-        }
+          go({ ...to, options: withOption(carried(location, to), 'about', null) });
+        }}
       />
       <Picker
         label="Span"

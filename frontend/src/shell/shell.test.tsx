@@ -334,6 +334,14 @@ describe('a run of 1,024 ranks', () => {
     await userEvent.type(screen.getByRole('combobox', { name: 'Find a worker' }), '777{Enter}');
     expect(store.current().worker).toBe('host-777');
   });
+
+  it('shows another rank without what was of the one before', async () => {
+    const options = { about: 'job', turned: '3', width: 'device' };
+    const { store } = await show([run('a', 1024)], { view: 'modules', options });
+    await userEvent.click(await screen.findByRole('button', { name: /^Worker/ }));
+    await userEvent.type(screen.getByRole('combobox', { name: 'Find a worker' }), '777{Enter}');
+    expect(store.current().options).toEqual({ width: 'device' });
+  });
 });
 
 describe('the help', () => {

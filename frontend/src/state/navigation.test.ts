@@ -56,3 +56,17 @@ it('narrows to what was chosen last: a step or a time', () => {
     event: null,
   });
 });
+
+it('leaves track numbers and times behind with the recording, and keeps what says the same of any', () => {
+  const options = { at: '5-9', pin: '3', hide: '4', tracks: 'stream', tab: 'search' };
+  const timeline = { ...here, view: 'timeline', options };
+  for (const patch of [{ run: 'other' }, { worker: 'v' }, { span: '1' }]) {
+    expect(moved(timeline, patch).options).toEqual({ tracks: 'stream', tab: 'search' });
+  }
+  expect(moved(timeline, { step: 5 }).options).toEqual(options);
+});
+
+it('goes to a time of another recording where the link names one', () => {
+  const timeline = { ...here, view: 'timeline', options: { at: '5-9', pin: '3' } };
+  expect(moved(timeline, { worker: 'v', options: { at: '1-2' } }).options).toEqual({ at: '1-2' });
+});

@@ -1,6 +1,7 @@
 /** The page's location for the components: read it, move it, link to it. */
 import { createContext, type ReactNode, use, useMemo, useState, useSyncExternalStore } from 'react';
 import type { HashStore } from '../host/hash';
+import { carried, isSameRecording } from './bound_options';
 import { HOME, type PageLocation } from './location';
 import { createMemory } from './memory';
 
@@ -38,15 +39,11 @@ function chosenPart(patch: Patch): Patch {
 export function moved(from: PageLocation, patch: Patch): PageLocation {
   const leavesView = patch.view !== undefined && patch.view !== from.view;
   const leavesRun = patch.run !== undefined && patch.run !== from.run;
-  const leavesRecording =
-    leavesRun ||
-    (patch.worker !== undefined && patch.worker !== from.worker) ||
-    (patch.span !== undefined && patch.span !== from.span);
+  const to = { ...from, ...(leavesRun ? { worker: null, span: null } : {}), ...patch };
   return {
-    ...from,
-    ...(leavesView ? VIEW_STATE : {}),
-    ...(leavesRun ? { worker: null, span: null } : {}),
-    ...(leavesRecording ? RECORDING_STATE : {}),
+    ...to,
+    ...(leavesView ? VIEW_STATE : { options: carried(from, to) }),
+    ...(isSameRecording(from, to) ? {} : RECORDING_STATE),
     ...chosenPart(patch),
     ...patch,
   };
@@ -67,7 +64,8 @@ export function NavigationProvider({ store, children }: Props): ReactNode {
       go: (patch, mode = 'push') => store.write(moved(store.current(), patch), mode),
       href: (patch) => store.href(moved(location, patch)),
       addressOf: (names) => store.href({ ...location, ...names }),
-      backTo: (view) => (view === location.view ? { view, ...VIEW_STATE } : memory.recall(view)),
+      backTo: (view) =>
+        view === location.view ? { view, ...VIEW_STATE } : memory.recall(view, location),
     }),
     [location, store, memory],
   );

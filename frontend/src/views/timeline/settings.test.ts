@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { carried } from '../../state/bound_options';
 import { parseSettings, type Settings, TABS, toggledIn, withSettings } from './settings';
 
 const ids = fc.array(fc.integer({ min: 0, max: 5000 }), { maxLength: 6 });
@@ -44,4 +45,28 @@ it('what somebody wrote by hand is left out where it makes no sense', () => {
 it('what is toggled twice is as before', () => {
   expect(toggledIn([1, 2], 3)).toEqual([1, 2, 3]);
   expect(toggledIn([1, 2, 3], 2)).toEqual([1, 3]);
+});
+
+it('to another recording come only settings that name no track and no time', () => {
+  const range = { start: 1, end: 2 };
+  const options = withSettings({}, {
+    at: range,
+    pinned: [1],
+    toggled: [2],
+    hidden: [3],
+    kinds: ['stream'],
+    filter: 'main',
+    order: [4],
+    marks: [5],
+    tab: 'search',
+    isPanelShut: true,
+    area: { ...range, tracks: [6] },
+  } satisfies Settings);
+  const left = { view: 'timeline', run: 'a', worker: null, span: null, options };
+  expect(carried(left, { run: 'b', worker: null, span: null })).toEqual({
+    kinds: 'stream',
+    tracks: 'main',
+    tab: 'search',
+    panel: 'shut',
+  });
 });
