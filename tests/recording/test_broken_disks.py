@@ -6,6 +6,7 @@ is a file, a process that is killed while it writes.
 
 import logging
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -46,6 +47,12 @@ def said(caplog: pytest.LogCaptureFixture) -> str:
     """The one thing that was said, at the level that reaches stderr without any set-up."""
     (record,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
     return record.getMessage()
+
+
+def kind_said(record: logging.LogRecord) -> str:
+    """What was said of a span, without the reason."""
+    said = record.getMessage().removeprefix("stepscope: a recorded span was ")
+    return re.split(r": |\. ", said)[0]
 
 
 @contextmanager
@@ -161,7 +168,26 @@ def test_settings_that_cannot_be_collected_cost_no_trace(
     handler = TraceHandler(tmp_path, collect=collect)
     assert trained(handler) == STEP_COUNT
     assert len(list(tmp_path.iterdir())) == len(handler.saved) == 2
-    assert "but without the training's settings" in said(caplog)
+    (record,) = caplog.records
+    assert kind_said(record) == f"saved without the training's settings as {handler.saved[0]}"
+
+
+def test_a_full_disk_is_told_where_missing_settings_were_told_before(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def collect(_: object) -> dict[str, object]:
+        raise MemoryError
+
+    handler = TraceHandler(tmp_path, collect=collect)
+    trained(handler)
+    with largest_file(600):
+        trained(handler)
+    trained(handler)
+    assert len(handler.saved) == 4
+    assert [kind_said(record) for record in caplog.records] == [
+        f"saved without the training's settings as {handler.saved[0]}",
+        f"not saved to {tmp_path}",
+    ]
 
 
 def test_logging_that_fails_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,10 @@ Being there before would mean to put a method of ours in the place of one of
 every torch since 2.4, whatever the schedule, however many spans there are, from kineto's exporter
 and from the one in Python; a file that ends otherwise is kept as it is.
 
-How failures are told: by one `logging` record of level WARNING a handler, on the logger
-`stepscope.recording`, which Python writes to stderr where nobody set up logging. Not by `warnings`:
-where those are errors (`-W error`), one would end the training.
+How failures are told: by one `logging` record of level WARNING a handler and kind (nothing saved,
+saved without settings), on the logger `stepscope.recording`, which Python writes to stderr where
+nobody set up logging. Not by `warnings`: where those are errors (`-W error`), one would end the
+training.
 """
 
 import logging
@@ -56,7 +57,7 @@ class TraceHandler:
         self.saved: list[Path] = []
         """The files that were written."""
         self._collect = collect
-        self._is_told = False
+        self._told: set[str] = set()
 
     def __call__(self, profiler: Any) -> None:
         """Save a span. It never raises: what goes wrong is said once, and training goes on."""
@@ -65,11 +66,11 @@ class TraceHandler:
         except OSError as error:
             where = f": {error.filename}" if error.filename else ""
             reason = f"{error.strerror or error}{where}"
-            self._tell(f"not saved to {self.folder}: {reason}. {FREE_SPACE}")
+            self._tell("not saved", f"to {self.folder}: {reason}. {FREE_SPACE}")
         except Exception as error:  # of torch's exporter anything may come
             logger.debug("a span was not saved", exc_info=True)
             reason = f"{type(error).__name__}: {str(error).rstrip('.')}"
-            self._tell(f"not saved to {self.folder}: {reason}. {COMPARE}")
+            self._tell("not saved", f"to {self.folder}: {reason}. {COMPARE}")
 
     def _save(self, profiler: Any) -> None:
         path = self.folder / self._file_name()
@@ -77,7 +78,7 @@ class TraceHandler:
         is_added = writing.write(path, export, KEY, self._settings(profiler))
         self.saved.append(path)
         if not is_added:
-            self._tell(f"saved as {path}, but without the training's settings")
+            self._tell("saved without the training's settings", f"as {path}")
 
     def _file_name(self) -> str:
         """Return the name that torch's own handler gives; in a process group, with the rank."""
@@ -98,13 +99,16 @@ class TraceHandler:
             logger.debug("the settings were not collected", exc_info=True)
             return None
 
-    def _tell(self, what: str) -> None:
-        if self._is_told:
+    def _tell(self, kind: str, more: str) -> None:
+        """Say it, unless something of its kind was said: the lesser must not hide the greater."""
+        if kind in self._told:
             return
-        self._is_told = True
+        self._told.add(kind)
         with suppress(Exception):  # a filter or a handler of the user's
             logger.warning(
-                "stepscope: a recorded span was %s. Training goes on; this is said once.", what
+                "stepscope: a recorded span was %s %s. Training goes on; this is said once.",
+                kind,
+                more,
             )
 
 
