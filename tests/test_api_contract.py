@@ -16,6 +16,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from stepscope.api.app import create_app
+from stepscope.api.changes import CHANGES, Change
 from stepscope.api.endpoint import address, all_endpoints
 from stepscope.api.openapi import document
 from stepscope.catalog import Catalog
@@ -65,9 +66,10 @@ def _told() -> dict[str, Any]:
     """Return the document, with the ids of what there is: made-up ones are all not found."""
     told = document(all_endpoints())
     for path in told["paths"].values():
-        for parameter in path["get"].get("parameters", ()):
-            if parameter["name"] in IDS:
-                parameter["schema"] = {"enum": [*IDS[parameter["name"]], "no-such-id"]}
+        for operation in path.values():
+            for parameter in operation.get("parameters", ()):
+                if parameter["name"] in IDS:
+                    parameter["schema"] = {"enum": [*IDS[parameter["name"]], "no-such-id"]}
     told["servers"] = [{"url": "/api"}]
     return told
 
@@ -88,10 +90,41 @@ def test_an_answer_is_what_the_document_promises(case: schemathesis.Case[Any]) -
     case.call_and_validate(headers=PLAIN, checks=list(PROMISES))
 
 
-def test_the_document_names_every_endpoint() -> None:
+def test_the_document_names_every_route_and_how_it_is_asked() -> None:
+    routes = {
+        (rule.rule.replace("<", "{").replace(">", "}").removeprefix("/api"), method.lower())
+        for rule in APP.url_map.iter_rules()
+        if rule.rule.startswith("/api/")
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+    }
     paths = document(all_endpoints())["paths"]
-    for endpoint in all_endpoints():
-        assert f"/{address(endpoint).replace('<', '{').replace('>', '}')}" in paths
+    assert {(path, method) for path, own in paths.items() for method in own} == routes
+
+
+def test_what_is_posted_needs_the_header_of_our_own_page() -> None:
+    posted = [own["post"] for own in document(all_endpoints())["paths"].values() if "post" in own]
+    assert len(posted) == 6
+    for operation in posted:
+        [header] = [each for each in operation["parameters"] if each["in"] == "header"]
+        assert (header["name"], header["required"]) == ("X-Stepscope", True)
+        assert "403" in operation["responses"]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.path)
+def test_what_is_posted_without_that_header_is_refused(change: Change) -> None:
+    client = APP.test_client()
+    before = client.get("/api/runs").data
+    path = change.path.replace("<run>", IDS["run"][0]).replace("<trace>", IDS["trace"][0])
+    assert client.post(f"/api/{path}").status_code == 403
+    assert client.get("/api/runs").data == before
+
+
+def test_the_advice_on_a_run_can_be_asked_of_one_recording() -> None:
+    parameters = document(all_endpoints())["paths"]["/runs/{run}/advice"]["get"]["parameters"]
+    assert [(each["name"], each["in"], each["required"]) for each in parameters] == [
+        ("run", "path", True),
+        ("trace", "query", False),
+    ]
 
 
 @pytest.mark.parametrize("endpoint", all_endpoints(), ids=address)

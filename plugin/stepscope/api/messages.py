@@ -1,18 +1,8 @@
 """The API's answers, as wire types; `frontend/src/api/types.gen.ts` is generated from them.
 
-Routes (`trace` and `run` are opaque ids; errors are an `ApiError` with its HTTP status):
-
-| route | answer |
-|---|---|
-| `api/runs` | `Runs`: what was found and how far reading has come; poll it while `loading` |
-| `api/runs/<run>/advice` | `report.RunReport`; with `?trace=…` no outcome of other recordings |
-| `api/openapi.json` | all others, with their parameters, as an OpenAPI document |
-| `api/schema` | JSON Schema of the report |
-| POST `api/traces/<trace>/cancel` | `Runs`: the file is not read, or no longer |
-| POST `api/traces/<trace>/read` | `Runs`: what was cancelled or failed is read before others |
-| POST `api/runs/<run>/cancel`, `…/read` | `Runs`: the same for all files of a run |
-| POST `api/listing/cancel` | `Runs`: the look through the log directories ends |
-| POST `api/listing/read` | `Runs`: they are looked through again |
+`api/openapi.json` names all routes with their parameters: `api/runs` is what was found and how far
+reading has come, to be polled while `loading`; `endpoints/` and `changes.py` hold most others.
+`trace` and `run` are opaque ids; errors are an `ApiError` with its HTTP status.
 
 A run or trace that is still being read answers 409 with `code` `still-loading`, one whose reading
 was cancelled 409 with `cancelled`; an unknown one 404; what was not recorded 422 with

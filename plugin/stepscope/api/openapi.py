@@ -1,15 +1,18 @@
 """The API's OpenAPI document, made of the endpoints' own types."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args, get_type_hints
 
 import msgspec
 
 from stepscope._version import __version__
+from stepscope.api.changes import CHANGES, Change
 from stepscope.api.endpoint import AnswerType, Bytes, Endpoint, Query, address, all_endpoints
 from stepscope.api.field_meanings import field_meanings
 from stepscope.api.messages import ApiError, Runs
+from stepscope.api.refusals import OWN_HEADER
+from stepscope.api.run_advice import OfAdvice
 from stepscope.report import RunReport
 
 REFERENCE = "#/components/schemas/{name}"
@@ -20,6 +23,7 @@ REFUSALS = {
     "409": "It is still being read (`still-loading`), or its reading was cancelled (`cancelled`).",
     "422": "The recording does not hold what this needs, or cannot be read.",
 }
+CHANGE_REFUSALS = {"403": f"The header {OWN_HEADER} is missing.", "404": REFUSALS["404"]}
 Schema = dict[str, Any]
 
 
@@ -38,6 +42,7 @@ def document(endpoints: Iterable[Endpoint]) -> Schema:
         "paths": {
             **_listed(),
             **{f"/{_braced(address(each))}": {"get": _operation(each)} for each in endpoints},
+            **{f"/{_braced(each.path)}": {"post": _change(each)} for each in CHANGES},
         },
         "components": {"schemas": answer_schemas(endpoints, REFERENCE)},
     }
@@ -84,35 +89,70 @@ def _braced(path: str) -> str:
 
 
 def _listed() -> Schema:
-    """What is not an endpoint: the list of runs, and a run's advice."""
-    run = {"name": "run", "in": "path", "required": True, "schema": {"type": "string"}}
+    """What is no endpoint: the list of runs, a run's advice, and what describes the answers."""
     return {
         "/runs": {
             "get": {
                 "operationId": "runs",
                 "summary": "What was found, and how far reading has come.",
-                "responses": _responses(Runs),
+                "responses": _responses(Runs, {}),
             }
         },
         "/runs/{run}/advice": {
             "get": {
                 "operationId": "runs_advice",
                 "summary": "What the rules say of a run.",
-                "parameters": [run],
+                "parameters": _parameters(OfAdvice, ["run"]),
                 "responses": _responses(RunReport),
             }
         },
+        "/schema": {
+            "get": {
+                "operationId": "schema",
+                "summary": "What `stepscope advise --format json` prints.",
+                "responses": _responses(Bytes("application/json", "A JSON Schema."), {}),
+            }
+        },
+        "/openapi.json": {
+            "get": {
+                "operationId": "openapi",
+                "summary": "What this document is.",
+                "responses": _responses(Bytes("application/json", "An OpenAPI document."), {}),
+            }
+        },
+    }
+
+
+def _change(change: Change) -> Schema:
+    in_path = IN_PATH.findall(change.path)
+    header = {
+        "name": OWN_HEADER,
+        "in": "header",
+        "required": True,
+        "schema": {"type": "string"},
+        "description": "Any value: no page of another origin can send it.",
+    }
+    statuses = ["403", "404"] if in_path else ["403"]
+    return {
+        "operationId": _operation_id(change.path),
+        "summary": change.meaning,
+        "parameters": [*_parameters(Query, in_path), header],
+        "responses": _responses(Runs, {each: CHANGE_REFUSALS[each] for each in statuses}),
     }
 
 
 def _operation(endpoint: Endpoint) -> Schema:
     path = address(endpoint)
     return {
-        "operationId": re.sub(r"[^a-z]+", "_", IN_PATH.sub(r"\1", path)).strip("_"),
+        "operationId": _operation_id(path),
         "summary": endpoint.meaning,
         "parameters": _parameters(endpoint.query, IN_PATH.findall(path)),
         "responses": _responses(endpoint.answer),
     }
+
+
+def _operation_id(path: str) -> str:
+    return re.sub(r"[^a-z]+", "_", IN_PATH.sub(r"\1", path)).strip("_")
 
 
 def _parameters(query: type[Query], in_path: Sequence[str]) -> list[Schema]:
@@ -145,7 +185,7 @@ def _as_given(schema: Schema) -> Schema:
     return kept
 
 
-def _responses(kind: AnswerType) -> Schema:
+def _responses(kind: AnswerType, refused: Mapping[str, str] = REFUSALS) -> Schema:
     if isinstance(kind, Bytes):
         is_json = kind.media_type == "application/json"  # a file in somebody else's format
         schema: Schema = {} if is_json else {"type": "string", "format": "binary"}
@@ -159,6 +199,6 @@ def _responses(kind: AnswerType) -> Schema:
         }
     error = {"application/json": {"schema": {"$ref": REFERENCE.format(name="ApiError")}}}
     refusals = {
-        status: {"description": meaning, "content": error} for status, meaning in REFUSALS.items()
+        status: {"description": meaning, "content": error} for status, meaning in refused.items()
     }
     return {"200": found, **refusals}

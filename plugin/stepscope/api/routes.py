@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable
 import flask
 
 from stepscope.api import encoding, listing, refusals
-from stepscope.api.asking import Asking
+from stepscope.api.asking import Asking, parsed
+from stepscope.api.changes import CHANGES, Change
 from stepscope.api.endpoint import Endpoint, address
 from stepscope.api.openapi import document
-from stepscope.api.run_advice import RunAdvice
+from stepscope.api.run_advice import OfAdvice, RunAdvice
 from stepscope.catalog import Catalog
-from stepscope.entries import Cancelled, Unreadable
 from stepscope.report import json_schema
 
 
@@ -29,7 +29,8 @@ def register(app: flask.Flask, catalog: Catalog, endpoints: Iterable[Endpoint]) 
 
     @api.get("/runs/<run>/advice")
     def advice(run: str) -> flask.Response:
-        return run_advice.answer(run, flask.request.args.get("trace", ""))
+        query = parsed(OfAdvice, flask.request.args.to_dict() | {"run": run})
+        return run_advice.answer(query.run, query.trace)
 
     @api.get("/schema")
     def schema() -> flask.Response:
@@ -41,7 +42,6 @@ def register(app: flask.Flask, catalog: Catalog, endpoints: Iterable[Endpoint]) 
 
     _add_endpoints(api, Asking(catalog), endpoints)
     _add_changes(api, catalog)
-    _add_looking(api, catalog)
     app.register_blueprint(api)
 
 
@@ -59,50 +59,18 @@ def _answering(asking: Asking, endpoint: Endpoint) -> Callable[..., flask.Respon
 
 
 def _add_changes(api: flask.Blueprint, catalog: Catalog) -> None:
-    """Add the routes that change something: what is read."""
+    for change in CHANGES:
+        name = change.path.replace("/", "_")
+        api.add_url_rule(f"/{change.path}", name, _changing(catalog, change), methods=["POST"])
 
-    @api.post("/traces/<trace>/cancel")
-    def cancel(trace: str) -> flask.Response:
+
+def _changing(catalog: Catalog, change: Change) -> Callable[..., flask.Response]:
+    def answer(**path: str) -> flask.Response:
         _require_own_page()
-        catalog.cancel(trace)
+        change.make(catalog, "".join(path.values()))
         return encoding.encoded(listing.runs(catalog))
 
-    @api.post("/traces/<trace>/read")
-    def read(trace: str) -> flask.Response:
-        _require_own_page()
-        catalog.read_again(trace)
-        return encoding.encoded(listing.runs(catalog))
-
-    @api.post("/runs/<run>/cancel")
-    def cancel_all(run: str) -> flask.Response:
-        _require_own_page()
-        for entry in catalog.run(run):
-            catalog.cancel(entry.file.id)
-        return encoding.encoded(listing.runs(catalog))
-
-    @api.post("/runs/<run>/read")
-    def read_all(run: str) -> flask.Response:
-        _require_own_page()
-        for entry in reversed(catalog.run(run)):  # what is asked for last is read first
-            if isinstance(entry.state, Cancelled | Unreadable):
-                catalog.read_again(entry.file.id)
-        return encoding.encoded(listing.runs(catalog))
-
-
-def _add_looking(api: flask.Blueprint, catalog: Catalog) -> None:
-    """Add the routes that end the look through the log directories, or begin it again."""
-
-    @api.post("/listing/cancel")
-    def cancel_looking() -> flask.Response:
-        _require_own_page()
-        catalog.cancel_looking()
-        return encoding.encoded(listing.runs(catalog))
-
-    @api.post("/listing/read")
-    def look_now() -> flask.Response:
-        _require_own_page()
-        catalog.look_now()
-        return encoding.encoded(listing.runs(catalog))
+    return answer
 
 
 def _require_own_page() -> None:

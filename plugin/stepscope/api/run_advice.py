@@ -14,6 +14,7 @@ from stepscope.advice.over_the_run import Unread
 from stepscope.advice.settings import DEFAULT
 from stepscope.api import encoding, refusals
 from stepscope.api.asking import ready, unusable
+from stepscope.api.endpoint import OfRun
 from stepscope.catalog import Catalog
 from stepscope.entries import Cancelled, Entry, Queued, Reading, Ready, Unreadable
 from stepscope.errors import NotFoundError
@@ -23,6 +24,13 @@ KEPT_RUNS = 4
 RESTS_A_MERGE = 3
 """While files come in, a merge that takes a second is followed by three without one."""
 MOST_REST_SECONDS = 10.0
+
+
+class OfAdvice(OfRun, frozen=True, kw_only=True):
+    """The parameters of a run's advice."""
+
+    trace: str = ""
+    """The id of one of its recordings, where outcomes of the others are to be left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
