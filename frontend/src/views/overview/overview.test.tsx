@@ -46,7 +46,16 @@ describe('the overview of a recorded run', () => {
     ).toEqual(names);
     await userEvent.click(within(table).getByRole('button', { name: names[1] ?? '' }));
     expect(store.current().step).toBe(overview.steps[1]?.number);
-    expect(screen.getByRole('button', { name: 'Let go' })).toBeTruthy();
+    expect(screen.getByText(/than the mean\.$/).textContent).toContain(`${names[1]} took `);
+  });
+
+  it('says which time is chosen, and leaves it to the page what that narrows', () => {
+    const time = { startNs: 1_000_000, endNs: 3_500_000 };
+    renderInPage(<OverviewReport overview={overview} />, { time });
+    expect(screen.getByText(/chosen, from/).textContent).toBe(
+      '2.50 ms chosen, from 1.000 ms to 3.500 ms.',
+    );
+    expect(screen.queryByText(/All views/)).toBeNull();
   });
 
   it('links each of its short lists to the whole story', async () => {

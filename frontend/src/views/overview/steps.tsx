@@ -15,19 +15,14 @@ interface Props {
   readonly overview: Overview;
 }
 
+/** What the chosen step took. What the choice narrows, and how to let it go, stands above the view. */
 function Chosen({ overview, step }: Props & { readonly step: StepRow }): ReactNode {
-  const { go } = useNavigation();
   const slower = step.duration_ns / overview.step.mean_ns - 1;
   return (
     <p className="chosen-step">
-      <span>
-        <strong>{step.name}</strong> took{' '}
-        <span title={quantityExact(step.duration_ns, 'ns')}>{duration(step.duration_ns)}</span>,{' '}
-        {share(Math.abs(slower))} {slower < 0 ? 'less' : 'more'} than the mean.
-      </span>
-      <button type="button" className="button quiet" onClick={() => go({ step: null }, 'replace')}>
-        Let go
-      </button>
+      <strong>{step.name}</strong> took{' '}
+      <span title={quantityExact(step.duration_ns, 'ns')}>{duration(step.duration_ns)}</span>,{' '}
+      {share(Math.abs(slower))} {slower < 0 ? 'less' : 'more'} than the mean.
     </p>
   );
 }
@@ -95,16 +90,10 @@ function StepTable({ overview }: Props): ReactNode {
 }
 
 function ChosenTime({ time }: { readonly time: TimeRange }): ReactNode {
-  const { go } = useNavigation();
   return (
     <p className="chosen-step">
-      <span>
-        All views but this one show {duration(time.endNs - time.startNs)}, from{' '}
-        {instant(time.startNs)} to {instant(time.endNs)}.
-      </span>
-      <button type="button" className="button quiet" onClick={() => go({ time: null })}>
-        Let go
-      </button>
+      {duration(time.endNs - time.startNs)} chosen, from {instant(time.startNs)} to{' '}
+      {instant(time.endNs)}.
     </p>
   );
 }
@@ -129,8 +118,8 @@ export function Steps({ overview }: Props): ReactNode {
         <h2>Step by step</h2>
         <p>
           {plural(steps.length, 'step')}
-          {areTogether && ` in ${columns.length} columns of their mean`}; press one to see it in all
-          views, draw over several for a time
+          {areTogether && ` in ${columns.length} columns of their mean`}; press one to narrow other
+          views to it, draw over several for a time
         </p>
       </div>
       <Suspense fallback={<div className="columns-chart" />}>
