@@ -53,7 +53,7 @@ def compile_events(trace: Trace) -> CompileEvents:
     return CompileEvents(
         region=nearest_named(trace, REGION),
         graph=nearest_named(trace, GRAPH),
-        phase=_outermost(trace, TIMED),
+        phase=outermost_named(trace, TIMED),
     )
 
 
@@ -65,8 +65,8 @@ def nearest_named(trace: Trace, pattern: re.Pattern[str]) -> NDArray[np.int64]:
     return nearest(calls["parent"].to_numpy(), named(calls["name"], pattern.search))
 
 
-def _outermost(trace: Trace, pattern: re.Pattern[str]) -> NDArray[np.int64]:
-    """Return, for each row of `host_calls`, the topmost so named around it or itself, or -1."""
+def outermost_named(trace: Trace, pattern: re.Pattern[str]) -> NDArray[np.int64]:
+    """Return, for each row of `host_calls`, the topmost so named, itself or around it, or -1."""
     top = nearest_named(trace, pattern)
     if not (top >= 0).any():
         return top
