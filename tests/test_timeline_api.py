@@ -339,6 +339,22 @@ def test_hits_come_by_pages(client: Client) -> None:
     assert answer["total"] == len(whole["hits"])
 
 
+def test_a_search_is_gone_on_with_from_a_time_and_says_how_many_come_before(client: Client) -> None:
+    whole = client.get("search", q="a")
+    third = whole["hits"][2]
+    answer = client.get("search", q="a", limit=1, start_ns=third["start_ns"])
+    before = sum(hit["start_ns"] < third["start_ns"] for hit in whole["hits"])
+    assert (answer["total"], answer["first"]) == (whole["total"], before)
+    assert answer["hits"] == whole["hits"][before : before + 1]
+    following = client.get("search", q="a", limit=1, start_ns=third["start_ns"], offset=1)
+    assert following["hits"] == whole["hits"][before + 1 : before + 2]
+
+
+def test_behind_the_last_hit_nothing_is_found(client: Client) -> None:
+    answer = client.get("search", q="a", start_ns=2**62, offset=5)
+    assert (answer["first"], answer["hits"]) == (answer["total"], [])
+
+
 def test_a_search_finds_arguments(client: Client) -> None:
     def found(text: str) -> list[str]:
         return [hit["name"] for hit in client.get("search", q=text)["hits"]]

@@ -3110,9 +3110,13 @@ export interface TimelineHits {
 schema: number
 total: number
 /**
- * The first of them.
+ * Some of them, next to each other.
  */
 hits: TimelineHit[]
+/**
+ * How many come before those.
+ */
+first: number
 /**
  * Of a search: how many begin in each of 1000 equal times of the recording.
  */

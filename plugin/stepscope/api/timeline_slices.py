@@ -131,7 +131,9 @@ class TimelineHits(msgspec.Struct, frozen=True):
     schema: int
     total: int
     hits: tuple[TimelineHit, ...]
-    """The first of them."""
+    """Some of them, next to each other."""
+    first: int = 0
+    """How many come before those."""
     density: tuple[int, ...] = ()
     """Of a search: how many begin in each of 1000 equal times of the recording."""
 
@@ -265,6 +267,7 @@ def timeline_search(trace: Trace, wanted: Search) -> TimelineHits:
         schema=SCHEMA_VERSION,
         total=hits.total,
         hits=tuple(hit_of(found, found.slices, place) for place in hits.places.tolist()),
+        first=hits.first,
         density=tuple(hits.density.tolist()),
     )
 

@@ -18,6 +18,7 @@ export const view: View = {
     ['0', 'The whole recording'],
     ['[ ]', 'The previous linked slice, the next: launch, kernel, backward'],
     ['n p', 'The next hit of the search, the one before'],
+    ['Enter, Shift + Enter in the search', 'The same'],
     ['m', 'Mark the time at the pointer, or take the mark away'],
     ['Shift + drag', 'Sum up an area'],
     ['Drag in the ruler', 'Narrow all views to a time'],

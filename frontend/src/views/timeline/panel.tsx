@@ -1,12 +1,12 @@
 /** Below the tracks: the selection, an area, hits, findings, and what is in sight as a table. */
-import type { UseQueryResult } from '@tanstack/react-query';
 import { type PointerEvent, type ReactNode, useRef } from 'react';
-import type { Outcome, TimelineHits, TimelineSlice } from '../../api/types.gen';
+import type { Outcome, TimelineSlice } from '../../api/types.gen';
 import { useNavigation } from '../../state/navigation';
 import { Icon } from '../../widgets/icon';
 import { type Tab, Tabs } from '../../widgets/tabs';
 import { AreaTab } from './area';
 import { FindingsTab } from './findings';
+import type { Found } from './hits';
 import { ListedTab } from './listed';
 import type { Picked } from './pick';
 import { SearchTab } from './search';
@@ -31,7 +31,7 @@ interface Props {
     readonly select: (event: number | null) => void;
   };
   readonly isChosen: boolean;
-  readonly found: UseQueryResult<TimelineHits>;
+  readonly found: Found;
   readonly findings: readonly Outcome[] | undefined;
   readonly listed: number | null;
   readonly onListed: (track: number) => void;
@@ -75,7 +75,7 @@ function tabsOf({ findings, found }: Props, search: string): [Tab<TabId>, ...Tab
   return [
     { id: 'selection', label: 'Selection' },
     { id: 'area', label: 'Area' },
-    { id: 'search', label: 'Search', count: search === '' ? undefined : found.data?.total },
+    { id: 'search', label: 'Search', count: search === '' ? undefined : found.page?.total },
     { id: 'findings', label: 'Findings', count: findings?.length },
     { id: 'table', label: 'Listed', title: 'What is in sight on a track, as a table' },
   ];
@@ -128,7 +128,7 @@ export function Panel(props: Props): ReactNode {
     search: () => (
       <SearchTab
         search={location.search}
-        query={found}
+        found={found}
         timeline={timeline}
         selected={selected}
         onSelect={props.onHit}

@@ -205,13 +205,29 @@ describe('the selected slice', () => {
 });
 
 describe('a search', () => {
+  it('goes on at Enter, with what was typed just now, and back at Shift and Enter', async () => {
+    const { store } = await shown();
+    const box = screen.getByRole('searchbox', { name: 'Search the whole recording' });
+    fireEvent.change(box, { target: { value: 'gemm' } });
+    fireEvent.keyDown(box, { key: 'Enter' });
+    expect(store.current().search).toBe('gemm');
+    await waitFor(() => expect(store.current().event).toBe(search.hits[0]?.event));
+    fireEvent.keyDown(box, { key: 'Enter' });
+    await waitFor(() => expect(store.current().event).toBe(search.hits[1]?.event));
+    fireEvent.keyDown(box, { key: 'Enter', shiftKey: true });
+    await waitFor(() => expect(store.current().event).toBe(search.hits[0]?.event));
+  });
+
   it('looks through the whole recording, counts, and goes from hit to hit', async () => {
     const { store } = await shown({ search: 'gemm' });
     expect(await screen.findByText('204 found')).toBeTruthy();
     fireEvent.keyDown(document.body, { key: 'n' });
-    expect(store.current().event).toBe(search.hits[0]?.event);
+    await waitFor(() => expect(store.current().event).toBe(search.hits[0]?.event));
+    expect(screen.getByText('1 of 204')).toBeTruthy();
+    fireEvent.keyDown(document.body, { key: 'n' });
+    await waitFor(() => expect(store.current().event).toBe(search.hits[1]?.event));
     fireEvent.keyDown(document.body, { key: 'p' });
-    expect(store.current().event).toBe(search.hits.at(-1)?.event);
+    await waitFor(() => expect(store.current().event).toBe(search.hits[0]?.event));
     expect(asked.some((path) => path.includes('timeline/search?q=gemm&regex=false'))).toBe(true);
   });
 

@@ -2,7 +2,7 @@
 import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
 import { api, type Parameters, segment } from '../../api/client';
 import { useAdvice, useNarrowing, useTraceAnswer } from '../../api/queries';
-import type { Outcome, TimelineHits, TimelineNeighbour } from '../../api/types.gen';
+import type { Outcome, TimelineNeighbour } from '../../api/types.gen';
 import type { Range } from '../../canvas/viewport';
 import { count, duration, plural } from '../../core/format';
 import { matcherOf } from '../../core/search';
@@ -11,6 +11,7 @@ import type { Selection } from '../../state/selection';
 import { OpenElsewhere } from '../../widgets/open_elsewhere';
 import { ViewHeader } from '../../widgets/view_header';
 import { findingsOf, placesOf } from './findings';
+import { useHits } from './hits';
 import { useTimelineKeys } from './keyboard';
 import type { TrackActs } from './labels';
 import { isOpenTrack, layoutOf, movedBy, movedTo } from './layout';
@@ -20,7 +21,7 @@ import type { Overlay } from './overlay';
 import { Panel } from './panel';
 import type { Picked } from './pick';
 import { Ruler } from './ruler';
-import { askedFor, MOST_HITS, nextHit, SearchRow, wantedNames } from './search';
+import { SearchRow, wantedNames } from './search';
 import { type Area, parseSettings, type Settings, toggledIn, withSettings } from './settings';
 import { trackLabel } from './slice_words';
 import { NO_EVENT } from './tiles';
@@ -57,6 +58,15 @@ export function linkedTo(details: SliceDetails | undefined, by: -1 | 1): number 
     .filter((link) => (link.start_ns - details.start_ns) * by > 0)
     .sort((a, b) => (a.start_ns - b.start_ns) * by);
   return links[0]?.event ?? null;
+}
+
+/** When a search begins: at the selected slice if that is in sight, else at the left edge. */
+export function searchedFrom(view: Range, selected: Place | undefined): number {
+  const isInSight =
+    selected !== undefined &&
+    selected.start_ns < view.end &&
+    selected.start_ns + selected.duration_ns >= view.start;
+  return Math.max(0, Math.ceil(isInSight ? selected.start_ns : view.start));
 }
 
 /** Opens a track that is shut, and the groups around it; null where all are open. */
@@ -221,14 +231,20 @@ export function TimelineView({ selection, timeline, names }: Props): ReactNode {
   const byClick = useRevealed(viewer, timeline, details, [settings, change]);
 
   const matcher = useMemo(() => matcherOf(location.search), [location.search]);
-  const found = useTraceAnswer<TimelineHits>(
+  const toHit = (hit: Hit | undefined): void => {
+    if (!hit) return;
+    if (hit.event !== null) chosen.select(hit.event);
+    else viewer.reveal(timeOf(hit), hit);
+  };
+  const found = useHits({
     trace,
-    'timeline/search',
-    { ...askedFor(location.search), limit: MOST_HITS },
-    { enabled: location.search.trim() !== '' && matcher.kind !== 'invalid' },
-  );
+    search: location.search,
+    selected: location.event,
+    fromNs: () => searchedFrom(viewer.goal, details),
+    onHit: toHit,
+  });
   const isSearching = location.search.trim() !== '';
-  const density = isSearching ? (found.data?.density ?? null) : null;
+  const density = isSearching ? (found.query.data?.density ?? null) : null;
 
   const advice = useAdvice(run, trace);
   const findings = useMemo(
@@ -306,15 +322,9 @@ export function TimelineView({ selection, timeline, names }: Props): ReactNode {
     else return false;
     return true;
   };
-  const toHit = (hit: Hit | undefined): void => {
-    if (!hit) return;
-    if (hit.event !== null) chosen.select(hit.event);
-    else viewer.reveal(timeOf(hit), hit);
-  };
   const moveHit = (by: -1 | 1): boolean => {
-    const hits = isSearching ? (found.data?.hits ?? []) : [];
-    toHit(nextHit(hits, location.event, by));
-    return hits.length > 0;
+    found.move(by, location.search);
+    return isSearching;
   };
   const neighbour = (direction: 'left' | 'right' | 'up' | 'down'): boolean => {
     if (!details) return false;
@@ -374,10 +384,8 @@ export function TimelineView({ selection, timeline, names }: Props): ReactNode {
         <SearchRow
           value={location.search}
           matcher={matcher}
-          query={found}
-          selected={location.event}
+          found={found}
           onChange={(search) => go({ search }, 'replace')}
-          onMove={moveHit}
         />
         <TimeChip narrowing={narrowing} onFit={() => time && viewer.fit(time)} />
         <Marks

@@ -20,6 +20,8 @@ const SEARCH_HELP = [
 interface SearchProps {
   readonly value: string;
   readonly onChange: (text: string) => void;
+  /** Goes to what was found, with Shift to what was found before; left out where nothing is gone to. */
+  readonly onEnter?: (text: string, by: -1 | 1) => void;
   /** What is wrong with a regular expression. */
   readonly invalid: string | null;
   /** What else is wrong with what was typed. */
@@ -34,7 +36,7 @@ interface SearchProps {
 
 /** Search that follows the URL, and writes into it once typing rests. */
 export function SearchBox(props: SearchProps): ReactNode {
-  const { value, onChange, invalid, problem = null, label = 'Search the table' } = props;
+  const { value, onChange, onEnter, invalid, problem = null, label = 'Search the table' } = props;
   const { hasConditions = true, example = 'calls:>10' } = props;
   const wrong = invalid === null ? problem : `Not a regular expression: ${invalid}`;
   const [typed, setTyped] = useState(value);
@@ -52,6 +54,13 @@ export function SearchBox(props: SearchProps): ReactNode {
     }, TYPING_MS);
     return () => clearTimeout(timer);
   }, [typed, onChange]);
+  const entered = (by: -1 | 1): void => {
+    if (typed !== written.current) {
+      written.current = typed;
+      onChange(typed);
+    }
+    onEnter?.(typed, by);
+  };
   return (
     <div className="search">
       <Icon name="search" size={15} />
@@ -66,6 +75,9 @@ export function SearchBox(props: SearchProps): ReactNode {
         value={typed}
         onChange={(event) => setTyped(event.target.value)}
         onKeyDown={(event) => {
+          if (event.key === 'Enter' && !event.nativeEvent.isComposing) {
+            entered(event.shiftKey ? -1 : 1);
+          }
           if (event.key !== 'Escape') return;
           event.preventDefault();
           if (typed === '') event.currentTarget.blur();

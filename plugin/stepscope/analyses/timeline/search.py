@@ -29,6 +29,8 @@ class Search:
     limit: int = 1000
     first: int = 0
     """How many hits, by time, are left out at the beginning."""
+    from_ns: int = 0
+    """Hits that begin before are left out, too."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,8 +38,10 @@ class Hits:
     """What was found, by time."""
 
     total: int
+    first: int
+    """How many come before those that are listed."""
     places: NDArray[np.int64]
-    """Slices: the first of them."""
+    """Slices: those that are listed."""
     density: NDArray[np.int64]
     """How many begin in each of `BINS` equal times of the recording."""
 
@@ -63,9 +67,11 @@ def search(trace: Trace, wanted: Search) -> Hits:
     hits = np.flatnonzero(is_hit)
     start_ns = found.slices.times.start_ns[hits]
     width_ns = found.end_ns // BINS + 1
+    first = min(wanted.first + int(np.count_nonzero(start_ns < wanted.from_ns)), len(hits))
     return Hits(
         total=len(hits),
-        places=hits[_earliest(start_ns, wanted.first, wanted.limit)],
+        first=first,
+        places=hits[_earliest(start_ns, first, wanted.limit)],
         density=np.bincount(start_ns // width_ns, minlength=BINS),
     )
 

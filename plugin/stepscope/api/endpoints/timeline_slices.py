@@ -53,6 +53,8 @@ class SearchQuery(Query, frozen=True, kw_only=True):
     """How many hits are listed, by time; up to 10 000."""
     offset: int = 0
     """How many of the first are left out."""
+    start_ns: int = 0
+    """What begins before is left out, too, in ns from the trace's first event."""
 
 
 class NeighbourQuery(SliceQuery, frozen=True, kw_only=True):
@@ -102,6 +104,7 @@ def ask_search(trace: Trace, query: SearchQuery) -> TimelineHits:
         is_expression=query.regex,
         limit=query.limit,
         first=query.offset,
+        from_ns=query.start_ns,
     )
     return timeline_search(trace, wanted)
 

@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest';
+import { type Ask, PAGE_HITS, type Page, type Place, reached } from './hits';
+import { listed } from './search';
+import { searchedFrom } from './timeline';
+import type { Hit } from './wire';
+
+const STEP_NS = 10;
+
+const hitAt = (number: number): Hit => ({
+  event: 7000 + number,
+  name: 'gemm',
+  category: 'kernel',
+  track: 2,
+  row: 0,
+  start_ns: number * STEP_NS,
+  duration_ns: 5,
+});
+
+/** A recording with so many hits, 10 ns apart, and what it was asked. */
+function recording(total: number): { readonly ask: Ask; readonly asked: object[] } {
+  const asked: object[] = [];
+  const ask: Ask = (part) => {
+    asked.push(part);
+    const isPage = 'offset' in part;
+    const first = isPage ? part.offset : Math.min(total, Math.ceil(part.start_ns / STEP_NS));
+    const length = isPage ? Math.min(PAGE_HITS, total - first) : 0;
+    const hits = Array.from({ length }, (_, at) => hitAt(first + at));
+    return Promise.resolve({ total, first, hits });
+  };
+  return { ask, asked };
+}
+
+const NOWHERE: Place = { number: null, event: null, fromNs: 0 };
+
+async function numberFrom(total: number, place: Partial<Place>, by: -1 | 1): Promise<number> {
+  const found = await reached(recording(total).ask, { ...NOWHERE, ...place }, by);
+  expect(found?.hit).toEqual(hitAt(found?.number ?? -1));
+  return found?.number ?? -1;
+}
+
+describe('from hit to hit', () => {
+  it('the way leads past the first thousand, in both directions', async () => {
+    expect(await numberFrom(812_334, { number: 999 }, 1)).toBe(1000);
+    expect(await numberFrom(812_334, { number: 1000 }, -1)).toBe(999);
+    expect(await numberFrom(812_334, { number: 640_000 }, 1)).toBe(640_001);
+  });
+
+  it('behind the very last comes the first, and before that the last', async () => {
+    expect(await numberFrom(2500, { number: 2499 }, 1)).toBe(0);
+    expect(await numberFrom(2500, { number: 0 }, -1)).toBe(2499);
+  });
+
+  it('it begins at the first hit from the left edge on, or the one before', async () => {
+    expect(await numberFrom(5000, { fromNs: 30_001 }, 1)).toBe(3001);
+    expect(await numberFrom(5000, { fromNs: 30_001 }, -1)).toBe(3000);
+  });
+
+  it('behind the last hit of all it begins anew', async () => {
+    expect(await numberFrom(3000, { fromNs: 10 ** 9 }, 1)).toBe(0);
+    expect(await numberFrom(3000, { fromNs: 10 ** 9 }, -1)).toBe(2999);
+  });
+
+  it('a selected hit of a link is gone on from, one that is no hit is not', async () => {
+    expect(await numberFrom(5000, { event: 7000 + 3200, fromNs: 32_000 }, 1)).toBe(3201);
+    expect(await numberFrom(5000, { event: 7000 + 3200, fromNs: 32_000 }, -1)).toBe(3199);
+    expect(await numberFrom(5000, { event: 4, fromNs: 32_000 }, 1)).toBe(3200);
+  });
+
+  it('of nothing there is no next', async () => {
+    const { ask, asked } = recording(0);
+    expect(await reached(ask, NOWHERE, 1)).toBeNull();
+    expect(asked).toEqual([{ offset: 0 }]);
+  });
+
+  it('pages begin at whole thousands, so that each is asked for once', async () => {
+    const { ask, asked } = recording(5000);
+    await reached(ask, { ...NOWHERE, number: 3210 }, 1);
+    expect(asked).toEqual([{ offset: 0 }, { offset: 3000 }]);
+  });
+});
+
+describe('a search', () => {
+  const view = { start: 100, end: 200 };
+
+  it('begins at the left edge of what is in sight', () => {
+    expect(searchedFrom(view, undefined)).toBe(100);
+    expect(searchedFrom(view, { track: 0, row: 0, start_ns: 10, duration_ns: 5 })).toBe(100);
+  });
+
+  it('goes on from a selected slice that is in sight', () => {
+    expect(searchedFrom(view, { track: 0, row: 0, start_ns: 150, duration_ns: 5 })).toBe(150);
+  });
+});
+
+it('the list shows the part of the hits that the selected one is in', async () => {
+  const page: Page = await recording(5000).ask({ offset: 3000 });
+  const part = listed(page, 3260);
+  expect([part.first, part.hits.length]).toEqual([3250, 250]);
+  expect(part.hits[10]).toEqual(hitAt(3260));
+});
