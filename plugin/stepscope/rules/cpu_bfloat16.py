@@ -181,6 +181,9 @@ RULE = Rule(
         "https://pytorch.org/blog/empowering-pytorch-on-intel-xeon-scalable-processors-with-bfloat16/",
         "https://docs.pytorch.org/docs/stable/amp.html#cpu-op-specific-behavior",
     ),
-    origin="PyTorch's blog: 1.4 to 1.6 times with AVX512-BF16; ours: a pair of recordings",
+    origin=(
+        "PyTorch's blog: 1.4 to 1.6 times with AVX512-BF16; ours: the pair in "
+        "sample_logs/mixed_precision"
+    ),
     aliases=("cpu-bf16",),
 )

@@ -170,6 +170,9 @@ RULE = Rule(
     rests_on=frozenset({"host calls", "nesting", "steps"}),
     priority=275,
     links=("https://docs.pytorch.org/docs/stable/optim.html#algorithms",),
-    origin="ours: a pair of recordings, and each form measured with 2 to 400 parameters",
+    origin=(
+        "ours: the recordings in sample_logs/optimizer, and each form measured with 2 to 400 "
+        "parameters"
+    ),
     culprit="the optimizer's update",
 )

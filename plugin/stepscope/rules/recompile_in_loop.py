@@ -16,7 +16,7 @@ from stepscope.analyses.compiled.compiling_calls import compiling_calls
 from stepscope.analyses.devices.activity import all_busy
 from stepscope.analyses.recorded_settings import recorded_settings
 from stepscope.analyses.steps.window import window
-from stepscope.calibration import ALL_OF_IT
+from stepscope.calibration import COMPILING_AGAIN
 from stepscope.errors import NotApplicableError
 from stepscope.intervals import Intervals
 from stepscope.quantities import count, duration, share
@@ -115,13 +115,13 @@ def _claim(trace: Trace, took: Intervals, calls: Intervals, options: Options) ->
     if compiling_share < options.least_compiling_share:
         return Claim(
             intervals=sure,
-            factor=ALL_OF_IT,
+            factor=COMPILING_AGAIN,
             method="The time in which frames are compiled again and no device works.",
         )
     return Claim(
         intervals=around,
         low_intervals=sure,
-        factor=ALL_OF_IT,
+        factor=COMPILING_AGAIN,
         method=(
             "At least the time in which frames are compiled again and no device works; at most "
             "also what dynamo and autograd do around that, and the first run of the new code, "
