@@ -37,6 +37,18 @@ describe('a kernel in detail', () => {
     expect(store.current()).toMatchObject({ view: 'timeline', event: longest.event });
   });
 
+  it('leads to all that launches it, by the time of the device', async () => {
+    const frames = [{ text: 'train.py(12): step', line: null }];
+    const stack = { frames, call_count: 2, time_ns: 900, device_ns: 900 };
+    const changed = { ...details, stacks: [stack], stack_count: 1, stacks_missing: '' };
+    const { store } = renderInPage(<KernelReport details={changed} device="GPU" />);
+    await userEvent.click(screen.getByRole('link', { name: 'Show in the flame graph' }));
+    expect(store.current()).toMatchObject({
+      view: 'flame',
+      options: { name: details.full_name, direction: 'callers', measure: 'device' },
+    });
+  });
+
   it('leaves out what was not recorded', () => {
     const bare = details.launches.map((launch) => ({ ...launch, grid: '' }));
     renderInPage(

@@ -4,6 +4,7 @@ import type { KernelDetails, KernelLaunch, StreamUse, Table } from '../../api/ty
 import { Histogram } from '../../charts/histogram';
 import { bytes, count, duration, quantityExact } from '../../core/format';
 import { Instances, Related, Section, ShareRow, Stacks, Steps } from '../../widgets/details/parts';
+import { callersInFlame } from '../../widgets/details/places';
 import { Loaded } from '../../widgets/loaded';
 import { cellOf } from '../../widgets/table/rows';
 
@@ -131,6 +132,7 @@ export function KernelReport({ details, device }: ReportProps): ReactNode {
         all={details.stack_count}
         missing={details.stacks_missing}
         totalNs={totalNs}
+        inFlame={callersInFlame(details.full_name, 'device')}
       />
       <Instances
         title="The longest runs"

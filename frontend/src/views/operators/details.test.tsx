@@ -70,13 +70,13 @@ describe('an operator in detail', () => {
     expect(store.current()).toMatchObject(placeOfKernel('void gemm<float>()'));
   });
 
-  it('shows stacks as lines of the program, and the code that records them where there are none', () => {
+  it('shows stacks as lines of the program, and the code that records them where there are none', async () => {
     const frames = ['train.py(12): step', '<built-in method run>'].map((text, at) => ({
       text,
       line: at === 0 ? { path: 'train.py', line: 12, function: 'step' } : null,
     }));
     const stack = { frames, call_count: 2, time_ns: details.host.total_ns, device_ns: 0 };
-    const { unmount } = renderInPage(
+    const { unmount, store } = renderInPage(
       <OperatorReport
         details={{ ...details, stacks: [stack], stack_count: 4, stacks_missing: '' }}
         device="GPU"
@@ -87,6 +87,11 @@ describe('an operator in detail', () => {
     expect(section.textContent).toContain('<built-in method run>');
     expect(section.textContent).toContain('100 % in 2 calls');
     expect(section.textContent).toContain('the costliest 1 of 4');
+    await userEvent.click(within(section).getByRole('link', { name: 'Show in the flame graph' }));
+    expect(store.current()).toMatchObject({
+      view: 'flame',
+      options: { name: details.name, direction: 'callers' },
+    });
     unmount();
     const missing = 'profile(with_stack=True)';
     renderInPage(

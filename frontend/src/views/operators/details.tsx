@@ -4,7 +4,7 @@ import type { OperatorDetails, ShapeUse, Table } from '../../api/types.gen';
 import { Histogram } from '../../charts/histogram';
 import { count, duration, quantityExact, share } from '../../core/format';
 import { Instances, Related, Section, ShareRow, Stacks, Steps } from '../../widgets/details/parts';
-import { placeOfKernel } from '../../widgets/details/places';
+import { callersInFlame, placeOfKernel } from '../../widgets/details/places';
 import { Goto } from '../../widgets/goto';
 import { Loaded } from '../../widgets/loaded';
 import { cellOf } from '../../widgets/table/rows';
@@ -99,6 +99,7 @@ export function OperatorReport({ details, device }: ReportProps): ReactNode {
         all={details.stack_count}
         missing={details.stacks_missing}
         totalNs={host.total_ns}
+        inFlame={callersInFlame(details.name, 'host')}
       />
       <Instances
         title="The longest calls"

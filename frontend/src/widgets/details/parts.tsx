@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import type { CallInstance, RelatedOperator, StackUse, StepUse } from '../../api/types.gen';
 import { StepBars } from '../../charts/step_bars';
 import { count, duration, instant, plural, quantityExact, share } from '../../core/format';
-import { useNavigation } from '../../state/navigation';
+import { type Patch, useNavigation } from '../../state/navigation';
 import { Code } from '../code';
 import { Goto } from '../goto';
 import { Icon } from '../icon';
@@ -146,10 +146,12 @@ interface StacksProps {
   /** The line of code that records them, where they were not. */
   readonly missing: string;
   readonly totalNs: number;
+  /** All of them in one picture. */
+  readonly inFlame: Patch;
 }
 
 /** The Python functions it is called from, as lines that open in the editor. */
-export function Stacks({ stacks, all, missing, totalNs }: StacksProps): ReactNode {
+export function Stacks({ stacks, all, missing, totalNs, inFlame }: StacksProps): ReactNode {
   if (missing !== '') {
     return (
       <Section title="Called from" note="call stacks were not recorded">
@@ -160,6 +162,9 @@ export function Stacks({ stacks, all, missing, totalNs }: StacksProps): ReactNod
   if (stacks.length === 0) return null;
   return (
     <Section title="Called from" note={cutNote(stacks.length, all)}>
+      <Goto to={inFlame} className="stacks-link" title="All calls of this name, with their callers">
+        Show in the flame graph <Icon name="arrow" size={13} />
+      </Goto>
       <ul className="stacks">
         {stacks.map((stack) => (
           <li key={stack.frames.map((frame) => frame.text).join(';')}>

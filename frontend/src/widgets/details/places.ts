@@ -1,4 +1,4 @@
-/** Where the page shows an operator or a kernel with everything about it. */
+/** Where the page shows an operator or a kernel with everything about it, and what leads to it. */
 import type { Patch } from '../../state/navigation';
 import { nameOfRow } from '../table/rows';
 
@@ -26,3 +26,9 @@ export const placeOfOperator = (name: string, kind: string): Patch =>
   shown('operators', [name, kind]);
 
 export const placeOfKernel = (fullName: string): Patch => shown('kernels', [fullName]);
+
+/** Everything that leads to a call or a kernel, as one picture: its callers, the costliest widest. */
+export const callersInFlame = (name: string, measure: 'host' | 'device'): Patch => ({
+  view: 'flame',
+  options: { name, direction: 'callers', ...(measure === 'device' ? { measure } : {}) },
+});
