@@ -131,6 +131,10 @@ describe('a row of slices', () => {
     expect(painting.merged).toEqual([{ line: 0, fromPx: 0, toPx: 50 }]);
     const alphas = [...painting.pixels.pixels].map((pixel) => pixel >>> 24);
     expect(new Set(alphas)).toEqual(new Set([135, 0]));
+    // Also where the track is shut: it stands for as many, though its rows have no room for words.
+    const shut = paintingOf(store, { start: 0, end: 1600 }, { level: 4 });
+    paintRow(shut, { ...LINE, bearsWords: false });
+    expect([shut.merged, shut.labels]).toEqual([[{ line: 0, fromPx: 0, toPx: 50 }], []]);
   });
 
   it('dims what is not looked for', async () => {

@@ -114,8 +114,8 @@ class RowPainter {
     const isCut = reachesEnd || end >= pixels.widthPx;
     const gap = end - start >= GAP_FROM_PX && !isCut ? 1 : 0;
     pixels.run(this.line.line, start, end - gap, colour);
-    if (!this.line.bearsWords) return;
     if (count > 1) this.mergedAt(fromPx, toPx);
+    if (!this.line.bearsWords) return;
     this.piecesTo({ event, name, fromPx, toPx, isDim }, x === 0, reachesEnd);
   }
 

@@ -28,6 +28,7 @@ interface Props {
     readonly details: TimelineSlice | undefined;
     readonly error: Error | null;
     readonly picked: Picked | null;
+    readonly merged: Picked | null;
     readonly select: (event: number | null) => void;
   };
   readonly isChosen: boolean;
@@ -104,10 +105,15 @@ export function Panel(props: Props): ReactNode {
         details={chosen.details}
         error={chosen.error}
         picked={chosen.picked}
+        merged={chosen.merged}
         isChosen={props.isChosen}
         names={names}
         timeline={timeline}
-        acts={{ select: chosen.select, fit: props.onFit }}
+        acts={{
+          select: chosen.select,
+          fit: props.onFit,
+          zoomTo: (range) => viewer.fit(range),
+        }}
       />
     ),
     area: () => (

@@ -1,5 +1,6 @@
 /** Everything that is known of the selected slice. */
 import type { ReactNode } from 'react';
+import type { Range } from '../../canvas/viewport';
 import { count, duration, instant, plural, quantityExact } from '../../core/format';
 import { shortName } from '../../core/names';
 import { Copy } from '../../widgets/copy';
@@ -14,10 +15,13 @@ import type { SliceDetails, Timeline } from './wire';
 export interface SelectionActs {
   readonly select: (event: number) => void;
   readonly fit: () => void;
+  readonly zoomTo: (range: Range) => void;
 }
 
 interface SliceProps {
   readonly slice: SliceDetails;
+  /** What it was clicked as, where it is drawn together with others. */
+  readonly merged?: Picked | null;
   readonly timeline: Timeline;
   readonly acts: SelectionActs;
 }
@@ -212,8 +216,31 @@ function Arguments({ slice }: { readonly slice: SliceDetails }): ReactNode {
   );
 }
 
+/** A slice that stands for many is never shown as if it were one event. */
+function Merged({
+  merged,
+  acts,
+}: {
+  readonly merged: Picked;
+  readonly acts: SelectionActs;
+}): ReactNode {
+  const { startNs, endNs } = merged;
+  return (
+    <p className="slice-merged panel-hint" role="note">
+      One of {count(merged.count)} drawn together here: zoom in to tell them apart.{' '}
+      <button
+        type="button"
+        className="button quiet"
+        onClick={() => acts.zoomTo({ start: startNs, end: endNs })}
+      >
+        Zoom to all {count(merged.count)}
+      </button>
+    </p>
+  );
+}
+
 function Slice(props: SliceProps): ReactNode {
-  const { slice, acts } = props;
+  const { slice, merged, acts } = props;
   return (
     <div className="panel-body slice">
       <header className="slice-head">
@@ -225,6 +252,7 @@ function Slice(props: SliceProps): ReactNode {
         </button>
         <TableLink slice={slice} />
       </header>
+      {merged && <Merged merged={merged} acts={acts} />}
       <div>
         <Facts {...props} />
       </div>
@@ -274,6 +302,7 @@ interface Props {
   readonly details: SliceDetails | undefined;
   readonly error: Error | null;
   readonly picked: Picked | null;
+  readonly merged: Picked | null;
   readonly isChosen: boolean;
   readonly names: readonly string[];
   readonly timeline: Timeline;
@@ -290,10 +319,10 @@ function NothingChosen(): ReactNode {
 }
 
 export function SelectionTab(props: Props): ReactNode {
-  const { details, error, picked, isChosen, names, timeline, acts } = props;
+  const { details, error, picked, merged, isChosen, names, timeline, acts } = props;
   if (!isChosen) return <NothingChosen />;
   if (picked) return <Idle picked={picked} name={names[picked.name] ?? ''} timeline={timeline} />;
-  if (details) return <Slice slice={details} timeline={timeline} acts={acts} />;
+  if (details) return <Slice slice={details} merged={merged} timeline={timeline} acts={acts} />;
   if (error) return <Failure error={error} what="The slice" />;
   return <p className="panel-body panel-hint">Reading…</p>;
 }

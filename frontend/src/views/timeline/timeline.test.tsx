@@ -19,6 +19,7 @@ import slice from './fixtures/timeline-slices-3243.json';
 import Page from './page';
 import { asText } from './selection';
 import { linkedTo, marked } from './timeline';
+import { Viewer } from './viewer';
 
 const SLICE = slice as unknown as TimelineSlice;
 const asked: string[] = [];
@@ -30,6 +31,7 @@ const answers: Record<string, unknown> = {
   'timeline/slices': listed,
   'timeline/search': search,
   'timeline/area': area,
+  'timeline/at': { schema: 1, hit: search.hits[0] },
   'timeline/neighbour': { schema: 1, hit: search.hits[0] },
 };
 
@@ -187,6 +189,55 @@ describe('the selected slice', () => {
       await letCome();
       expect(held).toHaveLength(1);
       expect(store.current().event).toBe(3243);
+    });
+  });
+
+  describe('that is drawn together with others', () => {
+    const merged = {
+      track: 2,
+      row: 0,
+      name: 0,
+      event: 3243,
+      count: 214,
+      category: 0,
+      busy: 0.5,
+      startNs: 24_000_000,
+      endNs: 25_000_000,
+    };
+    const clicked = async (): Promise<Rendered> => {
+      vi.spyOn(Viewer.prototype, 'pickAt').mockReturnValue(merged);
+      const rendered = await shown();
+      await userEvent.click(screen.getByRole('application'));
+      await screen.findByRole('heading', { name: SLICE.name });
+      return rendered;
+    };
+    afterEach(() => vi.restoreAllMocks());
+
+    it('is said to be one of many, and where they lie apart', async () => {
+      const fit = vi.spyOn(Viewer.prototype, 'fit');
+      await clicked();
+      expect(asked.some((path) => path.includes('at?track=2&row=0&time_ns=24500000'))).toBe(true);
+      expect(screen.getByRole('note').textContent).toContain('One of 214 drawn together here');
+      await userEvent.click(screen.getByRole('button', { name: 'Zoom to all 214' }));
+      expect(fit).toHaveBeenCalledWith({ start: 24_000_000, end: 25_000_000 });
+    });
+
+    it('moves nothing when it is clicked, also where another than the longest is at the middle', async () => {
+      const reveal = vi.spyOn(Viewer.prototype, 'reveal');
+      merged.event = 99;
+      await clicked();
+      merged.event = 3243;
+      expect(reveal).not.toHaveBeenCalled();
+    });
+
+    it('is not said so once it was chosen otherwise', async () => {
+      const { store } = await clicked();
+      store.write({ ...store.current(), event: null }, 'push');
+      store.write({ ...store.current(), search: 'gemm' }, 'push');
+      await screen.findByText('204 found');
+      fireEvent.keyDown(document.body, { key: 'n' });
+      await screen.findByRole('heading', { name: SLICE.name });
+      expect(screen.queryByRole('note')).toBeNull();
     });
   });
 

@@ -100,8 +100,11 @@ interface Chosen {
   readonly details: SliceDetails | undefined;
   readonly error: Error | null;
   readonly picked: Picked | null;
+  /** What was clicked where the selected event is drawn together with others. */
+  readonly merged: Picked | null;
   readonly select: (event: number | null) => void;
-  readonly pick: (picked: Picked) => void;
+  /** Selects what was clicked; `told` which event that is. */
+  readonly pick: (picked: Picked, told: (event: number) => void) => void;
   /** Asks for a slice by its place; the answer is told unless something else was chosen meanwhile. */
   readonly ask: (
     what: 'at' | 'neighbour',
@@ -114,6 +117,7 @@ interface Chosen {
 function useChosen(trace: string): Chosen {
   const { location, go } = useNavigation();
   const [picked, setPicked] = useState<Picked | null>(null);
+  const [merged, setMerged] = useState<{ of: Picked; event: number } | null>(null);
   const { event } = location;
   const query = useTraceAnswer<SliceDetails>(
     trace,
@@ -129,6 +133,7 @@ function useChosen(trace: string): Chosen {
   const select = (next: number | null): void => {
     question.giveUp();
     setPicked(null);
+    setMerged(null);
     go({ event: next }, 'replace');
   };
   const ask = (
@@ -147,19 +152,28 @@ function useChosen(trace: string): Chosen {
         () => tell(null),
       );
   };
-  const pick = (next: Picked): void => {
+  const pick = (next: Picked, told: (event: number) => void): void => {
     const { track, row, startNs, endNs } = next;
     if (next.event === NO_EVENT) {
       select(null);
       setPicked(next);
-    } else if (next.count === 1) select(next.event);
+    } else if (next.count === 1) {
+      told(next.event);
+      select(next.event);
+    }
     // Of many merged ones the server knows which is at the middle; without it, the longest is meant.
     else {
       const parameters = { track, row, time_ns: Math.round((startNs + endNs) / 2) };
-      ask('at', parameters, (hit) => select(hit?.event ?? next.event));
+      ask('at', parameters, (hit) => {
+        const chosen = hit?.event ?? next.event;
+        told(chosen);
+        select(chosen);
+        setMerged({ of: next, event: chosen });
+      });
     }
   };
-  return { details, error: query.error, picked, select, pick, ask };
+  const drawn = merged?.event === event ? merged.of : null;
+  return { details, error: query.error, picked, merged: drawn, select, pick, ask };
 }
 
 /** Brings what a link, a key or a list has chosen into sight; a click on the tracks moves nothing. */
@@ -287,8 +301,7 @@ export function TimelineView({ selection, timeline, names }: Props): ReactNode {
     click: (point: Point): void => {
       const picked = viewer.pickAt(point);
       if (picked) {
-        byClick(picked.event);
-        chosen.pick(picked);
+        chosen.pick(picked, byClick);
         if (settings.tab !== null) change(showTab(null));
       } else chosen.select(null);
     },
