@@ -18,11 +18,12 @@ from schemathesis.specs.openapi.checks import (
 from stepscope.api.app import create_app
 from stepscope.api.changes import CHANGES, Change
 from stepscope.api.endpoint import address, all_endpoints
-from stepscope.api.openapi import document
+from stepscope.api.openapi import braced, document
 from stepscope.catalog import Catalog
 from stepscope.config import Settings
 from stepscope.log_directories import LogDirectory
 from stepscope.readers.pool import Here
+from stepscope.rules import all_rules
 
 SAMPLE_LOGS = Path(__file__).resolve().parents[1] / "sample_logs"
 SAMPLES = ("synthetic_dataloader", "masking", "ranks")
@@ -59,6 +60,7 @@ RUNS: list[Any] = json.loads(APP.test_client().get("/api/runs").data)["runs"]
 IDS = {
     "run": [run["id"] for run in RUNS],
     "trace": [run["workers"][0]["spans"][0]["trace"] for run in RUNS],
+    "rule": [rule.id for rule in all_rules()[:3]],
 }
 
 
@@ -92,7 +94,7 @@ def test_an_answer_is_what_the_document_promises(case: schemathesis.Case[Any]) -
 
 def test_the_document_names_every_route_and_how_it_is_asked() -> None:
     routes = {
-        (rule.rule.replace("<", "{").replace(">", "}").removeprefix("/api"), method.lower())
+        (braced(rule.rule).removeprefix("/api"), method.lower())
         for rule in APP.url_map.iter_rules()
         if rule.rule.startswith("/api/")
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
@@ -129,8 +131,8 @@ def test_the_advice_on_a_run_can_be_asked_of_one_recording() -> None:
 
 @pytest.mark.parametrize("endpoint", all_endpoints(), ids=address)
 def test_every_field_of_a_question_says_what_it_is(endpoint: Any) -> None:
-    path = f"/{address(endpoint).replace('<', '{').replace('>', '}')}"
-    parameters = document(all_endpoints())["paths"][path]["get"]["parameters"]
+    path = braced(address(endpoint))
+    parameters = document(all_endpoints())["paths"][f"/{path}"]["get"]["parameters"]
     unexplained = [
         each["name"] for each in parameters if each["in"] == "query" and not each.get("description")
     ]

@@ -103,6 +103,7 @@ Overview?: Overview
 StepRow?: StepRow
 IdleCause?: IdleCause
 TopRow?: TopRow
+RulePage?: RulePage
 Tables?: Tables
 TableInfo?: TableInfo
 Timeline?: Timeline
@@ -2867,6 +2868,21 @@ end_ns: (number | null)
  * What ended a gap, by its place in the file.
  */
 event: (number | null)
+}
+/**
+ * All about a rule, as `stepscope explain` prints it.
+ */
+export interface RulePage {
+schema: number
+/**
+ * The rule's id, also where it was asked for by an alias.
+ */
+rule: string
+title: string
+/**
+ * Markdown: headings, paragraphs, lists, tables, code; no HTML.
+ */
+text: string
 }
 /**
  * Every public table.

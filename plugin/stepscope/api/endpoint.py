@@ -136,7 +136,10 @@ Endpoint = TraceEndpoint[Any] | GroupsEndpoint[Any, Any] | CatalogEndpoint[Any]
 
 
 def address(endpoint: Endpoint) -> str:
-    """Return an endpoint's path below `api/`, with the names of its parameters in brackets."""
+    """Return an endpoint's path below `api/`, with the names of its parameters in brackets.
+
+    `<path:name>` takes one that may hold slashes.
+    """
     return (
         f"traces/<trace>/{endpoint.path}" if isinstance(endpoint, TraceEndpoint) else endpoint.path
     )

@@ -16,10 +16,10 @@ from stepscope.api.run_advice import OfAdvice
 from stepscope.report import RunReport
 
 REFERENCE = "#/components/schemas/{name}"
-IN_PATH = re.compile(r"<([a-z_]+)>")
+IN_PATH = re.compile(r"<(?:path:)?([a-z_]+)>")
 REFUSALS = {
     "400": "A parameter is missing, unknown or not what it should be.",
-    "404": "No run or recording has that id.",
+    "404": "No run, recording or rule has that id.",
     "409": "It is still being read (`still-loading`), or its reading was cancelled (`cancelled`).",
     "422": "The recording does not hold what this needs, or cannot be read.",
 }
@@ -41,8 +41,8 @@ def document(endpoints: Iterable[Endpoint]) -> Schema:
         "servers": [{"url": "."}],
         "paths": {
             **_listed(),
-            **{f"/{_braced(address(each))}": {"get": _operation(each)} for each in endpoints},
-            **{f"/{_braced(each.path)}": {"post": _change(each)} for each in CHANGES},
+            **{f"/{braced(address(each))}": {"get": _operation(each)} for each in endpoints},
+            **{f"/{braced(each.path)}": {"post": _change(each)} for each in CHANGES},
         },
         "components": {"schemas": answer_schemas(endpoints, REFERENCE)},
     }
@@ -84,7 +84,8 @@ def _structs(roots: Iterable[type]) -> set[type]:
     return found
 
 
-def _braced(path: str) -> str:
+def braced(path: str) -> str:
+    """Return a route's path as the document writes it."""
     return IN_PATH.sub(r"{\1}", path)
 
 
