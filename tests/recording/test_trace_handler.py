@@ -294,7 +294,8 @@ def test_how_ddp_is_set_is_told(tmp_path: Path) -> None:
         group.destroy_process_group()
     assert settings["distributed"] == {
         "backend": "gloo", "world_size": 1, "rank": 0, "strategy": "DDP", "bucket_cap_mb": 5.0,
-        "find_unused_parameters": True, "gradient_as_bucket_view": False, "static_graph": False,
+        "broadcast_buffers": True, "find_unused_parameters": True, "gradient_as_bucket_view": False,
+        "static_graph": False,
     }  # fmt: skip
     assert settings["model"]["name"] == "Net"
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope.analyses.communication.asked import asked_within
+from stepscope.analyses.recorded_settings import recorded_settings
 from stepscope.calibration import HALF_TO_ALL
 from stepscope.quantities import count, duration, share
 from stepscope.report import Evidence, Fix
@@ -16,6 +17,7 @@ from stepscope.rules import (
     Rule,
     _collectives,
     _ddp,
+    _recorded,
     _words,
     option,
 )
@@ -43,6 +45,9 @@ class Options:
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report broadcasts that DDP's forward asks for."""
     _ddp.insist(trace)
+    is_asked_for = recorded_settings(trace).distributed.broadcast_buffers
+    if is_asked_for is False:
+        return
     events = _collectives.timed(trace)
     is_broadcast = np.asarray(
         (events["kind"] == "broadcast") & (events["dtype"] != BUCKET_SIZES_TYPE)
@@ -54,10 +59,12 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     number = int(chosen.sum())
     sent = _collectives.message_words(events[chosen]) or "of unknown size"
     words = f"{count(number, 'broadcast')} of buffers ({sent})"
-    evidence = (
+    evidence: tuple[Evidence, ...] = (
         Evidence(label="Broadcasts", value=number, unit="count"),
         Evidence(label="Exposed, of the window", value=lost.share, unit="share"),
     )
+    if is_asked_for is not None:
+        evidence += (_recorded.evidence("broadcast_buffers", str(is_asked_for), "code"),)
     tables = (_collectives.table(events, chosen),)
     if lost.won_share < options.least_share:
         text = f"{words} in DDP's forward take {share(lost.share)} of the time."
@@ -93,7 +100,8 @@ RULE = Rule(
     ),
     silent=(
         "With no DistributedDataParallel, or no collective at all, it does not apply.",
-        "The one broadcast with which DDP orders its buckets is none of a buffer.",
+        "The one broadcast with which DDP orders its buckets is none of a buffer, nor is any where "
+        "broadcast_buffers was recorded as False.",
         "Broadcasts that take next to no time, or during which the host has not launched yet what "
         "comes next, are listed as harmless.",
     ),
@@ -103,7 +111,10 @@ RULE = Rule(
     ),
     fix=Fix(
         summary="Do not send buffers, or hold none that must be equal on all ranks.",
-        code="model = DDP(model, broadcast_buffers=False)",
+        code=(
+            "model = DDP(model, broadcast_buffers=False)\n"
+            "# as torch 2.13 has it: DDP(model, forward_sync_buffers=False)"
+        ),
         verify="The next recording has no broadcast in DistributedDataParallel.forward.",
         caveats=(
             "Each rank then keeps running statistics of its own data; what rank 0 saves are its "
