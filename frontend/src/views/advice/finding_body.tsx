@@ -18,6 +18,7 @@ import { EvidenceFacts, EvidenceTables } from './evidence';
 import { findingMarkdown } from './markdown';
 import { MiniTimeline } from './mini_timeline';
 import { useFoundIn } from './place';
+import { EFFORT, RISK } from './price';
 
 const MOST_EVENTS = 10;
 const MOST_PLACES = 6;
@@ -105,18 +106,6 @@ function FixSection({ fix }: { readonly fix: Fix }): ReactNode {
     </section>
   );
 }
-
-const EFFORT: Readonly<Record<NonNullable<Outcome['effort']>, string>> = {
-  flag: 'an argument or a line',
-  hour: 'an hour, of somebody who knows the code',
-  day: 'a day or more',
-};
-const RISK: Readonly<Record<NonNullable<Outcome['risk']>, string>> = {
-  none: 'none: the same results in less time',
-  numerics: 'results change a little: check that the model still learns',
-  memory: 'needs more memory',
-  behaviour: 'may change what the program does',
-};
 
 interface HoldsProps {
   readonly outcome: Outcome;

@@ -15,7 +15,7 @@ describe('a finding as Markdown', () => {
         evidence: [{ label: 'Idle | waiting', value: 59_300_000, unit: 'ns', link: null }],
         events: [
           {
-            name: 'next',
+            name: 'void gemm<float>(int)',
             track: 'thread 1',
             start_ns: 1_500_000,
             duration_ns: 69_000_000,
@@ -23,6 +23,27 @@ describe('a finding as Markdown', () => {
             event: null,
           },
         ],
+        tables: [
+          {
+            label: 'Kernels of it',
+            columns: [
+              { label: 'Kernel', unit: 'code' },
+              { label: 'Stream', unit: 'count' },
+              { label: 'Time', unit: 'ns' },
+            ],
+            rows: [
+              { cells: ['void add<a|b>()', 7, 2_000_000], link: null },
+              { cells: [null, null, 1_000], link: null },
+            ],
+          },
+          { label: 'Of nothing', columns: [{ label: 'Rank', unit: 'count' }], rows: [] },
+        ],
+        locations: [
+          { path: 'train.py', line: 12, function: 'step' },
+          { path: 'loss.py', line: 0, function: '' },
+        ],
+        effort: 'flag',
+        risk: 'memory',
         fix: {
           summary: 'Use workers.',
           code: 'DataLoader(num_workers=4)\n',
@@ -45,15 +66,26 @@ The GPU waits.
 | --- | --- |
 | Idle \\| waiting | 59.3 ms |
 
+**Kernels of it:**
+
+| Kernel | Stream | Time |
+| --- | --- | --- |
+| \`void add<a\\|b>()\` | 7 | 2.00 ms |
+| – | – | 1.00 µs |
+
 | Worst events | Track | At | Duration | Detail |
 | --- | --- | --- | --- | --- |
-| next | thread 1 | 1.500 ms | 69.0 ms |  |
+| \`void gemm<float>(int)\` | thread 1 | 1.500 ms | 69.0 ms |  |
+
+**In your code:** \`train.py:12 (step)\`, \`loss.py\`
 
 **Fix:** Use workers.
 
 \`\`\`python
 DataLoader(num_workers=4)
 \`\`\`
+
+**Effort:** an argument or a line · **Risk:** needs more memory
 
 **Verify:** Record again.
 
@@ -74,5 +106,7 @@ DataLoader(num_workers=4)
   it('fences code that holds fences', () => {
     const fix = { summary: 's', code: '```', language: '', verify: '', caveats: [] };
     expect(findingMarkdown(outcome({ fix }), context)).toContain('````\n```\n````');
+    const evidence = [{ label: 'In', value: 'a`b', unit: 'code' as const, link: null }];
+    expect(findingMarkdown(outcome({ evidence }), context)).toContain('| In | `` a`b `` |');
   });
 });

@@ -1,7 +1,16 @@
 /** A finding as Markdown, to paste into an issue or a merge request. Pure. */
-import type { ClaimReport, Outcome } from '../../api/types.gen';
+import type {
+  ClaimReport,
+  Evidence,
+  EvidenceTable,
+  Outcome,
+  SourceLine,
+} from '../../api/types.gen';
 import { duration, durationRange, instant, quantity, share } from '../../core/format';
 import { sentence } from '../../core/sentence';
+import { EFFORT, RISK } from './price';
+
+type Cell = EvidenceTable['rows'][number]['cells'][number];
 
 export interface MarkdownContext {
   readonly run: string;
@@ -18,12 +27,50 @@ function table(header: readonly string[], rows: readonly (readonly string[])[]):
   return [line(header), line(header.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-/** A fence longer than any in the code. */
-function fenced(code: string, language: string): string {
-  if (code === '') return '';
-  const longest = Math.max(2, ...[...code.matchAll(/`+/g)].map((run) => run[0].length));
-  const fence = '`'.repeat(longest + 1);
-  return `${fence}${language}\n${code.trimEnd()}\n${fence}`;
+/** So many backticks, but more than any run of them in the text. */
+function ticks(text: string, least: number): string {
+  const runs = [...text.matchAll(/`+/g)].map((run) => run[0].length);
+  return '`'.repeat(Math.max(least, ...runs.map((length) => length + 1)));
+}
+
+function fenced(lines: string, language: string): string {
+  if (lines === '') return '';
+  const fence = ticks(lines, 3);
+  return `${fence}${language}\n${lines.trimEnd()}\n${fence}`;
+}
+
+/** A name as code: one with `<float>` in it would else be read as a tag, and be gone. */
+function code(name: string): string {
+  if (name === '') return '';
+  const fence = ticks(name, 1);
+  const space = name.includes('`') ? ' ' : '';
+  return `${fence}${space}${name.replaceAll(/\s+/g, ' ')}${space}${fence}`;
+}
+
+function value(of: Cell, unit: Evidence['unit']): string {
+  const text = quantity(of, unit);
+  return unit === 'code' && of !== null ? code(text) : text;
+}
+
+function evidenceTable({ label, columns, rows }: EvidenceTable): string {
+  if (rows.length === 0) return '';
+  const cells = rows.map((row) =>
+    columns.map(({ unit }, at) => value(row.cells[at] ?? null, unit)),
+  );
+  return `**${label}:**\n\n${table(
+    columns.map((column) => column.label),
+    cells,
+  )}`;
+}
+
+function lineOfCode({ path, line, function: of }: SourceLine): string {
+  const where = line > 0 ? `${path}:${line}` : path;
+  return code(of === '' ? where : `${where} (${of})`);
+}
+
+function price({ effort, risk }: Outcome): string {
+  const facts = [effort && `**Effort:** ${EFFORT[effort]}`, risk && `**Risk:** ${RISK[risk]}`];
+  return facts.filter(Boolean).join(' · ');
 }
 
 export function savingText(claim: ClaimReport, perStep: boolean): string {
@@ -36,9 +83,9 @@ export function savingText(claim: ClaimReport, perStep: boolean): string {
 export function findingMarkdown(outcome: Outcome, context: MarkdownContext): string {
   const { claim, fix } = outcome;
   const grade = [outcome.severity, outcome.confidence && `${outcome.confidence} confidence`];
-  const evidence = outcome.evidence.map((row) => [row.label, quantity(row.value, row.unit)]);
+  const evidence = outcome.evidence.map((row) => [row.label, value(row.value, row.unit)]);
   const events = outcome.events.map((event) => [
-    event.name,
+    code(event.name),
     event.track,
     instant(event.start_ns),
     duration(event.duration_ns),
@@ -52,9 +99,14 @@ export function findingMarkdown(outcome: Outcome, context: MarkdownContext): str
     outcome.message,
     outcome.why,
     table(['Evidence', 'Value'], evidence),
+    ...outcome.tables.map(evidenceTable),
     table(['Worst events', 'Track', 'At', 'Duration', 'Detail'], events),
+    outcome.locations.length > 0
+      ? `**In your code:** ${outcome.locations.map(lineOfCode).join(', ')}`
+      : '',
     fix ? `**Fix:** ${fix.summary}` : '',
     fix ? fenced(fix.code, fix.language) : '',
+    price(outcome),
     fix?.verify ? `**Verify:** ${fix.verify}` : '',
     fix?.caveats.length ? `**Caveats:**\n${fix.caveats.map((text) => `- ${text}`).join('\n')}` : '',
     outcome.links.map((link) => `- ${link}`).join('\n'),
