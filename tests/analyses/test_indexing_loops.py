@@ -79,3 +79,46 @@ def test_turns_are_counted_from_the_first_select() -> None:
 def test_what_repeats_beside_selects_is_no_loop_over_a_tensor() -> None:
     found = loops(*ops("select", "mm", "select", "mm", "mm", "select", "cat", "mul", "mul", "mul"))
     assert len(found.first) == 0
+
+
+def unbind(rows: int) -> dict[str, Any]:
+    """5 us, and 1 us for each row."""
+    selects = {"repeat": rows, "body": [{"op": "aten::select", "us": 1}]}
+    return {"op": "aten::unbind", "us": 5, "body": [selects]}
+
+
+def test_a_loop_over_rows_begins_where_they_are_taken_apart() -> None:
+    """At 5 us the first of two unbinds of 9 us, and four turns of 10."""
+    loop = {"repeat": 4, "body": ops("argmax", "item")}
+    found = loops(*ops("add"), unbind(4), unbind(4), loop, *ops("mm"))
+    assert found.patterns == (("aten::argmax", "aten::item"),)
+    assert (found.repeats.tolist(), found.start_ns.tolist()) == ([4], [5_000])
+    assert (found.end_ns.tolist(), found.operator_ns.tolist()) == ([63_000], [5_000.0])
+
+
+def test_no_more_turns_than_rows_are_counted() -> None:
+    found = loops(unbind(4), {"repeat": 7, "body": ops("item")})
+    assert (found.repeats.tolist(), found.end_ns.tolist()) == ([4], [29_000])
+    assert len(loops(unbind(2), {"repeat": 7, "body": ops("item")}).first) == 0
+
+
+def test_rows_of_rows_are_loops_of_their_own() -> None:
+    within = [unbind(3), {"repeat": 3, "body": ops("item")}]
+    found = loops(unbind(2), {"repeat": 2, "body": within})
+    assert (found.repeats.tolist(), found.start_ns.tolist()) == ([3, 3], [0, 30_000])
+
+
+def test_what_is_read_elsewhere_is_no_loop_over_rows() -> None:
+    reads = {"repeat": 4, "body": ops("item")}
+    apart = [reads, unbind(4), *ops("stack"), reads, unbind(4)]
+    assert len(loops(*apart).first) == 0
+    assert len(loops({"op": "A", "body": [unbind(4)]}, {"op": "B", "body": [reads]}).first) == 0
+
+
+def test_rows_of_which_none_is_read_may_be_a_models_work() -> None:
+    assert len(loops(unbind(4), {"repeat": 4, "body": ops("argmax", "add")}).first) == 0
+
+
+def test_a_condition_reads_a_value() -> None:
+    found = loops(unbind(4), {"repeat": 4, "body": ops("is_nonzero")})
+    assert found.repeats.tolist() == [4]

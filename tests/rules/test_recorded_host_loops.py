@@ -61,6 +61,22 @@ def test_iterating_over_rows_indexes_in_cpp(tmp_path: Path) -> None:
     assert said(path, LOOPS).status == "passed"
 
 
+def test_reading_a_value_of_each_row_is_found_and_reading_all_at_once_is_not(
+    tmp_path: Path,
+) -> None:
+    rows, wanted = torch.ones(200, 32), torch.ones(200)
+
+    def hits() -> int:
+        both = zip(rows, wanted, strict=True)
+        return sum(int(row.argmax() == one) for row, one in both)
+
+    fault = said(recorded(tmp_path / "fault.json", hits), LOOPS)
+    assert fault.severity in ("warning", "critical")  # a slow first step lowers its confidence
+    assert "in 1,000 turns of aten::argmax → aten::eq → aten::item" in fault.message
+    fix = recorded(tmp_path / "fix.json", lambda: (rows.argmax(1) == wanted).sum().item())
+    assert said(fix, LOOPS).status == "passed"
+
+
 def test_collecting_in_each_step_is_found_and_without_it_is_not(tmp_path: Path) -> None:
     kept = [[number, {}] for number in range(100_000)]
 

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from stepscope import intervals
 from stepscope.analyses import references
 from stepscope.analyses.devices.activity import all_busy
-from stepscope.analyses.host.indexing_loops import WORKS, IndexingLoops, indexing_loops
+from stepscope.analyses.host.indexing_loops import (
+    READS,
+    SELECT,
+    UNBIND,
+    WORKS,
+    IndexingLoops,
+    indexing_loops,
+)
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import LOOP_OF_SLICES
 from stepscope.errors import NotApplicableError
@@ -48,7 +55,7 @@ class Options:
 
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
-    """Report loops of `x[i]`, by the time in which no device works."""
+    """Report loops over `x[i]` or rows of x, by the time in which no device works."""
     if not trace.host_calls["is_operator"].any():
         msg = "no operator was recorded"
         raise NotApplicableError(msg)
@@ -129,7 +136,7 @@ def _costliest(loops: IndexingLoops) -> tuple[str, ...]:
 
 
 def _evidence(loops: IndexingLoops, times: Intervals, exposed: Intervals) -> tuple[Evidence, ...]:
-    link = Link(view="operators", search="aten::select")
+    link = _link(_costliest(loops))
     return (
         Evidence(label="Loops", value=len(loops.first), unit="count", link=link),
         Evidence(label="Turns", value=int(loops.repeats.sum()), unit="count"),
@@ -137,6 +144,11 @@ def _evidence(loops: IndexingLoops, times: Intervals, exposed: Intervals) -> tup
         Evidence(label="Time in loops", value=intervals.duration_ns(times), unit="ns"),
         Evidence(label="While no device works", value=intervals.duration_ns(exposed), unit="ns"),
     )
+
+
+def _link(pattern: tuple[str, ...]) -> Link:
+    """Lead to what takes the tensor apart."""
+    return Link(view="operators", search=SELECT if SELECT in pattern else UNBIND)
 
 
 def _first_of(loops: IndexingLoops, pattern: int) -> int:
@@ -171,7 +183,7 @@ def _table(trace: Trace, loops: IndexingLoops) -> EvidenceTable:
                 int(loops.repeats[loops.pattern == each].sum()),
                 int(spent[each]),
             ),
-            link=Link(view="operators", search="aten::select"),
+            link=_link(loops.patterns[each]),
         )
         for each in _worst_patterns(loops)
     )
@@ -184,24 +196,31 @@ def _events(trace: Trace, loops: IndexingLoops) -> tuple[EventReference, ...]:
     longest = np.argsort(-lasting, kind="stable")[:MOST_SHOWN].tolist()
     return tuple(
         references.host_call(
-            trace, int(loops.first[at]), detail=f"first of {loops.repeats[at]:,} turns"
+            trace, int(loops.first[at]), detail=f"loop of {loops.repeats[at]:,} turns"
         )
         for at in longest
     )
 
 
 def _fix(pattern: tuple[str, ...]) -> Fix:
-    inner = pattern[1:]
-    if any(name in {"aten::item", "aten::_local_scalar_dense"} for name in inner):
-        code = "for value in x.tolist():        # one copy, instead of x[i].item() in each turn"
+    inner = [name for name in pattern if name != SELECT]
+    computed = [name.removeprefix("aten::") for name in inner if name not in READS]
+    does = ", ".join(dict.fromkeys(computed))
+    if inner and not computed:
+        code = "for value in x.tolist():        # one copy, instead of .item() in each turn"
+    elif len(computed) < len(inner):
+        code = (
+            f"per_row = x.argmax(1)           # so {does} of the whole tensor, not row by row\n"
+            "hits = (per_row == y).sum()     # sums and counts stay on the tensor\n"
+            "for value in per_row.tolist():  # where Python needs each: one copy, not .item() each"
+        )
     elif any(name in {"aten::copy_", "aten::fill_"} for name in inner):
         code = (
             "x[:n] = torch.tensor(values)     # instead of x[i] = values[i] in each turn\n"
             "x.index_copy_(0, index, rows)    # where the places are not in order"
         )
     else:
-        does = ", ".join(dict.fromkeys(name.removeprefix("aten::") for name in inner)) or "…"
-        code = f"# instead of {does} of x[i] in each turn:\n{RULE.fix.code}"
+        code = f"# instead of {does or '…'} of x[i] in each turn:\n{RULE.fix.code}"
     return replace(RULE.fix, code=code)
 
 
@@ -215,19 +234,23 @@ RULE = Rule(
         "costs them once."
     ),
     detects=(
-        "Operators under one caller that repeat a pattern of at most 8 with `aten::select` in it, "
-        "`least_repeats` times or more, where they take no longer than `most_operator_us` in the "
-        "mean; from 1 % of the window on."
+        "Operators under one caller that repeat a pattern of at most 8, `least_repeats` times or "
+        "more, where they take no longer than `most_operator_us` in the mean; from 1 % of the "
+        "window on. The pattern has `aten::select` in it (`x[i]`), or it reads a value "
+        "(`aten::item`, `aten::is_nonzero`) and stands right behind an `aten::unbind` "
+        "(`for row in x`, `zip(x, y)`): no more of its turns are counted than that gave rows."
     ),
     silent=(
         "A loop over products, convolutions or recurrent cells is a recurrence: it has its reason.",
+        "A loop over rows (`for row in x`) that reads no value may do a model's work, row by row.",
         "Loops in C++ (in `aten::unbind`, a node of autograd, DistributedDataParallel) cost no "
         "Python.",
         "Loops during which the device works cost nothing: they are listed as rejected.",
     ),
     saving=(
-        "The time from a loop's first operator to its last, in which no device works; at least "
-        "three quarters of it, since the one operator takes time as well."
+        "The time from a loop's first operator (the `aten::unbind` in front of it included) to its "
+        "last, in which no device works; at least three quarters of it, since the one operator "
+        "takes time as well."
     ),
     fix=Fix(
         summary="Do with one operator what the loop does element by element.",
@@ -240,7 +263,7 @@ RULE = Rule(
             "Where a turn needs the result of the one before, take out of the loop what does not.",
             "Iterating over the rows (for row in x) saves the indexing alone, hardly any time.",
         ),
-        verify="In the next trace aten::select is called a few times a step.",
+        verify="In the next trace aten::select and aten::item are called a few times a step.",
     ),
     effort="hour",
     risk="none",

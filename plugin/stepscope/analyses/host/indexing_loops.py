@@ -1,8 +1,9 @@
 """Loops of Python that take a tensor apart: operators that follow each other again and again.
 
-A loop is a pattern of at most `LONGEST` operators, one of which is `aten::select` (`x[i]`), that
-follow each other under one caller. Operators that C++ calls in a loop of its own (`aten::unbind`,
-the engine of autograd) are no Python.
+A loop is a pattern of at most `LONGEST` operators that follow each other under one caller. It
+takes a tensor apart by an `aten::select` in each turn (`x[i]`), or by an `aten::unbind` in front of
+it (`for row in x`) where each turn reads a value. Operators that C++ calls in a loop of its own (in
+`aten::unbind`, in the engine of autograd) are no Python.
 """
 
 import re
@@ -16,6 +17,10 @@ from stepscope.trace import Trace
 
 Rows = NDArray[np.int64]
 SELECT = "aten::select"
+UNBIND = "aten::unbind"
+READS = frozenset({"aten::item", "aten::is_nonzero", "aten::_local_scalar_dense"})
+"""Operators that hand a tensor's value to Python. Behind `aten::unbind` they tell that a loop could
+do without the rows; other operators may be a model's work, a row at a time."""
 LONGEST = 8
 """As torch's own `ForLoopIndexingPattern` has it."""
 OF_CPP = re.compile(r"::|Backward\d+$")
@@ -33,7 +38,7 @@ class IndexingLoops:
     """Loops, in no order; all arrays are parallel."""
 
     first: Rows
-    """The first operator (`host_calls` row): an `aten::select`."""
+    """The first operator (`host_calls` row): an `aten::select`, or the `aten::unbind` in front."""
     repeats: Rows
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
@@ -52,89 +57,137 @@ class _Siblings:
     rows: Rows
     caller: Rows
     name: Rows
+    taken_apart: Rows
+    """The rows into which an `aten::unbind` takes its tensor; 0: another operator."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Repeats:
+    """Patterns of one length that repeat, by place among siblings; all arrays are parallel."""
+
+    first: Rows
+    """Where the loop begins: with its first turn, or an `aten::unbind` right before it."""
+    begin: Rows
+    """Where its first turn begins."""
+    times: Rows
 
 
 def indexing_loops(trace: Trace, least_repeats: int) -> IndexingLoops:
     """Return the loops of at least `least_repeats` turns (2 at least)."""
     siblings = _siblings(trace, least_repeats)
-    select = _code(trace, SELECT)
     is_taken = np.zeros(len(siblings.rows), dtype=bool)
-    begins, lengths, repeats = [], [], []
+    found, lengths = [], []
     for length in range(1, LONGEST + 1):
-        begin, times = _repeated(siblings, length, select, least_repeats)
-        until = begin + length * times
+        repeats = _repeated(trace, siblings, length, least_repeats)
+        until = repeats.begin + length * repeats.times
         taken = np.append(0, np.cumsum(is_taken))
-        free = taken[until] == taken[begin]
-        begin, times, until = begin[free], times[free], until[free]
+        free = taken[until] == taken[repeats.begin]
+        repeats, until = _chosen(repeats, free), until[free]
         edges = np.zeros(len(is_taken) + 1, dtype=np.int64)
-        np.add.at(edges, begin, 1)
+        np.add.at(edges, repeats.begin, 1)
         np.add.at(edges, until, -1)
         is_taken |= np.cumsum(edges)[:-1] > 0
-        begins.append(begin)
-        repeats.append(times)
-        lengths.append(np.full(len(begin), length))
-    found = (np.concatenate(each).astype(np.int64) for each in (begins, lengths, repeats))
-    return _loops(trace, siblings, *found)
+        found.append(repeats)
+        lengths.append(np.full(len(until), length))
+    return _loops(trace, siblings, _together(found), np.concatenate(lengths).astype(np.int64))
 
 
-def _code(trace: Trace, name: str) -> int:
-    names = list(trace.host_calls["name"].cat.categories)
-    return names.index(name) if name in names else -1
+def _chosen(repeats: _Repeats, which: NDArray[np.bool_]) -> _Repeats:
+    return _Repeats(
+        first=repeats.first[which], begin=repeats.begin[which], times=repeats.times[which]
+    )
+
+
+def _together(several: list[_Repeats]) -> _Repeats:
+    return _Repeats(
+        first=np.concatenate([each.first for each in several]),
+        begin=np.concatenate([each.begin for each in several]),
+        times=np.concatenate([each.times for each in several]),
+    )
+
+
+def _codes(trace: Trace, wanted: frozenset[str]) -> list[int]:
+    names = enumerate(trace.host_calls["name"].cat.categories)
+    return [code for code, name in names if name in wanted]
 
 
 def _siblings(trace: Trace, least_repeats: int) -> _Siblings:
-    """Return the operators of callers in Python that select often enough."""
+    """Return the operators of callers in Python that select, or read values, often enough."""
     calls = trace.host_calls
     codes = calls["name"].cat.codes.to_numpy()
     thread = calls["thread"].cat.codes.to_numpy().astype(np.int64)
     parent = calls["parent"].to_numpy()
     is_cpp = named(calls["name"], OF_CPP.search) & calls["is_operator"].to_numpy()
     caller = np.where(parent >= 0, parent, len(calls) + thread)
-    selects = caller[(codes == _code(trace, SELECT)) & ~np.append(is_cpp, False)[parent]]
+    is_select = np.isin(codes, _codes(trace, frozenset({SELECT})))
+    is_read = np.isin(codes, _codes(trace, READS))
+    told = caller[(is_select | is_read) & ~np.append(is_cpp, False)[parent]]
     size = len(calls) + int(thread.max(initial=-1)) + 1
-    often = np.bincount(selects, minlength=size) >= least_repeats
+    often = np.bincount(told, minlength=size) >= least_repeats
     if not often.any():
         rows = np.empty(0, dtype=np.int64)
     else:
         rows = np.flatnonzero(often[caller] & calls["is_operator"].to_numpy())
         rows = rows[np.argsort(caller[rows], kind="stable")]
-    return _Siblings(rows=rows, caller=caller[rows], name=codes[rows].astype(np.int64))
+    is_unbind = np.isin(codes[rows], _codes(trace, frozenset({UNBIND})))
+    selects = np.bincount(caller[is_select], minlength=size)
+    return _Siblings(
+        rows=rows,
+        caller=caller[rows],
+        name=codes[rows].astype(np.int64),
+        taken_apart=np.where(is_unbind, selects[rows], 0),
+    )
 
 
-def _repeated(
-    of: _Siblings, length: int, select: int, least_repeats: int
-) -> tuple[Rows, NDArray[np.int64]]:
-    """Return where a pattern of a length begins (with `select`) that repeats, and how often."""
+def _repeated(trace: Trace, of: _Siblings, length: int, least_repeats: int) -> _Repeats:
+    """Return where a pattern of a length repeats that takes a tensor apart, and how often."""
     name, caller = of.name, of.caller
     same = (name[length:] == name[:-length]) & (caller[length:] == caller[:-length])
     edges = np.flatnonzero(np.diff(np.concatenate(([False], same, [False])).astype(np.int8)))
     begin, until = edges[0::2], edges[1::2] + length
     long_enough = until - begin >= length * least_repeats
     begin, until = begin[long_enough], until[long_enough]
-    turn = begin[:, np.newaxis] + np.arange(length)
-    is_select = name[turn] == select
-    begin = begin + is_select.argmax(axis=1)
-    times = (until - begin) // length
-    chosen = is_select.any(axis=1) & (times >= least_repeats)
-    return begin[chosen], times[chosen]
+    turn = name[begin[:, np.newaxis] + np.arange(length)]
+    is_select = np.isin(turn, _codes(trace, frozenset({SELECT})))
+    is_read = np.isin(turn, _codes(trace, READS)).any(axis=1) & ~is_select.any(axis=1)
+    first_select = begin + is_select.argmax(axis=1)
+    selecting = _Repeats(
+        first=first_select, begin=first_select, times=(until - first_select) // length
+    )
+    reading = _behind_unbind(of, begin, (until - begin) // length)
+    found = _together([_chosen(selecting, is_select.any(axis=1)), _chosen(reading, is_read)])
+    return _chosen(found, found.times >= least_repeats)
 
 
-def _loops(
-    trace: Trace, siblings: _Siblings, begin: Rows, length: Rows, repeats: Rows
-) -> IndexingLoops:
+def _behind_unbind(of: _Siblings, begin: Rows, times: Rows) -> _Repeats:
+    """Return repeats from the `aten::unbind` right before them on; none where there is none.
+
+    There are no more turns than rows: an `.item()` behind the loop looks like one more.
+    `zip(x, y)` takes several tensors apart before its first turn.
+    """
+    follows = np.append(False, of.caller[1:] == of.caller[:-1])
+    apart_before = np.where(follows, np.roll(of.taken_apart, 1), 0)
+    is_first = (of.taken_apart > 0) & (apart_before == 0)
+    first_of_row = np.maximum.accumulate(np.where(is_first, np.arange(len(is_first)), 0))
+    times = np.minimum(times, apart_before[begin])
+    return _Repeats(first=first_of_row[begin - 1], begin=begin, times=times)
+
+
+def _loops(trace: Trace, siblings: _Siblings, repeats: _Repeats, length: Rows) -> IndexingLoops:
     calls = trace.host_calls
     start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
-    count = length * repeats
+    begin = repeats.begin
+    count = length * repeats.times
     spent = np.append(0, np.cumsum((end - start)[siblings.rows]))
     names = calls["name"].cat.categories
     padded = np.append(siblings.name, np.full(LONGEST, -1))
     turns = padded[begin[:, np.newaxis] + np.arange(LONGEST)]
     turns[np.arange(LONGEST) >= length[:, np.newaxis]] = -1
     distinct, pattern = np.unique(turns, axis=0, return_inverse=True)
-    first = siblings.rows[begin]
+    first = siblings.rows[repeats.first]
     return IndexingLoops(
         first=first,
-        repeats=repeats,
+        repeats=repeats.times,
         start_ns=start[first],
         end_ns=end[siblings.rows[begin + count - 1]],
         operator_ns=(spent[begin + count] - spent[begin]) / np.maximum(1, count),
