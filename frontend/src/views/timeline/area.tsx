@@ -171,8 +171,39 @@ interface Props {
   readonly area: Area | null;
   readonly sort: Sort | null;
   readonly onSort: (sort: Sort) => void;
+  readonly sums: AreaSums;
   readonly onNarrow: () => void;
   readonly onClear: () => void;
+}
+
+/** Ways to an area without dragging; null where there is nothing to sum up. */
+export interface AreaSums {
+  readonly inSight: () => void;
+  readonly selected: (() => void) | null;
+}
+
+function SumButtons({ sums }: { readonly sums: AreaSums }): ReactNode {
+  return (
+    <>
+      <button
+        type="button"
+        className="button quiet"
+        title="The time in sight, on the tracks in sight"
+        onClick={sums.inSight}
+      >
+        Sum up what is in sight
+      </button>
+      <button
+        type="button"
+        className="button quiet"
+        title="What ran on all tracks as long as it did"
+        disabled={sums.selected === null}
+        onClick={() => sums.selected?.()}
+      >
+        Sum up the selected slice
+      </button>
+    </>
+  );
 }
 
 interface FilledProps extends Props {
@@ -202,6 +233,7 @@ function Filled(props: FilledProps): ReactNode {
           {plural(answer.tracks.length, 'track')}
         </p>
         <span className="space" />
+        <SumButtons sums={props.sums} />
         <button type="button" className="button quiet" onClick={onNarrow}>
           Narrow all views to it
         </button>
@@ -240,9 +272,12 @@ export function AreaTab(props: Props): ReactNode {
   );
   if (!area) {
     return (
-      <p className="panel-body panel-hint">
-        No area is chosen. Hold Shift and drag over the tracks: what ran there is summed up here.
-      </p>
+      <div className="panel-body">
+        <p className="panel-hint">
+          No area is chosen. Hold Shift and drag over the tracks: what ran there is summed up here.
+        </p>
+        <SumButtons sums={props.sums} />
+      </div>
     );
   }
   return (

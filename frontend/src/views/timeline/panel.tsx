@@ -4,7 +4,7 @@ import type { Outcome, TimelineSlice } from '../../api/types.gen';
 import { useNavigation } from '../../state/navigation';
 import { Icon } from '../../widgets/icon';
 import { type Tab, Tabs } from '../../widgets/tabs';
-import { AreaTab } from './area';
+import { type AreaSums, AreaTab } from './area';
 import { FindingsTab } from './findings';
 import type { Found } from './hits';
 import { ListedTab } from './listed';
@@ -40,6 +40,7 @@ interface Props {
   readonly onHover: (finding: Outcome | null) => void;
   readonly onFinding: (finding: Outcome) => void;
   readonly onFit: () => void;
+  readonly sums: AreaSums;
 }
 
 const LEAST_PX = 90;
@@ -124,6 +125,7 @@ export function Panel(props: Props): ReactNode {
         area={settings.area}
         sort={location.sort}
         onSort={(sort) => go({ sort }, 'replace')}
+        sums={props.sums}
         onNarrow={() => {
           const { area } = settings;
           if (area) go({ time: { startNs: area.start, endNs: area.end } }, 'replace');

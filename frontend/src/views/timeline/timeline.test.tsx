@@ -316,6 +316,25 @@ describe('an area', () => {
     saved.mockRestore();
   });
 
+  it('is what is in sight, or as long as the selected slice, at a button', async () => {
+    const { store } = await shown({ options: { tab: 'area', at: '1000-2000' } });
+    await userEvent.click(await screen.findByRole('button', { name: 'Sum up what is in sight' }));
+    expect(store.current().options.area).toBe('1000-2000');
+    await screen.findByRole('table', { name: 'What ran in the area, by name' });
+    store.write({ ...store.current(), event: 3243 }, 'push');
+    await screen.findByText(`${SLICE.name}, ${duration(SLICE.duration_ns)}, on GPU 0, Stream 7`);
+    await userEvent.click(screen.getByRole('button', { name: 'Sum up the selected slice' }));
+    const { start_ns: startNs, duration_ns: ns } = SLICE;
+    expect(store.current().options).toMatchObject({ area: `${startNs}-${startNs + ns}` });
+    expect(store.current().options['area-tracks']).toBeUndefined();
+  });
+
+  it('cannot be as long as a slice where none is selected', async () => {
+    await shown({ options: { tab: 'area' } });
+    const button = await screen.findByRole('button', { name: 'Sum up the selected slice' });
+    expect((button as HTMLButtonElement).disabled).toBe(true);
+  });
+
   it('becomes the time that all views are narrowed to', async () => {
     const { store } = await shown({ options });
     await userEvent.click(await screen.findByRole('button', { name: 'Narrow all views to it' }));
@@ -338,6 +357,17 @@ describe('marks', () => {
   it('are set and taken away at the same place', () => {
     expect(marked([10, 50], 30.4, 2)).toEqual([10, 30, 50]);
     expect(marked([10, 30, 50], 31, 2)).toEqual([10, 50]);
+  });
+
+  it('are set by a button, before there is any: at the middle, or at the selected slice', async () => {
+    const { store } = await shown({ options: { at: '1000-2000' } });
+    const button = screen.getByRole('button', { name: 'Mark' });
+    await userEvent.click(button);
+    expect(store.current().options.marks).toBe('1500');
+    store.write({ ...store.current(), event: 3243 }, 'push');
+    await screen.findByRole('heading', { name: SLICE.name });
+    await userEvent.click(button);
+    expect(store.current().options.marks).toBe(`1500.${SLICE.start_ns}`);
   });
 
   it('are listed with how far apart they are', async () => {

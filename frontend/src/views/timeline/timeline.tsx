@@ -245,6 +245,9 @@ export function TimelineView({ selection, timeline, names }: Props): ReactNode {
   const byClick = useRevealed(viewer, timeline, details, [settings, change]);
 
   const matcher = useMemo(() => matcherOf(location.search), [location.search]);
+  const selectedTime = details
+    ? timeOf(details)
+    : chosen.picked && { start: chosen.picked.startNs, end: chosen.picked.endNs };
   const toHit = (hit: Hit | undefined): void => {
     if (!hit) return;
     if (hit.event !== null) chosen.select(hit.event);
@@ -328,9 +331,7 @@ export function TimelineView({ selection, timeline, names }: Props): ReactNode {
     },
   };
   const fitSelected = (): boolean => {
-    const { picked } = chosen;
-    if (details) viewer.fit(timeOf(details));
-    else if (picked) viewer.fit({ start: picked.startNs, end: picked.endNs });
+    if (selectedTime) viewer.fit(selectedTime);
     else if (settings.area) viewer.fit(settings.area);
     else return false;
     return true;
@@ -351,6 +352,14 @@ export function TimelineView({ selection, timeline, names }: Props): ReactNode {
   };
   const zoom = (factor: number) => (): undefined => viewer.zoomBy(factor) as undefined;
   const pan = (share: number) => (): undefined => viewer.panBy(share) as undefined;
+  const sumUp = (time: Range, tracks: readonly number[]): void => {
+    const [start, end] = [Math.max(0, Math.floor(time.start)), Math.ceil(time.end)];
+    change({ area: { start, end: Math.max(end, start + 1), tracks }, ...showTab('area') });
+  };
+  const mark = (pointedNs: number | null): void => {
+    const at = pointedNs ?? selectedTime?.start ?? (viewer.view.start + viewer.view.end) / 2;
+    change({ marks: marked(settings.marks, Math.max(0, at), MARK_REACH_PX * viewer.nsPerPx) });
+  };
   const scroll = (px: number): boolean => {
     viewer.scrollTo(viewer.scrollPx + px);
     return true;
@@ -367,9 +376,7 @@ export function TimelineView({ selection, timeline, names }: Props): ReactNode {
     f: fitSelected,
     '0': () => viewer.fitAll() as undefined,
     m: () => {
-      const middle = details ? details.start_ns : (viewer.view.start + viewer.view.end) / 2;
-      const at = viewer.pointer ? viewer.timeAt(viewer.pointer.x) : middle;
-      change({ marks: marked(settings.marks, at, MARK_REACH_PX * viewer.nsPerPx) });
+      mark(viewer.pointer && viewer.timeAt(viewer.pointer.x));
       return true;
     },
     '[': () => linked(-1),
@@ -404,6 +411,7 @@ export function TimelineView({ selection, timeline, names }: Props): ReactNode {
         <Marks
           marks={settings.marks}
           change={change}
+          onMark={() => mark(null)}
           onGo={(mark) => viewer.reveal({ start: mark, end: mark + viewer.nsPerPx * 2 }, null)}
         />
         <ZoomButtons zoomBy={(factor) => viewer.zoomBy(factor)} fitAll={() => viewer.fitAll()} />
@@ -468,6 +476,10 @@ export function TimelineView({ selection, timeline, names }: Props): ReactNode {
           viewer.fit({ start, end });
         }}
         onFit={fitSelected}
+        sums={{
+          inSight: () => sumUp(viewer.goal, viewer.seenTracks()),
+          selected: selectedTime && (() => sumUp(selectedTime, [])),
+        }}
       />
       <span className="visually-hidden">Tracks shown: {count(layout.lanes.length)}.</span>
     </div>

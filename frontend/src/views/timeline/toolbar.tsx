@@ -112,12 +112,28 @@ export function TrackFilter({ timeline, settings, layout, change }: FilterProps)
 interface MarksProps {
   readonly marks: readonly number[];
   readonly change: Change;
+  readonly onMark: () => void;
   readonly onGo: (mark: number) => void;
 }
 
-/** The marked times, and how far apart they are. */
-export function Marks({ marks, change, onGo }: MarksProps): ReactNode {
-  if (marks.length === 0) return null;
+/** Marks a time; the marked times, and how far apart they are. */
+export function Marks(props: MarksProps): ReactNode {
+  return (
+    <>
+      <button
+        type="button"
+        className="button quiet"
+        title="Mark where the selected slice begins, or the middle of what is in sight; at a mark: take it away (m)"
+        onClick={props.onMark}
+      >
+        Mark
+      </button>
+      {props.marks.length > 0 && <MarkList {...props} />}
+    </>
+  );
+}
+
+function MarkList({ marks, change, onGo }: MarksProps): ReactNode {
   return (
     <Menu label={plural(marks.length, 'mark')}>
       <table className="marks-table">

@@ -297,7 +297,8 @@ export class Viewer {
     this.store.want(this.wanted());
   }
 
-  private seenTracks(marginPx: number): number[] {
+  /** Tracks with slices that are on the screen, or just outside of it. */
+  seenTracks(marginPx = 0): number[] {
     const seen = this.seenLanes(marginPx);
     return [...new Set(seen.flatMap(({ lane }) => (lane.rows > 0 ? [lane.track.id] : [])))];
   }
@@ -305,7 +306,7 @@ export class Viewer {
   /** What is in sight comes first, then the overview, then what the next move is likely to show. */
   wanted(): Wanted[] {
     const { level, view, bounds } = this;
-    const seen = this.seenTracks(0);
+    const seen = this.seenTracks();
     const whole = levelOf(perPx(bounds, this.overviewPx ?? this.widthPx));
     const { first, last } = tilesOf(level, view);
     const { last: end } = tilesOf(level, bounds);
