@@ -270,14 +270,25 @@ def asked(
     return result
 
 
-@pytest.mark.parametrize("command", ["advise", "health"])
+@pytest.mark.parametrize(
+    ("command", "names", "options"),
+    [
+        ("advise", SAMPLES, ("--format", "json")),
+        ("health", SAMPLES, ("--format", "json")),
+        ("compare", ("dataloader/no_workers", "dataloader/two_workers"), ("--format", "json")),
+        ("scalars", SAMPLES, ()),
+    ],
+)
 def test_a_command_says_the_same_wherever_it_reads(
-    command: str, pair: LocalCluster, monkeypatch: pytest.MonkeyPatch
+    command: str,
+    names: tuple[str, ...],
+    options: tuple[str, ...],
+    pair: LocalCluster,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    paths = [str(ROOT / "sample_logs" / name) for name in SAMPLES]
+    paths = [str(ROOT / "sample_logs" / name) for name in names]
     said = {
-        asked(pair, monkeypatch, where, command, *paths, "--format", "json").stdout
-        for where in EVERYWHERE
+        asked(pair, monkeypatch, where, command, *paths, *options).stdout for where in EVERYWHERE
     }
     assert len(said) == 1
 

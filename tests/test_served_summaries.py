@@ -16,6 +16,7 @@ from stepscope.api.asking import Parts
 from stepscope.catalog import Catalog
 from stepscope.config import Settings, SummarySettings
 from stepscope.entries import Ready, Summarised
+from stepscope.errors import UnreadableError
 from stepscope.kept import FEW_FILES
 from stepscope.log_directories import LogDirectory
 from stepscope.readers.orders import Answer, Order, Stop, Tell
@@ -188,6 +189,29 @@ def test_a_cluster_reads_summaries_and_this_machine_what_is_looked_at(tmp_path: 
     identity = served.catalog.entries()[1].file.id
     served.catalog.recording(identity)
     assert served.reader.orders == [("b", True)]
+
+
+class Down(Counting):
+    """A cluster that is not there at first."""
+
+    is_down = True
+
+    def read(self, order: Order, tell: Tell, stop: Stop) -> Answer:
+        if self.is_down:
+            raise UnreadableError(order.file.path, "The cluster is lost.", "Start it.")
+        return super().read(order, tell, stop)
+
+
+def test_a_run_that_is_read_again_is_read_as_a_run_is(tmp_path: Path) -> None:
+    """By its summaries: nobody has asked for the events of each of its files."""
+    write_run(tmp_path / "run", "a", "b")
+    cluster = Down()
+    served = Served(tmp_path, summary_reader=cluster, summary_jobs=1)
+    until(lambda: served.states == ["Unreadable", "Unreadable"])
+    cluster.is_down = False
+    served.catalog.read_run_again(served.run)
+    until(lambda: served.states == ["Summarised", "Summarised"])
+    assert (sorted(cluster.orders), served.reader.orders) == ([("a", False), ("b", False)], [])
 
 
 def test_the_advice_is_merged_once_for_what_is_known(

@@ -13,7 +13,7 @@ from tensorboard.plugins import base_plugin
 from werkzeug.test import Client
 
 from logs import write_run
-from stepscope.config import CacheSettings, Settings
+from stepscope.config import CacheSettings, Settings, SummarySettings
 from stepscope.tensorboard import (
     NAME,
     StepscopeLoader,
@@ -175,6 +175,9 @@ def test_options_of_tensorboard_set_what_reading_may_take(monkeypatch: pytest.Mo
     assert chosen_settings(Namespace()).scheduler == ""
     there = flags_of("--stepscope_scheduler", "tcp://host:8786")
     assert chosen_settings(there).scheduler == "tcp://host:8786"
+    kept = chosen_settings(flags_of("--stepscope_summaries", "s3://bucket/kept")).summaries
+    assert (kept.place, kept.least_count) == ("s3://bucket/kept", SummarySettings().least_count)
+    assert chosen_settings(flags_of("--stepscope_summaries", "0")).summaries.place is None
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://other:8786")
     assert chosen_settings(Namespace()).scheduler == "tcp://other:8786"
     assert chosen_settings(there).scheduler == "tcp://host:8786"

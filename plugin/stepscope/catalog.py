@@ -228,6 +228,22 @@ class Catalog:
             if isinstance(entry.state, Cancelled | Unreadable | Growing):
                 self._enqueue(entry)
 
+    def read_run_again(self, identity: str) -> None:
+        """Read the files of a run whose reading was cancelled or failed; they go before all others.
+
+        What is read of each is what a run needs: its summary, where it has many files.
+
+        Raises:
+            NotFoundError: no run has that id.
+        """
+        with self._lock:
+            own = self._files.of_run(identity)
+            self._files.ask_for(identity)
+            self.start_reading()
+            for entry in own:
+                if isinstance(entry.state, Cancelled | Unreadable | Growing):
+                    self._enqueue(entry)
+
     def run(self, identity: str) -> tuple[Entry, ...]:
         """Return what is known of a run's files now; they go before all others from here on.
 

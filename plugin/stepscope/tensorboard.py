@@ -50,6 +50,12 @@ class StepscopeLoader(base_plugin.TBLoader):  # type: ignore[misc] # TensorBoard
             help="Dask cluster that reads the traces: tcp://HOST:8786 (STEPSCOPE_SCHEDULER).",
         )
         group.add_argument(
+            "--stepscope_summaries",
+            metavar="PLACE",
+            help="Where summaries of large runs are kept: a folder, s3://BUCKET/PREFIX, or 0 for"
+            " nowhere (STEPSCOPE_SUMMARIES).",
+        )
+        group.add_argument(
             "--stepscope_config",
             metavar="FILE",
             help="Which rules are asked, what is put aside: a stepscope.toml or pyproject.toml.",
@@ -98,6 +104,7 @@ def chosen_settings(flags: "Namespace") -> "Settings":
         memory=getattr(flags, "stepscope_memory", None),
         cache=getattr(flags, "stepscope_cache", None),
         scheduler=getattr(flags, "stepscope_scheduler", None),
+        summaries=getattr(flags, "stepscope_summaries", None),
     )
 
 

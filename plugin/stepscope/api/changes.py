@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stepscope.catalog import Catalog
-from stepscope.entries import Cancelled, Unreadable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,12 +24,6 @@ class Change:
 def _cancel_run(catalog: Catalog, run: str) -> None:
     for entry in catalog.run(run):
         catalog.cancel(entry.file.id)
-
-
-def _read_run(catalog: Catalog, run: str) -> None:
-    for entry in reversed(catalog.run(run)):  # what is asked for last is read first
-        if isinstance(entry.state, Cancelled | Unreadable):
-            catalog.read_again(entry.file.id)
 
 
 CHANGES = (
@@ -52,7 +45,7 @@ CHANGES = (
     Change(
         path="runs/<run>/read",
         meaning="The run's files whose reading was cancelled or failed are read before others.",
-        make=_read_run,
+        make=Catalog.read_run_again,
     ),
     Change(
         path="listing/cancel",
