@@ -14,7 +14,7 @@ from score.__main__ import PAGE
 from score.answers import report, serious, statuses
 from score.judging import right_first, rules_said
 from score.page import page, parts
-from score.pairs import result_of
+from score.pairs import Holds, result_of
 from score.peers import hash_of, kept
 from score.stories import Pair, Recording, stories
 from stepscope.advice import advise
@@ -91,11 +91,22 @@ def test_the_predicted_range_holds_what_was_won_or_a_note_says_why_not(pair: Pai
         assert result.holds != "yes", f"it holds: the note is out of date: {result}"
 
 
-@pytest.mark.parametrize("is_synthetic", [False, True])
-def test_four_of_five_predicted_ranges_hold_what_was_won(is_synthetic: bool) -> None:  # noqa: FBT001
-    results = [result_of(each) for each in stories().pair if each.is_synthetic == is_synthetic]
-    predicted = [each for each in results if each.holds != "nothing predicted"]
-    assert sum(each.is_held for each in predicted) >= 0.8 * len(predicted) > 0
+def answers_of_pairs(*, is_synthetic: bool) -> list[Holds]:
+    """Whether each predicted range holds what was won."""
+    answers = (
+        result_of(each).holds for each in stories().pair if each.is_synthetic == is_synthetic
+    )
+    return [each for each in answers if each != "nothing predicted"]
+
+
+def test_four_of_five_ranges_predicted_of_recordings_hold_what_was_won_with_no_allowance() -> None:
+    answers = answers_of_pairs(is_synthetic=False)
+    assert answers.count("yes") >= 0.8 * len(answers) > 0
+
+
+def test_four_of_five_ranges_predicted_of_schedules_hold_what_was_won_or_miss_by_jitter() -> None:
+    answers = answers_of_pairs(is_synthetic=True)
+    assert len(answers) - answers.count("no") >= 0.8 * len(answers) > 0
 
 
 def test_the_page_on_accuracy_says_what_is_said_now() -> None:
@@ -131,9 +142,6 @@ def test_one_cause_is_counted_once() -> None:
 )
 def test_without_a_device_these_rules_do_not_apply(run: str, rule: str) -> None:
     assert statuses(run, rule) == {"not-applicable"}
-    assert {worker.standing.state for worker in report(run).workers if worker.standing} == {
-        "healthy"
-    }
 
 
 def test_of_a_tiny_batch_no_more_throughput_is_promised_than_was_won() -> None:

@@ -8,6 +8,7 @@ import pytest
 from peers.young_advisers import PEERS
 from score import pair_tables
 from score import pairs as scored
+from score.__main__ import printed
 from score.pairs import Result, Span, likely_difference
 from score.peers import PROGRAMS, Answer, ask, grade, kept, names_of
 from score.stories import Pair, Recording, stories
@@ -108,11 +109,19 @@ def test_what_is_held_is_told_apart_from_what_was_near_and_from_what_was_not_pre
         result(3.2, predicted=some, by_all=some),
         result(5, predicted=nothing, by_all=some),
     ]
-    assert pair_tables.held(results) == "1 of 2, 1 more within jitter"
+    assert pair_tables.held(results) == "1 of 2 (50.0 %)"
+    assert pair_tables.nearly_held(results) == "1 of 2"
     [text, _] = pair_tables._coverage(results)  # noqa: SLF001
-    assert "Held or within jitter: 2 of 2 (100.0 %)" in text
+    assert text.startswith("Held: 1 of 2 (50.0 %);")
+    assert "nothing was predicted included: 1 of 3." in text
+    assert "Missed, but within the steps' jitter: 1 of 2." in text
     assert "The ranges are of 1 fault: one with two fixes counts twice." in text
-    assert text.endswith("also where they name another cause: 2 of 3.")
+    assert text.endswith("also where they name another cause: 1 of 3.")
+
+
+def test_the_summary_the_pairs_and_the_rules_are_printed() -> None:
+    page = "# How often?\n\n## Pairs { #pairs }\n\n1 of 2\n\n## Truth { #truth }\n\nlong\n"
+    assert printed(page) == "# How often?\n\n## Pairs { #pairs }\n\n1 of 2\n\n"
 
 
 # Other programs

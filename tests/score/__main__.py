@@ -1,4 +1,4 @@
-"""`make score`: writes docs/accuracy.md from the recordings in sample_logs/, prints its summary.
+"""`make score`: writes docs/accuracy.md from the recordings in sample_logs/, prints most of it.
 
 What each rule's own page says of it is written too (rule_records.json, which the package carries).
 
@@ -15,7 +15,9 @@ from score.peers import brought_up_to_date
 from score.stories import stories
 
 PAGE = ROOT / "docs" / "accuracy.md"
-SUMMARY_ENDS = "\n## "
+HEADING = "\n## "
+PRINTED = ("{ #pairs }", "{ #rules }")
+"""What headings end in whose sections are printed behind the summary."""
 
 
 def main() -> None:
@@ -24,7 +26,14 @@ def main() -> None:
     text = page(known, brought_up_to_date(known))
     rule_records.FILE.write_bytes(rule_records.content(parts(known)))
     PAGE.write_text(text, encoding="utf-8")
-    sys.stdout.write(text.split(SUMMARY_ENDS, maxsplit=1)[0] + "\n")
+    sys.stdout.write(printed(text))
+
+
+def printed(text: str) -> str:
+    """Return what is printed of the page: its summary, the pairs and the rules."""
+    summary, *sections = text.split(HEADING)
+    chosen = [each for each in sections if each.partition("\n")[0].endswith(PRINTED)]
+    return HEADING.join((summary, *chosen)) + "\n"
 
 
 if __name__ == "__main__":

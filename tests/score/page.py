@@ -18,11 +18,13 @@ from score.pairs import Result, result_of
 from score.peers import Answers
 from score.stories import Recording, Stories
 from score.tables import names, part, table
-from stepscope.quantities import count
+from stepscope.quantities import count, share
 from stepscope.render import rule_page
 from stepscope.rules import all_rules
 
 KINDS = {"recorded": False, "synthetic": True}
+COUNTED = ("found", "missed", "also true", "false")
+"""Of each rule, in runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +104,11 @@ def _summary(of: dict[str, Part]) -> Iterator[str]:
         ("False alarms on healthy and fixed recordings", *map(_alarms, of.values())),
         ("False alarms on the faults", *map(_alarms_on_faults, of.values())),
         ("Predicted savings that hold what the fix won", *map(_held, of.values())),
-        ("The same, of pairs on which no factor was measured", *map(_held_out, of.values())),
+        ("Those that miss it by no more than the steps' jitter", *map(_nearly_held, of.values())),
+        (
+            "Predicted savings that hold it, of pairs on which no factor was measured",
+            *map(_held_out, of.values()),
+        ),
         ("Fixes of which nothing was predicted", *map(_unpredicted, of.values())),
         (
             "Healthy recordings of which something is said that counts as true",
@@ -121,8 +127,9 @@ def _summary(of: dict[str, Part]) -> Iterator[str]:
 
 
 def _in_a_line(kind: str, of: Part) -> str:
-    predicted = [each for each in of.results if each.holds != "nothing predicted"]
+    predicted = pair_tables.predicted(of.results)
     exact, near = pair_tables.numbers_held(predicted)
+    held = f" ({share(exact / len(predicted))})" if predicted else ""
     others = len(of.results) - len(predicted)
     unpredicted = f"; of {count(others, 'more fix', 'more fixes')} nothing was predicted"
     return (
@@ -130,8 +137,8 @@ def _in_a_line(kind: str, of: Part) -> str:
         f"first in {sum(map(right_first, of.faults))}; on "
         f"{count(len(of.healthy), 'healthy run')} there are "
         f"{count(_number_false(of.healthy), 'false alarm')}; of "
-        f"{count(len(predicted), 'predicted saving')} {exact} hold what the fix won, {near} do "
-        f"within the steps' jitter, and {len(predicted) - exact - near} do not"
+        f"{count(len(predicted), 'predicted saving')} {exact} hold what the fix won{held}, {near} "
+        f"miss it by no more than the steps' jitter, and {len(predicted) - exact - near} by more"
         f"{unpredicted if others else ''}."
     )
 
@@ -150,6 +157,10 @@ def _held_out(of: Part) -> str:
 
 def _held(of: Part) -> str:
     return pair_tables.held(of.results)
+
+
+def _nearly_held(of: Part) -> str:
+    return pair_tables.nearly_held(of.results)
 
 
 def _unpredicted(of: Part) -> str:
@@ -218,14 +229,14 @@ def _rules(of: dict[str, Part]) -> Iterator[str]:
     yield from (
         "## Rule by rule { #rules }",
         "",
-        "*Found* of how many runs whose cause the rule names; what is lacking was missed. *Also "
-        "true*: said of runs in which it is true beside the cause. Every rule was asked of every "
-        "run, so that it had "
+        "*Found* of how many runs whose cause the rule names, and how many of them it *missed*. "
+        "*Also true*: said of runs in which it is true beside the cause. Every rule was asked of "
+        "every run, so that it had "
         f"{len(of['recorded'].truths)} recorded and {len(of['synthetic'].truths)} synthetic ones "
         "in which to be falsely alarmed.",
         "",
     )
-    columns = [f"{kind}: {what}:" for kind in of for what in ("found", "also true", "false")]
+    columns = [f"{kind}: {what}:" for kind in of for what in COUNTED]
     yield from table(
         ("rule", *columns),
         ((_link(rule), *_tally(recorded[rule]), *_tally(synthetic[rule])) for rule in scored),
@@ -250,10 +261,11 @@ def _link(rule: str) -> str:
     return f"[{rule}](rules/{rule_page.file_name(known[rule])})"
 
 
-def _tally(record: RuleRecord) -> tuple[str, str, str]:
+def _tally(record: RuleRecord) -> tuple[str, str, str, str]:
     total = len(record.found) + len(record.missed)
     return (
         part(len(record.found), total),
+        str(len(record.missed) or "–"),
         str(len(record.also_true) or "–"),
         str(len(record.false) or "–"),
     )

@@ -15,11 +15,22 @@ ANSWERS: dict[Holds, str] = {
 }
 
 
+def predicted(results: Iterable[Result]) -> list[Result]:
+    """Return the pairs of which something was predicted."""
+    return [each for each in results if each.holds != "nothing predicted"]
+
+
 def held(results: Iterable[Result]) -> str:
     """Return how many of the predictions of pairs hold what was won."""
-    predicted = [each for each in results if each.holds != "nothing predicted"]
-    exact, near = numbers_held(predicted)
-    return part(exact, len(predicted)) + (f", {near} more within jitter" if near else "")
+    told = predicted(results)
+    exact, _ = numbers_held(told)
+    return f"{part(exact, len(told))} ({share(exact / len(told))})" if told else part(0, 0)
+
+
+def nearly_held(results: Iterable[Result]) -> str:
+    """Return how many more miss it by no more than the steps' jitter."""
+    told = predicted(results)
+    return part(numbers_held(told)[1], len(told))
 
 
 def numbers_held(results: Iterable[Result]) -> tuple[int, int]:
@@ -102,23 +113,20 @@ def _notes(results: Iterable[Result]) -> Iterator[str]:
 
 def _coverage(results: Sequence[Result]) -> Iterator[str]:
     """Yield how many ranges hold, how many of them could hardly fail, and which are not own."""
-    predicted = [each for each in results if each.holds != "nothing predicted"]
-    wide = [each for each in predicted if not each.predicted.low]
-    other = [each for each in predicted if not each.is_own_source]
-    good = sum(each.is_held for each in predicted)
-    good_other = sum(each.is_held for each in other)
-    all_told = [each.holds_by_all for each in results]
-    by_all = sum(each in {"yes", "within noise"} for each in all_told)
-    told = len(all_told) - all_told.count("nothing predicted")
-    faults = len({each.pair.fault for each in predicted})
-    if predicted:
+    told = predicted(results)
+    wide = [each for each in told if not each.predicted.low]
+    other = [each for each in told if not each.is_own_source]
+    by_all = [each.holds_by_all for each in results if each.holds_by_all != "nothing predicted"]
+    faults = len({each.pair.fault for each in told})
+    if told:
         yield (
-            f"Held or within jitter: {part(good, len(predicted))} "
-            f"({share(good / len(predicted))}); of those that no factor was measured on: "
-            f"{part(good_other, len(other))}. Ranges that begin at nothing, and could hardly fail: "
+            f"Held: {held(told)}; of those that no factor was measured on: {held(other)}; of all "
+            "pairs, those of which nothing was predicted included: "
+            f"{part(numbers_held(told)[0], len(results))}. Missed, but within the steps' jitter: "
+            f"{nearly_held(told)}. Ranges that begin at nothing, and could hardly fail: "
             f"{len(wide)}. The ranges are of {count(faults, 'fault')}: one with two fixes counts "
             "twice. Held by the range of all findings together, also where they name another "
-            f"cause: {part(by_all, told)}."
+            f"cause: {part(by_all.count('yes'), len(by_all))}."
         )
         yield ""
 

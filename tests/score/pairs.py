@@ -80,11 +80,6 @@ class Result:
         return _holds(self.predicted_by_all, self.won_ns, self.likely)
 
     @property
-    def is_held(self) -> bool:
-        """True where what was won is in the range, or as near to it as the steps' own spread."""
-        return self.holds in {"yes", "within noise"}
-
-    @property
     def is_own_source(self) -> bool:
         """True where a factor that predicts was measured on this pair itself."""
         return bool(factors_from(self.pair))

@@ -67,6 +67,8 @@ PROGRAMS: Mapping[str, Callable[[Path, Path], Said]] = MappingProxyType(
 # the rule's name. They are generous: a word in passing counts.
 WORDS: Mapping[str, str] = MappingProxyType(
     {
+        "cpu-bfloat16": r"mixed.precision|\bamp\b|bf16|bfloat16",
+        "cpu-optimizer-not-fused": r"fused|foreach|optimi[sz]er",
         "dataloader-bound": r"data ?loader|input.bound|data loading",
         "dataloader-no-workers": r"inside the DataLoader|input.bound|data loading",
         "ddp-bucket-copy": r"bucket",
