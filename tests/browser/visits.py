@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from playwright.sync_api import (
     BrowserContext,
@@ -99,6 +99,11 @@ class Visit:
         self.page.goto("about:blank")
         self.page.goto(f"{self.server.page}{start}")
         expect(self.frame.locator("#root > *").first).to_be_visible(timeout=PATIENCE_MS)
+
+    def state(self) -> dict[str, str]:
+        """Return what the address says now."""
+        pairs = (each.partition("=") for each in urlsplit(self.page.url).fragment.split("&"))
+        return {key.removeprefix("p.stepscope."): unquote(value) for key, _, value in pairs}
 
     def go(self, view: str, **state: str) -> None:
         """Follow a link, as a user does who types it into the address bar."""
