@@ -49,6 +49,12 @@ def crashing(_: Trace) -> RecordingAdvice:
     os.abort()
 
 
+def killing(_: Trace) -> RecordingAdvice:
+    """Have the process killed, as a system without memory does."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError
+
+
 def crashing_without_memory(trace: Trace) -> RecordingAdvice:
     """Dies of a signal where little memory is allowed, as pandas' hash tables do."""
     allowed, _ = resource.getrlimit(resource.RLIMIT_DATA)

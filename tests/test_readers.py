@@ -26,13 +26,13 @@ from stepscope.api import ahead
 from stepscope.api.ahead import prepare
 from stepscope.catalog import Catalog
 from stepscope.config import Settings
-from stepscope.entries import Reading, Unreadable
+from stepscope.entries import Reading
 from stepscope.errors import UnreadableError
 from stepscope.log_directories import LogDirectory
 from stepscope.readers.many import Outcome, read_all
 from stepscope.readers.orders import Answer, CancelledError, Order, Step, Stop, Told
 from stepscope.readers.packing import packed, unpacked
-from stepscope.readers.pool import Here, Readers
+from stepscope.readers.pool import TRIES, Here, Readers
 from stepscope.readers.room import Room
 from stepscope.readers.tasks import advise, analyse
 from stepscope.trace import Trace
@@ -189,20 +189,21 @@ def test_a_reader_that_crashes_for_want_of_memory_is_given_all_there_is(tmp_path
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_killing_readers_at_random_leaves_the_others_right(tmp_path: Path, seed: int) -> None:
+def test_killing_readers_at_random_costs_no_file(tmp_path: Path, seed: int) -> None:
     write_run(tmp_path / "run", *"abcdefgh")
     orders = orders_of(tmp_path, reader_tasks.slow)
+    expected = read_all(orders, Here(), jobs=1)
     readers = Readers(Room(BUDGET), small_bytes=-1)
     chance = random.Random(seed)  # noqa: S311
-    killed: set[int] = set()
+    killed: list[int] = []
     is_over = threading.Event()
 
     def kill() -> None:
-        while not is_over.wait(chance.uniform(0.05, 0.4)):
+        while len(killed) < TRIES - 1 and not is_over.wait(chance.uniform(0.05, 0.4)):
             for process_id in readers.process_ids[:1]:
                 with suppress(ProcessLookupError):
                     os.kill(process_id, signal.SIGKILL)
-                    killed.add(process_id)
+                    killed.append(process_id)
 
     killer = threading.Thread(target=kill)
     killer.start()
@@ -210,18 +211,60 @@ def test_killing_readers_at_random_leaves_the_others_right(tmp_path: Path, seed:
     is_over.set()
     killer.join()
     readers.close()
-    expected = Here().read(orders[0], nothing, Stop()).prepared
-    assert expected is not None
-    wrong = [each for each in outcomes if isinstance(each, UnreadableError)]
-    assert len(wrong) <= len(killed)
-    for problem in wrong:
-        assert problem.message.startswith("The reader of this file was killed (signal 9, SIGKILL)")
-        assert "--jobs" in problem.remedy
-    for place, outcome in enumerate(outcomes):
-        if isinstance(outcome, Answer):
-            assert outcome.prepared is not None
-            assert outcome.prepared.worker.name == "abcdefgh"[place]
-            assert len(outcome.prepared.outcomes) == len(expected.outcomes)
+    assert list(map(what, outcomes)) == list(map(what, expected))
+
+
+def what(outcome: Outcome) -> object:
+    """What a file gave, its advice or its problem, to be compared."""
+    return said(outcome.prepared) if isinstance(outcome, Answer) else str(outcome)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_file_whose_reader_is_killed_is_read_again_by_a_fresh_one(
+    tmp_path: Path, readers: Readers, how: signal.Signals
+) -> None:
+    order = order_of(tmp_path, reader_tasks.slow)
+    seen: list[int] = []
+
+    def tell(told: Told) -> None:
+        if told.phase == "advising":
+            seen.extend(readers.process_ids)
+            if len(seen) < TRIES:
+                os.kill(seen[-1], how)
+
+    answer = readers.read(order, tell, Stop())
+    assert what(answer) == what(Here().read(order, nothing, Stop()))
+    assert len(set(seen)) == TRIES
+
+
+def test_a_file_that_kills_its_readers_costs_itself_after_some_tries(
+    tmp_path: Path, readers: Readers
+) -> None:
+    order = order_of(tmp_path, reader_tasks.killing)
+    seen: set[int] = set()
+    with pytest.raises(UnreadableError) as failed:
+        readers.read(order, lambda _: seen.update(readers.process_ids), Stop())
+    assert len(seen) == TRIES
+    assert failed.value.path == order.file.path
+    assert failed.value.message == (
+        "Each reader of this file was killed (signal 9, SIGKILL), as happens when memory runs out."
+    )
+    assert "--jobs" in failed.value.remedy
+    assert readers.read(order_of(tmp_path), nothing, Stop()).prepared is not None
+
+
+def test_once_it_is_closed_no_reader_is_started_again(tmp_path: Path, readers: Readers) -> None:
+    seen: set[int] = set()
+
+    def tell(told: Told) -> None:
+        seen.update(readers.process_ids)
+        if told.phase == "advising":
+            readers.close()
+
+    with pytest.raises(CancelledError):
+        readers.read(order_of(tmp_path, reader_tasks.endless), tell, Stop())
+    assert len(seen) == 1
+    assert readers.process_ids == ()
 
 
 def test_a_process_killed_while_it_does_nothing_costs_nothing(
@@ -438,14 +481,15 @@ def phases(catalog: Catalog) -> list[str]:
     ]
 
 
-def test_a_catalog_goes_on_when_a_reader_is_killed(watched: Catalog, readers: Readers) -> None:
+def test_a_catalog_reads_again_what_a_killed_reader_read(
+    watched: Catalog, readers: Readers
+) -> None:
     until(lambda: phases(watched) == ["advising", "advising", "Queued"])
-    os.kill(readers.process_ids[0], signal.SIGKILL)
-    until(lambda: sorted(phases(watched)) == ["Unreadable", "advising", "advising"])
-    [problem] = [
-        entry.state.problem for entry in watched.entries() if isinstance(entry.state, Unreadable)
-    ]
-    assert problem.message.startswith("The reader of this file was killed (signal 9, SIGKILL)")
+    other, victim = readers.process_ids
+    os.kill(victim, signal.SIGKILL)
+    until(lambda: len({*readers.process_ids} - {other, victim}) == 1)
+    until(lambda: phases(watched) == ["advising", "advising", "Queued"])
+    assert other in readers.process_ids
 
 
 def test_a_catalog_cancels_and_reads_again(watched: Catalog, readers: Readers) -> None:

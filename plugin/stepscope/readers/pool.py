@@ -23,7 +23,8 @@ SMALL_BYTES = 64 * 2**20
 IDLE_SECONDS = 20.0
 """Processes that have had nothing to do for so long are ended."""
 TRIES = 3
-"""Processes that may end before they take an order: that is not the file's doing."""
+"""Processes that a file is given to while they are killed, or end before they take it: most often
+that is not the file's doing, but it may be."""
 ENOUGH_MORE = 1.25
 """A second try with less more memory than this is not worth it."""
 CLOSED = "the program ends"
@@ -49,6 +50,14 @@ class Reader(Protocol):
 
 class _NoProcessError(Exception):
     """This system lets us start none."""
+
+
+class _KilledError(Exception):
+    """The process that read a file was killed, which need not be the file's doing."""
+
+    def __init__(self, problem: UnreadableError) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
 
 
 class _ShortError(Exception):
@@ -125,8 +134,8 @@ class Readers:
 
         Raises:
             CancelledError: the reading was ended.
-            UnreadableError: the file cannot be used, its reader was killed, or needs more memory
-                than there may be.
+            UnreadableError: the file cannot be used, all its readers were killed, or it needs more
+                memory than there may be.
         """
         stamp = _stamp(order)
         inflated = need.inflated_bytes(order.file.path, stamp) if stamp else 0
@@ -166,19 +175,32 @@ class Readers:
     def _within(self, wanted_bytes: int, order: Order, tell: Tell, stop: Stop) -> Answer:
         with self.room.taken(wanted_bytes, stop) as granted:
             order = replace(order, memory_bytes=max(0, granted - need.PROCESS_BYTES))
-            for _ in range(TRIES if self._has_processes else 0):
+            killed: _KilledError | None = None
+            for place in range(TRIES if self._has_processes else 0):
                 try:
-                    if (answer := self._asked(order, granted, tell, stop)) is not None:
-                        return answer
+                    answer = self._asked(order, granted, tell, stop, is_first=place == 0)
+                except _KilledError as error:
+                    killed = error
+                    log.info("%s: %s", addresses.shown(order.file.path), error.problem.message)
                 except _NoProcessError as error:
                     self._has_processes = False
                     log.warning("no process can be started (%s): reading on threads instead", error)
                     break
+                else:
+                    if answer is not None:
+                        return answer
+            if killed is not None:  # what kills its readers is not read in this process
+                raise killed.problem from None
             return read_here(order, tell, stop)
 
-    def _asked(self, order: Order, granted: int, tell: Tell, stop: Stop) -> Answer | None:
-        """Have a process carry out an order; None where it ended before it took it."""
-        process, is_fresh = self._taken()
+    def _asked(
+        self, order: Order, granted: int, tell: Tell, stop: Stop, *, is_first: bool
+    ) -> Answer | None:
+        """Have a process carry out an order; None where it ended before it took it.
+
+        Only the first time it may be one that was idle: whoever killed it may have killed all.
+        """
+        process, is_fresh = self._taken() if is_first else (self._started(), True)
         is_accepted = is_done = False
         try:
             with stop.calls(process.kill):
@@ -190,8 +212,11 @@ class Readers:
                     _heard(message, granted, tell)
         except GoneError as gone:
             stop.check()
+            self._check_open()
             if is_accepted and gone.status in CRASHED:
                 raise _ShortError(_gone(order.file.path, gone), granted) from None
+            if is_accepted and gone.status in KILLED:
+                raise _KilledError(_gone(order.file.path, gone)) from None
             if is_accepted:
                 raise _gone(order.file.path, gone) from None
             if is_fresh and gone.status >= 0:
@@ -202,20 +227,31 @@ class Readers:
 
     def _taken(self) -> tuple[ReaderProcess, bool]:
         """Return a process that has nothing to do, and whether it is a fresh one."""
+        self._check_open()
         with self._lock:
-            if self._is_closed:
-                raise CancelledError(CLOSED)
             process = self._idle.pop() if self._idle else None
             if process is not None:
                 self._at_work.add(process)
                 return process, False
+        return self._started(), True
+
+    def _started(self) -> ReaderProcess:
         try:
             process = ReaderProcess()
         except OSError as error:
             raise _NoProcessError(error) from error
         with self._lock:
             self._at_work.add(process)
-        return process, True
+            is_late = self._is_closed
+        if is_late:
+            self._given_back(process, is_good=False)
+            raise CancelledError(CLOSED)
+        return process
+
+    def _check_open(self) -> None:
+        with self._lock:
+            if self._is_closed:
+                raise CancelledError(CLOSED)
 
     def _given_back(self, process: ReaderProcess, *, is_good: bool) -> None:
         with self._lock:
@@ -271,5 +307,5 @@ def _gone(path: str, gone: GoneError) -> UnreadableError:
     if gone.status not in KILLED:
         message = f"The reader of this file crashed ({gone})."
         return UnreadableError(path, message, CRASH_REMEDY)
-    message = f"The reader of this file was killed ({gone}), as happens when memory runs out."
+    message = f"Each reader of this file was killed ({gone}), as happens when memory runs out."
     return UnreadableError(path, message, "Free some memory, or read fewer files at once (--jobs).")
