@@ -15,6 +15,7 @@ import { toast } from '../../widgets/toast';
 import { dismissals } from './dismissed';
 import { Doubts } from './doubts';
 import { EvidenceFacts, EvidenceTables } from './evidence';
+import { LearnMore } from './learn_more';
 import { findingMarkdown } from './markdown';
 import { MiniTimeline } from './mini_timeline';
 import { useFoundIn } from './place';
@@ -287,6 +288,7 @@ export function FindingBody(props: Props): ReactNode {
       <EvidenceTables tables={outcome.tables} />
       <SourceLines lines={outcome.locations} />
       <EventTable events={outcome.events} />
+      <LearnMore rule={outcome.rule} />
       <footer>
         <AlsoFound also={also} rule={outcome.rule} />
         <Links links={outcome.links} />

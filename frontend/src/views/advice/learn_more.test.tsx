@@ -1,0 +1,74 @@
+import { screen } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { renderInPage } from '../../../tests/render';
+import { LearnMore } from './learn_more';
+
+const TEXT = `# acme/slow
+
+**It is slow.**
+
+| | |
+|---|---|
+| Category | input <b>pipeline</b> |
+
+## What to change
+
+Set \`num_workers\`, see <https://pytorch.org/docs>.
+
+\`\`\`python
+loader = DataLoader(dataset, num_workers=4)
+\`\`\`
+
+- It needs **more** memory.
+
+| option | default |
+|---|---:|
+| \`least_share\` | 0.01 |
+`;
+let asked: string[];
+let answer: () => Response;
+
+beforeEach(() => {
+  asked = [];
+  answer = () => new Response(JSON.stringify({ schema: 1, rule: 'acme/slow', text: TEXT }));
+  vi.stubGlobal('fetch', async (url: URL) => {
+    asked.push(url.pathname);
+    return answer();
+  });
+});
+afterEach(() => vi.unstubAllGlobals());
+
+const open = (): Promise<void> => userEvent.click(screen.getByText('Learn more about this check'));
+
+it('the page of a rule is fetched when it is opened, and only then', async () => {
+  const { container } = renderInPage(<LearnMore rule="acme/slow" />);
+  expect(asked).toEqual([]);
+  await open();
+  expect(await screen.findByRole('heading', { name: 'What to change' })).toBeTruthy();
+  expect(asked).toEqual(['/api/rules/acme%2Fslow']);
+  expect(screen.queryByText('It is slow.')).toBeNull();
+  expect(screen.getByRole('rowheader', { name: 'Category' })).toBeTruthy();
+  expect(screen.getByRole('columnheader', { name: 'option' })).toBeTruthy();
+  expect(screen.getByRole('listitem').textContent).toBe('It needs more memory.');
+  expect(container.querySelector('pre')?.textContent).toBe(
+    'loader = DataLoader(dataset, num_workers=4)',
+  );
+  const link = screen.getByRole('link', { name: 'pytorch.org/docs' });
+  expect(link.getAttribute('href')).toBe('https://pytorch.org/docs');
+});
+
+it('nothing in it is taken for HTML', async () => {
+  const { container } = renderInPage(<LearnMore rule="acme/slow" />);
+  await open();
+  expect(await screen.findByText('input <b>pipeline</b>')).toBeTruthy();
+  expect(container.querySelector('b')).toBeNull();
+});
+
+it('a rule that the server does not know is said so', async () => {
+  const refusal = { code: 'not-found', message: 'There is no rule acme/slow.', hint: '' };
+  answer = () => new Response(JSON.stringify(refusal), { status: 404 });
+  renderInPage(<LearnMore rule="acme/slow" />);
+  await open();
+  expect(await screen.findByText(/There is no rule acme\/slow/)).toBeTruthy();
+});
