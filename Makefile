@@ -28,7 +28,7 @@ PEERS := HolisticTraceAnalysis==0.5.0 narwhals orjson plotly psutil pydot \
 # the end of the output names each test that needed it (RERUN in the summary).
 PARALLEL := -n auto --dist loadfile --reruns 2 --reruns-delay 5
 # What is tested without a frame of pandas: once is enough (tests/test_pandas_versions.py).
-WITHOUT_FRAMES := advice_settings api_contract asking cache calibration catalog cli cli_record \
+WITHOUT_FRAMES := advice_settings api_contract asking cache calibration catalog cli cli_looking cli_record \
 	cli_record_scripts cli_record_steps cluster comparison_noise dialects discover docs docs_site \
 	downloads following formats fuzz hatch_build ingest job_advice job_rendered looking \
 	malformations names_api packaging plain_pickles quantities readers remote_logs render \

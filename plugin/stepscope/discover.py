@@ -8,7 +8,7 @@ is the worker; the files of one worker, by time, are its spans 1, 2, ….
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -140,13 +140,23 @@ def in_order(files: Iterable[TraceFile]) -> list[TraceFile]:
     return sorted(files, key=lambda file: (folders[file.folder], file.worker))
 
 
-def in_folder(root: str, prefix: str = "") -> list[TraceFile]:
-    """Return every recording under `root`, by run, worker and time.
+def _untold(_: Page) -> None:
+    """Say nothing of a page."""
+
+
+def in_folder(
+    root: str, prefix: str = "", tell: Callable[[Page], None] = _untold
+) -> list[TraceFile]:
+    """Return every recording under `root`, by run, worker and time; `tell` is given each page.
 
     Raises:
         UnreadableError: remote storage refuses to list it.
     """
-    return arranged(in_order(file for page in pages(root, prefix) for file in page.files))
+    found: list[TraceFile] = []
+    for page in pages(root, prefix):
+        found.extend(page.files)
+        tell(page)
+    return arranged(in_order(found))
 
 
 def _named(folder: str, name: str, run: str, listed: FileStamp | None) -> TraceFile | None:
@@ -161,8 +171,10 @@ def _named(folder: str, name: str, run: str, listed: FileStamp | None) -> TraceF
     )
 
 
-def at(path: str) -> list[TraceFile]:
+def at(path: str, tell: Callable[[Page], None] = _untold) -> list[TraceFile]:
     """Return the recordings at a path or address: a log directory, a run's folder, one trace file.
+
+    `tell` is given each page of a folder's listing as it comes.
 
     Raises:
         UnreadableError: nothing is there, it may not be looked at, or a folder holds no trace.
@@ -176,7 +188,7 @@ def at(path: str) -> list[TraceFile]:
         raise UnreadableError(path, message, "Check the path and its permissions.") from error
     if not storage.is_folder(path):
         return [_single(path)]
-    if found := in_folder(addresses.tidy(path)):
+    if found := in_folder(addresses.tidy(path), tell=tell):
         return found
     remedy = HOW_TO_RECORD
     if other := _other_json(path):

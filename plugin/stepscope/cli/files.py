@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 def files_at(paths: Sequence[str]) -> "tuple[list[TraceFile], list[UnreadableError]]":
     """Return the recordings at these paths, and what is wrong with the other paths."""
-    from stepscope import discover, storage
+    from stepscope import addresses, discover, storage
+    from stepscope.cli import looking
     from stepscope.errors import UnreadableError
 
     files: dict[str, TraceFile] = {}
@@ -21,7 +22,9 @@ def files_at(paths: Sequence[str]) -> "tuple[list[TraceFile], list[UnreadableErr
     problems: list[UnreadableError] = []
     for path in paths:
         try:
-            for file in discover.at(path):
+            with looking.told(addresses.shown(path)) as tell:
+                found = discover.at(path, tell)
+            for file in found:
                 files.setdefault(storage.real_path(file.path), file)
         except UnreadableError as problem:
             problems.append(problem)
