@@ -131,6 +131,22 @@ def test_threads_and_processes_are_called_what_the_trace_calls_them() -> None:
     ]
 
 
+def test_devices_and_the_main_process_say_of_which_rank_they_are() -> None:
+    trace = trace_of(
+        [
+            ["user_annotation", "ProfilerStep#1", 0, 50],
+            ["cpu_op", "aten::mm", 10, 5],
+            ["cpu_op", "aten::add", 10, 5, {"pid": 101}],
+            ["cuda_runtime", "cudaLaunchKernel", 12, 1],
+            ["kernel", "gemm", 20, 5, {"stream": 7}],
+        ],
+        distributedInfo={"rank": 3, "world_size": 8},
+    )
+
+    groups = [track.label for track in timeline(trace).tracks if track.kind == "group"]
+    assert groups == ["Rank 3, GPU 0", "Rank 3, Process 100", "Process 101"]
+
+
 def test_what_lies_too_deep_is_counted() -> None:
     depth = 1005
     trace = trace_of([["cpu_op", "f", place, 2 * (depth - place)] for place in range(depth)])

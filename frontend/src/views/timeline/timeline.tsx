@@ -20,6 +20,7 @@ import { useOneQuestion } from './one_question';
 import type { Overlay } from './overlay';
 import { Panel } from './panel';
 import type { Picked } from './pick';
+import { RankButtons } from './ranks';
 import { Ruler } from './ruler';
 import { SearchRow, wantedNames } from './search';
 import { type Area, parseSettings, type Settings, toggledIn, withSettings } from './settings';
@@ -27,7 +28,7 @@ import { trackLabel } from './slice_words';
 import { NO_EVENT } from './tiles';
 import { Marks, TimeChip, TrackFilter, ZoomButtons } from './toolbar';
 import { Tracks } from './tracks';
-import { useMachine, useRangeInUrl } from './use_viewer';
+import { useMachine, useRangeInUrl, useStepInSight } from './use_viewer';
 import type { Point, Viewer } from './viewer';
 import type { Hit, Place, SliceDetails, Timeline } from './wire';
 
@@ -232,6 +233,7 @@ export function TimelineView({ selection, timeline, names }: Props): ReactNode {
   );
   const machine = useMachine(trace, timeline, names, settings.at ?? time);
   const { viewer } = machine;
+  useStepInSight(viewer, narrowing === undefined && settings.at === null, time);
   useRangeInUrl(viewer, settings.at, (at) => change({ at }));
   const { pinned, toggled, hidden, kinds, filter, order } = settings;
   const layout = useMemo(
@@ -407,6 +409,7 @@ export function TimelineView({ selection, timeline, names }: Props): ReactNode {
           found={found}
           onChange={(search) => go({ search }, 'replace')}
         />
+        <RankButtons selection={selection} />
         <TimeChip narrowing={narrowing} onFit={() => time && viewer.fit(time)} />
         <Marks
           marks={settings.marks}

@@ -91,3 +91,13 @@ export function useRangeInUrl(
     [viewer],
   );
 }
+
+/** Goes to a step whose time was not known when the recording was opened, unless the user was faster. */
+export function useStepInSight(viewer: Viewer, isAwaited: boolean, time: Range | null): void {
+  const isDone = useRef(!isAwaited);
+  useEffect(() => {
+    if (isDone.current || isAwaited) return;
+    isDone.current = true;
+    if (time && isSameRange(viewer.goal, viewer.bounds)) viewer.goTo(time);
+  }, [viewer, isAwaited, time]);
+}

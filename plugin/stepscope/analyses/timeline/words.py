@@ -33,6 +33,8 @@ class ThreadWords:
     main: int
     """The thread that steps are on, else the busiest; -1: there is none."""
     backward: frozenset[int]
+    rank: int | None
+    """Whose recording it is, where that was recorded."""
 
     def track(self, thread: int) -> Track:
         """Return the track of a thread's calls."""
@@ -68,8 +70,9 @@ class ThreadWords:
         """Return a process as the owner of its threads; the main thread's is the first."""
         is_main = self.main >= 0 and self.parted(self.main)[0] == process
         is_other = not re.fullmatch(r"\d+", process)
+        label = f"Process {process}" if not is_other else process or "Process not recorded"
         return Owner(
-            label=f"Process {process}" if not is_other else process or "Process not recorded",
+            label=_of_rank(self.rank, label) if is_main else label,
             detail=self.processes.get(process, ""),
             order=(PROCESSES_NEXT, 0 if is_main else 2 if is_other else 1, process),
         )
@@ -103,6 +106,7 @@ def thread_words(trace: Trace) -> ThreadWords:
         },
         main=_main_thread(trace, index, len(names)),
         backward=frozenset(_of_names(trace, index, BACKWARD)),
+        rank=trace.rank,
     )
 
 
@@ -157,10 +161,16 @@ def _of_names(trace: Trace, index: NDArray[np.int32], pattern: re.Pattern[str]) 
     return {int(thread): int(counts[thread]) for thread in np.flatnonzero(counts)}
 
 
+def _of_rank(rank: int | None, label: str) -> str:
+    """Say whose it is: each rank has a GPU 0 and a main thread."""
+    return label if rank is None else f"Rank {rank}, {label}"
+
+
 def device_owner(trace: Trace, device: int) -> Owner:
     """Return a device as the owner of its streams."""
+    label = f"{trace.dialect.device} {device}" if device >= 0 else trace.dialect.device
     return Owner(
-        label=f"{trace.dialect.device} {device}" if device >= 0 else trace.dialect.device,
+        label=_of_rank(trace.rank, label),
         detail=device_names(trace).get(device, ""),
         order=(DEVICES_FIRST, device, ""),
     )

@@ -1,0 +1,48 @@
+import { screen } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { expect, it } from 'vitest';
+import known from '../../../tests/fixtures/runs.json';
+import { type Rendered, renderInPage } from '../../../tests/render';
+import type { Runs } from '../../api/types.gen';
+import { HOME } from '../../state/location';
+import { select } from '../../state/selection';
+import { RankButtons } from './ranks';
+
+const runs = known as unknown as Runs;
+
+function shown(run: string, worker: string): Rendered {
+  const place = { run, worker, span: null };
+  const selected = select(runs, { ...HOME, ...place });
+  if (selected.kind !== 'selected') throw new Error('the fixture has the run');
+  return renderInPage(<RankButtons selection={selected.selection} />, {
+    view: 'timeline',
+    ...place,
+    search: 'gemm',
+    step: 3,
+    event: 12,
+    options: { at: '1000-2000', tracks: 'stream' },
+  });
+}
+
+const button = (name: string): HTMLButtonElement => screen.getByRole('button', { name });
+
+it('the next rank is shown at the same step, without what is of the first one only', async () => {
+  const { store } = shown('damaged', 'rank0');
+  expect(button('Previous rank').disabled).toBe(true);
+  await userEvent.click(button('Next rank'));
+  const { worker, step, event, search, options } = store.current();
+  expect([worker, step, event, search]).toEqual(['rank1', 3, null, 'gemm']);
+  expect(options).toEqual({ tracks: 'stream' });
+});
+
+it('the last rank has only one before it', async () => {
+  const { store } = shown('damaged', 'rank1');
+  expect(button('Next rank').disabled).toBe(true);
+  await userEvent.click(button('Previous rank'));
+  expect(store.current().worker).toBe('rank0');
+});
+
+it('a run of one worker has no ranks to go through', () => {
+  shown('compiled/eager', 'trainer');
+  expect(screen.queryByRole('button')).toBeNull();
+});
