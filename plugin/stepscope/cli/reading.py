@@ -145,7 +145,7 @@ def read(
     from stepscope.readers.pool import Here, Readers
     from stepscope.readers.room import Room
 
-    with _progress(orders) as watch:
+    with _progress(orders, "a worker" if settings.scheduler else "memory") as watch:
         if settings.scheduler:
             with closing(cluster(settings)) as there:
                 return there.read_all(orders, watch=watch, arrived=arrived) if orders else ()
@@ -176,7 +176,7 @@ def _inflated_bytes(orders: "Sequence[Order]") -> int:
 
 
 @contextmanager
-def _progress(orders: "Sequence[Order]") -> "Iterator[Watch]":
+def _progress(orders: "Sequence[Order]", awaited: str) -> "Iterator[Watch]":
     from stepscope.readers.many import unwatched
 
     if not sys.stderr.isatty():
@@ -184,5 +184,5 @@ def _progress(orders: "Sequence[Order]") -> "Iterator[Watch]":
         return
     from stepscope.cli.board import board
 
-    with board(orders) as watch:
+    with board(orders, awaited=awaited) as watch:
         yield watch

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stepscope.trace import Trace
 
 Phase = Literal["waiting", "reading", "analysing", "advising"]
-"""`waiting` is for memory that other files take."""
+"""`waiting` is for memory that other files take, or for a worker of a cluster."""
 
 
 class CancelledError(StepscopeError):
