@@ -3,10 +3,11 @@
 import argparse
 import gc
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch._C._profiler import _ExperimentalConfig
@@ -35,6 +36,8 @@ class Plan:
     """With stacks: whether each operator's is in its event too, as `export_stacks` needs."""
     modules: bool = False
     memory: bool = False
+    settings: Mapping[str, Mapping[str, Any]] | None = None
+    """What the trace handler may not see of the loop."""
 
     @property
     def steps(self) -> int:
@@ -97,7 +100,7 @@ def recorded(
     activities = [ProfilerActivity.CPU]
     if device.type == "cuda":
         activities.append(ProfilerActivity.CUDA)
-    write = trace_handler(run, worker_name=worker, use_gzip=True)
+    write = trace_handler(run, worker_name=worker, use_gzip=True, settings=plan.settings)
 
     def ready(profiler: profile) -> None:
         write(profiler)
