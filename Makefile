@@ -81,9 +81,15 @@ format: $(MADE)/dev ## format the Python sources, and fix what can be fixed
 	$(BIN)/python -m ruff format .
 
 .PHONY: bench
-bench: $(MADE)/dev $(MADE)/peers $(MADE)/pandas-$(OLD_PANDAS) ## measure beside other readers (FULL=1: up to 10 M events, TRACE=a recording to repeat)
+bench: $(MADE)/dev $(MADE)/peers $(MADE)/pandas-$(OLD_PANDAS) ## measure beside other readers, and what recording costs (FULL=1: up to 10 M events, TRACE=a recording to repeat)
 	PYTHONPATH=tests:sample_logs/record $(BIN)/python -m benchmarks $(if $(FULL),--full) $(if $(TRACE),--seed $(TRACE))
 	$(if $(FULL),STEPSCOPE_LARGE=1 $(PYTEST) -n 0 tests/benchmarks)
+	$(MAKE) overhead
+
+.PHONY: overhead
+overhead: $(MADE)/dev ## measure what recording adds to a step that is not recorded; over 1 % of 10 ms it fails
+	PYTHONPATH=tests $(BIN)/python -m benchmarks.recorder_overhead
+	PYTHONPATH=tests $(BIN)/python -m benchmarks.record_overhead
 
 .PHONY: scale
 scale: $(MADE)/dev ## measure jobs of up to 1,024 ranks, and write docs/scaling.md again (SCALE="--only look dask")

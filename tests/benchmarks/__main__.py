@@ -2,7 +2,8 @@
 
 Every subject is a process of its own. They run in turn, A B C A B C, so that what else the machine
 does weighs on all of them alike; a ratio is the median of the turns' ratios. Nothing fails here:
-bars are shown beside what was measured.
+bars are shown beside what was measured. (What recording costs, `make overhead`, runs behind it, and
+does fail.)
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """What the recorder costs a training: each step that is not recorded, and each span that is saved.
 
-`python -m benchmarks.recorder_overhead`, in `tests`. A step of 10 ms is made with no profiler, with
+`make overhead`, which `make bench` runs too. A step of 10 ms is made with no profiler, with
 torch's schedule and handler, and with stepscope's, in turns; the profiler waits all the time. The
 difference is some microseconds, less than two equal loops of 10 ms differ by: so `profiler.step()`
 is timed by itself as well, and that is what is held against the bar.
