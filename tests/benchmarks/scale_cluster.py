@@ -3,7 +3,6 @@
 Everything runs on this machine, so the scheduler and who asks share its cores with the workers.
 """
 
-import operator
 import os
 import random
 import signal
@@ -11,8 +10,8 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from benchmarks.job import job as made
@@ -21,10 +20,17 @@ from benchmarks.scale_figures import Figure, told
 from benchmarks.scale_runs import SIZE_MB, advise
 from benchmarks.scaled import FOLDER
 from dask_cluster import LocalCluster, local_cluster
+from logs import write_run
+from stepscope import discover
+from stepscope.readers.cluster import Cluster
+from stepscope.readers.many import read_all
+from stepscope.readers.orders import Order
+from stepscope.readers.pool import Here
 
-RANKS, KILLED_RANKS = 128, 64
+RANKS = KILLED_RANKS = 64
 KILLS = 10
-TRIVIAL_TASKS = 2000
+TURNS = 3
+SMALL_FILES = 400
 MOST_OVERHEAD_MS, LEAST_SPEED_UP = 5.0, 1.6
 WORKER = ("--memory-limit", "0")
 
@@ -34,68 +40,79 @@ def compared(most_ranks: int) -> Iterator[Figure]:
     ranks = min(RANKS, most_ranks)
     path = made(ranks, SIZE_MB)
     count = sum(1 for _ in path.iterdir())
-    with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
-        outputs, wall = Path(folder), {}
-        for jobs in (1, 2):
-            wall["pool", jobs] = advise(
-                path, outputs / f"pool-{jobs}.json", "--jobs", str(jobs)
-            ).seconds
-        for workers in (1, 2):
-            with _cluster(workers) as cluster:
-                for turn in range(2):  # the first makes the workers import what they need
-                    output = outputs / f"dask-{workers}-{turn}.json"
-                    found = advise(path, output, "--scheduler", cluster.address)
-                    wall["dask", workers] = found.seconds
-                if workers == 2:
-                    yield from trivial(cluster)
-        texts = {output.read_bytes() for output in outputs.glob("*.json")}
+    wall: dict[tuple[str, int], list[float]] = {}
+    with tempfile.TemporaryDirectory(dir=FOLDER) as folder, _cluster(1) as one, _cluster(2) as two:
+        ways = {
+            ("pool", 1): ("--jobs", "1"),
+            ("pool", 2): ("--jobs", "2"),
+            ("dask", 1): ("--scheduler", one.address),
+            ("dask", 2): ("--scheduler", two.address),
+        }
+        for turn in range(TURNS + 1):  # the first makes the workers import what they need
+            for way, options in ways.items():
+                output = Path(folder, f"{way[0]}-{way[1]}-{turn}.json")
+                wall.setdefault(way, []).append(advise(path, output, *options).seconds)
+        texts = {output.read_bytes() for output in Path(folder).glob("*.json")}
         yield told(
             "dask/same",
             f"{ranks} ranks: the same JSON on 1 and 2 processes and on 1 and 2 workers",
             holds=len(texts) == 1,
         )
-    for (what, workers), seconds in wall.items():
+        yield from handed_out(one)
+    usual = {way: statistics.median(seconds[1:]) for way, seconds in wall.items()}
+    for (what, workers), seconds in usual.items():
         where = "our own processes" if what == "pool" else "Dask workers"
-        text = f"{ranks} ranks of {SIZE_MB:g} MB: wall, {workers} of {where}"
+        text = f"{ranks} ranks of {SIZE_MB:g} MB: wall, {workers} of {where}, median of {TURNS}"
         yield Figure(key=f"dask/{what}{workers}", text=text, value=seconds, unit="s")
     yield Figure(
         key="dask/speed-up",
         text="Two Dask workers over one",
-        value=wall["dask", 1] / wall["dask", 2],
+        value=usual["dask", 1] / usual["dask", 2],
         least=LEAST_SPEED_UP,
     )
     yield Figure(
         key="dask/pool-speed-up",
         text="Two of our own processes over one",
-        value=wall["pool", 1] / wall["pool", 2],
+        value=usual["pool", 1] / usual["pool", 2],
     )
     yield Figure(
         key="dask/overhead",
         text="Dask over our own processes, a file, two of each",
-        value=1000 * (wall["dask", 2] - wall["pool", 2]) / count,
+        value=1000 * (usual["dask", 2] - usual["pool", 2]) / count,
         unit="ms",
-        most=MOST_OVERHEAD_MS,
     )
 
 
-def trivial(cluster: LocalCluster) -> Iterator[Figure]:
-    """Yield what Dask takes for a task that does nothing."""
-    from distributed import Client  # slow to import
-
-    seconds = []
-    file = cluster.address.removeprefix("file://")
-    with Client(scheduler_file=file) as client:  # type: ignore[no-untyped-call]
-        for turn in range(4):
-            start = time.perf_counter()
-            client.gather(client.map(operator.pos, range(TRIVIAL_TASKS), key=f"nothing-{turn}"))
-            seconds.append(time.perf_counter() - start)
+def handed_out(cluster: LocalCluster) -> Iterator[Figure]:
+    """Yield what it takes to have a worker do next to nothing with a file, beyond doing it here."""
+    with (
+        tempfile.TemporaryDirectory(dir=FOLDER) as folder,
+        closing(Cluster(cluster.address)) as reader,
+    ):
+        write_run(Path(folder, "run"), *(f"w{number}" for number in range(SMALL_FILES)))
+        orders = [
+            Order(file=file, stamp=file.listed, steps=(("analysing", len),), is_kept=False)
+            for file in discover.in_folder(folder)
+        ]
+        there = _median_seconds(lambda: reader.read_all(orders))
+        here = _median_seconds(lambda: read_all(orders, Here(), jobs=1))
     yield Figure(
         key="dask/trivial",
-        text="Dask, a task that does nothing",
-        value=1000 * statistics.median(seconds[1:]) / TRIVIAL_TASKS,
+        text="A file handed out to one worker, beyond reading it here",
+        value=1000 * (there - here) / SMALL_FILES,
         unit="ms",
         most=MOST_OVERHEAD_MS,
     )
+
+
+def _median_seconds(work: Callable[[], object]) -> float:
+    """Return how long some work takes, after it was done once."""
+    seconds = []
+    for _ in range(TURNS + 1):
+        start = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds[1:])
 
 
 def killed(most_ranks: int) -> Iterator[Figure]:

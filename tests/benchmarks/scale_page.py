@@ -60,7 +60,7 @@ class Costs:
             file_seconds=value("file/fixed") / 1000,
             megabyte_seconds=value("file/megabyte") / 1000,
             rank_seconds=(value("merge/merged") + value("merge/json")) / ranks,
-            task_seconds=max(0.0, value("dask/overhead"), value("dask/trivial")) / 1000,
+            task_seconds=max(0.0, value("dask/trivial")) / 1000,
             listing_seconds=value("listing/folder") / 1000 / 1000,
             rank_megabytes=a_rank,
             base_megabytes=max(0.0, large - a_rank * ranks),
@@ -80,7 +80,7 @@ class Costs:
             ("`megabyte`", "processor a MB of JSON", f"{1000 * self.megabyte_seconds:.1f} ms"),
             ("`rank`", "putting a rank's summary together with the others', and writing what is"
              " said of it", f"{1000 * self.rank_seconds:.1f} ms"),
-            ("`task`", "Dask, a task; not shared between cores",
+            ("`task`", "handing out a file on Dask; not shared between cores",
              f"{1000 * self.task_seconds:.1f} ms"),
             ("`listing`", "a file that is found in a local folder",
              f"{1e6 * self.listing_seconds:.0f} µs"),
