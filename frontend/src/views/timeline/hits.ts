@@ -11,6 +11,8 @@ import type { Hit } from './wire';
 
 /** So many hits come at once. */
 export const PAGE_HITS = 1000;
+/** So many are written to a file: as many as the server lists. */
+export const MOST_EXPORTED = 10_000;
 const PATH = 'timeline/search';
 const REGEX = /^\/(.+)\/[a-z]*$/s;
 
@@ -93,6 +95,8 @@ export interface Found {
   /** The hits around the selected one, else the first. */
   readonly page: Page | undefined;
   readonly move: (by: -1 | 1, search: string) => void;
+  /** For a file: all hits, or the first of very many. */
+  readonly all: () => Promise<Page>;
 }
 
 interface Options {
@@ -146,5 +150,10 @@ export function useHits({ trace, search, selected, fromNs, onHit }: Options): Fo
       },
     );
   };
-  return { query, number, page: here?.page ?? first, move };
+  const all = (): Promise<Page> => {
+    const parameters = { ...parametersOf(search, { offset: 0 }), limit: MOST_EXPORTED };
+    const { signal } = new AbortController();
+    return api.get<TimelineHits>(`traces/${segment(trace)}/${PATH}`, parameters, signal);
+  };
+  return { query, number, page: here?.page ?? first, move, all };
 }

@@ -136,6 +136,7 @@ export function Panel(props: Props): ReactNode {
     search: () => (
       <SearchTab
         search={location.search}
+        recording={props.recording}
         found={found}
         timeline={timeline}
         selected={selected}

@@ -1,11 +1,15 @@
 /** Looking for names and arguments in the whole recording: what was found, and going through it. */
 import type { ReactNode } from 'react';
-import { count } from '../../core/format';
+import { count, plural } from '../../core/format';
 import type { Matcher } from '../../core/search';
+import { type ExportFormat, ExportMenu } from '../../widgets/export_menu';
 import { Icon } from '../../widgets/icon';
 import { Loaded } from '../../widgets/loaded';
+import { saveTable } from '../../widgets/save_table';
 import { SearchBox } from '../../widgets/table/toolbar';
-import type { Found, Page } from './hits';
+import { toast } from '../../widgets/toast';
+import { exportOf } from './exported';
+import { type Found, MOST_EXPORTED, type Page } from './hits';
 import { HitsTable } from './slice_words';
 import type { Hit, Timeline } from './wire';
 import '../../widgets/table/table.css';
@@ -77,6 +81,8 @@ export function SearchRow(props: BoxProps): ReactNode {
 
 interface TabProps {
   readonly search: string;
+  /** Run, worker and span, for the names of exports. */
+  readonly recording: readonly string[];
   readonly found: Found;
   readonly timeline: Timeline;
   readonly selected: number | null;
@@ -93,7 +99,7 @@ export function listed(page: Page, number: number | null): Page {
 
 function Listed({ part }: { readonly part: Page }): ReactNode {
   const { total, first, hits } = part;
-  if (total <= hits.length) return null;
+  if (total <= hits.length) return <p className="panel-hint">{plural(total, 'hit')}</p>;
   const which =
     first === 0
       ? `The first ${count(hits.length)}`
@@ -105,7 +111,25 @@ function Listed({ part }: { readonly part: Page }): ReactNode {
   );
 }
 
-export function SearchTab({ search, found, timeline, selected, onSelect }: TabProps): ReactNode {
+async function save(props: TabProps, format: ExportFormat): Promise<void> {
+  const { search, recording, found, timeline } = props;
+  try {
+    const { hits, total } = await found.all();
+    const table = exportOf(hits, timeline);
+    saveTable({ name: [...recording, 'hits', search], format, table, about: { search, total } });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    toast(`The hits could not be read: ${why}`, { tone: 'bad' });
+  }
+}
+
+const exportNote = (total: number): string =>
+  total > MOST_EXPORTED
+    ? `The first ${count(MOST_EXPORTED)} of ${count(total)} hits, in full precision.`
+    : 'All hits, in full precision.';
+
+export function SearchTab(props: TabProps): ReactNode {
+  const { search, found, timeline, selected, onSelect } = props;
   if (search === '') {
     return (
       <p className="panel-body panel-hint">
@@ -124,7 +148,13 @@ export function SearchTab({ search, found, timeline, selected, onSelect }: TabPr
             <p className="panel-hint">Nothing in this recording matches “{search}”.</p>
           ) : (
             <>
-              <Listed part={part} />
+              <div className="hits-head">
+                <Listed part={part} />
+                <ExportMenu
+                  note={exportNote(part.total)}
+                  onExport={(format) => void save(props, format)}
+                />
+              </div>
               <HitsTable
                 caption={`What was found for ${search}`}
                 hits={part.hits}

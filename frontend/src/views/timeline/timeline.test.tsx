@@ -282,6 +282,23 @@ describe('a search', () => {
     expect(asked.some((path) => path.includes('timeline/search?q=gemm&regex=false'))).toBe(true);
   });
 
+  it('is exported, also what is not listed, under the recording’s name', async () => {
+    const saved = vi.spyOn(files, 'download').mockImplementation(() => undefined);
+    await shown({ search: 'gemm', options: { tab: 'search' } });
+    await userEvent.click(await screen.findByRole('button', { name: 'CSV' }));
+    await waitFor(() => expect(saved).toHaveBeenCalled());
+    expect(asked.some((path) => path.includes('q=gemm&regex=false&limit=10000'))).toBe(true);
+    const [name, , text] = saved.mock.calls[0] ?? [];
+    expect(name).toMatch(/^.+_.+_hits_gemm\.csv$/);
+    const [head, first] = String(text).split('\r\n');
+    expect(head).toBe('Name,Start (ns),Duration (ns),Category,Track,Event');
+    const [hit] = search.hits;
+    expect(first).toBe(
+      `${hit?.name},${hit?.start_ns},${hit?.duration_ns},Kernel,"GPU 0, Stream 7",${hit?.event}`,
+    );
+    saved.mockRestore();
+  });
+
   it('lists what it found as a table', async () => {
     await shown({ search: 'gemm', options: { tab: 'search' } });
     const found = await screen.findByRole('table', { name: 'What was found for gemm' });

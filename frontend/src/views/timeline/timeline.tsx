@@ -1,15 +1,19 @@
 /** The timeline: an overview, an axis, tracks, and below them what is known of what was chosen. */
-import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { api, type Parameters, segment } from '../../api/client';
 import { useAdvice, useNarrowing, useTraceAnswer } from '../../api/queries';
 import type { Outcome, TimelineNeighbour } from '../../api/types.gen';
 import type { Range } from '../../canvas/viewport';
+import { fileName } from '../../core/export';
 import { count, duration, plural } from '../../core/format';
 import { matcherOf } from '../../core/search';
+import { themeStore } from '../../host/theme';
 import { useNavigation } from '../../state/navigation';
 import type { Selection } from '../../state/selection';
+import { ExportMenu } from '../../widgets/export_menu';
 import { OpenElsewhere } from '../../widgets/open_elsewhere';
 import { ViewHeader } from '../../widgets/view_header';
+import { legendOf, subtitleOf } from './exported';
 import { findingsOf, placesOf } from './findings';
 import { useHits } from './hits';
 import { useTimelineKeys } from './keyboard';
@@ -223,6 +227,9 @@ function About({ timeline }: { readonly timeline: Timeline }): ReactNode {
 export function TimelineView({ selection, timeline, names }: Props): ReactNode {
   const { run, span } = selection;
   const { trace } = span;
+  const recording = [run.name, selection.worker.name, span.label];
+  const picture = useRef<HTMLDivElement>(null);
+  const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
   const { location, go } = useNavigation();
   const [settings, change] = useSettings();
   const narrowing = useNarrowing(trace);
@@ -418,46 +425,58 @@ export function TimelineView({ selection, timeline, names }: Props): ReactNode {
           onGo={(mark) => viewer.reveal({ start: mark, end: mark + viewer.nsPerPx * 2 }, null)}
         />
         <ZoomButtons zoomBy={(factor) => viewer.zoomBy(factor)} fitAll={() => viewer.fitAll()} />
+        <ExportMenu
+          note="The tracks as they are seen. Tables are in the details: of an area, and of what a search found."
+          picture={{
+            element: picture,
+            title: 'Timeline',
+            subtitle: subtitleOf(recording, settings.at ?? time ?? viewer.bounds),
+            legend: legendOf(timeline.categories, theme),
+            file: fileName([...recording, 'timeline'], 'png'),
+          }}
+        />
         <OpenElsewhere selection={selection} />
       </ViewHeader>
-      <div className="timeline-head">
-        <About timeline={timeline} />
-        <Minimap
-          viewer={viewer}
-          rows={rows}
-          steps={timeline.steps}
-          density={density}
-          finding={overlay.finding?.spans ?? []}
-        />
-        <TrackFilter timeline={timeline} settings={settings} layout={layout} change={change} />
-        <Ruler
-          viewer={viewer}
+      <div className="timeline-picture" ref={picture}>
+        <div className="timeline-head">
+          <About timeline={timeline} />
+          <Minimap
+            viewer={viewer}
+            rows={rows}
+            steps={timeline.steps}
+            density={density}
+            finding={overlay.finding?.spans ?? []}
+          />
+          <TrackFilter timeline={timeline} settings={settings} layout={layout} change={change} />
+          <Ruler
+            viewer={viewer}
+            overlay={overlay}
+            onTime={(part) =>
+              go(
+                {
+                  time: part && { startNs: part.start, endNs: part.end },
+                  ...(part ? {} : { step: null }),
+                },
+                'replace',
+              )
+            }
+          />
+        </div>
+        <Tracks
+          machine={machine}
+          timeline={timeline}
+          names={names}
+          layout={layout}
           overlay={overlay}
-          onTime={(part) =>
-            go(
-              {
-                time: part && { startNs: part.start, endNs: part.end },
-                ...(part ? {} : { step: null }),
-              },
-              'replace',
-            )
-          }
+          acts={acts}
+          gestures={gestures}
+          spoken={spokenOf(details, timeline)}
+          onShowAllTracks={() => change({ hidden: [], kinds: [], filter: '' })}
         />
       </div>
-      <Tracks
-        machine={machine}
-        timeline={timeline}
-        names={names}
-        layout={layout}
-        overlay={overlay}
-        acts={acts}
-        gestures={gestures}
-        spoken={spokenOf(details, timeline)}
-        onShowAllTracks={() => change({ hidden: [], kinds: [], filter: '' })}
-      />
       <Panel
         trace={trace}
-        recording={[run.name, selection.worker.name, span.label]}
+        recording={recording}
         timeline={timeline}
         names={names}
         viewer={viewer}

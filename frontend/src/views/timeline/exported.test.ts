@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest';
+import { legendOf, subtitleOf } from './exported';
+
+it('a picture says of what recording it is, and of which part', () => {
+  expect(subtitleOf(['run', 'rank0', '1'], { start: 0, end: 2_000_000 })).toBe(
+    'run, rank0, 1: 0.000 ms to 2.000 ms',
+  );
+});
+
+it('a picture’s legend has the categories in their colours', () => {
+  const [kernel, copy] = legendOf(
+    [
+      { id: 'kernel', label: 'Kernel' },
+      { id: 'memcpy', label: 'Copy' },
+    ],
+    'light',
+  );
+  expect([kernel?.label, copy?.label]).toEqual(['Kernel', 'Copy']);
+  expect(kernel?.colour).not.toBe(copy?.colour);
+});

@@ -1,0 +1,49 @@
+/** What is taken along: hits as a table for a file, and words and colours for a picture. Pure. */
+import type { Column } from '../../api/types.gen';
+import { shade, shadeNumber, type Theme } from '../../canvas/colours';
+import type { Range } from '../../canvas/viewport';
+import { colourId } from '../../core/colour';
+import type { ExportTable } from '../../core/export';
+import { instant } from '../../core/format';
+import type { LegendEntry } from '../../widgets/png';
+import { categoryLabel, trackLabel } from './slice_words';
+import type { Hit, SliceCategory, Timeline } from './wire';
+
+const column = (key: string, label: string, unit: Column['unit'], help = ''): Column => ({
+  key,
+  label,
+  unit,
+  help,
+  hidden: false,
+});
+
+const COLUMNS: readonly Column[] = [
+  column('name', 'Name', 'code'),
+  column('start', 'Start', 'ns', 'From the first event of the recording'),
+  column('duration', 'Duration', 'ns'),
+  column('category', 'Category', 'text'),
+  column('track', 'Track', 'text'),
+  column('event', 'Event', 'count', 'Its place in the file; empty where it is none of the file’s'),
+];
+
+export function exportOf(hits: readonly Hit[], { tracks, categories }: Timeline): ExportTable {
+  const rows = hits.map((hit) => [
+    hit.name,
+    hit.start_ns,
+    hit.duration_ns,
+    categoryLabel(categories, hit.category),
+    trackLabel(tracks, hit.track),
+    hit.event,
+  ]);
+  return { columns: COLUMNS, rows };
+}
+
+export const legendOf = (categories: readonly SliceCategory[], theme: Theme): LegendEntry[] =>
+  categories.map(({ id, label }) => ({
+    label,
+    colour: shade(colourId(id), shadeNumber(''), theme),
+  }));
+
+/** Of what recording, in what part of it. */
+export const subtitleOf = (recording: readonly string[], { start, end }: Range): string =>
+  `${recording.join(', ')}: ${instant(start)} to ${instant(end)}`;
