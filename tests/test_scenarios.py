@@ -58,6 +58,12 @@ def test_every_script_that_records_is_called() -> None:
     assert {name for name in scripts if not name.startswith("synthetic_")} - HELPERS == is_named
 
 
+def test_an_optimizers_forms_are_recorded_again_where_steps_differ_outside_of_the_update() -> None:
+    is_undisturbed = __import__("optimizer").is_undisturbed
+    assert is_undisturbed([2.0, 2.9, 2.5])
+    assert not is_undisturbed([2.0, 3.1, 2.5])
+
+
 # One call for all
 
 

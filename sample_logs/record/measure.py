@@ -33,6 +33,21 @@ def steps_ms(events: list[Event]) -> list[float]:
     ]
 
 
+def outside_ms(events: list[Event], part: str) -> list[float]:
+    """Gives how long each step took outside of the annotations whose name begins with `part`."""
+    labels = [event for event in events if event.get("cat") == "user_annotation"]
+    steps = [event for event in labels if STEP.fullmatch(event["name"])]
+    inside = [event for event in labels if event["name"].startswith(part)]
+    return [
+        (step["dur"] - sum(each["dur"] for each in inside if _begins_in(each, step))) / 1000
+        for step in steps
+    ]
+
+
+def _begins_in(event: Event, step: Event) -> bool:
+    return bool(step["ts"] <= event["ts"] < step["ts"] + step["dur"])
+
+
 def share_of_steps(events: list[Event], part: str) -> float:
     """Gives the share of the steps' time in annotations whose name holds `part`."""
     inside: float = sum(
