@@ -12,15 +12,18 @@ from stepscope import intervals
 from stepscope.analyses import requirements
 from stepscope.analyses.communication.asked import asked_within
 from stepscope.analyses.devices.activity import DeviceActivity
+from stepscope.analyses.recorded_settings import DistributedSettings, recorded_settings
 from stepscope.analyses.steps.window import window
 from stepscope.calibration import EXPOSED_COMMUNICATION
 from stepscope.errors import NotApplicableError
 from stepscope.quantities import duration, share
 from stepscope.report import Evidence, Fix
-from stepscope.rules import Answer, Finding, Rule, _collectives, _words, option
+from stepscope.rules import Answer, Finding, Rule, _collectives, _recorded, _words, option
 from stepscope.trace import Trace
 
 SHARDED = re.compile(r"^FSDP::|^FullyShardedDataParallel\.")
+EARLY = "BACKWARD_PRE"
+"""FSDP's `backward_prefetch` that gathers before a unit's gradients are computed."""
 QUEUED_NS = 5_000
 """A gather that begins so soon behind another collective was waiting for that one."""
 METHOD = (
@@ -76,11 +79,12 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
             Evidence(label="All-gathers of parameters", value=number, unit="count"),
             Evidence(label="That begin late", value=int(late.sum()), unit="count"),
             Evidence(label="Exposed time of those, of the window", value=lost.share, unit="share"),
+            *_recorded_evidence(trace),
         ),
         tables=(_collectives.table(events, late),),
         events=_collectives.longest(trace, events, late),
         claims=(_collectives.claim(lost, EXPOSED_COMMUNICATION, METHOD),),
-        fix=_fix(wrapper),
+        fix=_fix(wrapper, recorded_settings(trace).distributed),
         place=wrapper,
     )
 
@@ -100,7 +104,32 @@ def _begins_late(events: pd.DataFrame, device: DeviceActivity) -> NDArray[np.boo
     return np.asarray(~computes & ~is_queued)
 
 
-def _fix(wrapper: str) -> Fix:
+def _recorded_evidence(trace: Trace) -> Iterator[Evidence]:
+    said = recorded_settings(trace).distributed
+    for name in ("forward_prefetch", "backward_prefetch", "limit_all_gathers"):
+        if (value := getattr(said, name)) is not None:
+            yield _recorded.evidence(name, str(value), "code")
+
+
+def _missing(said: DistributedSettings) -> Iterator[str]:
+    """Yield the arguments of FullyShardedDataParallel that would gather earlier, and are not set.
+
+    Where all are, there is too little to gather ahead: units are few and large.
+    """
+    if not said.forward_prefetch:
+        yield "forward_prefetch=True"
+    if said.backward_prefetch != EARLY:
+        yield f"backward_prefetch=BackwardPrefetch.{EARLY}"
+    if said.forward_prefetch and said.backward_prefetch == EARLY:
+        is_limited = said.limit_all_gathers is not False
+        yield (
+            "limit_all_gathers=False"
+            if is_limited
+            else "auto_wrap_policy=ModuleWrapPolicy({Block})"
+        )
+
+
+def _fix(wrapper: str, said: DistributedSettings) -> Fix:
     code = (
         "for block, following in zip(blocks, blocks[1:]):\n"
         "    block.set_modules_to_forward_prefetch([following])\n"
@@ -108,11 +137,7 @@ def _fix(wrapper: str) -> Fix:
         "    block.set_modules_to_backward_prefetch([before])"
     )
     if wrapper == "FSDP":
-        code = (
-            "model = FullyShardedDataParallel(\n"
-            "    model, forward_prefetch=True, backward_prefetch=BackwardPrefetch.BACKWARD_PRE\n"
-            ")"
-        )
+        code = f"model = FullyShardedDataParallel(\n    model, {', '.join(_missing(said))}\n)"
     return Fix(
         summary="Gather the next unit's parameters while this one computes.",
         code=code,
@@ -153,7 +178,7 @@ RULE = Rule(
         "At most the late gathers' exposed time in which the device was the limit; at least 30 % "
         "of it, since a unit's computing may be shorter than the next one's transfer."
     ),
-    fix=_fix("FSDP2"),
+    fix=_fix("FSDP2", DistributedSettings()),
     effort="hour",
     risk="memory",
     options=Options(),
