@@ -84,6 +84,33 @@ def test_forward_and_backward_lead_to_each_other() -> None:
     )
 
 
+def test_work_leads_to_the_other_pass_of_the_operator_that_launched_it() -> None:
+    trace = trace_of(
+        [
+            ["cpu_op", "aten::linear", 0, 40, {"Sequence number": 4, "Fwd thread id": 0}],
+            ["cpu_op", "aten::copy_", 5, 10],
+            ["cuda_runtime", "cudaLaunchKernel", 6, 2, {"correlation": 1}],
+            ["kernel", "copy", 60, 5, {"correlation": 1}],
+            ["cpu_op", "LinearBackward0", 70, 20,
+             {"Sequence number": 4, "Fwd thread id": 1, "tid": 9}],
+            ["cpu_op", "aten::mm", 72, 10, {"tid": 9}],
+            ["cuda_runtime", "cudaLaunchKernel", 74, 2, {"correlation": 2, "tid": 9}],
+            ["kernel", "gemm", 90, 5, {"correlation": 2}],
+        ]
+    )  # fmt: skip
+
+    assert linked(trace, "gemm") == {
+        "launched by": ["cudaLaunchKernel"],
+        "launched by operator": ["aten::mm"],
+        "forward": ["aten::linear"],
+    }
+    assert linked(trace, "copy") == {
+        "launched by": ["cudaLaunchKernel"],
+        "launched by operator": ["aten::copy_"],
+        "backward": ["LinearBackward0"],
+    }
+
+
 def test_a_call_that_waits_leads_to_what_it_waited_for() -> None:
     trace = trace_of(
         [

@@ -76,6 +76,10 @@ def linked(trace: Trace, event: int) -> Iterator[Linked]:
         yield _linked("launched by", [call])
         yield _linked("launched by operator", [operator])
         yield _linked("awaited by", _waits(trace, event, is_device=True))
+        if operator != NONE:
+            forward, backward = passes_around(trace, operator)
+            yield _linked("forward", [forward])
+            yield _linked("backward", backward)
     elif kind in HOST_KINDS or kind is Kind.RUNTIME_CALL:
         yield _linked("launches", launched(trace, event))
     if kind is Kind.RUNTIME_CALL:
@@ -102,6 +106,31 @@ def passes(trace: Trace, event: int) -> tuple[int, Events]:
     forward = int(found.forward[node]) if node != NONE else NONE
     backward = np.flatnonzero(found.forward == row)
     return _event(calls, forward), calls["event"].to_numpy()[backward]
+
+
+def passes_around(trace: Trace, event: int) -> tuple[int, Events]:
+    """Return the same of a call or of the innermost one around it that has made any node.
+
+    What launches work need not be what made the node: an operator calls others.
+    """
+    forward, backward = passes(trace, event)
+    if forward != NONE or len(backward):
+        return forward, backward
+    calls, made_by = trace.host_calls, forward_backward(trace).forward
+    around = _with_those_around(calls["parent"].to_numpy(), _row(calls, event))
+    nodes = np.flatnonzero(np.isin(made_by, around))
+    makers = set(made_by[nodes].tolist())
+    innermost = next((row for row in around if row in makers), NONE)
+    return NONE, calls["event"].to_numpy()[nodes[made_by[nodes] == innermost]]
+
+
+def _with_those_around(parent: Events, row: int) -> list[int]:
+    """Return a call and those around it, the innermost first."""
+    found = []
+    while row != NONE:
+        found.append(row)
+        row = int(parent[row])
+    return found
 
 
 def _waits(trace: Trace, event: int, *, is_device: bool) -> Events:
