@@ -8,7 +8,7 @@ import { Content, problemsOf } from './shell/content';
 import { Rail } from './shell/rail';
 import { TopBar } from './shell/top_bar';
 import { useNavigation } from './state/navigation';
-import { type Selection, select } from './state/selection';
+import { type Held, heldOf, NOTHING_HELD, type Selection, select } from './state/selection';
 import { views } from './views';
 import { ErrorBoundary, Failure } from './widgets/failure';
 import { Skeleton } from './widgets/loaded';
@@ -32,12 +32,13 @@ function titleOf(view: string, selection: Selection | null): string {
 
 function Frame({ runs }: { readonly runs: Runs }): ReactNode {
   const { location } = useNavigation();
-  const [held, hold] = useState<string | null>(null);
+  const [held, hold] = useState<Held>(NOTHING_HELD);
   const selected = select(runs, location, held);
   const selection = selected.kind === 'selected' ? selected.selection : null;
-  const shownUnnamed = location.run === null ? (selection?.run.id ?? null) : held;
-  // Not before the first look is over: until then the latest run may not have been found.
-  if (shownUnnamed !== held && !runs.scanning) hold(shownUnnamed);
+  const next = heldOf(location, selected, held);
+  // No run before the first look is over: until then the latest may not have been found.
+  const run = runs.scanning ? held.run : next.run;
+  if (run !== held.run || next.trace !== held.trace) hold({ run, trace: next.trace });
   const title = titleOf(location.view, selection);
   useEffect(() => {
     document.title = title;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { spanOf } from '../../tests/states';
 import type { RunState, Runs, Span } from '../api/types.gen';
 import { HOME } from './location';
-import { select } from './selection';
+import { heldOf, NOTHING_HELD, select } from './selection';
 
 type State = Span['state'];
 
@@ -62,6 +62,43 @@ it('shows the nearest where worker or span are gone, but never another run', () 
   expect(chosen({ run: 'gone' })).toBe('unknown-run');
 });
 
+describe('while the files of a run come in', () => {
+  const reading = (...states: State[]): Runs =>
+    runs(
+      run(
+        'job',
+        'reading',
+        Object.fromEntries(states.map((state, at) => [`rank${at}`, [span(`${at}`, state)]])),
+      ),
+    );
+  const shown = (patch: Partial<typeof HOME>, ...looks: Runs[]): string[] => {
+    let held = NOTHING_HELD;
+    return looks.map((found) => {
+      const selected = select(found, { ...HOME, ...patch }, held);
+      held = heldOf({ ...HOME, ...patch }, selected, held);
+      return selected.kind === 'selected' ? selected.selection.worker.name : selected.kind;
+    });
+  };
+
+  it('the recording that is shown stays, though others before it become ready', () => {
+    expect(
+      shown(
+        {},
+        reading('queued', 'reading', 'queued'),
+        reading('queued', 'queued', 'ready'),
+        reading('queued', 'ready', 'ready'),
+        reading('ready', 'ready', 'ready'),
+        reading('ready', 'ready', 'unreadable'),
+      ),
+    ).toEqual(['rank1', 'rank2', 'rank2', 'rank2', 'rank0']);
+  });
+
+  it('a link still shows what it names', () => {
+    const looks = [reading('queued', 'ready'), reading('ready', 'ready')];
+    expect(shown({ worker: 'rank0' }, ...looks)).toEqual(['rank0', 'rank0']);
+  });
+});
+
 it('has nothing to show in an empty folder', () => {
   expect(select(runs(), { ...HOME, run: 'x' }).kind).toBe('empty');
 });
@@ -76,7 +113,7 @@ describe('the latest run', () => {
     run('untimed', 'ready', { w: [span('1', 'ready')] }),
   ];
   const shown = (held: string | null, ...all: RunState[]): string | null => {
-    const selected = select(runs(...all), HOME, held);
+    const selected = select(runs(...all), HOME, { ...NOTHING_HELD, run: held });
     return selected.kind === 'selected' ? selected.selection.run.name : null;
   };
 

@@ -14,6 +14,24 @@ export type Selected =
   | { readonly kind: 'unknown-run'; readonly name: string }
   | { readonly kind: 'empty' };
 
+/** What a location that names none has shown so far, by id: what comes in meanwhile takes nobody's page away. */
+export interface Held {
+  readonly run: string | null;
+  readonly trace: string | null;
+}
+
+export const NOTHING_HELD: Held = { run: null, trace: null };
+
+/** What is to be held from here on. */
+export function heldOf(location: PageLocation, selected: Selected, held: Held): Held {
+  if (selected.kind !== 'selected') return held;
+  const { run, span } = selected.selection;
+  return {
+    run: location.run === null ? run.id : held.run,
+    trace: location.worker === null && span.state === 'ready' ? span.trace : held.trace,
+  };
+}
+
 const ORDER = { ready: 0, reading: 1, queued: 2, cancelled: 3, unreadable: 4 } as const;
 
 function mostReady<T extends { state: keyof typeof ORDER }>(items: readonly T[]): T | undefined {
@@ -48,26 +66,34 @@ function runOf(
   return runs.find((run) => run.id === named) ?? runs.find((run) => run.name === named);
 }
 
-function workerOf(run: RunState, named: string | null): Worker | undefined {
-  const found = run.workers.find((worker) => worker.name === named);
+function workerOf(run: RunState, named: string | null, held: string | null): Worker | undefined {
+  const isHeld = ({ trace, state }: Span): boolean => trace === held && state === 'ready';
+  const found =
+    run.workers.find((worker) => worker.name === named) ??
+    run.workers.find(({ spans }) => spans.some(isHeld));
   if (found) return found;
   const span = mostReady(run.workers.flatMap((worker) => worker.spans));
   return run.workers.find((worker) => span && worker.spans.includes(span)) ?? run.workers[0];
 }
 
-function spanOf(worker: Worker, named: string | null): Span | undefined {
-  return worker.spans.find((span) => span.label === named) ?? mostReady(worker.spans);
+function spanOf(worker: Worker, named: string | null, held: string | null): Span | undefined {
+  return (
+    worker.spans.find((span) => span.label === named) ??
+    worker.spans.find(({ trace, state }) => trace === held && state === 'ready') ??
+    mostReady(worker.spans)
+  );
 }
 
-/** `held` is the run that a location without one has shown so far: a newer run takes nobody's page away. */
-export function select(runs: Runs, location: PageLocation, held: string | null = null): Selected {
-  const run = runOf(runs.runs, location.run, held);
+/** Chooses what a location names, and where it names nothing what it has shown so far. */
+export function select(runs: Runs, location: PageLocation, held: Held = NOTHING_HELD): Selected {
+  const run = runOf(runs.runs, location.run, held.run);
   if (!run)
     return location.run && runs.runs.length > 0
       ? { kind: 'unknown-run', name: location.run }
       : { kind: 'empty' };
-  const worker = workerOf(run, location.worker);
-  const span = worker && spanOf(worker, location.span);
+  const trace = location.worker === null ? held.trace : null;
+  const worker = workerOf(run, location.worker, trace);
+  const span = worker && spanOf(worker, location.span, trace);
   if (!worker || !span) return { kind: 'empty' };
   return { kind: 'selected', selection: { run, worker, span } };
 }
