@@ -250,7 +250,8 @@ describe('the selected slice', () => {
   it('is linked to the nearest behind it or before it', () => {
     const [first] = SLICE.links;
     expect(linkedTo(SLICE, -1)).toBe(first?.event);
-    expect(linkedTo(SLICE, 1)).toBeNull();
+    expect(linkedTo(SLICE, 1)).toBe(SLICE.links.at(-1)?.event);
+    expect(linkedTo({ ...SLICE, links: [] }, 1)).toBeNull();
     expect(linkedTo(undefined, 1)).toBeNull();
   });
 });
