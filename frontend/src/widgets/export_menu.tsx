@@ -23,10 +23,13 @@ interface Props {
   readonly note: string;
   /** Left out where there is only a picture. */
   readonly onExport?: ((format: ExportFormat) => void) | undefined;
-  readonly picture?: PictureSource | undefined;
+  /** Of one chart, or of several. */
+  readonly picture?: PictureSource | readonly PictureSource[] | undefined;
   /** The same as a table in Markdown, for an issue or a chat. */
   readonly markdown?: (() => string) | undefined;
 }
+
+const listed = (picture: Props['picture'] = []): readonly PictureSource[] => [picture].flat();
 
 async function save({ element, file, ...about }: PictureSource): Promise<void> {
   if (!element.current) return;
@@ -49,14 +52,19 @@ function commandsOf(id: string, { note, onExport, picture }: Props): Command[] {
         run: () => onExport(format),
       }))
     : [];
-  if (!picture) return files;
-  const run = (): void => void save(picture);
-  return [...files, { id: `${id} png`, label: 'Export as PNG', note: picture.title, run }];
+  const pictures = listed(picture).map((each) => ({
+    id: `${id} ${each.file}`,
+    label: 'Export as PNG',
+    note: each.title,
+    run: () => void save(each),
+  }));
+  return [...files, ...pictures];
 }
 
 /** Takes what is shown along as a file. */
 export function ExportMenu(props: Props): ReactNode {
-  const { note, onExport, picture, markdown } = props;
+  const { note, onExport, markdown } = props;
+  const pictures = listed(props.picture);
   useCommands(commandsOf(useId(), props));
   return (
     <Menu
@@ -76,11 +84,11 @@ export function ExportMenu(props: Props): ReactNode {
           </button>
         </>
       )}
-      {picture && (
-        <button type="button" className="menu-item" onClick={() => void save(picture)}>
-          PNG of the chart
+      {pictures.map((each) => (
+        <button key={each.file} type="button" className="menu-item" onClick={() => void save(each)}>
+          {pictures.length > 1 ? `PNG: ${each.title}` : 'PNG of the chart'}
         </button>
-      )}
+      ))}
       {markdown && <Copy text={markdown} label="Copy as Markdown" quiet />}
       <p className="menu-note">{note}</p>
     </Menu>

@@ -12,6 +12,7 @@ import { HealthSummary } from '../../widgets/health';
 import { ViewHeader } from '../../widgets/view_header';
 import { dismissals } from './dismissed';
 import { Elsewhere } from './elsewhere';
+import { AdviceExport } from './export';
 import { apart, type Filters, isShown, topicsOf } from './filters';
 import { Finding } from './finding';
 import { findingMarkdown } from './markdown';
@@ -310,6 +311,11 @@ function OfRecording({ report, worker, outcomes, choice }: RecordingProps): Reac
         {all.length > 0 && (
           <Copy text={() => allMarkdown(report, worker, all)} label="Copy all as Markdown" />
         )}
+        <AdviceExport
+          report={report}
+          name={[report.name, worker.name, worker.span]}
+          findings={{ outcomes: all }}
+        />
         <button type="button" className="button" onClick={() => window.print()}>
           Print
         </button>

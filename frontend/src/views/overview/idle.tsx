@@ -23,7 +23,7 @@ export function Idle({ overview }: { readonly overview: Overview }): ReactNode {
   return (
     <section className="card">
       <div className="card-head">
-        <h2>Why the {overview.device_label} idles</h2>
+        <h2>{`Why the ${overview.device_label} idles`}</h2>
         <p>{overview.step.count > 0 ? 'per step' : 'over the window'}</p>
       </div>
       <ul className="idle">

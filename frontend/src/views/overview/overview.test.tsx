@@ -1,11 +1,13 @@
 import { screen, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
-import { describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { renderInPage } from '../../../tests/render';
 import type { DeviceReport, Overview } from '../../api/types.gen';
 import { categoryWords } from '../../core/categories';
 import { duration, share } from '../../core/format';
+import * as files from '../../host/download';
 import { placeOfKernel } from '../../widgets/details/places';
+import * as png from '../../widgets/png';
 import fixture from './fixture.json';
 import { OverviewReport } from './overview';
 
@@ -16,6 +18,8 @@ const overview = fixture as unknown as Overview;
 const [device] = overview.devices;
 if (!device) throw new Error('the fixture has a device');
 
+afterEach(() => vi.restoreAllMocks());
+
 describe('the overview of a recorded run', () => {
   it('brings the words for categories that the advice uses too', () => {
     for (const { id, label, help } of overview.categories) {
@@ -24,7 +28,7 @@ describe('the overview of a recorded run', () => {
   });
 
   it('says the verdict and the mean step by category', () => {
-    renderInPage(<OverviewReport overview={overview} />);
+    renderInPage(<OverviewReport run="resnet50" overview={overview} />);
     expect(screen.getByText(overview.verdict)).toBeTruthy();
     const parts = screen.getByRole('list', { name: 'Parts of the mean step' });
     for (const category of overview.categories) {
@@ -36,7 +40,7 @@ describe('the overview of a recorded run', () => {
   });
 
   it('lists every step in the table beside the chart, and keeps the chosen one in the URL', async () => {
-    const { store } = renderInPage(<OverviewReport overview={overview} />);
+    const { store } = renderInPage(<OverviewReport run="resnet50" overview={overview} />);
     const table = screen.getByText('As a table').closest('details') as HTMLElement;
     const names = overview.steps.map((step) => step.name);
     expect(
@@ -51,7 +55,7 @@ describe('the overview of a recorded run', () => {
 
   it('says which time is chosen, and leaves it to the page what that narrows', () => {
     const time = { startNs: 1_000_000, endNs: 3_500_000 };
-    renderInPage(<OverviewReport overview={overview} />, { time });
+    renderInPage(<OverviewReport run="resnet50" overview={overview} />, { time });
     expect(screen.getByText(/chosen, from/).textContent).toBe(
       '2.50 ms chosen, from 1.000 ms to 3.500 ms.',
     );
@@ -59,7 +63,7 @@ describe('the overview of a recorded run', () => {
   });
 
   it('links each of its short lists to the whole story', async () => {
-    const { store } = renderInPage(<OverviewReport overview={overview} />);
+    const { store } = renderInPage(<OverviewReport run="resnet50" overview={overview} />);
     const [kernel] = overview.top_kernels;
     const [gap] = overview.longest_gaps;
     if (!kernel || !gap) throw new Error('the fixture has kernels and gaps');
@@ -74,9 +78,72 @@ describe('the overview of a recorded run', () => {
   });
 });
 
+describe('the export', () => {
+  const exported = async (choice: string): Promise<[string, string]> => {
+    const saved = vi.spyOn(files, 'download').mockImplementation(() => undefined);
+    renderInPage(<OverviewReport run="resnet50" overview={overview} />);
+    await userEvent.click(screen.getByText('Export'));
+    await userEvent.click(screen.getByRole('button', { name: choice }));
+    const [name = '', , body = ''] = saved.mock.calls[0] ?? [];
+    return [name, String(body)];
+  };
+
+  it('has every step and its parts, which sum to it', async () => {
+    const [name, body] = await exported('CSV');
+    const { worker, span, steps, categories } = overview;
+    expect(name).toBe(`resnet50_${worker}_${span}_steps.csv`);
+    const [header = '', ...rows] = body.trim().split('\r\n');
+    expect(header).toContain('step,name,start (ns),duration (ns),host start (ns),host end (ns),');
+    expect(rows).toHaveLength(steps.length);
+    for (const row of rows) {
+      const [, , , whole, , , ...parts] = row.split(',').map(Number);
+      expect(parts).toHaveLength(categories.length);
+      expect(parts.reduce((sum, part) => sum + part, 0)).toBe(whole);
+    }
+  });
+
+  it('says in JSON of which recording it is, and its mean step', async () => {
+    const [name, body] = await exported('JSON');
+    expect(name).toMatch(/_steps\.json$/);
+    const { run, worker, verdict, mean_step, rows } = JSON.parse(body);
+    expect([run, worker, verdict]).toEqual(['resnet50', overview.worker, overview.verdict]);
+    expect(mean_step).toEqual(overview.step);
+    expect(rows[0]).toMatchObject({
+      number: overview.steps[0]?.number,
+      duration: overview.steps[0]?.duration_ns,
+    });
+  });
+
+  it('has a picture of each chart that there is', async () => {
+    const painted = vi.spyOn(png, 'savePng').mockResolvedValue();
+    await exported('PNG: Step by step');
+    expect(screen.getByRole('button', { name: 'PNG: Mean step' })).toBeTruthy();
+    expect(screen.getByRole('button', { name: 'PNG: Devices' })).toBeTruthy();
+    await vi.waitFor(() => expect(painted).toHaveBeenCalledTimes(1));
+    const [picture, file] = painted.mock.calls[0] ?? [];
+    expect(file).toBe(`resnet50_${overview.worker}_${overview.span}_step-by-step.png`);
+    expect(picture?.element.textContent).toBe('');
+    expect(picture?.legend?.map(({ label }) => label)).toContain(overview.categories[0]?.label);
+  });
+
+  it('has only a picture where there is no step', async () => {
+    const step = { ...overview.step, count: 0 };
+    const none = { ...overview, devices: [], steps: [], step };
+    renderInPage(<OverviewReport run="resnet50" overview={none} />);
+    await userEvent.click(screen.getByText('Export'));
+    expect(screen.getByRole('button', { name: 'PNG of the chart' })).toBeTruthy();
+    expect(screen.queryByRole('button', { name: 'CSV' })).toBeNull();
+  });
+});
+
 describe('a device', () => {
   const shown = (patch: Partial<DeviceReport>): HTMLElement => {
-    renderInPage(<OverviewReport overview={{ ...overview, devices: [{ ...device, ...patch }] }} />);
+    renderInPage(
+      <OverviewReport
+        run="resnet50"
+        overview={{ ...overview, devices: [{ ...device, ...patch }] }}
+      />,
+    );
     return screen.getByRole('heading', { name: device.name }).closest('section') as HTMLElement;
   };
 
@@ -105,7 +172,7 @@ describe('a device', () => {
 
 describe('the settings of the run', () => {
   const shown = (settings: Overview['settings']): HTMLElement => {
-    renderInPage(<OverviewReport overview={{ ...overview, settings }} />);
+    renderInPage(<OverviewReport run="resnet50" overview={{ ...overview, settings }} />);
     return screen.getByRole('heading', { name: 'Recorded with' }).closest('section') as HTMLElement;
   };
 
@@ -138,7 +205,9 @@ describe('the settings of the run', () => {
 
 it('says so where there is no device and there are no steps', () => {
   const step = { ...overview.step, count: 0 };
-  renderInPage(<OverviewReport overview={{ ...overview, devices: [], steps: [], step }} />);
+  renderInPage(
+    <OverviewReport run="resnet50" overview={{ ...overview, devices: [], steps: [], step }} />,
+  );
   expect(screen.getByRole('heading', { name: 'No accelerator in this trace' })).toBeTruthy();
   expect(screen.getByRole('heading', { name: 'Recorded window' })).toBeTruthy();
   expect(screen.queryByTestId('columns')).toBeNull();

@@ -9,7 +9,7 @@ export default function Page({ selection }: PageProps): ReactNode {
   return (
     <div className="page">
       <Loaded query={useOverview(selection.span.trace)} what="The overview">
-        {(overview) => <OverviewReport overview={overview} />}
+        {(overview) => <OverviewReport overview={overview} run={selection.run.name} />}
       </Loaded>
     </div>
   );

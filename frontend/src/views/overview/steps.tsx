@@ -1,4 +1,12 @@
-import { lazy, type ReactNode, Suspense, useMemo, useState, useSyncExternalStore } from 'react';
+import {
+  lazy,
+  type ReactNode,
+  type RefObject,
+  Suspense,
+  useMemo,
+  useState,
+  useSyncExternalStore,
+} from 'react';
 import type { Overview, StepRow } from '../../api/types.gen';
 import { count, duration, instant, plural, quantityExact, share } from '../../core/format';
 import { themeStore } from '../../host/theme';
@@ -98,8 +106,13 @@ function ChosenTime({ time }: { readonly time: TimeRange }): ReactNode {
   );
 }
 
+interface StepsProps extends Props {
+  /** Around the chart: what is taken along as a picture. */
+  readonly chart: RefObject<HTMLDivElement | null>;
+}
+
 /** Step by step: is it every step, or a few? */
-export function Steps({ overview }: Props): ReactNode {
+export function Steps({ overview, chart }: StepsProps): ReactNode {
   const { steps, categories } = overview;
   const { location, go } = useNavigation();
   const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
@@ -122,20 +135,22 @@ export function Steps({ overview }: Props): ReactNode {
           views to it, draw over several for a time
         </p>
       </div>
-      <Suspense fallback={<div className="columns-chart" />}>
-        <StepColumns
-          steps={columns}
-          categories={categories}
-          selected={chosen?.number ?? null}
-          onSelect={select}
-          range={columnsIn(columns, location.time)}
-          onRange={(first, last) => {
-            const [from, to] = [columns[first], columns[last]];
-            if (from && to) go({ time: timeOf(from, to) });
-          }}
-          theme={theme}
-        />
-      </Suspense>
+      <div ref={chart}>
+        <Suspense fallback={<div className="columns-chart" />}>
+          <StepColumns
+            steps={columns}
+            categories={categories}
+            selected={chosen?.number ?? null}
+            onSelect={select}
+            range={columnsIn(columns, location.time)}
+            onRange={(first, last) => {
+              const [from, to] = [columns[first], columns[last]];
+              if (from && to) go({ time: timeOf(from, to) });
+            }}
+            theme={theme}
+          />
+        </Suspense>
+      </div>
       {chosen && <Chosen overview={overview} step={chosen} />}
       {location.time && <ChosenTime time={location.time} />}
       <StepTable overview={overview} />

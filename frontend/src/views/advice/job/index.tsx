@@ -10,6 +10,7 @@ import { Empty } from '../../../widgets/empty';
 import { Fold } from '../../../widgets/fold';
 import { ViewHeader } from '../../../widgets/view_header';
 import { dismissals, keyOf } from '../dismissed';
+import { AdviceExport } from '../export';
 import { findingMarkdown } from '../markdown';
 import { ReportProvider } from '../place';
 import { usePrinting } from '../printing';
@@ -146,6 +147,7 @@ export function Job({ report, run, choice }: Props): ReactNode {
         {shown.length > 0 && (
           <Copy text={() => markdownOf(report, shown)} label="Copy all as Markdown" />
         )}
+        <AdviceExport report={report} name={[report.name]} findings={{ merged: shown }} />
         <button type="button" className="button" onClick={() => window.print()}>
           Print
         </button>
