@@ -1,11 +1,14 @@
 """What is said of a whole job: where and when findings hold, what it saves, whom they blame."""
 
+from collections.abc import Sequence
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jobreports import MS, found, job, over_the_run, passed, rank
+from stepscope.advice import related
 from stepscope.advice.job_savings import Rank, in_all, shared
 from stepscope.advice.places import joined, ranges_in
 from stepscope.report import (
@@ -371,6 +374,7 @@ def test_a_late_rank_is_told_with_what_it_alone_says_of_itself() -> None:
             is_only_there=True,
             net_high_ns=9 * MS,
             peers_net_high_ns=0,
+            where="rank 3",
         ),
         RelatedFinding(
             "far-larger",
@@ -381,6 +385,7 @@ def test_a_late_rank_is_told_with_what_it_alone_says_of_itself() -> None:
             is_only_there=False,
             net_high_ns=20 * MS,
             peers_net_high_ns=3 * MS,
+            where="rank 3",
         ),
     )
     assert merged(run, "everywhere").related == ()
@@ -415,8 +420,68 @@ def test_other_late_ranks_are_no_measure_of_one() -> None:
         found(2, 1, 9, "cause"), found(3, 1, 9, "cause"), over_the_run(5, 10, 2, 3),
         workers=tuple(rank(n) for n in range(4)),
     )  # fmt: skip
-    assert [each.rank for each in merged(run, "late").related] == [2, 3]
-    assert all(each.is_only_there for each in merged(run, "late").related)
+    assert [(each.where, each.is_only_there) for each in merged(run, "late").related] == [
+        ("ranks 2-3", True)
+    ]
+
+
+def test_what_half_of_a_job_says_of_itself_is_told_once_with_the_worst() -> None:
+    late, others = range(512, 1024), range(512)
+    run = job(
+        *(found(n, 1, 5 + (n == 700), "only-there") for n in late),
+        *(found(n, 1, 20, "far-larger") for n in late if n % 2),
+        *(found(n, 1, 3, "far-larger") for n in others),
+        over_the_run(5, 10, *late),
+        workers=tuple(rank(n) for n in range(1024)),
+    )
+    told = merged(run, "late").related
+    assert [(each.rule, each.where, each.trace_count, each.rank) for each in told] == [
+        ("only-there", "ranks 512-1023", 512, 700),
+        ("far-larger", "256 ranks (513, 515, 517, 519, …)", 256, 513),
+    ]
+    assert [(each.net_high_ns, each.peers_net_high_ns) for each in told] == [
+        (6 * MS, 0),
+        (20 * MS, 3 * MS),
+    ]
+
+
+def test_of_what_blamed_ranks_say_of_themselves_the_most_telling_is_told_and_the_rest_counted() -> (
+    None
+):
+    run = job(
+        *(found(n, 1, n, f"rule-{n}") for n in range(1, 513)),
+        over_the_run(5, 10, *range(1, 513)),
+        workers=tuple(rank(n) for n in range(513)),
+    )
+    late = merged(run, "late")
+    assert [each.where for each in late.related] == [f"rank {n}" for n in range(512, 504, -1)]
+    assert late.related_more == 504
+
+
+def test_the_peers_of_many_blamed_ranks_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    real = related._theirs  # noqa: SLF001
+
+    def counted(findings: Sequence[Sequence[Outcome]]) -> object:
+        asked.append(len(findings))
+        return real(findings)
+
+    monkeypatch.setattr(related, "_theirs", counted)
+    late = range(512, 1024)
+    job(
+        *(found(n, 1, 5, "only-there") for n in late),
+        over_the_run(5, 10, *late),
+        workers=tuple(rank(n, groups=(f"pipeline stage {n % 2 + 1} of 2",)) for n in range(1024)),
+    )
+    assert asked == [256, 256]
+
+
+def test_blamed_recordings_without_a_rank_are_told_by_name() -> None:
+    run = job(
+        found(2, 1, 9, "cause"), found(3, 1, 10, "cause"), over_the_run(5, 10, 2, 3),
+        workers=tuple(rank(n, rank=None) for n in range(4)),
+    )  # fmt: skip
+    assert [each.where for each in merged(run, "late").related] == ["w3 and 1 more recording"]
 
 
 def test_many_ranks_that_lie_apart_are_counted_and_the_first_named() -> None:

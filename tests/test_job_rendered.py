@@ -84,6 +84,31 @@ def test_sarif_holds_it_among_the_properties_of_the_result() -> None:
     assert [each["rule"] for each in late["related"]] == ["slow-loader"]
 
 
+@pytest.mark.parametrize(
+    "render", [text.render, markdown.render, brief.render, github.render, html.render]
+)
+def test_half_of_a_job_that_is_blamed_is_told_by_what_it_says_in_few_words(
+    render: Callable[[Report], str],
+) -> None:
+    late = range(512, 1024)
+    outcomes = [found(n, 1, 20 - place, f"r{place}") for n in late for place in range(12)]
+    far = (found(n, 1, high, "far") for n, high in ((0, 3), (700, 30)))
+    run = job(
+        *outcomes,
+        *far,
+        *(found(n, 1, 3, "far") for n in range(1, 512)),
+        over_the_run(5, 10, *late),
+        workers=tuple(rank(n) for n in range(1024)),
+    )
+    said = flat(render(Report((run,), version="1.2.3")))
+    assert (
+        "Ranks 512-1023: see r0, only there; r1, only there; r2, only there; r3, only there; "
+        "r4, only there; r5, only there; r6, only there; r7, only there."
+    ) in said
+    assert said.count("And 5 more findings of their own.") == 1
+    assert "r8, only there" not in said
+
+
 def test_json_holds_all_of_it() -> None:
     report = late_rank()
     assert msgspec.json.decode(json.render(report), type=Report) == report

@@ -141,6 +141,7 @@ export function mergedOutcome(patch: Partial<MergedOutcome>): MergedOutcome {
     steps: '',
     when: '',
     related: [],
+    related_more: 0,
     job_saving: null,
     ...patch,
   };

@@ -412,12 +412,12 @@ class JobReport(msgspec.Struct, frozen=True):
 
 
 class RelatedFinding(msgspec.Struct, frozen=True):
-    """What a recording that is blamed has to say of itself, and its peers have not."""
+    """What recordings that are blamed have to say of themselves, and their peers have not."""
 
     rule: str
     title: str
     trace: str
-    """Id of the recording."""
+    """Id of the recording in which it costs most beyond its peers."""
     rank: int | None
     name: str
     """The worker's."""
@@ -427,6 +427,10 @@ class RelatedFinding(msgspec.Struct, frozen=True):
     """What it could save there a step at most; None: it claims nothing."""
     peers_net_high_ns: int | None = None
     """The same in the median peer, 0 where it was not found."""
+    where: str = ""
+    """In which of the recordings that are blamed, for people: `ranks 256-511`."""
+    trace_count: int = 1
+    """How many recordings these are."""
 
 
 class MergedOutcome(msgspec.Struct, frozen=True):
@@ -458,7 +462,10 @@ class MergedOutcome(msgspec.Struct, frozen=True):
     """In which steps, for people: `in every step`, `in steps 3 and 7 of 10`; empty where that
     cannot be told."""
     related: tuple[RelatedFinding, ...] = ()
-    """What the recordings that it blames say of themselves, differently from their peers."""
+    """What the recordings that it blames say of themselves, differently from their peers; the most
+    telling first."""
+    related_more: int = 0
+    """How many such findings there are besides."""
     job_saving: JobSaving | None = None
     """What the job could save if this alone were mended; None where it claims nothing, or where
     that cannot be told."""

@@ -222,7 +222,7 @@ is_growing: boolean
  */
 export interface Progress {
 /**
- * `waiting` is for memory that other files take.
+ * `waiting` is for memory that other files take, or for a worker of a cluster.
  */
 phase: ("advising" | "analysing" | "reading" | "waiting")
 /**
@@ -776,9 +776,14 @@ steps: string
  */
 when: string
 /**
- * What the recordings that it blames say of themselves, differently from their peers.
+ * What the recordings that it blames say of themselves, differently from their peers; the most
+ * telling first.
  */
 related: RelatedFinding[]
+/**
+ * How many such findings there are besides.
+ */
+related_more: number
 /**
  * What the job could save if this alone were mended; None where it claims nothing, or where
  * that cannot be told.
@@ -864,13 +869,13 @@ baseline: ("" | "new" | "unchanged" | "worse")
 blamed: string[]
 }
 /**
- * What a recording that is blamed has to say of itself, and its peers have not.
+ * What recordings that are blamed have to say of themselves, and their peers have not.
  */
 export interface RelatedFinding {
 rule: string
 title: string
 /**
- * Id of the recording.
+ * Id of the recording in which it costs most beyond its peers.
  */
 trace: string
 rank: (number | null)
@@ -890,6 +895,14 @@ net_high_ns: (number | null)
  * The same in the median peer, 0 where it was not found.
  */
 peers_net_high_ns: (number | null)
+/**
+ * In which of the recordings that are blamed, for people: `ranks 256-511`.
+ */
+where: string
+/**
+ * How many recordings these are.
+ */
+trace_count: number
 }
 /**
  * What the whole job could save, at least and at most: estimated in `advice/job_savings.py`.

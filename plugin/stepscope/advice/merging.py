@@ -53,6 +53,7 @@ def _merged(mine: Sequence[Outcome], once: Once) -> MergedOutcome:
     traces = tuple(dict.fromkeys(each.trace for each in mine if each.trace))
     place, moment = place_of(traces, once.workers), moment_of(mine, once.by_trace)
     by_trace = saved_ns(mine)
+    own = related(mine, once.by_trace, once.found)
     return MergedOutcome(
         outcome=mine[0],
         traces=traces,
@@ -66,7 +67,8 @@ def _merged(mine: Sequence[Outcome], once: Once) -> MergedOutcome:
         group=place.group,
         steps=moment.steps,
         when=moment.when,
-        related=related(mine, once.by_trace, once.found),
+        related=own.shown,
+        related_more=own.more_count,
         job_saving=once.savings.get(rule),
     )
 

@@ -1,13 +1,17 @@
 """What a recording that a rule over the run blames says of itself, and its peers do not.
 
 A late rank is told by what the others wait for it; why it is late is what its own recording says
-differently: findings that only it has, or that cost far more there.
+differently: findings that only it has, or that cost far more there. Half of a job may be late for
+one reason: that is told once.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from statistics import median
 
 from stepscope.advice.members import STAGE
+from stepscope.quantities import count, number_ranges
 from stepscope.report import Outcome, RelatedFinding, WorkerReport
 
 FAR_LARGER = 2.0
@@ -16,11 +20,46 @@ LEAST_SHARE = 0.01
 """Of the step, by which it must be larger: less is not worth a word."""
 NO_CAUSES = frozenset({"communication", "distributed balance", "profiling", "trace quality"})
 """Categories that are not told: they are what lateness does, or about the recording itself."""
-SHOWN = 5
-"""Of a recording, the most telling first."""
+SHOWN = 8
+"""Findings, the most telling first."""
+RANGES_SHOWN = 4
+"""Of ranks that lie apart."""
 
 Found = Mapping[str, Mapping[str, Sequence[Outcome]]]
 """Recording to rule to findings."""
+Place = tuple[str, str]
+"""Time and pipeline stage; no stage: all of that time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Related:
+    """What the recordings that are blamed say of themselves."""
+
+    shown: tuple[RelatedFinding, ...] = ()
+    more_count: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Theirs:
+    """What a rule found in the peers of a recording."""
+
+    is_anywhere: bool
+    median_high_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Own:
+    """What a rule found in a recording that is blamed."""
+
+    worker: WorkerReport
+    outcome: Outcome
+    high_ns: int | None
+    theirs: _Theirs
+
+    @property
+    def more_ns(self) -> int:
+        """What it could save there, beyond what it could in the median peer."""
+        return (self.high_ns or 0) - self.theirs.median_high_ns
 
 
 def found_by_recording(outcomes: Iterable[Outcome]) -> Found:
@@ -34,68 +73,56 @@ def found_by_recording(outcomes: Iterable[Outcome]) -> Found:
 
 def related(
     outcomes: Iterable[Outcome], workers: Mapping[str, WorkerReport], found: Found
-) -> tuple[RelatedFinding, ...]:
+) -> Related:
     """Return what the recordings that these blame say of themselves, differently from others."""
     blamed = dict.fromkeys(trace for each in outcomes for trace in each.blamed)
-    return tuple(
-        told
-        for trace in blamed
-        if trace in workers
-        for told in _own(workers[trace], _peers(workers[trace], workers, blamed), found)
+    if not blamed:
+        return Related()
+    peers = _peers(each for each in workers.values() if each.trace not in blamed)
+
+    @cache  # a thousand recordings have few places between them
+    def theirs(place: Place, rule: str) -> _Theirs:
+        return _theirs([found.get(trace, {}).get(rule, ()) for trace in peers[place]])
+
+    alike: dict[tuple[str, bool], list[_Own]] = {}
+    for worker in (workers[trace] for trace in blamed if trace in workers):
+        place = next((each for each in _places(worker) if each in peers), None)
+        if place is None:
+            continue
+        for rule, mine in found.get(worker.trace, {}).items():
+            own = _Own(
+                worker=worker, outcome=mine[0], high_ns=_high_ns(mine), theirs=theirs(place, rule)
+            )
+            if mine[0].category not in NO_CAUSES and _is_its_own(own):
+                alike.setdefault((rule, own.theirs.is_anywhere), []).append(own)
+    first = {key: max(of, key=lambda own: own.more_ns) for key, of in alike.items()}
+    order = sorted(alike, key=lambda key: (key[1], -first[key].more_ns, key[0]))
+    return Related(
+        shown=tuple(_told(first[key], alike[key]) for key in order[:SHOWN]),
+        more_count=len(order[SHOWN:]),
     )
 
 
-def _peers(
-    worker: WorkerReport, workers: Mapping[str, WorkerReport], blamed: Mapping[str, None]
-) -> list[str]:
-    """Return recordings of the same time that are not blamed, of its own stage where it has one.
-
-    The stages of a pipeline differ by design.
-    """
-    same = [
-        each for each in workers.values() if each.span == worker.span and each.trace not in blamed
-    ]
-    stage = _stage(worker)
-    beside = [each for each in same if stage and _stage(each) == stage]
-    return [each.trace for each in beside or same]
+def _peers(others: Iterable[WorkerReport]) -> Mapping[Place, Sequence[str]]:
+    """Return the recordings that are not blamed, by all places that they are in."""
+    found: dict[Place, list[str]] = {}
+    for worker in others:
+        for place in _places(worker):
+            found.setdefault(place, []).append(worker.trace)
+    return found
 
 
-def _stage(worker: WorkerReport) -> str:
-    """Return the name of its pipeline stage; empty where it has none."""
-    return next((name for name in worker.groups if name.startswith(STAGE)), "")
+def _places(worker: WorkerReport) -> Sequence[Place]:
+    """Return where a recording's peers are sought: the stages of a pipeline differ by design."""
+    stage = next((name for name in worker.groups if name.startswith(STAGE)), "")
+    everywhere = (worker.span, "")
+    return ((worker.span, stage), everywhere) if stage else (everywhere,)
 
 
-def _own(worker: WorkerReport, peers: Sequence[str], found: Found) -> list[RelatedFinding]:
-    if not peers:
-        return []
-    told = [
-        _told(worker, outcomes[0], _high_ns(outcomes), peers, found)
-        for outcomes in found.get(worker.trace, {}).values()
-        if outcomes[0].category not in NO_CAUSES
-    ]
-    kept = [each for each in told if each.is_only_there or _is_far_larger(each, worker)]
-    return sorted(kept, key=_telling)[:SHOWN]
-
-
-def _told(
-    worker: WorkerReport,
-    outcome: Outcome,
-    high_ns: int | None,
-    peers: Sequence[str],
-    found: Found,
-) -> RelatedFinding:
-    theirs = [found.get(trace, {}).get(outcome.rule, ()) for trace in peers]
-    return RelatedFinding(
-        rule=outcome.rule,
-        title=outcome.title,
-        trace=worker.trace,
-        rank=worker.rank,
-        name=worker.name,
-        is_only_there=not any(theirs),
-        net_high_ns=high_ns,
-        peers_net_high_ns=(
-            None if high_ns is None else round(median(_high_ns(of) or 0 for of in theirs))
-        ),
+def _theirs(findings: Sequence[Sequence[Outcome]]) -> _Theirs:
+    return _Theirs(
+        is_anywhere=any(findings),
+        median_high_ns=round(median(_high_ns(each) or 0 for each in findings)),
     )
 
 
@@ -104,15 +131,40 @@ def _high_ns(outcomes: Iterable[Outcome]) -> int | None:
     return sum(claims) if claims else None
 
 
-def _is_far_larger(each: RelatedFinding, worker: WorkerReport) -> bool:
-    mine, theirs = each.net_high_ns or 0, each.peers_net_high_ns or 0
+def _is_its_own(own: _Own) -> bool:
+    if not own.theirs.is_anywhere:
+        return True
+    high_ns = own.high_ns or 0
     return (
-        mine >= FAR_LARGER * theirs
-        and mine - theirs >= LEAST_SHARE * worker.step.mean_ns
-        and mine > 0
+        high_ns >= FAR_LARGER * own.theirs.median_high_ns
+        and own.more_ns >= LEAST_SHARE * own.worker.step.mean_ns
+        and high_ns > 0
     )
 
 
-def _telling(each: RelatedFinding) -> tuple[bool, int, str]:
-    more_ns = (each.net_high_ns or 0) - (each.peers_net_high_ns or 0)
-    return (not each.is_only_there, -more_ns, each.rule)
+def _told(first: _Own, alike: Sequence[_Own]) -> RelatedFinding:
+    worker = first.worker
+    return RelatedFinding(
+        rule=first.outcome.rule,
+        title=first.outcome.title,
+        trace=worker.trace,
+        rank=worker.rank,
+        name=worker.name,
+        is_only_there=not first.theirs.is_anywhere,
+        net_high_ns=first.high_ns,
+        peers_net_high_ns=None if first.high_ns is None else first.theirs.median_high_ns,
+        where=_where(first.worker, [own.worker for own in alike]),
+        trace_count=len(alike),
+    )
+
+
+def _where(first: WorkerReport, workers: Sequence[WorkerReport]) -> str:
+    """Name the ranks; of many that lie apart, the first of them and how many there are."""
+    ranks = {worker.rank for worker in workers if worker.rank is not None}
+    if any(worker.rank is None for worker in workers):
+        more = count(len(workers) - 1, "more recording")
+        return first.name if len(workers) == 1 else f"{first.name} and {more}"
+    if len(ranks) == 1:
+        return f"rank {first.rank}"
+    named, ranges = number_ranges(ranks, RANGES_SHOWN), number_ranges(ranks, len(ranks))
+    return f"ranks {named}" if named == ranges else f"{len(ranks):,} ranks ({named})"

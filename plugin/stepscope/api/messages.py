@@ -33,7 +33,7 @@ class Progress(msgspec.Struct, frozen=True):
     """How far the reading of one file has come."""
 
     phase: Phase
-    """`waiting` is for memory that other files take."""
+    """`waiting` is for memory that other files take, or for a worker of a cluster."""
     bytes_done: int
     """Of the file as it lies on disk."""
     bytes_total: int

@@ -70,25 +70,25 @@ def _range(low: str, high: str) -> str:
 
 
 def related(each: Told) -> tuple[str, ...]:
-    """Return a sentence for each recording that is blamed, of what it alone says of itself."""
-    by_recording: dict[str, list[RelatedFinding]] = {}
+    """Return a sentence for each set of recordings that is blamed, of what they alone say."""
+    by_place: dict[str, list[RelatedFinding]] = {}
     for one in each.related:
-        by_recording.setdefault(one.trace, []).append(one)
-    return tuple(
-        plain(f"{capitalised(_called(own[0]))}: see {'; '.join(map(_difference, own))}.")
-        for own in by_recording.values()
-    )
-
-
-def _called(one: RelatedFinding) -> str:
-    return f"rank {one.rank}" if one.rank is not None else one.name
+        by_place.setdefault(one.where, []).append(one)
+    said = [
+        plain(f"{capitalised(where)}: see {'; '.join(map(_difference, own))}.")
+        for where, own in by_place.items()
+    ]
+    more_count = each.merged.related_more if each.merged else 0
+    more = [f"And {count(more_count, 'more finding')} of their own."] if more_count else []
+    return (*said, *more)
 
 
 def _difference(one: RelatedFinding) -> str:
     if one.is_only_there:
         return f"{one.rule}, only there"
-    theirs = duration(one.peers_net_high_ns or 0)
-    return f"{one.rule}, {duration(one.net_high_ns or 0)} there and {theirs} in the median peer"
+    mine, theirs = duration(one.net_high_ns or 0), duration(one.peers_net_high_ns or 0)
+    most = "up to " if one.trace_count > 1 else ""
+    return f"{one.rule}, {most}{mine} there and {theirs} in the median peer"
 
 
 def not_recorded(run: RunReport) -> Iterator[str]:

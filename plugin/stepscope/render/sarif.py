@@ -38,7 +38,10 @@ TOLD = (
     *("events", "doubts", "reason", "remedy", "fix", "suppressed_by", "is_symptom"),
 )
 """Fields of an outcome that stand among a result's properties as they are."""
-OF_JOB = ("where", "ranks", "hosts", "group", "when", "steps", "related", "job_saving")
+OF_JOB = (
+    *("where", "ranks", "hosts", "group", "when", "steps"),
+    *("related", "related_more", "job_saving"),
+)
 """Fields of a merged outcome that stand there too."""
 RECORDINGS_NAMED = 64
 """Of a result, at most; `occurrenceCount` says how many there are."""
@@ -238,7 +241,7 @@ def _of_job(run: RunReport, outcome: Outcome) -> Json:
     return {
         name: msgspec.to_builtins(value)
         for name, value in fields.items()
-        if value not in (None, "", ())
+        if value not in (None, "", (), 0)
     }
 
 

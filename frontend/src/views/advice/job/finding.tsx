@@ -61,20 +61,22 @@ function Saving({
   );
 }
 
-/** What a rank that is blamed has to say of itself: the cause behind what the others see. */
+/** What the ranks that are blamed have to say of themselves: the cause behind what the others see. */
 function Related(props: {
   readonly related: readonly RelatedFinding[];
+  readonly moreCount: number;
   readonly recordings: ReadonlyMap<string, Recording>;
 }): ReactNode {
-  const { related, recordings } = props;
+  const { related, moreCount, recordings } = props;
   if (related.length === 0) return null;
+  const isOne = related.every((each) => each.where === related[0]?.where && each.trace_count === 1);
   return (
     <section className="job-related">
-      <h4>What it says of itself</h4>
+      <h4>What {isOne ? 'it says of itself' : 'they say of themselves'}</h4>
       <ul>
         {related.map((each) => {
           const recording = recordings.get(each.trace);
-          const title = `${each.rank === null ? each.name : `Rank ${each.rank}`}: ${each.title}`;
+          const title = `${each.where.replace(/^rank/, 'Rank')}: ${each.title}`;
           return (
             <li key={`${each.rule} ${each.trace}`}>
               {recording ? <Goto to={ofRank(recording, each.rule)}>{title}</Goto> : title}
@@ -88,6 +90,7 @@ function Related(props: {
             </li>
           );
         })}
+        {moreCount > 0 && <li className="muted">and {count(moreCount)} more</li>}
       </ul>
     </section>
   );
@@ -160,13 +163,13 @@ export function JobFinding({
   isDismissed,
   onToggle,
 }: Props): ReactNode {
-  const { outcome, where, when, related } = merged;
+  const { outcome, where, when } = merged;
   const own = recordings.get(outcome.trace);
   const severity = outcome.severity ?? 'info';
   const body = (
     <FindingBody outcome={outcome} run={run} step={step} also={[]} isDismissed={isDismissed}>
       <Places merged={merged} recordings={recordings} />
-      <Related related={related} recordings={recordings} />
+      <Related related={merged.related} moreCount={merged.related_more} recordings={recordings} />
     </FindingBody>
   );
   return (

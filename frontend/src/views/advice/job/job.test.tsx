@@ -76,6 +76,8 @@ const late = mergedOutcome({
       is_only_there: true,
       net_high_ns: 8_000_000,
       peers_net_high_ns: 0,
+      where: 'rank 643',
+      trace_count: 1,
     },
   ],
 });
@@ -126,6 +128,20 @@ describe('the advice on a job of a thousand ranks', () => {
     expect(screen.queryByText('Of this rank')).toBeNull();
     expect(store.current().options.about).toBe('job');
     expect(container.querySelectorAll('*').length).toBeLessThan(500);
+  });
+
+  it('tells once what half of the ranks say of themselves, and counts what it does not tell', async () => {
+    const [own] = late.related;
+    if (!own) throw new Error('the late rank says something');
+    const half = { ...own, where: 'ranks 512-1023', trace_count: 512 };
+    const many = { ...report, merged: [{ ...late, related: [half], related_more: 1200 }] };
+    vi.stubGlobal('fetch', async () => new Response(JSON.stringify(many)));
+    shown();
+    const section = (await screen.findByText('What they say of themselves')).parentElement;
+    expect([...(section?.querySelectorAll('li') ?? [])].map((each) => each.textContent)).toEqual([
+      'Ranks 512-1023: The DataLoader has no workers up to 8.00 ms a step, in none of its peers',
+      'and 1,200 more',
+    ]);
   });
 
   it('names what is damaged, and what could not be read, once a reason', async () => {
