@@ -135,7 +135,6 @@ def test_one_cause_is_counted_once() -> None:
 @pytest.mark.parametrize(
     ("run", "rule"),
     [
-        ("batch_size/batch_8", "tiny-batch-size"),
         ("metrics/item_each_step", "item-sync"),
         ("metrics/item_each_step", "blocking-d2h-copy"),
     ],

@@ -51,9 +51,17 @@ def test_double_precision_names_the_operators_and_the_default_dtype() -> None:
 
 
 def test_where_batches_are_only_taken_over_the_workers_are_not_blamed() -> None:
-    outcome = only_cause("cifar_resnet18/thin_workers")
-    assert outcome.rule == "dataloader-bound"
+    batch, outcome = serious(report("cifar_resnet18/thin_workers"))
+    assert (batch.rule, outcome.rule) == ("tiny-batch-size", "dataloader-bound")
     assert "most likely the workers keep up" in outcome.message
     assert outcome.fix is not None
     assert "larger batches" in (outcome.fix.code or "")
     assert "more workers" not in outcome.fix.summary
+
+
+def test_on_a_cpu_a_larger_batch_is_said_to_save_for_the_same_number_of_samples() -> None:
+    outcome = only_cause("batch_size/batch_8")
+    assert outcome.rule == "tiny-batch-size"
+    assert "The batch is 8 (first dimension of aten::conv2d)" in outcome.message
+    assert outcome.claim is not None
+    assert "a step takes longer, a sample less" in outcome.claim.method

@@ -149,13 +149,14 @@ def _repeated(trace: Trace, of: _Siblings, length: int, least_repeats: int) -> _
     begin, until = begin[long_enough], until[long_enough]
     turn = name[begin[:, np.newaxis] + np.arange(length)]
     is_select = np.isin(turn, _codes(trace, frozenset({SELECT})))
-    is_read = np.isin(turn, _codes(trace, READS)).any(axis=1) & ~is_select.any(axis=1)
+    has_select = np.asarray(is_select.any(axis=1), dtype=bool)
+    has_read = np.asarray(np.isin(turn, _codes(trace, READS)).any(axis=1), dtype=bool)
     first_select = begin + is_select.argmax(axis=1)
     selecting = _Repeats(
         first=first_select, begin=first_select, times=(until - first_select) // length
     )
     reading = _behind_unbind(of, begin, (until - begin) // length)
-    found = _together([_chosen(selecting, is_select.any(axis=1)), _chosen(reading, is_read)])
+    found = _together([_chosen(selecting, has_select), _chosen(reading, has_read & ~has_select)])
     return _chosen(found, found.times >= least_repeats)
 
 
