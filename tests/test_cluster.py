@@ -32,7 +32,7 @@ from stepscope.config import Settings
 from stepscope.entries import Summarised
 from stepscope.errors import UnreadableError
 from stepscope.log_directories import LogDirectory
-from stepscope.readers.cluster import Cluster, NoClusterError, Patience
+from stepscope.readers.cluster import Cluster, NoClusterError, Patience, connection
 from stepscope.readers.cluster.answers import Unseen
 from stepscope.readers.cluster.crew import Crew
 from stepscope.readers.cluster.session import Session
@@ -407,12 +407,21 @@ def test_a_scheduler_that_does_not_answer_is_told(tmp_path: Path) -> None:
     there = Cluster("127.0.0.1:1", patience=SOON)
     with closing(there), pytest.raises(NoClusterError) as told:
         there.connect()
-    assert told.value.message == (
-        "No Dask scheduler answers at tcp://127.0.0.1:1: [Errno 111] Connection refused."
-    )
+    start, reason = told.value.message.split("tcp://127.0.0.1:1: ")
+    assert start == "No Dask scheduler answers at "
+    late = "Timed out trying to connect to tcp://127.0.0.1:1 after 2 s."  # in the middle of a try
+    assert reason in {"[Errno 111] Connection refused.", late}
     missing = Cluster(str(tmp_path / "none.json"), patience=SOON)
     with closing(missing), pytest.raises(NoClusterError, match="is no file of a Dask scheduler"):
         missing.connect()
+
+
+def test_a_try_that_is_cut_short_is_no_reason() -> None:
+    late = OSError("Timed out trying to connect to tcp://a:1 after 2 s")
+    late.__cause__ = TimeoutError()
+    late.__cause__.__cause__ = asyncio.CancelledError()
+    told = connection._nobody("a:1", "tcp://a:1", late)  # noqa: SLF001
+    assert told.message == f"No Dask scheduler answers at tcp://a:1: {late}."
 
 
 def test_without_dask_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

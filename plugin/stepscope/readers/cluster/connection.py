@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -80,11 +81,17 @@ def _address_in(path: Path) -> str | None:
     return address if isinstance(address, str) else None
 
 
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__
+
+
 def _nobody(given: str, address: str, error: BaseException) -> NoClusterError:
     place = address if address.endswith(given) else f"{address} ({given})"
-    while error.__cause__ is not None:  # Dask says how long it tried, and the system why
-        error = error.__cause__
-    reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
+    # Dask says how long it tried, and the system why, unless the last try was cut short
+    said = [text for each in _chain(error) if (text := str(each).partition("\n")[0].rstrip("."))]
+    reason = said[-1] if said else type(error).__name__
     message = f"No Dask scheduler answers at {place}: {reason}."
     remedy = "Start one (dask scheduler), or give --scheduler the address that it prints"
     if address.startswith("tls://"):
