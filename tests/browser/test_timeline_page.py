@@ -222,16 +222,21 @@ def test_an_operator_leads_to_its_kernel_and_back_by_links_and_by_brackets(seen:
 def test_a_search_counts_goes_from_hit_to_hit_and_lists_them(seen: Visit) -> None:
     count = find(seen, OPERATOR)
     expect(count).to_have_text(f"{CALLS} found")
-    seen.main.get_by_role("button", name="Next hit").click()
+    press = seen.page.keyboard.press
+    press("Enter")
     expect(count).to_have_text(f"1 of {CALLS}")
     expect(chosen(seen)).to_have_text(OPERATOR)
     first = seen.state()["event"]
     near = until_rested(seen, None)
     assert near[0] < exact_ns(seen, "Start") < near[1], "it is in sight"
-    seen.page.keyboard.press("n")
+    for key, number in (("Enter", 2), ("Shift+Enter", 1)):
+        press(key)
+        expect(count).to_have_text(f"{number} of {CALLS}")
+    seen.main.get_by_role("button", name="Next hit").click()
     expect(count).to_have_text(f"2 of {CALLS}")
-    seen.page.keyboard.press("p")
-    expect(count).to_have_text(f"1 of {CALLS}")
+    for key, number in (("n", 3), ("p", 2), ("p", 1)):
+        press(key)
+        expect(count).to_have_text(f"{number} of {CALLS}")
     until_selected(seen, first)
     panel(seen).get_by_role("tab", name="Search").click()
     hits = panel(seen).get_by_role("table", name=f"What was found for {OPERATOR}")

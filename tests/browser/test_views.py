@@ -9,7 +9,7 @@ from playwright.sync_api import BrowserContext, expect
 
 from browser import damaged, servers
 from browser.servers import Server
-from browser.visits import PATIENCE_MS, VIEWS, Visit, visit
+from browser.visits import PATIENCE_MS, SHOWN, VIEWS, Visit, visit
 from stepscope.api.messages import RunState
 
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceWarning")]
@@ -17,8 +17,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceW
 SAMPLE_LOGS = Path(__file__).resolve().parents[2] / "sample_logs"
 RICH = ("synthetic_dataloader", "language_model", "ranks")
 """With a device; with stacks, modules, memory and two spans; with several ranks."""
-SHOWN = "canvas, table, dl, [role=grid], [role=treegrid], [role=img], .verdict-words, .item, .empty"
-"""A view shows at least one of these, or says why it has nothing."""
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 WINDOWS = ((1440, 900), (900, 800))
 TABS_ENOUGH = 400
@@ -46,9 +44,7 @@ def run_named(server: Server, part: str) -> RunState:
 
 def see(seen: Visit, view: str, run: RunState, **state: str) -> None:
     seen.go(view, run=run.id, **state)
-    seen.settled()
-    expect(seen.main.locator(SHOWN).first).to_be_visible(timeout=PATIENCE_MS)
-    seen.settled()
+    seen.shows_something()
 
 
 def test_every_view_of_every_scenario_shows_something_in_tensorboard(

@@ -32,6 +32,8 @@ VIEWS = tuple(
 """Every view of the page, as the rail has them."""
 OF_ALL_RUNS = ("trends", "runs")
 """Views that do not wait for the chosen file."""
+SHOWN = "canvas, table, dl, [role=grid], [role=treegrid], [role=img], .verdict-words, .item, .empty"
+"""A view shows at least one of these, or says why it has nothing."""
 OURS = re.compile(r"/data/plugin/stepscope/index\.html")
 LOCAL = frozenset({"localhost", "127.0.0.1"})
 HARMLESS_SCHEMES = frozenset({"data", "blob", "about"})
@@ -141,6 +143,12 @@ class Visit:
             0, timeout=PATIENCE_MS
         )
         expect(self.main.locator(".empty-bad")).to_have_count(0)
+
+    def shows_something(self) -> None:
+        """Wait until the view shows what it has, or says why it has nothing."""
+        self.settled()
+        expect(self.main.locator(SHOWN).first).to_be_visible(timeout=PATIENCE_MS)
+        self.settled()
 
     def assert_clean(self) -> None:
         """Nothing happened that must not, in the browser or in the server's log."""
