@@ -80,7 +80,7 @@ export function useFollowed<T>({
   enabled = true,
 }: Asked<T>): UseQueryResult<T> {
   // On what the last request that failed would have rested: with other files it may succeed.
-  const failed = useRef<string | null>(null);
+  const failed = useRef<Pick<Last, 'revision' | 'tookMs'> | null>(null);
   return useQuery({
     enabled,
     queryKey,
@@ -90,7 +90,7 @@ export function useFollowed<T>({
         const value = await ask(signal);
         return { value, revision: basis.revision, tookMs: performance.now() - began };
       } catch (problem) {
-        failed.current = basis.revision;
+        failed.current = { revision: basis.revision, tookMs: performance.now() - began };
         throw problem;
       }
     },
@@ -98,11 +98,14 @@ export function useFollowed<T>({
     placeholderData: (previous, query) =>
       query && isAlike(query.queryKey) ? keepPreviousData(previous) : undefined,
     refetchInterval: ({ state: { data, dataUpdatedAt, errorUpdatedAt, error } }) => {
-      const revision = data?.revision ?? failed.current;
-      if (revision === null || (data === undefined && error === null)) return false;
+      const last = error === null ? data : (failed.current ?? data);
+      if (!last) return false;
       const endedAtMs = Math.max(dataUpdatedAt, errorUpdatedAt);
-      const last = { revision, tookMs: data?.tookMs ?? 0, endedAtMs, hasFailed: error !== null };
-      return waitMs(last, basis, Date.now());
+      // What there is rests on fewer files than are there: a request that failed is made again.
+      const revision = data?.revision ?? last.revision;
+      const { tookMs } = last;
+      const ended = { revision, tookMs, endedAtMs, hasFailed: error !== null };
+      return waitMs(ended, basis, Date.now());
     },
   });
 }

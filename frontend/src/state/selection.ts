@@ -22,13 +22,15 @@ export interface Held {
 
 export const NOTHING_HELD: Held = { run: null, trace: null };
 
+const isNamed = ({ worker, span }: PageLocation): boolean => worker !== null && span !== null;
+
 /** What is to be held from here on. */
 export function heldOf(location: PageLocation, selected: Selected, held: Held): Held {
   if (selected.kind !== 'selected') return held;
   const { run, span } = selected.selection;
   return {
     run: location.run === null ? run.id : held.run,
-    trace: location.worker === null && span.state === 'ready' ? span.trace : held.trace,
+    trace: isNamed(location) || span.state !== 'ready' ? held.trace : span.trace,
   };
 }
 
@@ -91,9 +93,8 @@ export function select(runs: Runs, location: PageLocation, held: Held = NOTHING_
     return location.run && runs.runs.length > 0
       ? { kind: 'unknown-run', name: location.run }
       : { kind: 'empty' };
-  const trace = location.worker === null ? held.trace : null;
-  const worker = workerOf(run, location.worker, trace);
-  const span = worker && spanOf(worker, location.span, trace);
+  const worker = workerOf(run, location.worker, location.worker === null ? held.trace : null);
+  const span = worker && spanOf(worker, location.span, held.trace);
   if (!worker || !span) return { kind: 'empty' };
   return { kind: 'selected', selection: { run, worker, span } };
 }

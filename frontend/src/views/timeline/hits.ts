@@ -36,7 +36,7 @@ export const isSearch = (search: string): boolean =>
   search.trim() !== '' && matcherOf(search).kind !== 'invalid';
 
 /** A hit's number among all, from 0; null where it is not on the page. */
-export function numberIn(page: Page | undefined, event: number | null): number | null {
+export function numberOn(page: Page | undefined, event: number | null): number | null {
   const at = event === null ? -1 : (page?.hits.findIndex((hit) => hit.event === event) ?? -1);
   return page && at >= 0 ? page.first + at : null;
 }
@@ -62,7 +62,7 @@ const pageOf = (ask: Ask, number: number): Promise<Page> =>
 async function numberAt(ask: Ask, { event, fromNs }: Place, by: -1 | 1): Promise<number> {
   const { first, total } = await ask({ start_ns: fromNs });
   const page = await pageOf(ask, Math.min(first, total - 1));
-  return numberIn(page, event) ?? (by === 1 ? first - 1 : first);
+  return numberOn(page, event) ?? (by === 1 ? first - 1 : first);
 }
 
 /** The next hit or the one before, from where one is; behind the last comes the first. */
@@ -118,10 +118,11 @@ export function useHits({ trace, search, selected, fromNs, onHit }: Options): Fo
   });
   const latest = useRef({ search, selected, onHit });
   latest.current = { search, selected, onHit };
-  const isAt = cursor?.search === search && cursor.reached.hit.event === selected;
-  const here = isAt ? cursor.reached : null;
+  // The page that was reached stays while a slice of it is selected, by a step or by a click.
+  const here = cursor?.search === search ? cursor.reached : null;
+  const onReached = here?.hit.event === selected ? here.number : numberOn(here?.page, selected);
   const first = query.isPlaceholderData ? undefined : query.data;
-  const number = here?.number ?? numberIn(first, selected);
+  const number = here && onReached !== null ? onReached : numberOn(first, selected);
 
   const move = (by: -1 | 1, text: string): void => {
     if (!isSearch(text)) return;
@@ -155,5 +156,5 @@ export function useHits({ trace, search, selected, fromNs, onHit }: Options): Fo
     const { signal } = new AbortController();
     return api.get<TimelineHits>(`traces/${segment(trace)}/${PATH}`, parameters, signal);
   };
-  return { query, number, page: here?.page ?? first, move, all };
+  return { query, number, page: here && onReached !== null ? here.page : first, move, all };
 }

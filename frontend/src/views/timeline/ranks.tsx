@@ -17,10 +17,11 @@ interface BesideProps {
   readonly run: RunState;
   readonly worker: Worker;
   readonly by: -1 | 1;
+  readonly isAtStep: boolean;
   readonly onShow: (to: Worker) => void;
 }
 
-function Beside({ run, worker, by, onShow }: BesideProps): ReactNode {
+function Beside({ run, worker, by, isAtStep, onShow }: BesideProps): ReactNode {
   const beside = workerBeside(run, worker, by);
   const words = by === 1 ? 'Next rank' : 'Previous rank';
   return (
@@ -28,7 +29,9 @@ function Beside({ run, worker, by, onShow }: BesideProps): ReactNode {
       type="button"
       className="button quiet square"
       aria-label={words}
-      title={beside ? `${words}: ${nameOf(beside)}, at the same step` : undefined}
+      title={
+        beside ? `${words}: ${nameOf(beside)}${isAtStep ? ', at the same step' : ''}` : undefined
+      }
       disabled={beside === null}
       onClick={() => beside && onShow(beside)}
     >
@@ -50,15 +53,16 @@ export function RankButtons({ selection }: { readonly selection: Selection }): R
     go({
       run: run.id,
       worker: to.name,
-      span: isRecorded ? location.span : null,
+      span: isRecorded ? span.label : null,
       step: location.step,
     });
   };
+  const isAtStep = location.step !== null;
   return (
     <span className="rank-buttons">
-      <Beside run={run} worker={worker} by={-1} onShow={show} />
+      <Beside run={run} worker={worker} by={-1} isAtStep={isAtStep} onShow={show} />
       {nameOf(worker)}
-      <Beside run={run} worker={worker} by={1} onShow={show} />
+      <Beside run={run} worker={worker} by={1} isAtStep={isAtStep} onShow={show} />
     </span>
   );
 }

@@ -227,7 +227,7 @@ function Merged({
   const { startNs, endNs } = merged;
   return (
     <p className="slice-merged panel-hint" role="note">
-      One of {count(merged.count)} drawn together here: zoom in to tell them apart.{' '}
+      One of {count(merged.count)} that were drawn together here: zoom in to tell them apart.{' '}
       <button
         type="button"
         className="button quiet"

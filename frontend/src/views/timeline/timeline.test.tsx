@@ -217,7 +217,9 @@ describe('the selected slice', () => {
       const fit = vi.spyOn(Viewer.prototype, 'fit');
       await clicked();
       expect(asked.some((path) => path.includes('at?track=2&row=0&time_ns=24500000'))).toBe(true);
-      expect(screen.getByRole('note').textContent).toContain('One of 214 drawn together here');
+      expect(screen.getByRole('note').textContent).toContain(
+        'One of 214 that were drawn together here',
+      );
       await userEvent.click(screen.getByRole('button', { name: 'Zoom to all 214' }));
       expect(fit).toHaveBeenCalledWith({ start: 24_000_000, end: 25_000_000 });
     });

@@ -12,6 +12,7 @@ import { useNavigation } from '../../state/navigation';
 import type { Selection } from '../../state/selection';
 import { ExportMenu } from '../../widgets/export_menu';
 import { OpenElsewhere } from '../../widgets/open_elsewhere';
+import { toast } from '../../widgets/toast';
 import { ViewHeader } from '../../widgets/view_header';
 import { legendOf, subtitleOf } from './exported';
 import { findingsOf, placesOf } from './findings';
@@ -430,7 +431,7 @@ export function TimelineView({ selection, timeline, names }: Props): ReactNode {
           picture={{
             element: picture,
             title: 'Timeline',
-            subtitle: subtitleOf(recording, settings.at ?? time ?? viewer.bounds),
+            subtitle: subtitleOf(recording, settings.at ?? viewer.goal),
             legend: legendOf(timeline.categories, theme),
             file: fileName([...recording, 'timeline'], 'png'),
           }}
@@ -499,7 +500,11 @@ export function TimelineView({ selection, timeline, names }: Props): ReactNode {
         }}
         onFit={fitSelected}
         sums={{
-          inSight: () => sumUp(viewer.goal, viewer.seenTracks()),
+          inSight: () => {
+            const seen = viewer.seenTracks(); // none would be taken for all
+            if (seen.length > 0) sumUp(viewer.goal, seen);
+            else toast('No track with slices is in sight');
+          },
           selected: selectedTime && (() => sumUp(selectedTime, [])),
         }}
       />
