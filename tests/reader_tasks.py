@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -22,6 +23,13 @@ ENOUGH_BYTES = 1 << 30
 def slow(trace: Trace) -> RecordingAdvice:
     """Take a while."""
     time.sleep(0.1)
+    return advise(trace)
+
+
+def awaiting(trace: Trace, *, path: str) -> RecordingAdvice:
+    """Wait for a word that it may end."""
+    while not Path(path).exists():
+        time.sleep(0.01)
     return advise(trace)
 
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -223,7 +224,8 @@ def what(outcome: Outcome) -> object:
 def test_a_file_whose_reader_is_killed_is_read_again_by_a_fresh_one(
     tmp_path: Path, readers: Readers, how: signal.Signals
 ) -> None:
-    order = order_of(tmp_path, reader_tasks.slow)
+    may_end = tmp_path / "go"
+    order = order_of(tmp_path, partial(reader_tasks.awaiting, path=str(may_end)))
     seen: list[int] = []
 
     def tell(told: Told) -> None:
@@ -231,6 +233,8 @@ def test_a_file_whose_reader_is_killed_is_read_again_by_a_fresh_one(
             seen.extend(readers.process_ids)
             if len(seen) < TRIES:
                 os.kill(seen[-1], how)
+            else:
+                may_end.touch()
 
     answer = readers.read(order, tell, Stop())
     assert what(answer) == what(Here().read(order, nothing, Stop()))

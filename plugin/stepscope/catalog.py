@@ -241,7 +241,7 @@ class Catalog:
             self._files.ask_for(identity)
             self.start_reading()
             for entry in own:
-                if isinstance(entry.state, Cancelled | Unreadable | Growing):
+                if isinstance(entry.state, Cancelled | Unreadable):
                     self._enqueue(entry)
 
     def run(self, identity: str) -> tuple[Entry, ...]:

@@ -26,9 +26,11 @@ def _without_device(trace: Trace) -> MissingDataError | NotApplicableError:
     if is_cut_off(trace):
         return MissingDataError("the file was cut off before any device event", RECORD_AGAIN)
     if not len(trace.runtime_calls):
-        if recorded_settings(trace).model.is_on_host:
+        is_on_host = recorded_settings(trace).model.is_on_host
+        if is_on_host:
             return NotApplicableError(f"the model computes on the CPU ({RECORDED})")
-        if trace.metadata.get("deviceProperties") == []:
+        # Builds for other devices name none either: what was recorded of the model goes first.
+        if is_on_host is not False and trace.metadata.get("deviceProperties") == []:
             return NotApplicableError("the program ran on a machine without a device")
     return MissingDataError("no device event was recorded", RECORD_DEVICE)
 

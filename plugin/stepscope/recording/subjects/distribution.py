@@ -35,7 +35,8 @@ def distributed(scene: Scene) -> dict[str, Any] | None:
 
 def _wrapper(scene: Scene) -> tuple[str, dict[str, Any]] | None:
     """Return the name and the settings of a wrapper: within the model that is given, else alive."""
-    given = [] if scene.given.model is None else list(scene.given.model.modules())
+    own = getattr(scene.given.model, "modules", None)  # an engine's wrapper may have none
+    given = list(own()) if callable(own) else [scene.given.model]
     return _among(given) or _among(scene.modules)
 
 
