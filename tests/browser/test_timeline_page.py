@@ -26,6 +26,7 @@ def seen(alone: Visit) -> Visit:
     alone.page.emulate_media(reduced_motion="reduce")
     alone.open(alone.fragment("timeline", run=RUN))
     expect(canvas(alone)).to_be_visible(timeout=PATIENCE_MS)
+    alone.settled()
     return alone
 
 

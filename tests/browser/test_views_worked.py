@@ -16,7 +16,8 @@ NAMES_PX = 10
 
 
 def drag_over(seen: Visit, chart: Locator, start: float, end: float) -> None:
-    """Drag from one share of a chart's width to another."""
+    """Drag from one share of a chart's width to another, once it is drawn."""
+    seen.settled()
     box = chart.bounding_box()
     assert box
     middle = box["y"] + box["height"] / 2
@@ -61,6 +62,7 @@ def test_a_press_on_the_memory_curve_looks_at_a_moment(alone: Visit) -> None:
     seen.open(seen.fragment("memory", run="synthetic_item_sync/fault"))
     curve = seen.main.get_by_role("group", name=re.compile("^Memory of CUDA 0"))
     expect(seen.main.get_by_role("tab", name="At the peak")).to_be_visible(timeout=PATIENCE_MS)
+    seen.settled()
     curve.click()
     expect(seen.main.get_by_role("tab", name=re.compile(r"^At \d"))).to_be_visible()
     assert "o.at" in seen.state()
