@@ -60,9 +60,9 @@ def finding(trace: Trace, batch: BatchSize, turns: ShortTurns, below_ns: int) ->
     )
 
 
-def _evidence(trace: Trace, batch: BatchSize, turns: ShortTurns) -> Iterator[Evidence]:
-    within = window(trace)
-    link = OPERATORS
+def told(batch: BatchSize, otherwise: Link) -> Iterator[Evidence]:
+    """Yield the size and what tells it, which links there; where nothing does, elsewhere."""
+    link = otherwise
     if batch.operator:
         link = Link(view="operators", search=batch.operator, group="shape")
     yield Evidence(label="Batch size", value=batch.size, unit="count", link=link)
@@ -70,6 +70,11 @@ def _evidence(trace: Trace, batch: BatchSize, turns: ShortTurns) -> Iterator[Evi
         yield Evidence(
             label="Read from", value=f"{batch.operator} {batch.dims}", unit="code", link=link
         )
+
+
+def _evidence(trace: Trace, batch: BatchSize, turns: ShortTurns) -> Iterator[Evidence]:
+    within = window(trace)
+    yield from told(batch, OPERATORS)
     yield Evidence(
         label="Time in short operators and between them", value=turns.share, unit="share"
     )

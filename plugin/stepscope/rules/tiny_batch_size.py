@@ -205,14 +205,7 @@ def _message(trace: Trace, batch: BatchSize, signs: _Signs) -> str:
 
 
 def _evidence(trace: Trace, batch: BatchSize, signs: _Signs) -> Iterator[Evidence]:
-    link = Link(view="overview")
-    if batch.operator:
-        link = Link(view="operators", search=batch.operator, group="shape")
-    yield Evidence(label="Batch size", value=batch.size, unit="count", link=link)
-    if batch.operator:
-        yield Evidence(
-            label="Read from", value=f"{batch.operator} {batch.dims}", unit="code", link=link
-        )
+    yield from _batch_on_host.told(batch, Link(view="overview"))
     yield Evidence(label=f"{trace.dialect.device} busy", value=signs.busy, unit="share")
     yield Evidence(
         label="Throughput to gain at most (time lost to dispatch)",

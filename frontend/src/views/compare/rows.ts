@@ -1,5 +1,7 @@
 /** From the comparison's rows to those that the table shows: filtered, in order, as cells. Pure. */
+
 import type { Change, Column, ModuleRow, Row } from '../../api/types.gen';
+import { column } from '../../core/columns';
 import type { CellValue } from '../../core/format';
 import { natural } from '../../core/natural';
 import type { Matcher } from '../../core/search';
@@ -83,14 +85,6 @@ const CELLS: Cells = {
 
 export const cellOf = (row: AnyRow, key: string, figure: Figure): CellValue =>
   CELLS[key]?.(row, figure) ?? null;
-
-const column = (key: string, label: string, unit: Column['unit'], help: string): Column => ({
-  key,
-  label,
-  unit,
-  help,
-  hidden: false,
-});
 
 const FIGURE_WORDS: Readonly<Record<Figure, string>> = {
   either: 'a step’s time on the device where it has any, else on the host without what it called',

@@ -1,16 +1,10 @@
 /** The steps of a recording as a file. */
-import type { Column, Overview } from '../../api/types.gen';
+
+import type { Overview } from '../../api/types.gen';
+import { column } from '../../core/columns';
 import type { ExportTable } from '../../core/export';
 import type { ExportFormat } from '../../widgets/export_menu';
 import { saveTable } from '../../widgets/save_table';
-
-const column = (key: string, label: string, unit: Column['unit'], help = ''): Column => ({
-  key,
-  label,
-  unit,
-  help,
-  hidden: false,
-});
 
 /** A row a step; what its parts are of it sums to its duration. */
 export function stepTable({ steps, categories }: Overview): ExportTable {

@@ -1,16 +1,10 @@
 /** The files as rows of an export. Pure. */
+
 import type { Column } from '../../api/types.gen';
+import { column } from '../../core/columns';
 import type { ExportTable } from '../../core/export';
 import { recordedAt } from '../../core/recorded';
 import type { FileLine } from './lines';
-
-const column = (key: string, label: string, unit: Column['unit']): Column => ({
-  key,
-  label,
-  unit,
-  help: '',
-  hidden: false,
-});
 
 const COLUMNS: readonly Column[] = [
   column('run', 'Run', 'text'),

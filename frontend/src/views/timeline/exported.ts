@@ -1,21 +1,15 @@
 /** What is taken along: hits as a table for a file, and words and colours for a picture. Pure. */
+
 import type { Column } from '../../api/types.gen';
 import { shade, shadeNumber, type Theme } from '../../canvas/colours';
 import type { Range } from '../../canvas/viewport';
 import { colourId } from '../../core/colour';
+import { column } from '../../core/columns';
 import type { ExportTable } from '../../core/export';
 import { instant } from '../../core/format';
 import type { LegendEntry } from '../../widgets/png';
 import { categoryLabel, trackLabel } from './slice_words';
 import type { Hit, SliceCategory, Timeline } from './wire';
-
-const column = (key: string, label: string, unit: Column['unit'], help = ''): Column => ({
-  key,
-  label,
-  unit,
-  help,
-  hidden: false,
-});
 
 const COLUMNS: readonly Column[] = [
   column('name', 'Name', 'code'),

@@ -1,8 +1,10 @@
 /** From the answer to the charts and to the table beside them. Pure. */
+
 import type { Column, TrendPoint, Trends } from '../../api/types.gen';
 import type { Series } from '../../charts/small_multiple';
 import { categoryWords } from '../../core/categories';
 import { colourOf } from '../../core/colour';
+import { column } from '../../core/columns';
 import {
   bytes,
   type CellValue,
@@ -245,14 +247,6 @@ export function verdictOf(points: readonly TrendPoint[], scope: Scope): string {
   const words = `Mean step ${duration(first)} → ${duration(last)}`;
   return `${words}${change === '' ? '' : `, ${change}`} from the first to the last`;
 }
-
-const column = (key: string, label: string, unit: Column['unit'], help: string): Column => ({
-  key,
-  label,
-  unit,
-  help,
-  hidden: false,
-});
 
 export interface TrendTable {
   readonly columns: readonly Column[];

@@ -1,5 +1,6 @@
 import { type ReactNode, useMemo, useRef } from 'react';
 import type { Distributed, RankSteps } from '../../../api/types.gen';
+import { column } from '../../../core/columns';
 import { type ExportTable, fileName } from '../../../core/export';
 import { count, plural } from '../../../core/format';
 import { useNavigation } from '../../../state/navigation';
@@ -71,13 +72,6 @@ function useCells(steps: RankSteps, { missing, groupOf }: CellsAsked): Cells {
 }
 
 function exported(steps: RankSteps, { grid }: Cells): ExportTable {
-  const column = (key: string, label: string, unit: RankSteps['unit']) => ({
-    key,
-    label,
-    unit,
-    help: '',
-    hidden: false,
-  });
   return {
     columns: [
       column('rank', 'Rank', 'text'),
