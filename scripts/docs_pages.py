@@ -16,13 +16,13 @@ import msgspec
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from stepscope import calibration
+from stepscope.base import calibration
+from stepscope.base.formatting import share
+from stepscope.base.report import json_schema
 from stepscope.cli import COMMANDS
-from stepscope.exports import LEADING, leading
-from stepscope.frames import Schema
-from stepscope.quantities import share
+from stepscope.model.frames import Schema
 from stepscope.render import rule_page
-from stepscope.report import json_schema
+from stepscope.render.table_export import LEADING, leading
 from stepscope.rules import Rule, all_rules
 from stepscope.tables import RunTable, all_tables
 
@@ -30,21 +30,21 @@ HELP_WIDTH = 100
 TERMS = MappingProxyType(
     {
         "Time and steps": {
-            "Step": "stepscope.analyses.steps.breakdown",
-            "Steps that count": "stepscope.analyses.steps.complete_steps",
-            "Window": "stepscope.analyses.steps.window",
-            "Categories of a step": "stepscope.analyses.steps.breakdown:CATEGORIES",
+            "Step": "stepscope.analyses.steps.step_breakdown",
+            "Steps that count": "stepscope.analyses.core.complete_steps",
+            "Window": "stepscope.analyses.core.window",
+            "Categories of a step": "stepscope.analyses.steps.step_breakdown:CATEGORIES",
         },
         "Operators": {
             "Calls, self and total": "stepscope.analyses.operators.costs",
-            "What launched what": "stepscope.analyses.links",
+            "What launched what": "stepscope.analyses.core.links",
             "Autograd's wrappers": "stepscope.analyses.operators.autograd_wrappers",
-            "Forward and backward": "stepscope.analyses.operators.forward_backward",
+            "Forward and backward": "stepscope.analyses.core.forward_backward",
             "Modules": "stepscope.analyses.host.module_tree",
             "Operations (FLOPs)": "stepscope.analyses.operators.flops",
         },
         "Devices": {
-            "Busy, multiprocessors, occupancy": "stepscope.analyses.devices.metrics",
+            "Busy, multiprocessors, occupancy": "stepscope.analyses.devices.device_metrics",
             "Kernels": "stepscope.analyses.devices.kernel_table",
             "Launches": "stepscope.analyses.devices.kernel_launches",
             "Queue length": "stepscope.analyses.devices.queue_length",
@@ -54,32 +54,32 @@ TERMS = MappingProxyType(
         "Idle time": {
             "Idle time": "stepscope.analyses.idle.ledger",
             "Causes of idle time": "stepscope.analyses.idle.ledger:CAUSES",
-            "HTA's kinds of idle time": "stepscope.analyses.idle.kinds",
+            "HTA's kinds of idle time": "stepscope.analyses.idle.idle_kinds",
             "Cost of waiting": "stepscope.analyses.idle.sync_cost",
             "Critical path": "stepscope.analyses.idle.critical_path",
         },
         "Memory": {
             "Allocated and reserved": "stepscope.analyses.memory.curve",
-            "Lifetime of an allocation": "stepscope.analyses.memory.pairs",
+            "Lifetime of an allocation": "stepscope.analyses.memory.allocation_pairs",
             "Fragmentation": "stepscope.analyses.memory.fragmentation",
             "Growth and leaks": "stepscope.analyses.memory.growth",
         },
         "Communication": {
-            "Algorithm and bus bandwidth": "stepscope.analyses.communication.bandwidth",
-            "Hidden and exposed": "stepscope.analyses.communication.exposure",
+            "Algorithm and bus bandwidth": "stepscope.analyses.core.collective_bandwidth",
+            "Hidden and exposed": "stepscope.analyses.core.exposed_communication",
             "Process groups": "stepscope.analyses.communication.process_groups",
             "Clocks of ranks": "stepscope.analyses.communication.clock_alignment",
             "Stragglers": "stepscope.analyses.communication.stragglers",
         },
         "Advice": {
-            "Claims and savings": "stepscope.advice.resolving",
+            "Claims and savings": "stepscope.advice.savings",
             "Settings": "stepscope.advice.settings_files",
-            "Rules of other packages": "stepscope.advice.packages",
-            "What a program says of itself": "stepscope.analyses.hints",
+            "Rules of other packages": "stepscope.advice.rule_packages",
+            "What a program says of itself": "stepscope.analyses.settings.user_metadata",
             "Health of a recording": "stepscope.analyses.health",
         },
         "Comparing": {
-            "Change or noise": "stepscope.comparison.noise",
+            "Change or noise": "stepscope.comparison.significance",
             "Sampled steps and ranks": "stepscope.comparison.side:Together",
         },
     }

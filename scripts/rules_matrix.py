@@ -9,10 +9,10 @@ from pathlib import Path
 
 from stepscope import ingest
 from stepscope.advice import advise, outcomes_of
-from stepscope.quantities import share
-from stepscope.report import Outcome
+from stepscope.base.formatting import share
+from stepscope.base.report import Outcome
+from stepscope.model.trace import Run, Trace, trace_from_columns
 from stepscope.rules import all_rules
-from stepscope.trace import Run, Trace, trace_from_columns
 
 ROOT = Path(__file__).parent.parent
 MATRIX = ROOT / "tests" / "rules" / "matrix.txt"

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from stepscope import discover
+from stepscope.base.report import FileHealth
+from stepscope.model.trace import Trace
 from stepscope.readers import tasks
-from stepscope.readers.orders import Order, Phase
-from stepscope.report import FileHealth
-from stepscope.trace import Trace
+from stepscope.readers.requests import Order, Phase
+from stepscope.storage import discover
 
 
 def orders_of(folder: str | Path, *tasks: Callable[[Trace], Any]) -> list[Order]:

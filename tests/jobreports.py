@@ -4,8 +4,15 @@ import msgspec
 
 from reports import FOUND, WORKER
 from stepscope.advice.job_savings import Asked, with_job
-from stepscope.advice.runs import with_outcomes
-from stepscope.report import ClaimReport, DeviceReport, Outcome, RunReport, StepReport, WorkerReport
+from stepscope.advice.run_advice import with_outcomes
+from stepscope.base.report import (
+    ClaimReport,
+    DeviceReport,
+    Outcome,
+    RunReport,
+    StepReport,
+    WorkerReport,
+)
 
 MS = 1_000_000
 STEP_NS = 100 * MS

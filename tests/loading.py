@@ -13,7 +13,7 @@ import yaml
 import tracebuild
 from stepscope import ingest
 from stepscope.ingest import EventColumns
-from stepscope.trace import Trace, trace_from_columns
+from stepscope.model.trace import Trace, trace_from_columns
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED_TRACES = ROOT.parent / "shared" / "traces"

@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.communication.group_roles import Signs, role
-from stepscope.analyses.communication.rank_groups import RankGroup
-from stepscope.analyses.communication.rank_part import (
+from stepscope.analyses.communication.rank_assignment import RankEvidence
+from stepscope.analyses.communication.rank_process_groups import RankGroup
+from stepscope.analyses.communication.rank_steps import Curve, RankSteps
+from stepscope.analyses.communication.rank_summary import (
     Key,
     RankCollectives,
     RankPart,
     RankTotals,
 )
-from stepscope.analyses.communication.rank_steps import Curve, RankSteps
-from stepscope.analyses.communication.ranks import RankEvidence
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from stepscope.advice import RecordingAdvice
+from stepscope.model.trace import Trace
 from stepscope.readers.tasks import advise
 from stepscope.summaries.summary import Summary
-from stepscope.trace import Trace
 
 log = logging.getLogger(__name__)
 

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from stepscope.advice.runs import with_outcomes
-from stepscope.report import (
+from stepscope.advice.run_advice import with_outcomes
+from stepscope.base.report import (
     BudgetLine,
     ClaimReport,
     DeviceReport,

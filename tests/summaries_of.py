@@ -10,12 +10,12 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from stepscope import discover, storage
-from stepscope.discover import TraceFile
-from stepscope.readers.orders import Order, Stop
+from stepscope import storage
 from stepscope.readers.pool import read_here
+from stepscope.readers.requests import Order, Stop
 from stepscope.readers.tasks import summarise
-from stepscope.storage import FileStamp
+from stepscope.storage import FileStamp, discover
+from stepscope.storage.discover import TraceFile
 from stepscope.summaries.summary import Summary
 
 Files = list[tuple[TraceFile, FileStamp]]

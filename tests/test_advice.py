@@ -12,15 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import trace_of
-from stepscope import intervals, rules
+from stepscope import rules
 from stepscope.advice import advise, outcomes_of
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import Factor
-from stepscope.errors import MissingDataError, NotApplicableError
-from stepscope.intervals import Intervals
-from stepscope.report import Confidence, Evidence, Fix, Outcome, Severity
+from stepscope.analyses.core.window import window
+from stepscope.base.calibration import Factor
+from stepscope.base.errors import MissingDataError, NotApplicableError
+from stepscope.base.report import Confidence, Evidence, Fix, Outcome, Severity
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Run, Trace
 from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, severity_of
-from stepscope.trace import Run, Trace
 
 STEP_US = 1000
 STEP_COUNT = 3

@@ -9,13 +9,13 @@ import pytest
 
 from loading import trace_of
 from stepscope.advice import advise
-from stepscope.advice.recordings import advice_by
-from stepscope.advice.runs import merged
+from stepscope.advice.run_advice import merged
 from stepscope.advice.settings import Changes
-from stepscope.errors import MissingDataError, NotApplicableError
-from stepscope.report import MergedOutcome, Outcome, RunReport
+from stepscope.advice.trace_advice import advice_by
+from stepscope.base.errors import MissingDataError, NotApplicableError
+from stepscope.base.report import MergedOutcome, Outcome, RunReport
+from stepscope.model.trace import Run, Trace
 from stepscope.rules import Answer, Finding, Rule, RunClaim, RunEvidence
-from stepscope.trace import Run, Trace
 from test_advice import Options, claiming, rule
 
 STEP_US = 1000

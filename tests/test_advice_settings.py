@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from loading import trace_of
-from stepscope.advice.recordings import advice_by
 from stepscope.advice.settings import (
     AdviceSettings,
     Changes,
@@ -19,8 +18,9 @@ from stepscope.advice.settings import (
 )
 from stepscope.advice.settings_files import nearest_file, option_changes, settings_in
 from stepscope.advice.suppression import put_aside, unused
-from stepscope.errors import UsageError
-from stepscope.report import Outcome
+from stepscope.advice.trace_advice import advice_by
+from stepscope.base.errors import UsageError
+from stepscope.base.report import Outcome
 from stepscope.rules import Finding, Rule, option
 from test_advice import TRACE, claiming, rule
 

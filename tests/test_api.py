@@ -14,24 +14,24 @@ import pytest
 
 import stepscope
 from logs import EVENT_COUNT, write_long_ago, write_run, write_trace
-from stepscope import discover
 from stepscope.advice import AdviceSettings, advise
 from stepscope.advice.settings import Changes
-from stepscope.api import hosts, listing
-from stepscope.api.ahead import prepare
+from stepscope.api import allowed_hosts, run_listing
 from stepscope.api.app import create_app
 from stepscope.api.encoding import CONTENT_POLICY
 from stepscope.api.endpoint import Query, TraceEndpoint
 from stepscope.api.endpoints import overview as overview_endpoint
 from stepscope.api.messages import Overview, Progress, Runs, RunState, Table
 from stepscope.api.openapi import answer_schemas
-from stepscope.catalog import Catalog
-from stepscope.config import Settings
-from stepscope.log_directories import LogDirectory
-from stepscope.readers.orders import Answer, Order, Stop, Tell, Told
+from stepscope.api.prefetch import prepare
+from stepscope.base.config import Settings
+from stepscope.base.report import RunReport
+from stepscope.catalog.catalog import Catalog
+from stepscope.catalog.log_directories import LogDirectory
+from stepscope.model.trace import Trace
 from stepscope.readers.pool import Here
-from stepscope.report import RunReport
-from stepscope.trace import Trace
+from stepscope.readers.requests import Answer, Order, Stop, Tell, Told
+from stepscope.storage import discover
 
 
 class AtOnce:
@@ -175,9 +175,9 @@ def test_a_synthetic_run_is_told_as_such_once_it_is_read(tmp_path: Path) -> None
     path = tmp_path / "run" / "w.1.pt.trace.json"
     write_trace(path, stepscope={"synthetic": True})
     catalog = catalog_of(tmp_path)
-    assert not listing.runs(catalog).runs[0].synthetic
+    assert not run_listing.runs(catalog).runs[0].synthetic
     catalog.start_reading()
-    assert listing.runs(catalog).runs[0].synthetic
+    assert run_listing.runs(catalog).runs[0].synthetic
 
 
 def test_the_overview_adds_up_and_its_short_lists_are_the_tables_own(
@@ -402,14 +402,16 @@ def test_an_unbuilt_page_says_how_to_build_it(tmp_path: Path) -> None:
 def test_only_our_own_names_are_answered(
     tmp_path: Path, bound: str, host: str, *, is_answered: bool
 ) -> None:
-    client = client_of(tmp_path, hosts_answered=hosts.answered(bound))
+    client = client_of(tmp_path, hosts_answered=allowed_hosts.answered(bound))
     response = client.get("/api/runs", headers={"Host": host})
     assert response.status_code == (200 if is_answered else 403)
     assert response.is_json
 
 
 def test_a_name_can_be_allowed(tmp_path: Path) -> None:
-    client = client_of(tmp_path, hosts_answered=hosts.answered("127.0.0.1", ["Proxy.Example"]))
+    client = client_of(
+        tmp_path, hosts_answered=allowed_hosts.answered("127.0.0.1", ["Proxy.Example"])
+    )
     assert client.get("/api/runs", headers={"Host": "proxy.example"}).status_code == 200
 
 
@@ -505,10 +507,10 @@ def test_a_file_is_told_with_its_size_and_what_was_found_in_it(tmp_path: Path) -
     whole = write_trace(tmp_path / "whole" / "w.1.pt.trace.json")
     write_long_ago(tmp_path / "cut" / "w.1.pt.trace.json", whole.read_bytes()[:-700])
     catalog = catalog_of(tmp_path, prepare=prepare)
-    unread = [run.workers[0].spans[0] for run in listing.runs(catalog).runs]
+    unread = [run.workers[0].spans[0] for run in run_listing.runs(catalog).runs]
     assert [(span.events, span.damage) for span in unread] == [(None, None), (None, None)]
     catalog.start_reading()
-    spans = [run.workers[0].spans[0] for run in listing.runs(catalog).runs]
+    spans = [run.workers[0].spans[0] for run in run_listing.runs(catalog).runs]
     size_bytes = whole.stat().st_size
     assert [span.file_bytes for span in spans] == [size_bytes - 700, size_bytes]
     assert [span.damage for span in spans] == ["warning", None]
@@ -534,7 +536,7 @@ def test_progress_is_told_in_bytes_events_phase_and_time(log: Path) -> None:
     class Watching:
         def read(self, order: Order, tell: Tell, stop: Stop) -> Answer:
             tell(Told(bytes_done=1, bytes_total=4, events=2))
-            seen.append(listing.runs(catalog).runs[1].workers[0].spans[0].progress)
+            seen.append(run_listing.runs(catalog).runs[1].workers[0].spans[0].progress)
             return Here().read(order, tell, stop)
 
     catalog = Catalog(

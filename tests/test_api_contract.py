@@ -16,12 +16,12 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from stepscope.api.app import create_app
-from stepscope.api.changes import CHANGES, Change
 from stepscope.api.endpoint import address, all_endpoints
 from stepscope.api.openapi import braced, document
-from stepscope.catalog import Catalog
-from stepscope.config import Settings
-from stepscope.log_directories import LogDirectory
+from stepscope.api.post_actions import CHANGES, Change
+from stepscope.base.config import Settings
+from stepscope.catalog.catalog import Catalog
+from stepscope.catalog.log_directories import LogDirectory
 from stepscope.readers.pool import Here
 from stepscope.rules import all_rules
 

@@ -4,13 +4,13 @@ from pathlib import Path
 from threading import Event, Thread
 
 from logs import write_run
-from stepscope.api.asking import Parts
-from stepscope.catalog import Catalog
-from stepscope.config import Settings
-from stepscope.entries import Entry
-from stepscope.log_directories import LogDirectory
+from stepscope.api.dispatch import Parts
+from stepscope.base.config import Settings
+from stepscope.catalog.catalog import Catalog
+from stepscope.catalog.file_state import Entry
+from stepscope.catalog.log_directories import LogDirectory
+from stepscope.model.trace import Trace
 from stepscope.readers.pool import Here
-from stepscope.trace import Trace
 
 PATIENCE = 20
 """Seconds until a thread is taken to wait for ever."""

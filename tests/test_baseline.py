@@ -11,15 +11,15 @@ from click.testing import CliRunner, Result
 
 import stepscope
 from loading import SAMPLE_LOGS, trace_of
-from stepscope import discover
 from stepscope.advice import advise
 from stepscope.advice.baseline import baseline_in, baseline_of, compared, fixed, written
 from stepscope.api.app import create_app
+from stepscope.base.errors import MissingDataError, UsageError
+from stepscope.base.report import Report, SourceLine
 from stepscope.cli import cli
-from stepscope.errors import MissingDataError, UsageError
-from stepscope.report import Report, SourceLine
+from stepscope.model.trace import Run
 from stepscope.rules import Finding, Rule
-from stepscope.trace import Run
+from stepscope.storage import discover
 from test_advice import TRACE, claiming, raising, rule
 from test_catalog import catalog_of, read_all
 
@@ -211,8 +211,8 @@ def test_a_suppression_of_a_rule_that_there_is_not_is_refused(tmp_path: Path) ->
 
 
 def test_hints_of_the_program_tell_the_batch() -> None:
-    from stepscope.analyses.batch_size import batch_size
-    from stepscope.analyses.hints import hints
+    from stepscope.analyses.core.batch_size import batch_size
+    from stepscope.analyses.settings.user_metadata import hints
 
     rows: list[list[Any]] = [["user_annotation", "ProfilerStep#1", 0, 1000]]
     trace = trace_of(rows, stepscope={"batch_size": 32, "num_workers": 0, "model": "resnet50"})
@@ -261,7 +261,7 @@ def test_tensorboard_is_given_a_file(tmp_path: Path) -> None:
 
 def test_the_page_shows_advice_by_the_settings_of_the_run(tmp_path: Path) -> None:
     from stepscope.advice.settings import AdviceSettings, Changes, Profile
-    from stepscope.api.ahead import prepare
+    from stepscope.api.prefetch import prepare
 
     run_folder = tmp_path / "serve-1"
     shutil.copytree(FAULT, run_folder)

@@ -7,10 +7,10 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress
 
-from stepscope.cli import board
-from stepscope.discover import TraceFile
-from stepscope.readers.orders import Order, Told
+from stepscope.cli import progress_board
+from stepscope.readers.requests import Order, Told
 from stepscope.storage import FileStamp
+from stepscope.storage.discover import TraceFile
 
 KIB = 1024
 
@@ -39,7 +39,7 @@ def terminals(monkeypatch: pytest.MonkeyPatch) -> list[Terminal]:
         made.append(Terminal())
         return made[-1]
 
-    monkeypatch.setattr(board, "Progress", start)
+    monkeypatch.setattr(progress_board, "Progress", start)
     return made
 
 
@@ -56,7 +56,7 @@ def orders(count: int) -> list[Order]:
 def shown(wanted: Sequence[Order], terminals: list[Terminal], awaited: str) -> list[list[str]]:
     """The lines with all files under way, with the second of them done, and with all but one."""
     seen: list[list[str]] = []
-    with board.board(wanted, awaited=awaited) as watch:
+    with progress_board.board(wanted, awaited=awaited) as watch:
         blocks = [ExitStack() for _ in wanted]
         tells = [blocks[place].enter_context(watch(each)) for place, each in enumerate(wanted)]
         for tell in tells:
@@ -101,7 +101,7 @@ def test_of_thousands_under_way_those_begun_first_have_a_line_and_the_others_are
 
 
 def test_one_file_has_a_line_of_its_own_only(terminals: list[Terminal]) -> None:
-    with board.board(orders(1)) as watch, watch(orders(1)[0]) as tell:
+    with progress_board.board(orders(1)) as watch, watch(orders(1)[0]) as tell:
         tell(Told(phase="reading", bytes_done=512, bytes_total=KIB))
         assert terminals[0].lines() == ["r0: reading · 512 B of 1.02 kB"]
     assert terminals[0].lines() == []

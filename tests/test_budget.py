@@ -13,14 +13,15 @@ import pytest
 import tracebuild
 from loading import trace_of
 from logs import ROWS
-from stepscope import footprint, machine, storage
-from stepscope.api.ahead import prepare
-from stepscope.config import CacheSettings, Settings, settings, size_bytes
-from stepscope.errors import UnreadableError, UsageError
-from stepscope.readers import need
-from stepscope.readers.orders import CancelledError, Stop, Told
-from stepscope.readers.pace import Clock, Pace
-from stepscope.readers.room import Room
+from stepscope import storage
+from stepscope.api.prefetch import prepare
+from stepscope.base import host_limits
+from stepscope.base.config import CacheSettings, Settings, settings, size_bytes
+from stepscope.base.errors import UnreadableError, UsageError
+from stepscope.readers import memory_estimate, memory_size
+from stepscope.readers.eta import Clock, Pace
+from stepscope.readers.memory_budget import Room
+from stepscope.readers.requests import CancelledError, Stop, Told
 from stepscope.storage import FileStamp
 
 MIB, GIB = 2**20, 2**30
@@ -42,11 +43,11 @@ MEMINFO = "MemTotal: 16000000 kB\nMemAvailable: 8000000 kB\n"
 
 
 def test_memory_is_what_the_machine_says_is_available(tmp_path: Path) -> None:
-    assert machine.available_bytes(root_of(tmp_path, proc__meminfo=MEMINFO)) == 8_000_000 * 1024
+    assert host_limits.available_bytes(root_of(tmp_path, proc__meminfo=MEMINFO)) == 8_000_000 * 1024
 
 
 def test_memory_is_guessed_where_the_machine_does_not_say(tmp_path: Path) -> None:
-    assert 2**28 < machine.available_bytes(tmp_path) < 2**50
+    assert 2**28 < host_limits.available_bytes(tmp_path) < 2**50
 
 
 def test_a_container_of_today_bounds_memory_and_cores(tmp_path: Path) -> None:
@@ -61,8 +62,8 @@ def test_a_container_of_today_bounds_memory_and_cores(tmp_path: Path) -> None:
         sys__fs__cgroup__outer__inner__cpu_DOT_max="150000 100000\n",
         sys__fs__cgroup__outer__cpu_DOT_max="max 100000\n",
     )
-    assert machine.available_bytes(root) == GIB - GIB // 2 + GIB // 8
-    assert machine.core_count(root) == min(2, machine.core_count(tmp_path / "none"))
+    assert host_limits.available_bytes(root) == GIB - GIB // 2 + GIB // 8
+    assert host_limits.core_count(root) == min(2, host_limits.core_count(tmp_path / "none"))
 
 
 def test_a_container_of_version_1_whose_path_is_the_hosts_bounds_them_too(tmp_path: Path) -> None:
@@ -75,13 +76,13 @@ def test_a_container_of_version_1_whose_path_is_the_hosts_bounds_them_too(tmp_pa
         sys__fs__cgroup__cpu__cpu_DOT_cfs_quota_us="50000\n",
         sys__fs__cgroup__cpu__cpu_DOT_cfs_period_us="100000\n",
     )
-    assert machine.available_bytes(root) == GIB
-    assert machine.core_count(root) == 1
+    assert host_limits.available_bytes(root) == GIB
+    assert host_limits.core_count(root) == 1
 
 
-@pytest.mark.skipif(machine.held_bytes() is None, reason="the platform does not limit memory")
+@pytest.mark.skipif(host_limits.held_bytes() is None, reason="the platform does not limit memory")
 def test_a_limit_holds_within_its_block_and_not_behind_it() -> None:
-    with machine.data_limit(64 * MIB):
+    with host_limits.data_limit(64 * MIB):
         np.empty(16 * MIB, dtype=np.uint8)
         with pytest.raises(MemoryError):
             np.empty(128 * MIB, dtype=np.uint8)
@@ -93,8 +94,8 @@ def test_a_limit_holds_within_its_block_and_not_behind_it() -> None:
 
 def test_settings_come_from_options_then_the_environment_then_the_machine() -> None:
     found = settings({})
-    assert (found.jobs, found.cache) == (min(machine.core_count(), 16), CacheSettings())
-    assert found.memory_bytes == pytest.approx(machine.available_bytes() / 2, rel=0.2)
+    assert (found.jobs, found.cache) == (min(host_limits.core_count(), 16), CacheSettings())
+    assert found.memory_bytes == pytest.approx(host_limits.available_bytes() / 2, rel=0.2)
     said = {
         "STEPSCOPE_JOBS": "3",
         "STEPSCOPE_MEMORY": "2G",
@@ -139,7 +140,7 @@ def test_jobs_are_at_least_one() -> None:
 
 
 def inflated(path: Path) -> int:
-    return need.inflated_bytes(str(path), storage.stamp(str(path)))
+    return memory_estimate.inflated_bytes(str(path), storage.stamp(str(path)))
 
 
 def test_a_file_says_how_much_json_it_holds(tmp_path: Path) -> None:
@@ -173,16 +174,16 @@ def test_a_packed_file_that_cannot_be_right_is_guessed(
 
 def test_a_remote_file_is_judged_by_its_name_alone() -> None:
     stamp = FileStamp(size_bytes=10, modified_ns=1)
-    assert need.inflated_bytes("s3://none/w.json.gz", stamp) == 150
-    assert need.inflated_bytes("s3://none/w.json", stamp) == 10
+    assert memory_estimate.inflated_bytes("s3://none/w.json.gz", stamp) == 150
+    assert memory_estimate.inflated_bytes("s3://none/w.json", stamp) == 10
 
 
 def test_only_what_surely_does_not_fit_is_refused() -> None:
     stamp = FileStamp(size_bytes=GIB, modified_ns=1)
-    need.refuse_beyond("w.json", stamp, GIB, GIB // 3)
-    need.refuse_beyond("w.json.gz", stamp, 15 * GIB, 3 * GIB)
+    memory_estimate.refuse_beyond("w.json", stamp, GIB, GIB // 3)
+    memory_estimate.refuse_beyond("w.json.gz", stamp, 15 * GIB, 3 * GIB)
     with pytest.raises(UnreadableError, match=r"more than 2\.4 GiB of memory, and 2\.0 GiB may"):
-        need.refuse_beyond("w.json.gz", stamp, 15 * GIB, 2 * GIB)
+        memory_estimate.refuse_beyond("w.json.gz", stamp, 15 * GIB, 2 * GIB)
 
 
 # --- who gets how much -------------------------------------------------------------------------
@@ -298,18 +299,18 @@ def test_time_spent_waiting_does_not_count() -> None:
 
 def test_a_recording_takes_what_its_arrays_and_what_was_computed_of_it_take() -> None:
     trace = trace_of(ROWS)
-    columns = footprint.columns_bytes(trace)
+    columns = memory_size.columns_bytes(trace)
     assert columns > trace.columns.nbytes
-    assert footprint.results_bytes(trace) < 1000
+    assert memory_size.results_bytes(trace) < 1000
     prepare(trace)
     frames = sum(
         int(np.sum(each.memory_usage()))
         for each in trace.results.values()
         if isinstance(each, pd.DataFrame)
     )
-    assert frames < footprint.results_bytes(trace) < 20 * frames
+    assert frames < memory_size.results_bytes(trace) < 20 * frames
     trace.results.clear()
-    assert footprint.columns_bytes(trace) == pytest.approx(columns, rel=0.2)
+    assert memory_size.columns_bytes(trace) == pytest.approx(columns, rel=0.2)
 
 
 class Measured:
@@ -325,11 +326,11 @@ class Measured:
 
 def test_long_lists_are_measured_by_some_of_their_items() -> None:
     texts = ["x" * 1000] * 3 + [f"{number:01000}" for number in range(100_000)]
-    assert footprint.size_bytes(texts) == pytest.approx(1050 * len(texts), rel=0.1)
-    assert footprint.size_bytes(items := [Measured() for _ in range(100_000)]) > len(items)
+    assert memory_size.size_bytes(texts) == pytest.approx(1050 * len(texts), rel=0.1)
+    assert memory_size.size_bytes(items := [Measured() for _ in range(100_000)]) > len(items)
     assert 1000 <= sum(each.is_measured for each in items) <= 2000
 
 
 def test_what_is_held_twice_counts_once() -> None:
     array = np.zeros(10_000)
-    assert footprint.size_bytes((array, array, {"again": array})) < 81_000
+    assert memory_size.size_bytes((array, array, {"again": array})) < 81_000

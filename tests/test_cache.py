@@ -16,11 +16,12 @@ import pytest
 from loading import SHARED_TRACES, shared_trace_names
 from logs import ROWS, write_trace
 from same_columns import differences
-from stepscope import cache, ingest, storage
-from stepscope.config import CacheSettings, settings
-from stepscope.errors import UsageError
+from stepscope import ingest, storage
+from stepscope.base.config import CacheSettings, settings
+from stepscope.base.errors import UsageError
 from stepscope.ingest import EventColumns
 from stepscope.ingest.reader import FORCED
+from stepscope.readers import column_cache
 from waiting import LONG_SECONDS
 
 KEY = {"of": "a test"}
@@ -54,7 +55,7 @@ def settings_of(folder: Path, **more: Any) -> CacheSettings:
 
 def columns_of(trace: Counted, folder: Path, **more: Any) -> EventColumns:
     path = str(trace.path)
-    return cache.columns_of(path, storage.stamp(path), settings_of(folder, **more), trace)
+    return column_cache.columns_of(path, storage.stamp(path), settings_of(folder, **more), trace)
 
 
 def entry_in(folder: Path) -> Path:
@@ -63,16 +64,20 @@ def entry_in(folder: Path) -> Path:
 
 
 def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage() for record in caplog.records if record.name == "stepscope.cache"]
+    return [
+        record.getMessage()
+        for record in caplog.records
+        if record.name == "stepscope.readers.column_cache"
+    ]
 
 
 @pytest.fixture(autouse=True)
 def nothing_said_yet() -> None:
-    cache.say_once.cache_clear()
+    column_cache.say_once.cache_clear()
 
 
 def round_trip(columns: EventColumns) -> EventColumns:
-    return cache.decoded(b"".join(cache.encoded(columns, KEY)), KEY)
+    return column_cache.decoded(b"".join(column_cache.encoded(columns, KEY)), KEY)
 
 
 @pytest.mark.parametrize("is_python", [False, True])
@@ -109,7 +114,7 @@ def test_nothing_is_kept_unless_it_is_wanted(trace: Counted, folder: Path) -> No
     stamp = storage.stamp(str(trace.path))
     small = CacheSettings(folder=str(folder))
     for each, at in ((CacheSettings(), stamp), (small, stamp), (settings_of(folder), None)):
-        cache.columns_of(str(trace.path), at, each, trace)
+        column_cache.columns_of(str(trace.path), at, each, trace)
         assert not folder.exists()
 
 
@@ -131,7 +136,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_kept(trace: Counted, folder
         write_trace(trace.path, ROWS[:4])
         return columns
 
-    cache.columns_of(str(trace.path), stamp, settings_of(folder), read_and_change)
+    column_cache.columns_of(str(trace.path), stamp, settings_of(folder), read_and_change)
     assert not folder.exists()
 
 
@@ -139,7 +144,7 @@ def test_another_version_is_not_used(
     trace: Counted, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     columns_of(trace, folder)
-    monkeypatch.setattr(cache, "COLUMNS_VERSION", cache.COLUMNS_VERSION + 1)
+    monkeypatch.setattr(column_cache, "COLUMNS_VERSION", column_cache.COLUMNS_VERSION + 1)
     columns_of(trace, folder)
     assert trace.count == 2
 
@@ -178,18 +183,18 @@ def forged(columns: EventColumns, **lists: Any) -> bytes:
     """An entry with a digest that is right, and lists that are not."""
     import pyarrow as pa
 
-    _, _, body = cache.encoded(columns, KEY)
+    _, _, body = column_cache.encoded(columns, KEY)
     batch = pa.ipc.open_file(pa.py_buffer(body)).get_batch(0)
     names = batch.schema.names
     for name, values in lists.items():
         kind = pa.large_string() if name.startswith("texts") else None
-        array = cache.as_one_value(pa.array(values, kind))
+        array = column_cache.as_one_value(pa.array(values, kind))
         batch = batch.set_column(names.index(name), name, array)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, batch.schema) as writer:
         writer.write_batch(batch)
     content = memoryview(sink.getvalue())
-    return b"".join((cache.MAGIC, cache.digest(content), content))
+    return b"".join((column_cache.MAGIC, column_cache.digest(content), content))
 
 
 FORGERIES: dict[str, Callable[[EventColumns], dict[str, Any]]] = {
@@ -213,9 +218,9 @@ def test_what_is_in_an_entry_is_not_believed(
 ) -> None:
     columns = trace()
     assert next(iter(columns.arguments)) == "correlation"
-    assert len(cache.decoded(forged(columns), KEY)) == len(columns)
-    with pytest.raises(cache.DamagedError):
-        cache.decoded(forged(columns, **forgery(columns)), KEY)
+    assert len(column_cache.decoded(forged(columns), KEY)) == len(columns)
+    with pytest.raises(column_cache.DamagedError):
+        column_cache.decoded(forged(columns, **forgery(columns)), KEY)
 
 
 def test_what_was_used_least_lately_makes_way(tmp_path: Path, folder: Path) -> None:
@@ -282,7 +287,7 @@ def test_a_folder_that_cannot_be_one_costs_a_line_in_the_log(
 WRITER = """
 import sys
 from stepscope import cache, ingest, storage
-from stepscope.config import CacheSettings
+from stepscope.base.config import CacheSettings
 path, folder = sys.argv[1:]
 chosen = CacheSettings(folder=folder, worth_bytes=0)
 for _ in range(40):
@@ -316,7 +321,7 @@ def test_it_is_off_unless_it_is_asked_for() -> None:
 
 
 def test_without_pyarrow_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stepscope.config.find_spec", lambda _: None)
+    monkeypatch.setattr("stepscope.base.config.find_spec", lambda _: None)
     assert settings({}).cache.folder is None
     with pytest.raises(UsageError, match=r"pip install 'stepscope\[cache\]'"):
         settings({}, cache="1")
@@ -328,6 +333,6 @@ def test_it_lies_in_the_users_own_folder_unless_one_is_named(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     path = str(trace.path)
     own = CacheSettings(folder="", worth_bytes=0)
-    cache.columns_of(path, storage.stamp(path), own, trace)
+    column_cache.columns_of(path, storage.stamp(path), own, trace)
     assert entry_in(tmp_path / "home" / "stepscope").suffix == ".columns"
     assert (tmp_path / "home" / "stepscope").stat().st_mode & 0o077 == 0

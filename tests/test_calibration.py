@@ -2,8 +2,8 @@
 
 import pytest
 
-from stepscope import calibration
-from stepscope.calibration import Factor, at_most, speedup
+from stepscope.base import calibration
+from stepscope.base.calibration import Factor, at_most, speedup
 
 
 def test_work_that_becomes_twice_to_four_times_as_fast_wins_half_to_three_quarters() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from stepscope import call_tree
+from stepscope.model import call_tree
 
 # (thread, start, duration): short ranges, so that calls nest, touch, cross and are equal
 CALLS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 15), st.integers(0, 10)), max_size=14)

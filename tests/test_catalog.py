@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from logs import EVENT_COUNT, write_run, write_trace
-from stepscope import discover, footprint
-from stepscope.api.ahead import prepare
-from stepscope.catalog import Catalog
-from stepscope.config import Settings
-from stepscope.entries import (
+from stepscope.api.prefetch import prepare
+from stepscope.base.config import Settings
+from stepscope.base.errors import NotFoundError
+from stepscope.catalog.catalog import Catalog
+from stepscope.catalog.file_state import (
     Cancelled,
     Queued,
     Reading,
@@ -23,13 +23,14 @@ from stepscope.entries import (
     Summarised,
     Unreadable,
 )
-from stepscope.errors import NotFoundError
-from stepscope.kept import KEPT_SHARE
-from stepscope.log_directories import LogDirectory
-from stepscope.readers.orders import Told
+from stepscope.catalog.log_directories import LogDirectory
+from stepscope.catalog.trace_cache import KEPT_SHARE
+from stepscope.model.trace import Trace
+from stepscope.readers import memory_size
+from stepscope.readers.daemon_threads import DaemonThreads
 from stepscope.readers.pool import Here
-from stepscope.readers.threads import DaemonThreads
-from stepscope.trace import Trace
+from stepscope.readers.requests import Told
+from stepscope.storage import discover
 from waiting import until
 
 
@@ -79,7 +80,7 @@ def bytes_of_one(folder: Path) -> int:
     read_all(catalog, later)
     [entry] = catalog.entries()
     assert isinstance(entry.state, Ready)
-    return footprint.columns_bytes(entry.state.trace)
+    return memory_size.columns_bytes(entry.state.trace)
 
 
 def read_all(catalog: Catalog, later: Later) -> None:
@@ -404,7 +405,7 @@ def test_what_was_computed_goes_before_what_was_read(tmp_path: Path) -> None:
     catalog, later = catalog_of(tmp_path, prepare=prepare)
     read_all(catalog, later)
     total = sum(
-        footprint.columns_bytes(trace) + footprint.results_bytes(trace)
+        memory_size.columns_bytes(trace) + memory_size.results_bytes(trace)
         for trace in traces_of(catalog)
     )
     catalog, later = catalog_of(tmp_path, kept_bytes=total - 1, prepare=prepare)

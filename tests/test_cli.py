@@ -21,14 +21,15 @@ from click.testing import CliRunner, Result
 import stepscope
 from logs import EVENT_COUNT, ROWS, write_run, write_trace
 from programs import running
-from stepscope import errors, ingest
+from stepscope import ingest
 from stepscope.api.messages import Runs
+from stepscope.base import errors
+from stepscope.base.report import Report, json_schema
 from stepscope.cli import cli
 from stepscope.ingest import EventColumns
 from stepscope.ingest.reader import Progress
-from stepscope.report import Report, json_schema
+from stepscope.model.trace import Trace
 from stepscope.rules import all_rules
-from stepscope.trace import Trace
 from waiting import LONG_SECONDS, until
 
 
@@ -107,7 +108,7 @@ def test_a_recording_that_cannot_be_analysed_costs_only_itself(
         msg = "a bug"
         raise ZeroDivisionError(msg)
 
-    monkeypatch.setattr("stepscope.advice.workers.verdict", fail)
+    monkeypatch.setattr("stepscope.advice.worker_report.verdict", fail)
     result = run("advise", log, "--format", "json")
     assert result.exit_code == 0
     report = report_of(result)
@@ -259,7 +260,7 @@ def test_an_unexpected_error_is_one_line(log: Path, monkeypatch: pytest.MonkeyPa
         msg = "a bug"
         raise ZeroDivisionError(msg)
 
-    monkeypatch.setattr("stepscope.discover.at", fail)
+    monkeypatch.setattr("stepscope.storage.discover.at", fail)
     result = run("advise", log)
     assert result.exit_code == 3
     assert re.fullmatch(r"stepscope: failed \(\w+: .*\n", result.stderr)
@@ -437,7 +438,7 @@ def test_what_is_said_does_not_depend_on_the_number_of_jobs(
     for command in ("advise", "health"):
         in_one_process = run(command, log, "--format", "json")
         with monkeypatch.context() as patched:
-            patched.setattr("stepscope.cli.reading.WORTH_PROCESSES_BYTES", -1)
+            patched.setattr("stepscope.cli.file_reading.WORTH_PROCESSES_BYTES", -1)
             in_several = [
                 run(command, log, "--format", "json", "--jobs", jobs) for jobs in ("1", "3")
             ]

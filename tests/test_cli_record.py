@@ -13,7 +13,9 @@ from click.testing import CliRunner, Result
 import stepscope
 from stepscope.cli import cli
 from stepscope.recording.launch import STARTUP, environment_of
-from stepscope.recording.order import (
+from stepscope.recording.messages import steps_in_words
+from stepscope.recording.record_report import told
+from stepscope.recording.record_request import (
     ACCOUNTS,
     VARIABLE,
     Account,
@@ -22,8 +24,6 @@ from stepscope.recording.order import (
     accounts_in,
     order_in,
 )
-from stepscope.recording.outcome import told
-from stepscope.recording.telling import steps_in_words
 from waiting import LONG_SECONDS
 
 ORDER = Order(log_dir="/logs/run", skip=None, wait=200, warmup=2, active=8, repeat=1, seconds=5.0)
@@ -245,7 +245,8 @@ def test_advice_that_fails_leaves_the_scripts_status(
     written = Written(path="a.json.gz", first_step=6, step_count=8, is_whole=True)
     monkeypatch.setattr("stepscope.recording.launch.run", lambda *_: 5)
     monkeypatch.setattr(
-        "stepscope.recording.order.accounts_in", lambda _: [Account(process=1, written=[written])]
+        "stepscope.recording.record_request.accounts_in",
+        lambda _: [Account(process=1, written=[written])],
     )
     monkeypatch.setattr(sys.modules["stepscope.cli.advise"], "files_at", fail)
     done = record("--advise", "--log-dir", str(tmp_path), "--", "python", "train.py")
@@ -266,7 +267,7 @@ def test_an_environment_without_our_recorder_is_given_it(tmp_path: Path, own: st
         "importlib.import_module = asked.append\n"
         "sitecustomize.recorder()\n"
         "import stepscope\n"
-        "order = importlib.util.find_spec('stepscope.recording.order')\n"
+        "order = importlib.util.find_spec('stepscope.recording.record_request')\n"
         "print(asked, stepscope.__version__, order.origin)\n"
     )
     done = subprocess.run(

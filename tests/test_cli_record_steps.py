@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepscope.recording.step_finder import (
+from stepscope.recording.step_detection import (
     BATCHES_BEFORE_OPTIMIZER,
     MANY_TIMES,
     MOST_TURNS,

@@ -25,21 +25,21 @@ from cluster_tasks import orders_of
 from dask_cluster import ROOT, LocalCluster, local_cluster
 from logs import write_run, write_trace
 from programs import running
-from stepscope import discover
-from stepscope.api.serving import catalog_for
-from stepscope.cli import cli, reading
-from stepscope.config import Settings
-from stepscope.entries import Summarised
-from stepscope.errors import UnreadableError
-from stepscope.log_directories import LogDirectory
+from stepscope.api.catalog_factory import catalog_for
+from stepscope.base.config import Settings
+from stepscope.base.errors import UnreadableError
+from stepscope.catalog.file_state import Summarised
+from stepscope.catalog.log_directories import LogDirectory
+from stepscope.cli import cli, file_reading
+from stepscope.readers.batch import Outcome, read_all
 from stepscope.readers.cluster import Cluster, NoClusterError, Patience, connection
-from stepscope.readers.cluster.answers import Unseen
-from stepscope.readers.cluster.crew import Crew
+from stepscope.readers.cluster.replies import Unseen
 from stepscope.readers.cluster.session import Session
 from stepscope.readers.cluster.task import Parcel
-from stepscope.readers.many import Outcome, read_all
-from stepscope.readers.orders import Answer, CancelledError, Order, Stop, Tell, Told
+from stepscope.readers.cluster.workers import Crew
 from stepscope.readers.pool import Here
+from stepscope.readers.requests import Answer, CancelledError, Order, Stop, Tell, Told
+from stepscope.storage import discover
 from waiting import LONG_SECONDS, until
 
 ASK = """
@@ -263,7 +263,7 @@ def asked(
 ) -> Result:
     """Ask a command in one of these ways."""
     is_pool = where == "several processes"
-    monkeypatch.setattr(reading, "_is_worth_processes", lambda _: is_pool)
+    monkeypatch.setattr(file_reading, "_is_worth_processes", lambda _: is_pool)
     there = ("--scheduler", pair.address) if where == "the cluster" else ()
     result = CliRunner().invoke(cli, [*arguments, *there], catch_exceptions=False)
     assert result.exit_code == 0, result.output

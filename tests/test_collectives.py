@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from loading import ROOT, SHARED_TRACES, shared_trace_names, trace_at, trace_of
-from stepscope.frames.collective_words import kind_of, peers_of, type_of
-from stepscope.frames.collectives import SCHEMA
-from stepscope.frames.process_groups import header_groups, members
+from stepscope.model.frames.collective_names import kind_of, peers_of, type_of
+from stepscope.model.frames.collectives import SCHEMA
+from stepscope.model.frames.process_groups import header_groups, members
 
 US = 1000
 REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"

@@ -11,8 +11,8 @@ from loading import ROOT
 from logs import ROWS, STEP_US, write_run, write_trace
 from stepscope.cli import cli
 from stepscope.comparison.messages import Change, ComparisonReport
-from stepscope.render import compare_markdown, compare_text, compare_words
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
+from stepscope.render import comparison_markdown, comparison_phrases, comparison_text
 
 SAMPLES = ROOT / "sample_logs"
 
@@ -57,15 +57,15 @@ def test_the_published_schema_names_what_json_holds(log: Path) -> None:
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_text_says_what_changed_within_the_width(log: Path, width: int) -> None:
-    from stepscope.render import compare_text
+    from stepscope.render import comparison_text
 
     report = report_of(run(log / "before", log / "after", "--format", "json"))
-    text = compare_text.render(report, width=width)
+    text = comparison_text.render(report, width=width)
     assert "before → after" in text
     assert "The step takes 2.00 ms more: 10.0 ms → 12.0 ms (+20.0 %), told from noise" in text
     assert max(map(len, text.splitlines())) <= width
     assert "\x1b" not in text
-    assert "\x1b[" in compare_text.render(report, width=width, is_coloured=True)
+    assert "\x1b[" in comparison_text.render(report, width=width, is_coloured=True)
 
 
 @pytest.mark.parametrize("form", ["text", "markdown"])
@@ -91,7 +91,7 @@ def test_advice_that_promised_nothing_is_held_against_nothing(log: Path, form: s
     report = msgspec.structs.replace(
         report, comparisons=(msgspec.structs.replace(found, savings=tuple(rules)),)
     )
-    renderer = compare_text if form == "text" else compare_markdown
+    renderer = comparison_text if form == "text" else comparison_markdown
     assert "median step less" not in renderer.render(report)
 
 
@@ -101,15 +101,15 @@ def test_advice_that_promised_nothing_is_held_against_nothing(log: Path, form: s
 )
 def test_a_chance_is_written_as_one_reads_it(p: float, words: str) -> None:
     change = Change(before=2.0, after=1.0, unit="ns", p=p, verdict="less")
-    assert compare_words.sureness(change) == words
+    assert comparison_phrases.sureness(change) == words
 
 
 @pytest.mark.parametrize(
     ("after", "words"),
-    [(0.50001, "< 0.01 points"), (0.4, f"{compare_words.MINUS}10.0 points"), (0.5, "0")],
+    [(0.50001, "< 0.01 points"), (0.4, f"{comparison_phrases.MINUS}10.0 points"), (0.5, "0")],
 )
 def test_points_that_mean_nothing_are_not_counted(after: float, words: str) -> None:
-    assert compare_words.delta(Change(before=0.5, after=after, unit="share")) == words
+    assert comparison_phrases.delta(Change(before=0.5, after=after, unit="share")) == words
 
 
 def test_markdown_is_fit_for_a_pull_request(log: Path, tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_an_unreadable_file_costs_itself_and_an_unreadable_side_the_comparison(l
 
 def test_processes_give_the_same_answer(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = run(log / "before", log / "after", "--format", "json")
-    monkeypatch.setattr("stepscope.cli.reading.WORTH_PROCESSES_BYTES", 0)
+    monkeypatch.setattr("stepscope.cli.file_reading.WORTH_PROCESSES_BYTES", 0)
     there = run(log / "before", log / "after", "--format", "json", "--jobs", "2")
     assert there.stdout == here.stdout
 
@@ -203,9 +203,10 @@ def test_names_of_a_trace_do_not_act(tmp_path: Path) -> None:
 def test_what_is_sampled_is_small_beside_the_trace() -> None:
     import pickle
 
-    from stepscope import discover, ingest
-    from stepscope.comparison.sampling import sample
-    from stepscope.read import trace_of
+    from stepscope import ingest
+    from stepscope.comparison.samples import sample
+    from stepscope.model.read import trace_of
+    from stepscope.storage import discover
 
     [file, *_] = discover.at(str(SAMPLES / "compiled" / "eager"))
     trace: Trace = trace_of(file, ingest.read(file.path))

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 import stepscope
 import tracebuild
 from loading import ROOT, SHARED_TRACES, shared_trace_names, trace_at, trace_of
+from stepscope.base.report import Evidence, Link, Outcome
 from stepscope.comparison import compare
 from stepscope.comparison.advice_changes import subject
-from stepscope.comparison.matching import matched
 from stepscope.comparison.messages import Comparison, Row
-from stepscope.comparison.sampling import Sample, sample
+from stepscope.comparison.name_matching import matched
+from stepscope.comparison.samples import Sample, sample
 from stepscope.comparison.side import MOST_SAMPLES, batched, together
-from stepscope.report import Evidence, Link, Outcome
-from stepscope.trace import Trace, trace_from_columns
+from stepscope.model.trace import Trace, trace_from_columns
 
 STEP_US = 10_000
 JITTER_US = (0, 13, 7, 21, 4, 17)

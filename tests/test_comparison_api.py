@@ -15,13 +15,13 @@ from loading import trace_of
 from logs import write_long_ago, write_trace
 from stepscope.api.app import create_app
 from stepscope.api.comparison import ComparisonAnswer
-from stepscope.catalog import Catalog
+from stepscope.base.config import Settings
+from stepscope.catalog.catalog import Catalog
+from stepscope.catalog.log_directories import LogDirectory
 from stepscope.comparison import compare
-from stepscope.comparison.rows import module_rows
-from stepscope.comparison.sampling import sample
+from stepscope.comparison.operator_changes import module_rows
+from stepscope.comparison.samples import sample
 from stepscope.comparison.side import together
-from stepscope.config import Settings
-from stepscope.log_directories import LogDirectory
 from stepscope.readers.pool import Here
 
 STEP_US = 10_000

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from loading import ROOT, trace_at
-from stepscope.comparison.noise import holm, incomplete_beta, judged, two_sided_p
-from stepscope.comparison.sampling import sample
+from stepscope.comparison.samples import sample
 from stepscope.comparison.side import sampled, things, together
+from stepscope.comparison.significance import holm, incomplete_beta, judged, two_sided_p
 
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, int]], Floats]

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankparts import Job, parts_of, shape
-from stepscope.analyses.communication.late_together import late_together
-from stepscope.analyses.communication.outlying import OUTLIER, outlier_score, scores
-from stepscope.analyses.communication.own_work import own_work, step_excess_ns
-from stepscope.analyses.communication.rank_part import RankPart
-from stepscope.analyses.communication.rank_run import RankRun, rank_run
+from stepscope.analyses.communication.compute_time import own_work, step_excess_ns
+from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.ranked_run import RankRun, rank_run
+from stepscope.analyses.communication.robust_zscore import OUTLIER, outlier_score, scores
 from stepscope.analyses.communication.run_steps import run_steps
+from stepscope.analyses.communication.straggler_groups import late_together
 from stepscope.analyses.communication.stragglers import stragglers
 from stepscope.rules import Recording, RunEvidence, straggler_rank
 

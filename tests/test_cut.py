@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 import tracebuild
 from loading import SHARED_TRACES, shared_trace_names
-from stepscope import discover
-from stepscope.analyses.range_cut import cut, time_of_steps
+from stepscope.analyses.core.trace_cut import cut, time_of_steps
+from stepscope.base.errors import MissingDataError, UsageError
 from stepscope.cli import cli
-from stepscope.errors import MissingDataError, UsageError
-from stepscope.read import read_trace
+from stepscope.model.read import read_trace
+from stepscope.model.trace import Trace
 from stepscope.render import chrome_trace
-from stepscope.render.cut_file import Request, write
-from stepscope.trace import Trace
+from stepscope.render.trace_excerpt import Request, write
+from stepscope.storage import discover
 
 US = 1000
 Event = dict[str, Any]

@@ -11,9 +11,9 @@ from loading import trace_of
 from stepscope import ingest
 from stepscope.advice import advise
 from stepscope.analyses.health import PARTS, Parts
-from stepscope.report import Fix, Outcome, RunReport, WorkerReport
+from stepscope.base.report import Fix, Outcome, RunReport, WorkerReport
+from stepscope.model.trace import Run, trace_from_columns
 from stepscope.rules import Finding, Rule, all_rules
-from stepscope.trace import Run, trace_from_columns
 
 LOADING = {
     "machine": "h100",

@@ -12,16 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import trace_at, trace_of
-from stepscope.analyses.narrowed import narrowed
-from stepscope.analyses.occurrences import LOGARITHMIC_FROM, MOST_BINS, histogram
-from stepscope.api.details import CallInstance, KernelLaunch, RelatedOperator, ShapeUse, StepUse
+from stepscope.analyses.core.occurrences import LOGARITHMIC_FROM, MOST_BINS, histogram
+from stepscope.analyses.core.trace_slice import narrowed
+from stepscope.api.grouped_tables import kernels_table, operators_table
 from stepscope.api.kernel_details import Chosen as Kernel
 from stepscope.api.kernel_details import kernel_details
+from stepscope.api.name_details import (
+    CallInstance,
+    KernelLaunch,
+    RelatedOperator,
+    ShapeUse,
+    StepUse,
+)
 from stepscope.api.operator_details import Chosen as Operator
 from stepscope.api.operator_details import operator_details
 from stepscope.api.overview import overview
-from stepscope.api.tables import kernels_table, operators_table
-from stepscope.errors import MissingDataError, NotFoundError
+from stepscope.base.errors import MissingDataError, NotFoundError
 
 SAMPLES = Path(__file__).resolve().parents[1] / "sample_logs"
 SMALL, LARGE = {"Input Dims": [[2, 2]]}, {"Input Dims": [[8, 8]]}

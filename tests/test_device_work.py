@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from loading import trace_of
-from stepscope import intervals
 from stepscope.advice import advise, outcomes_of
-from stepscope.analyses.devices.activity import main_device
-from stepscope.analyses.devices.claimable import alone
+from stepscope.analyses.core.device_activity import main_device
+from stepscope.analyses.devices.exclusive_device_time import alone
 from stepscope.analyses.devices.gpu_bound import gpu_bound_share, gpu_bound_times
-from stepscope.calibration import Factor, speedup
-from stepscope.intervals import Intervals
-from stepscope.report import ClaimReport
+from stepscope.base.calibration import Factor, speedup
+from stepscope.base.report import ClaimReport
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Run, Trace
 from stepscope.rules import Claim, Finding, Rule
-from stepscope.trace import Run, Trace
 from test_advice import claiming, rule
 
 HALF = Factor(low=0.25, high=0.5, source="The test.")

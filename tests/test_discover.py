@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from stepscope import discover, storage
-from stepscope.errors import UnreadableError
-from stepscope.read import read_trace
+from stepscope import storage
+from stepscope.base.errors import UnreadableError
+from stepscope.model.read import read_trace
+from stepscope.storage import discover
 
 
 def _touch(root: Path, *names: str) -> None:

@@ -16,21 +16,21 @@ import tracebuild
 from loading import columns_of, trace_of
 from rankbuild import Group, Plan, Truth
 from stepscope.analyses.communication import rank_steps as rank_steps_module
-from stepscope.analyses.communication.rank_part import RankPart, rank_part
-from stepscope.analyses.communication.rank_run import rank_run
 from stepscope.analyses.communication.rank_steps import rank_steps
+from stepscope.analyses.communication.rank_summary import RankPart, rank_part
+from stepscope.analyses.communication.ranked_run import rank_run
 from stepscope.analyses.communication.run_collectives import collective_kinds
 from stepscope.analyses.communication.run_steps import CATEGORIES, exposed_within, run_steps
-from stepscope.api.ahead import prepare
 from stepscope.api.app import create_app
-from stepscope.api.distributed_run import SharedRun
 from stepscope.api.distributed_tables import one_collective
-from stepscope.catalog import Catalog
-from stepscope.config import Settings
-from stepscope.entries import Summarised
-from stepscope.log_directories import LogDirectory
+from stepscope.api.prefetch import prepare
+from stepscope.api.run_ranks import SharedRun
+from stepscope.base.config import Settings
+from stepscope.catalog.catalog import Catalog
+from stepscope.catalog.file_state import Summarised
+from stepscope.catalog.log_directories import LogDirectory
+from stepscope.model.trace import trace_from_columns
 from stepscope.readers.pool import Here
-from stepscope.trace import trace_from_columns
 
 SLOW, MISSING, SINCE = 6, 3, 2
 PLAN = Plan(

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from stepscope.cli import COMMANDS
+from stepscope.model.trace import Trace
 from stepscope.rules import all_rules
-from stepscope.trace import Trace
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()

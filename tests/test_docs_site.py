@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from stepscope.base.report import json_schema
 from stepscope.cli import COMMANDS
 from stepscope.render import rule_page
-from stepscope.report import json_schema
 from stepscope.rules import all_rules
 from stepscope.tables import all_tables
 

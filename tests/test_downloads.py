@@ -10,14 +10,14 @@ import flask.testing
 import pytest
 
 from logs import write_long_ago
-from stepscope import discover
 from stepscope.api import perfetto
 from stepscope.api.app import create_app
-from stepscope.catalog import Catalog
-from stepscope.config import Settings
-from stepscope.log_directories import LogDirectory
-from stepscope.read import read_trace
+from stepscope.base.config import Settings
+from stepscope.catalog.catalog import Catalog
+from stepscope.catalog.log_directories import LogDirectory
+from stepscope.model.read import read_trace
 from stepscope.readers.pool import Here
+from stepscope.storage import discover
 
 SAMPLE = Path(__file__).resolve().parents[1] / "sample_logs/synthetic_dataloader/fault"
 

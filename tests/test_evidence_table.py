@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from stepscope.base.report import EvidenceColumn, EvidenceRow, EvidenceTable
 from stepscope.render.evidence_table import evidence_table
-from stepscope.report import EvidenceColumn, EvidenceRow, EvidenceTable
 
 COLUMNS = (
     EvidenceColumn(label="Operator", unit="code"),

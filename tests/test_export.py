@@ -19,15 +19,14 @@ from hypothesis import strategies as st
 import stepscope
 from loading import ROOT, SHARED_TRACES, shared_trace_names, trace_at, trace_of
 from logs import ROWS, write_run, write_trace
-from stepscope import exports
+from stepscope.base.errors import MissingDataError, UsageError
 from stepscope.cli import cli
-from stepscope.errors import MissingDataError, UsageError
-from stepscope.exports import LEADING, Request, schema_of
-from stepscope.frames import Column
-from stepscope.render import table_csv, table_json
+from stepscope.model.frames import Column
+from stepscope.model.trace import Trace
+from stepscope.render import table_csv, table_export, table_json
+from stepscope.render.table_export import LEADING, Request, schema_of
 from stepscope.render.table_file import About
 from stepscope.tables import RunTable, Table, all_tables, find
-from stepscope.trace import Trace
 
 CPU_ROWS = tuple(row for row in ROWS if row[0] in {"user_annotation", "cpu_op"})
 EXACT_NS = 2**53 + 1
@@ -224,7 +223,7 @@ def _frame(rows: list[tuple[str | None, float]]) -> pd.DataFrame:
     )
 
 
-def _whole(writer: exports.Writer, frame: pd.DataFrame) -> bytes:
+def _whole(writer: table_export.Writer, frame: pd.DataFrame) -> bytes:
     part, whole = io.BytesIO(), io.BytesIO()
     writer.write_part(frame, ABOUT.schema, part)
     part.seek(0)
@@ -310,13 +309,13 @@ def test_a_table_of_a_run_is_made_of_all_its_recordings(log: Path, tables: dict[
 def test_rows_from_another_machine_that_do_not_fit_the_disk_cost_themselves(tmp_path: Path) -> None:
     (tmp_path / "steps.full").symlink_to("/dev/full")
     sent = {
-        "steps": exports.Sent(name="steps.full", content=b"1,2", row_count=1),
-        "kernels": exports.Sent(name="../kernels.1", content=b"3", row_count=1),
+        "steps": table_export.Sent(name="steps.full", content=b"1,2", row_count=1),
+        "kernels": table_export.Sent(name="../kernels.1", content=b"3", row_count=1),
     }
-    landed = exports.landed(sent, str(tmp_path))
-    assert isinstance(landed["steps"], exports.Failed)
+    landed = table_export.landed(sent, str(tmp_path))
+    assert isinstance(landed["steps"], table_export.Failed)
     assert "There is no room to write what was found" in landed["steps"].problem.message
-    assert landed["kernels"] == exports.Rows(path=str(tmp_path / "kernels.1"), row_count=1)
+    assert landed["kernels"] == table_export.Rows(path=str(tmp_path / "kernels.1"), row_count=1)
     assert (tmp_path / "kernels.1").read_bytes() == b"3"
 
 
@@ -344,7 +343,7 @@ def test_recordings_can_be_chosen(log: Path) -> None:
 
 def test_processes_give_the_same_file(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = run(log, "--table", "operators")
-    monkeypatch.setattr("stepscope.cli.reading.WORTH_PROCESSES_BYTES", 0)
+    monkeypatch.setattr("stepscope.cli.file_reading.WORTH_PROCESSES_BYTES", 0)
     assert run(log, "--table", "operators", "--jobs", "2").stdout == here.stdout
 
 
@@ -397,14 +396,14 @@ def test_every_table_is_listed_and_described() -> None:
 @pytest.mark.parametrize("name", shared_trace_names())
 def test_every_table_of_every_recording_can_be_written(name: str, tmp_path: Path) -> None:
     trace = trace_at(SHARED_TRACES / name)
-    for form in exports.WRITERS:
+    for form in table_export.WRITERS:
         request = Request(tables=tuple(all_tables()), form=form, run="r", folder=str(tmp_path))
-        given = exports.tabulate(trace, request)
+        given = table_export.tabulate(trace, request)
         for table, each in given.items():
-            whole = exports.gathered(table, [("r", each)], form, str(tmp_path))
+            whole = table_export.gathered(table, [("r", each)], form, str(tmp_path))
             assert not whole.failed
             if whole.is_there:
-                exports.write_file(whole, form, tmp_path / f"{table}.{form}")
+                table_export.write_file(whole, form, tmp_path / f"{table}.{form}")
     trace.results.clear()
 
 

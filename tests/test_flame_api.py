@@ -11,9 +11,9 @@ import pytest
 from logs import write_trace
 from stepscope.api.app import create_app
 from stepscope.api.flame_messages import FlameFunctions, FlameGraph
-from stepscope.catalog import Catalog
-from stepscope.config import Settings
-from stepscope.log_directories import LogDirectory
+from stepscope.base.config import Settings
+from stepscope.catalog.catalog import Catalog
+from stepscope.catalog.log_directories import LogDirectory
 from stepscope.readers.pool import Here
 from tracebuild import Row
 

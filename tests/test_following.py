@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from logs import write_run, write_trace
-from stepscope import growing
-from stepscope.api import listing
-from stepscope.api.ahead import prepare
-from stepscope.catalog import Catalog
-from stepscope.config import Settings
-from stepscope.entries import Growing, Queued, Ready, Summarised, Unreadable
-from stepscope.log_directories import LogDirectory
-from stepscope.readers.orders import Answer, Order, Stop, Tell
+from stepscope.api import run_listing
+from stepscope.api.prefetch import prepare
+from stepscope.base.config import Settings
+from stepscope.catalog import write_detection
+from stepscope.catalog.catalog import Catalog
+from stepscope.catalog.file_state import Growing, Queued, Ready, Summarised, Unreadable
+from stepscope.catalog.log_directories import LogDirectory
 from stepscope.readers.pool import Here
+from stepscope.readers.requests import Answer, Order, Stop, Tell
 from stepscope.storage import FileStamp
 from waiting import until
 
@@ -61,13 +61,13 @@ def stamp(size_bytes: int, *, age_s: float = 0.0, tag: str = "") -> FileStamp:
     return FileStamp(size_bytes=size_bytes, modified_ns=time.time_ns() - int(age_s * 1e9), tag=tag)
 
 
-LARGE = growing.QUICK_BYTES + 1
+LARGE = write_detection.QUICK_BYTES + 1
 
 
 @pytest.fixture(autouse=True)
 def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long a test takes here, a file that was just written is a fresh one."""
-    monkeypatch.setattr(growing, "GIVEN_UP_SECONDS", 10_000.0)
+    monkeypatch.setattr(write_detection, "GIVEN_UP_SECONDS", 10_000.0)
 
 
 IN_AN_HOUR = -3600.0
@@ -78,7 +78,7 @@ IN_AN_HOUR = -3600.0
     [
         (LARGE, IN_AN_HOUR, "", True),
         (LARGE, 60, "", False),
-        (growing.QUICK_BYTES, IN_AN_HOUR, "", False),
+        (write_detection.QUICK_BYTES, IN_AN_HOUR, "", False),
         (LARGE, IN_AN_HOUR, "an object is there when it is whole", False),
     ],
 )
@@ -86,20 +86,20 @@ def test_a_large_file_that_changed_a_moment_ago_waits(
     size_bytes: int, age_s: float, tag: str, *, waits: bool
 ) -> None:
     now = stamp(size_bytes, age_s=age_s, tag=tag)
-    assert (growing.waits_s(now, time.monotonic() + 3600) > 0) is waits
+    assert (write_detection.waits_s(now, time.monotonic() + 3600) > 0) is waits
 
 
 def test_where_no_time_of_change_is_told_nothing_waits() -> None:
-    assert not growing.waits_s(FileStamp(size_bytes=LARGE, modified_ns=0), time.monotonic())
+    assert not write_detection.waits_s(FileStamp(size_bytes=LARGE, modified_ns=0), time.monotonic())
 
 
 def test_where_clocks_differ_it_counts_since_when_a_file_is_known_as_it_is() -> None:
-    assert not growing.waits_s(stamp(LARGE, age_s=IN_AN_HOUR), time.monotonic() - 60)
+    assert not write_detection.waits_s(stamp(LARGE, age_s=IN_AN_HOUR), time.monotonic() - 60)
 
 
 def test_the_oftener_a_file_turned_out_to_grow_the_longer_it_waits() -> None:
     seen_at, small = time.monotonic() + 3600, stamp(1, age_s=IN_AN_HOUR)
-    never, once, often = (growing.waits_s(small, seen_at, count) for count in (0, 1, 20))
+    never, once, often = (write_detection.waits_s(small, seen_at, count) for count in (0, 1, 20))
     assert never == 0 < once < often
 
 
@@ -114,7 +114,7 @@ def test_a_file_without_its_end_is_still_written_and_read_when_it_is_there(
     catalog = catalog_of(tmp_path)
     catalog.scan()
     assert isinstance(state_of(catalog), Growing)
-    [run] = listing.runs(catalog).runs
+    [run] = run_listing.runs(catalog).runs
     [span] = run.workers[0].spans
     assert (span.state, span.is_growing, span.problem, span.damage) == ("queued", True, None, None)
     path.write_bytes(whole)
@@ -133,14 +133,14 @@ def test_a_file_that_stays_without_its_end_is_damaged_in_the_end(tmp_path: Path)
     os.utime(path, ns=(LONG_AGO_NS, LONG_AGO_NS))
     catalog.scan()
     assert isinstance(state_of(catalog), Ready)
-    [run] = listing.runs(catalog).runs
+    [run] = run_listing.runs(catalog).runs
     assert run.workers[0].spans[0].damage == "warning"
 
 
 def test_a_file_that_has_settled_is_read_between_two_looks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(growing, "QUICK_BYTES", 1)
+    monkeypatch.setattr(write_detection, "QUICK_BYTES", 1)
     write_run(tmp_path / "run")
     catalog = catalog_of(tmp_path)
     catalog.watch()
@@ -168,8 +168,8 @@ def test_what_has_settled_is_not_read_before_anybody_asks(
     catalog = Catalog(
         [LogDirectory(path=str(tmp_path))], settings=Settings(), executor=AtOnce(), reader=reader
     )
-    monkeypatch.setattr(growing, "QUICK_BYTES", 1)
-    monkeypatch.setattr(growing, "SETTLED_SECONDS", 0.001)
+    monkeypatch.setattr(write_detection, "QUICK_BYTES", 1)
+    monkeypatch.setattr(write_detection, "SETTLED_SECONDS", 0.001)
     catalog.scan()
 
     def has_settled() -> bool:
@@ -218,5 +218,5 @@ def test_what_cannot_be_read_and_does_not_change_is_said_at_once(tmp_path: Path)
 
 def test_a_file_that_was_cut_off_very_often_waits_no_longer_than_others() -> None:
     now = FileStamp(size_bytes=1, modified_ns=time.time_ns())
-    waits_s = growing.waits_s(now, time.monotonic(), cut_off_count=10_000)
-    assert 0 < waits_s <= growing.MOST_SETTLED_SECONDS
+    waits_s = write_detection.waits_s(now, time.monotonic(), cut_off_count=10_000)
+    assert 0 < waits_s <= write_detection.MOST_SETTLED_SECONDS

@@ -10,7 +10,7 @@ import pytest
 
 from loading import columns_of, trace_of
 from stepscope.dialects import Kind
-from stepscope.frames import (
+from stepscope.model.frames import (
     Schema,
     copies,
     counters,
@@ -23,9 +23,9 @@ from stepscope.frames import (
     runtime_calls,
     steps,
 )
-from stepscope.frames.naming import named
-from stepscope.frames.string_storage import OPTION, texts_kept_plainly
-from stepscope.trace import Trace, trace_from_columns
+from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.string_storage import OPTION, texts_kept_plainly
+from stepscope.model.trace import Trace, trace_from_columns
 
 US = 1000
 FRAMES: dict[str, Schema] = {

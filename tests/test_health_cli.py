@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from logs import ROWS, write_run, write_trace
+from stepscope.base.report import FileHealth, HealthReport, Report
 from stepscope.cli import cli
-from stepscope.report import FileHealth, HealthReport, Report
 from stepscope.rules import all_rules
 
 LOST = tuple(row for place, row in enumerate(ROWS) if place not in {7, 11})

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from loading import columns_of
 from stepscope import ingest
-from stepscope.errors import UnreadableError
-from stepscope.ingest import EventColumns, cursor, documents, inflate, reader, scanned
-from stepscope.ingest.exact import NO_TIME, nanoseconds
+from stepscope.base.errors import UnreadableError
+from stepscope.ingest import EventColumns, compiled_reader, cursor, documents, inflate, reader
+from stepscope.ingest.exact_numbers import NO_TIME, nanoseconds
 from stepscope.ingest.reader import Limits
 
 EVENT = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 2, "ts": 10, "dur": 5}
@@ -25,7 +25,7 @@ EVENT = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 2, "ts
 @pytest.fixture(scope="module", params=["compiled", "python", "one-by-one"], autouse=True)
 def _reader(request: pytest.FixtureRequest) -> Iterator[None]:
     """Every test is of both readers."""
-    if request.param == "compiled" and not scanned.IS_BUILT:
+    if request.param == "compiled" and not compiled_reader.IS_BUILT:
         pytest.skip("the scanner is not built here: no C compiler")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepscope import intervals
-from stepscope.intervals import Intervals
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
 
 END = 40
 PAIRS = st.lists(st.tuples(st.integers(0, END), st.integers(0, END)), max_size=10)

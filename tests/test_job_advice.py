@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobreports import MS, found, job, over_the_run, passed, rank
-from stepscope.advice import related
+from stepscope.advice import blamed_ranks
 from stepscope.advice.job_savings import Rank, in_all, shared
-from stepscope.advice.places import joined, ranges_in
-from stepscope.report import (
+from stepscope.advice.source_locations import joined, ranges_in
+from stepscope.base.report import (
     ClaimReport,
     HealthItem,
     JobReport,
@@ -460,13 +460,13 @@ def test_of_what_blamed_ranks_say_of_themselves_the_most_telling_is_told_and_the
 
 def test_the_peers_of_many_blamed_ranks_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    real = related._theirs  # noqa: SLF001
+    real = blamed_ranks._theirs  # noqa: SLF001
 
     def counted(findings: Sequence[Sequence[Outcome]]) -> object:
         asked.append(len(findings))
         return real(findings)
 
-    monkeypatch.setattr(related, "_theirs", counted)
+    monkeypatch.setattr(blamed_ranks, "_theirs", counted)
     late = range(512, 1024)
     job(
         *(found(n, 1, 5, "only-there") for n in late),

@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from logs import ROWS, write_trace
+from stepscope.base.report import JobReport, Report
 from stepscope.cli import cli
-from stepscope.report import JobReport, Report
 
 TRAINING = (*ROWS, ["cpu_op", "autograd::engine::evaluate_function: MmBackward0", 500, 100])
 

@@ -12,11 +12,11 @@ from jobreports import MS
 from loading import columns_of
 from rankbuild import Group, Plan
 from stepscope.advice import AdviceSettings, advice_of, advise, merged
-from stepscope.advice.recordings import advice_by
 from stepscope.advice.settings import Changes, Profile
-from stepscope.report import RunReport
+from stepscope.advice.trace_advice import advice_by
+from stepscope.base.report import RunReport
+from stepscope.model.trace import Run, Trace, trace_from_columns
 from stepscope.rules import Answer, Finding, Rule, straggler_rank
-from stepscope.trace import Run, Trace, trace_from_columns
 from test_advice import claiming, rule
 
 LATE = 5

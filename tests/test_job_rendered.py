@@ -8,8 +8,7 @@ import pytest
 
 from jobreports import MS, found, job, over_the_run, passed, rank
 from reports import CANNOT_TELL, REJECTED
-from stepscope.render import brief, github, html, json, markdown, sarif, text, words
-from stepscope.report import (
+from stepscope.base.report import (
     HealthItem,
     Outcome,
     Problem,
@@ -17,6 +16,7 @@ from stepscope.report import (
     RepresentativeRecording,
     StepReport,
 )
+from stepscope.render import brief, github, html, json, markdown, phrases, sarif, text
 
 TOTAL = (
     "All findings together could save the job 6.0 % to 10.0 % of its step: 5.76 to 9.60 GPU-hours "
@@ -219,11 +219,11 @@ def test_files_that_cannot_be_read_for_one_reason_are_one_line() -> None:
         )
         return Report((), problems, version="1.2.3")
 
-    assert words.problems(cut_at(*[0] * 300)) == (
+    assert phrases.problems(cut_at(*[0] * 300)) == (
         "log/rank0.json, rank1.json, rank2.json and 297 more files: the file ends after 0 bytes. "
         "Record it again.",
     )
-    assert words.problems(cut_at(7, *range(99))) == (
+    assert phrases.problems(cut_at(7, *range(99))) == (
         "log/rank0.json: the file ends after 7 bytes. Alike, with other numbers: rank1.json, "
         "rank2.json and 97 more files. Record it again.",
     )

@@ -5,8 +5,8 @@ import pytest
 from loading import SAMPLE_LOGS, trace_at
 from stepscope.analyses.host.module_table import module_table
 from stepscope.analyses.idle.data_stalls import data_stalls
-from stepscope.analyses.steps.breakdown import step_breakdown
-from stepscope.trace import Trace
+from stepscope.analyses.steps.step_breakdown import step_breakdown
+from stepscope.model.trace import Trace
 
 FETCH = "[pl][profile][_TrainingEpochLoop].train_dataloader_next"
 STEPS = 8

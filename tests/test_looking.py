@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 
 from logs import write_run, write_trace
-from stepscope import discover, storage
+from stepscope import storage
 from stepscope.api.app import create_app
-from stepscope.catalog import Catalog
-from stepscope.config import Settings
-from stepscope.discover import Page
-from stepscope.entries import Queued, State
-from stepscope.errors import UnreadableError
-from stepscope.log_directories import LogDirectory
+from stepscope.base.config import Settings
+from stepscope.base.errors import UnreadableError
+from stepscope.catalog.catalog import Catalog
+from stepscope.catalog.file_state import Queued, State
+from stepscope.catalog.log_directories import LogDirectory
 from stepscope.readers.pool import Here
+from stepscope.storage import discover
+from stepscope.storage.discover import Page
 from stepscope.storage.listing import PAGE_COUNT
 from waiting import until
 

@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import columns_of
-from stepscope.errors import UnreadableError
-from stepscope.ingest import EventColumns, cursor, documents, inflate, reader, scanned
-from stepscope.ingest.builder import as_text
+from stepscope.base.errors import UnreadableError
+from stepscope.ingest import EventColumns, compiled_reader, cursor, documents, inflate, reader
+from stepscope.ingest.column_builder import as_text
 from stepscope.ingest.repair import BeyondRepairError, Mended, mended
 
 READERS = {"compiled": "0", "batches": "1", "one-by-one": reader.ONE_BY_ONE}
@@ -29,7 +29,7 @@ Report = dict[str, tuple[int, int, dict[int, str]]]
 
 @pytest.fixture(scope="module", params=READERS, autouse=True)
 def _reader(request: pytest.FixtureRequest) -> Iterator[None]:
-    if request.param == "compiled" and not scanned.IS_BUILT:
+    if request.param == "compiled" and not compiled_reader.IS_BUILT:
         pytest.skip("the scanner is not built here: no C compiler")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(reader.FORCED, READERS[request.param])

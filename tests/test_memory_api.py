@@ -13,9 +13,9 @@ from memorybuild import memory, with_totals
 from snapshotbuild import Allocator
 from stepscope.api import memory_files
 from stepscope.api.app import create_app
-from stepscope.catalog import Catalog
-from stepscope.config import Settings
-from stepscope.log_directories import LogDirectory
+from stepscope.base.config import Settings
+from stepscope.catalog.catalog import Catalog
+from stepscope.catalog.log_directories import LogDirectory
 from stepscope.readers.pool import Here
 from tracebuild import Row
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stepscope.analyses.memory.file_reports import report_of_snapshot, report_of_timeline
-from stepscope.errors import UnreadableError
-from stepscope.frames.memory_snapshot import snapshot_of
-from stepscope.frames.memory_timeline import timeline_of
+from stepscope.base.errors import UnreadableError
 from stepscope.ingest import memory_files
-from stepscope.render import memory as rendered
+from stepscope.model.frames.memory_snapshot import snapshot_of
+from stepscope.model.frames.memory_timeline import timeline_of
+from stepscope.render import memory_report as rendered
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),

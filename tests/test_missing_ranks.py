@@ -8,8 +8,8 @@ from benchmarks.cross_rank import advice
 from rankparts import parts_of, shape
 from stepscope.advice import merged
 from stepscope.analyses.communication.missing_ranks import missing_ranks
-from stepscope.analyses.communication.rank_part import RankPart
-from stepscope.analyses.communication.rank_run import rank_run
+from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.ranked_run import rank_run
 
 LOST, CUT = {7, 38}, 60
 CUT_NAME = "rank60.pt.trace.json.gz"

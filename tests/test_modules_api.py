@@ -8,9 +8,9 @@ import flask.testing
 from logs import write_trace
 from stepscope.api import modules as api_modules
 from stepscope.api.app import create_app
-from stepscope.catalog import Catalog
-from stepscope.config import Settings
-from stepscope.log_directories import LogDirectory
+from stepscope.base.config import Settings
+from stepscope.catalog.catalog import Catalog
+from stepscope.catalog.log_directories import LogDirectory
 from stepscope.readers.pool import Here
 from tracebuild import Row
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import trace_of
-from stepscope.api.endpoints.named_things import Names, NamesQuery, ask
+from stepscope.api.endpoints.names import Names, NamesQuery, ask
 from tracebuild import Row
 
 ROWS = (

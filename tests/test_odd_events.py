@@ -10,10 +10,10 @@ import pytest
 
 from loading import columns_of
 from stepscope.advice import advise
-from stepscope.analyses.memory.peak import memory_peak
+from stepscope.analyses.core.memory_peak import memory_peak
+from stepscope.api.grouped_tables import kernels_table, operators_table
 from stepscope.api.overview import overview
-from stepscope.api.tables import kernels_table, operators_table
-from stepscope.trace import Run, Trace, trace_from_columns
+from stepscope.model.trace import Run, Trace, trace_from_columns
 
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 

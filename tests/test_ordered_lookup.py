@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepscope.ordered_lookup import Grouped, first_not_before, last_not_after
+from stepscope.model.ordered_lookup import Grouped, first_not_before, last_not_after
 
 PAIRS = st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 9)), max_size=12)
 Pairs = list[tuple[int, int]]

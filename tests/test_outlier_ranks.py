@@ -8,15 +8,15 @@ import pytest
 
 from rankparts import parts_of, shape
 from stepscope.analyses.communication.outlier_ranks import outlier_ranks
-from stepscope.analyses.communication.rank_figures import FIGURES, rank_figures
-from stepscope.analyses.communication.rank_part import RankPart
-from stepscope.analyses.communication.rank_run import rank_run
+from stepscope.analyses.communication.rank_metrics import FIGURES, rank_figures
+from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.ranked_run import rank_run
 from stepscope.analyses.communication.representative_ranks import representative_ranks
 from stepscope.analyses.communication.run_steps import run_steps
-from stepscope.api import distributed_answers
-from stepscope.api.distributed_run import SharedRun
+from stepscope.api import distributed_ranks
 from stepscope.api.endpoint import Group
-from stepscope.report import Problem
+from stepscope.api.run_ranks import SharedRun
+from stepscope.base.report import Problem
 
 SLOW = {37: 0.3}
 
@@ -176,10 +176,10 @@ def test_the_page_is_told_of_them_in_answers_that_stay_small() -> None:
     problems = [Problem(path="logs/rank100.pt.trace.json.gz", message="cut off", remedy="")]
     shared = SharedRun(rank_run(parts))
     group = Group(name="job", parts=parts, problems=problems)
-    answer = distributed_answers.distributed(shared, group)
+    answer = distributed_ranks.distributed(shared, group)
     assert (answer.missing_ranks, answer.unreadable_ranks) == ("100, 256-259", "100")
     assert {each.kind for each in answer.representatives} >= {"slowest", "fastest", "median"}
     assert len(answer.stragglers) <= 120
     assert len(answer.outliers) <= 100 <= max(100, answer.outlier_count)
     assert {each.role for each in answer.groups} == {"TP", "DP", "EP", "PP"}
-    assert distributed_answers.heat(shared, "own", group).label == "Own work"
+    assert distributed_ranks.heat(shared, "own", group).label == "Own work"

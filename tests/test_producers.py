@@ -17,12 +17,12 @@ import pytest
 from loading import SHARED_TRACES, columns_of, rows_of, shared_trace_names, trace_at, trace_of
 from logs import ROWS
 from stepscope.advice import advise
-from stepscope.analyses.devices.activity import main_device
-from stepscope.analyses.idle.synchronizations import synchronizations
-from stepscope.analyses.links import links
-from stepscope.analyses.producer import Producer, producer
+from stepscope.analyses.core.device_activity import main_device
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.producer import Producer, producer
+from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.dialects import Kind
-from stepscope.trace import Run, Trace, trace_from_columns
+from stepscope.model.trace import Run, Trace, trace_from_columns
 
 RECORDED = Path(__file__).parent / "producers"
 Events = list[dict[str, Any]]

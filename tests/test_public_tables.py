@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from loading import ROOT, SHARED_TRACES, shared_trace_names, trace_at
-from stepscope.errors import MissingDataError, UsageError
+from stepscope.base.errors import MissingDataError, UsageError
+from stepscope.model.trace import Trace
 from stepscope.tables import AnyTable, RunTable, all_tables, find
-from stepscope.trace import Trace
 
 SAMPLES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("sample_logs/*/*/*.gz"))
 UNIT_SUFFIXES = ("ns", "bytes", "share", "count")

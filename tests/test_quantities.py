@@ -2,7 +2,7 @@
 
 import pytest
 
-from stepscope.quantities import count, duration, share, significant, size
+from stepscope.base.formatting import count, duration, share, significant, size
 
 
 @pytest.mark.parametrize(

@@ -20,23 +20,23 @@ import reader_tasks
 from logs import EVENT_COUNT, write_run
 from programs import running
 from same_columns import differences
-from stepscope import discover
 from stepscope.advice import RecordingAdvice
 from stepscope.analyses.timeline import timeline
-from stepscope.api import ahead
-from stepscope.api.ahead import prepare
-from stepscope.catalog import Catalog
-from stepscope.config import Settings
-from stepscope.entries import Reading
-from stepscope.errors import UnreadableError
-from stepscope.log_directories import LogDirectory
-from stepscope.readers.many import Outcome, read_all
-from stepscope.readers.orders import Answer, CancelledError, Order, Step, Stop, Told
-from stepscope.readers.packing import packed, unpacked
+from stepscope.api import prefetch
+from stepscope.api.prefetch import prepare
+from stepscope.base.config import Settings
+from stepscope.base.errors import UnreadableError
+from stepscope.catalog.catalog import Catalog
+from stepscope.catalog.file_state import Reading
+from stepscope.catalog.log_directories import LogDirectory
+from stepscope.model.trace import Trace
+from stepscope.readers.batch import Outcome, read_all
+from stepscope.readers.memory_budget import Room
 from stepscope.readers.pool import TRIES, Here, Readers
-from stepscope.readers.room import Room
+from stepscope.readers.requests import Answer, CancelledError, Order, Step, Stop, Told
 from stepscope.readers.tasks import advise, analyse
-from stepscope.trace import Trace
+from stepscope.readers.trace_transfer import packed, unpacked
+from stepscope.storage import discover
 from waiting import LONG_SECONDS, until
 
 MIB = 2**20
@@ -172,7 +172,7 @@ def test_the_timeline_of_a_large_file_comes_along(
     sent = unpacked(packed(answer.trace))
     assert timeline.timeline(sent) is sent.results[timeline.KEY]
     assert len(sent.results[timeline.KEY].slices) == len(made.slices)
-    monkeypatch.setattr(ahead, "LARGE_COUNT", 1)
+    monkeypatch.setattr(prefetch, "LARGE_COUNT", 1)
     prepare(sent_anew := unpacked(packed(replace(answer.trace, results={}))))
     assert timeline.KEY in sent_anew.results
 
@@ -389,9 +389,9 @@ def test_a_file_that_changes_while_it_is_read_gives_what_was_read(
 PARENT = """
 import sys
 from stepscope import discover
-from stepscope.readers.orders import Order, Stop
+from stepscope.readers.requests import Order, Stop
 from stepscope.readers.pool import Readers
-from stepscope.readers.room import Room
+from stepscope.readers.memory_budget import Room
 from stepscope.readers.tasks import advise, analyse
 import reader_tasks
 print("began", flush=True)

@@ -9,15 +9,15 @@ from click.testing import CliRunner, Result
 
 import loading
 from logs import ROWS, write_trace
-from stepscope.analyses.recorded_settings import RecordedSettings
-from stepscope.analyses.setting_rows import GROUPS, run_settings, settings_table
+from stepscope.analyses.settings.recorded_settings import RecordedSettings
+from stepscope.analyses.settings.setting_rows import GROUPS, run_settings, settings_table
 from stepscope.cli import cli
 from stepscope.comparison import compare
 from stepscope.comparison.messages import SettingChange
-from stepscope.comparison.sampling import sample
-from stepscope.render import settings_words
+from stepscope.comparison.samples import sample
+from stepscope.model.trace import Trace
+from stepscope.render import settings_text
 from stepscope.tables import recorded_settings
-from stepscope.trace import Trace
 
 DEVICE = {"name": "A100", "memory_bytes": 80 * 10**9}
 SETTINGS: dict[str, Any] = {
@@ -93,15 +93,15 @@ def test_equal_devices_are_told_once() -> None:
 
 def test_settings_are_told_in_words() -> None:
     settings = run_settings(trace_of(SETTINGS))
-    assert settings_words.groups(settings)[2:4] == (
+    assert settings_text.groups(settings)[2:4] == (
         ("Device × 2", "device A100, device memory 80.0 GB"),
         ("DataLoader", "batch size 32, workers 0, pinned memory off"),
     )
-    assert settings_words.brief(settings) == (
+    assert settings_text.brief(settings) == (
         "Recorded settings: PyTorch 2.13.0, device A100, batch size 32, workers 0, pinned memory "
         "off, autocast's type bfloat16"
     )
-    assert settings_words.brief(()) == ""
+    assert settings_text.brief(()) == ""
 
 
 @pytest.mark.parametrize("form", ["text", "markdown"])

@@ -26,10 +26,11 @@ from moto.server import ThreadedMotoServer
 import tracebuild
 from logs import EVENT_COUNT, ROWS
 from s3_environment import environment
-from stepscope import discover, ingest, storage
-from stepscope.catalog import Catalog
-from stepscope.config import Settings
-from stepscope.errors import UnreadableError
+from stepscope import ingest, storage
+from stepscope.base.config import Settings
+from stepscope.base.errors import UnreadableError
+from stepscope.catalog.catalog import Catalog
+from stepscope.storage import discover
 from stepscope.storage.remote import BLOCK_BYTES, BUFFER_BYTES
 from stepscope.tensorboard import log_directories
 from waiting import LONG_SECONDS

@@ -27,8 +27,7 @@ from reports import (
     run_of,
     with_texts,
 )
-from stepscope.render import brief, github, html, json, markdown, text
-from stepscope.report import (
+from stepscope.base.report import (
     BudgetLine,
     EvidenceColumn,
     EvidenceRow,
@@ -40,6 +39,7 @@ from stepscope.report import (
     StepReport,
     WorkerReport,
 )
+from stepscope.render import brief, github, html, json, markdown, text
 
 CONTROL = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\ud800]"
 HOSTILE_TEXTS = st.text(

@@ -6,8 +6,7 @@ import msgspec
 import pytest
 
 from reports import HOSTILE
-from stepscope.render import health_markdown, health_text, json
-from stepscope.report import (
+from stepscope.base.report import (
     FileHealth,
     HealthExample,
     HealthItem,
@@ -15,6 +14,7 @@ from stepscope.report import (
     Problem,
     RecordNext,
 )
+from stepscope.render import health_markdown, health_text, json
 
 OVERLAP = HealthItem(
     "same-stream-overlap",

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from reports import CODE, FOUND, HOSTILE, RANKS, REPORT, WORKER, run_of, with_texts
 from stepscope.advice import advise
+from stepscope.base.report import Report, Standing
 from stepscope.library import load
 from stepscope.render import html
-from stepscope.report import Report, Standing
 
 SAMPLES = Path(__file__).parents[1] / "sample_logs"
 CSS = Path(html.__file__).parent / "templates" / "report.css"

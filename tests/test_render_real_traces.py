@@ -8,9 +8,9 @@ import pytest
 
 from loading import SHARED_TRACES, shared_trace_names, trace_at
 from stepscope.advice import advise
+from stepscope.base.report import Report
+from stepscope.model.trace import Run
 from stepscope.render import brief, github, html, markdown, sarif, text
-from stepscope.report import Report
-from stepscope.trace import Run
 from test_render import CONTROL, acts_in_markdown
 from test_render_github import COMMAND
 from test_render_html import Page

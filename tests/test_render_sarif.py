@@ -23,9 +23,9 @@ from reports import (
     with_texts,
 )
 from stepscope.advice import advise
+from stepscope.base.report import Outcome, Problem, Report, SourceLine
 from stepscope.library import load
 from stepscope.render import sarif
-from stepscope.report import Outcome, Problem, Report, SourceLine
 from stepscope.rules import all_rules
 
 SCHEMA = Draft7Validator(

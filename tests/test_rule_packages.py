@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from stepscope.advice import packages
-from stepscope.advice.packages import packaged_rules
+from stepscope.advice import rule_packages
+from stepscope.advice.rule_packages import packaged_rules
 from stepscope.advice.settings import known_rules
 from test_advice import rule
 
@@ -106,7 +106,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
     def install(**given: Any) -> None:
         entries = []
         for name, each in given.items():
-            entry = EntryPoint(name=name, value=f"{name}_rules", group=packages.GROUP)
+            entry = EntryPoint(name=name, value=f"{name}_rules", group=rule_packages.GROUP)
 
             def load(_: EntryPoint, each: Any = each) -> Any:
                 if isinstance(each, BaseException):
@@ -115,7 +115,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
 
             kind = type("Entry", (EntryPoint,), {"load": load})
             entries.append(kind(entry.name, entry.value, entry.group))
-        monkeypatch.setattr(packages, "entry_points", lambda **_: entries)
+        monkeypatch.setattr(rule_packages, "entry_points", lambda **_: entries)
         packaged_rules.cache_clear()
 
     yield install

@@ -10,9 +10,9 @@ import pytest
 from stepscope.advice import settings as advice_settings
 from stepscope.advice.settings import AdviceSettings
 from stepscope.api.app import create_app
-from stepscope.catalog import Catalog
-from stepscope.config import Settings
-from stepscope.log_directories import LogDirectory
+from stepscope.base.config import Settings
+from stepscope.catalog.catalog import Catalog
+from stepscope.catalog.log_directories import LogDirectory
 from stepscope.render import rule_page
 from stepscope.rules import all_rules
 from test_advice import rule

@@ -18,9 +18,9 @@ from score.pairs import Holds, result_of
 from score.peers import hash_of, kept
 from score.stories import Pair, Recording, stories
 from stepscope.advice import advise
-from stepscope.analyses.steps.breakdown import step_breakdown
-from stepscope.report import RunReport
-from stepscope.trace import Run
+from stepscope.analyses.steps.step_breakdown import step_breakdown
+from stepscope.base.report import RunReport
+from stepscope.model.trace import Run
 
 log = logging.getLogger(__name__)
 

@@ -20,10 +20,10 @@ from loading import ROOT, SHARED_TRACES, shared_trace_names, trace_at
 from logs import ROWS, write_run, write_trace
 from programs import running
 from stepscope.advice import worker_report
-from stepscope.analyses.steps.breakdown import CATEGORIES
+from stepscope.analyses.steps.step_breakdown import CATEGORIES
 from stepscope.cli import cli
 from stepscope.cli.event_files import NAME, Scalars, content, write
-from stepscope.trends import FIGURES, frame, trend
+from stepscope.comparison.trends import FIGURES, frame, trend
 from waiting import LONG_SECONDS
 
 RECORDED_S = (1_700_000_000, 1_700_000_060)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loading import SAMPLE_LOGS, trace_at
-from stepscope.analyses.steps.window import window
+from stepscope.analyses.core.window import window
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.recording

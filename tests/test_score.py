@@ -12,8 +12,8 @@ from score.__main__ import printed
 from score.pairs import Result, Span, likely_difference
 from score.peers import PROGRAMS, Answer, ask, grade, kept, names_of
 from score.stories import Pair, Recording, stories
-from stepscope.comparison.noise import LEVEL, judged
-from stepscope.render.rule_record import Kind, RuleRecord, sentences
+from stepscope.comparison.significance import LEVEL, judged
+from stepscope.render.rule_accuracy import Kind, RuleRecord, sentences
 
 MS = 1e6
 

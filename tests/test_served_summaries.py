@@ -8,21 +8,22 @@ import flask.testing
 import pytest
 
 from logs import write_run, write_trace
-from stepscope import advice, footprint
+from stepscope import advice
 from stepscope.advice import AdviceSettings
-from stepscope.api.ahead import prepare
 from stepscope.api.app import create_app
-from stepscope.api.asking import Parts
-from stepscope.catalog import Catalog
-from stepscope.config import Settings, SummarySettings
-from stepscope.entries import Ready, Summarised
-from stepscope.errors import UnreadableError
-from stepscope.kept import FEW_FILES
-from stepscope.log_directories import LogDirectory
-from stepscope.readers.orders import Answer, Order, Stop, Tell
+from stepscope.api.dispatch import Parts
+from stepscope.api.prefetch import prepare
+from stepscope.base.config import Settings, SummarySettings
+from stepscope.base.errors import UnreadableError
+from stepscope.catalog.catalog import Catalog
+from stepscope.catalog.file_state import Ready, Summarised
+from stepscope.catalog.log_directories import LogDirectory
+from stepscope.catalog.trace_cache import FEW_FILES
+from stepscope.model.trace import Trace
+from stepscope.readers import memory_size
 from stepscope.readers.pool import Here
+from stepscope.readers.requests import Answer, Order, Stop, Tell
 from stepscope.summaries.store import Store
-from stepscope.trace import Trace
 from waiting import until
 
 WORKERS = [f"w{number}" for number in range(FEW_FILES + 2)]
@@ -241,7 +242,7 @@ def test_the_list_is_not_made_again_for_who_holds_it(
     first: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = first.client.get("/api/runs")
-    monkeypatch.setattr("stepscope.api.listing.runs", None)
+    monkeypatch.setattr("stepscope.api.run_listing.runs", None)
     tag = {"If-None-Match": answer.headers["ETag"]}
     assert first.client.get("/api/runs", headers=tag).status_code == 304
 
@@ -255,7 +256,7 @@ def test_what_recordings_said_is_bounded_by_its_size(tmp_path: Path) -> None:
     def said(trace: Trace) -> str:
         return trace.worker * 1000
 
-    one = footprint.size_bytes("a" * 1000)
+    one = memory_size.size_bytes("a" * 1000)
     parts = Parts(2 * one)
     for entry in entries:
         assert parts.of(entry, said) == (entry.file.worker * 1000,)

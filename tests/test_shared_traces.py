@@ -12,17 +12,18 @@ import numpy as np
 import pytest
 
 from loading import SHARED_TRACES, shared_trace_names, trace_at
-from stepscope import analyses, intervals
+from stepscope import analyses
 from stepscope.advice import advise, worker_report
-from stepscope.analyses.devices.activity import device_activity
+from stepscope.analyses.core.device_activity import device_activity
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.ledger import idle_ledger
-from stepscope.analyses.links import links
-from stepscope.analyses.operators.table import operator_table
-from stepscope.analyses.steps.breakdown import step_breakdown
-from stepscope.analyses.steps.window import window
-from stepscope.api.tables import kernels_table, operators_table
-from stepscope.errors import MissingDataError
-from stepscope.trace import Run, Trace
+from stepscope.analyses.operators.operator_table import operator_table
+from stepscope.analyses.steps.step_breakdown import step_breakdown
+from stepscope.api.grouped_tables import kernels_table, operators_table
+from stepscope.base.errors import MissingDataError
+from stepscope.model import intervals
+from stepscope.model.trace import Run, Trace
 
 pytestmark = pytest.mark.slow
 

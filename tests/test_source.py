@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from loading import columns_of
 from stepscope.dialects import Kind
-from stepscope.frames.source import source
+from stepscope.model.frames.source import source
 
 NAMES = st.sampled_from(["aten::mm", "aten::add", "ProfilerStep#1", "[memory]"])
 NUMBERS = st.integers(0, 3)

@@ -20,13 +20,14 @@ import pytest
 import stepscope
 import tracebuild
 from logs import EVENT_COUNT, ROWS
-from stepscope import addresses, discover, ingest, storage
-from stepscope.catalog import Catalog
-from stepscope.config import Settings
-from stepscope.errors import UnreadableError, in_one_line, unforeseen
-from stepscope.log_directories import LogDirectory
-from stepscope.read import read_trace
-from stepscope.storage import failures
+from stepscope import ingest, storage
+from stepscope.base import urls
+from stepscope.base.config import Settings
+from stepscope.base.errors import UnreadableError, in_one_line, unforeseen
+from stepscope.catalog.catalog import Catalog
+from stepscope.catalog.log_directories import LogDirectory
+from stepscope.model.read import read_trace
+from stepscope.storage import discover, error_messages
 
 TRACE = json.dumps(tracebuild.document(rows=ROWS)).encode()
 
@@ -54,8 +55,8 @@ def memory() -> Iterator[Any]:
     ],
 )
 def test_an_address_begins_with_its_kind(path: str, kind: str) -> None:
-    assert addresses.scheme(path) == kind
-    assert addresses.is_remote(path) == bool(kind)
+    assert urls.scheme(path) == kind
+    assert urls.is_remote(path) == bool(kind)
 
 
 @pytest.mark.parametrize(
@@ -71,9 +72,9 @@ def test_an_address_begins_with_its_kind(path: str, kind: str) -> None:
     ],
 )
 def test_a_path_is_a_folder_and_a_name(path: str, parent: str, name: str) -> None:
-    assert (addresses.parent(path), addresses.name(path)) == (parent, name)
+    assert (urls.parent(path), urls.name(path)) == (parent, name)
     if "https" not in path and parent != path:
-        assert addresses.join(parent, name).replace("memory://w", "memory:///w") == path
+        assert urls.join(parent, name).replace("memory://w", "memory:///w") == path
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_a_path_is_a_folder_and_a_name(path: str, parent: str, name: str) -> Non
     ],
 )
 def test_secrets_are_not_shown(text: str, shown: str) -> None:
-    assert addresses.shown(text) == shown
+    assert urls.shown(text) == shown
 
 
 def test_no_error_shows_the_secrets_of_its_address() -> None:
@@ -100,7 +101,7 @@ def test_no_error_shows_the_secrets_of_its_address() -> None:
     for error in (
         UnreadableError(path, "It is empty.", ""),
         unforeseen(path, library),
-        failures.problem(path, library),
+        error_messages.problem(path, library),
     ):
         said = f"{error} {error.path} {error.message} {error.remedy}"
         assert not [secret for secret in ("zoe", "pass", "5f") if secret in said], said
@@ -118,10 +119,10 @@ def test_a_full_disk_is_not_told_as_a_bug() -> None:
 
 def test_the_causes_that_hold_secrets_are_cut_off() -> None:
     error = OSError("no")
-    with pytest.raises(UnreadableError) as caught, failures.told("ftp://ann:secret@host/t"):
+    with pytest.raises(UnreadableError) as caught, error_messages.told("ftp://ann:secret@host/t"):
         raise error
     assert caught.value.__cause__ is None
-    with pytest.raises(UnreadableError) as caught, failures.told("ftp://host/t"):
+    with pytest.raises(UnreadableError) as caught, error_messages.told("ftp://host/t"):
         raise error
     assert caught.value.__cause__ is error
 

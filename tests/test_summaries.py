@@ -21,18 +21,18 @@ from numpy.typing import NDArray
 from loading import SAMPLE_LOGS, SHARED_TRACES, shared_trace_names
 from stepscope.advice import AdviceSettings
 from stepscope.advice.settings import Changes, Suppression
-from stepscope.analyses.communication.rank_part import rank_part
-from stepscope.comparison.sampling import sample
-from stepscope.config import SummarySettings
-from stepscope.storage import objects
-from stepscope.summaries import part_files, rows, run_folder, store
+from stepscope.analyses.communication.rank_summary import rank_part
+from stepscope.base.config import SummarySettings
+from stepscope.comparison.samples import sample
+from stepscope.comparison.trends import trend
+from stepscope.storage import object_files
+from stepscope.summaries import parquet_files, run_folder, store, summary_rows
+from stepscope.summaries.cache_key import Places, settings_key
 from stepscope.summaries.codec import COLUMNS, DamagedError, codec, fields_of
-from stepscope.summaries.identity import Places, settings_key
 from stepscope.summaries.row_tables import as_table
-from stepscope.summaries.rows import WholeRow, row_of
 from stepscope.summaries.store import Store
 from stepscope.summaries.summary import Summary
-from stepscope.trends import trend
+from stepscope.summaries.summary_rows import WholeRow, row_of
 from summaries_of import Files, difference, files_at, summary_of
 
 RANKS = SAMPLE_LOGS / "ranks" / "one_slow_rank"
@@ -319,7 +319,7 @@ def test_a_suppression_that_expires_makes_another_summary(monkeypatch: pytest.Mo
     before, after = "2000-01-31", "2000-02-01"
     keys = []
     for day in (before, after, after):
-        monkeypatch.setattr("stepscope.summaries.identity.today", lambda day=day: day)
+        monkeypatch.setattr("stepscope.summaries.cache_key.today", lambda day=day: day)
         keys.append(settings_key(settings))
     assert keys[0] != keys[1] == keys[2]
 
@@ -334,10 +334,14 @@ def test_columns_that_change_are_kept_elsewhere() -> None:
         step_ns: float
 
     names = {
-        rows.folder_name(fields_of(of), version) for of in (Before, After) for version in (1, 2)
+        summary_rows.folder_name(fields_of(of), version)
+        for of in (Before, After)
+        for version in (1, 2)
     }
     assert len(names) == 4
-    assert rows.folder_name(rows.SCHEMA, rows.VERSION) == rows.FOLDER
+    assert (
+        summary_rows.folder_name(summary_rows.SCHEMA, summary_rows.VERSION) == summary_rows.FOLDER
+    )
 
 
 def test_what_another_version_kept_is_left_alone(ranks: Files, place: Path) -> None:
@@ -391,10 +395,10 @@ def written_as_ours(table: pa.Table | bytes, files: Files, place: Path) -> Path:
     keep(files, place)
     [part] = parts_in(place)
     part.unlink()
-    content = table if isinstance(table, bytes) else part_files.written(table)
-    settings = part_files.settings_of(part.name)
+    content = table if isinstance(table, bytes) else parquet_files.written(table)
+    settings = parquet_files.settings_of(part.name)
     assert settings is not None
-    own = part.with_name(part_files.name(settings, content))
+    own = part.with_name(parquet_files.name(settings, content))
     own.write_bytes(content)
     return own
 
@@ -426,7 +430,7 @@ def test_a_file_that_would_take_too_much_is_not_unpacked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     keep(ranks, place)
-    monkeypatch.setattr(part_files, name, 1)
+    monkeypatch.setattr(parquet_files, name, 1)
     assert store_at(place).known(ranks) == {}
     assert "was damaged, and is removed" in said(caplog)[0]
 
@@ -483,7 +487,7 @@ def test_a_damaged_row_costs_itself_and_a_line(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     keep(ranks, place)
-    settings = part_files.settings_of(parts_in(place)[0].name)
+    settings = parquet_files.settings_of(parts_in(place)[0].name)
     made = [row_of(Places(), *each, summary_of(each[0]), settings or "") for each in ranks]
     parts_in(place)[0].unlink()
     written_as_ours(pa.concat_tables([damage(made[0]), as_table(made[1:])]), ranks, place)
@@ -610,18 +614,18 @@ def test_a_file_that_goes_while_it_is_read_is_found_where_it_went(
     keep(ranks, place)
     [part] = parts_in(place)
     content = part.read_bytes()
-    read = objects.read
+    read = object_files.read
 
     def read_late(folder: str, name: str) -> bytes | None:
         if part.exists():  # another program puts it together with others just now
             part.unlink()
-            other = part_files.written(as_table(list(made)))
-            part.with_name(part_files.name(settings, other)).write_bytes(other)
+            other = parquet_files.written(as_table(list(made)))
+            part.with_name(parquet_files.name(settings, other)).write_bytes(other)
         return read(folder, name)
 
-    settings = part_files.settings_of(part.name) or ""
+    settings = parquet_files.settings_of(part.name) or ""
     made = [row_of(Places(), *each, summary_of(each[0]), settings) for each in ranks]
-    monkeypatch.setattr(objects, "read", read_late)
+    monkeypatch.setattr(object_files, "read", read_late)
     assert store_at(place).known(ranks).keys() == ids(ranks)
     assert content != parts_in(place)[0].read_bytes()
 

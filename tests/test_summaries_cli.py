@@ -12,9 +12,9 @@ from click.testing import CliRunner, Result
 
 from loading import SAMPLE_LOGS
 from logs import ROWS, write_trace
+from stepscope.base.config import SummarySettings, settings
+from stepscope.base.errors import UsageError
 from stepscope.cli import cli
-from stepscope.config import SummarySettings, settings
-from stepscope.errors import UsageError
 
 NAMES = ("rank0", "rank1", "rank2")
 RECORDED = 1_700_000_000_000
@@ -172,7 +172,9 @@ def test_comparisons_and_trends_follow_the_users_configuration(
 @pytest.fixture
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The user's own cache folder, and no word of the user where summaries go."""
-    monkeypatch.setattr("stepscope.summaries.store.own_folder", lambda: str(tmp_path / "own"))
+    monkeypatch.setattr(
+        "stepscope.summaries.store.user_cache_folder", lambda: str(tmp_path / "own")
+    )
     monkeypatch.delenv("STEPSCOPE_SUMMARIES", raising=False)
     return tmp_path / "own"
 
@@ -220,7 +222,7 @@ def test_without_pyarrow_nothing_is_kept_and_a_place_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     find: Callable[[str], object] = {"platformdirs": object()}.get
-    monkeypatch.setattr("stepscope.config.find_spec", find)
+    monkeypatch.setattr("stepscope.base.config.find_spec", find)
     assert settings({}).summaries.place is None
     with pytest.raises(UsageError, match=r"needs pyarrow: pip install 'stepscope\[cache\]'"):
         settings({}, summaries="/here")
@@ -228,7 +230,7 @@ def test_without_pyarrow_nothing_is_kept_and_a_place_is_refused(
 
 def test_ones_own_folder_needs_who_tells_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     find: Callable[[str], object] = {"pyarrow": object()}.get
-    monkeypatch.setattr("stepscope.config.find_spec", find)
+    monkeypatch.setattr("stepscope.base.config.find_spec", find)
     assert settings({}).summaries.place is None
     assert settings({}, summaries="/here").summaries.place == "/here"
     with pytest.raises(UsageError, match=r"needs platformdirs: pip install 'stepscope\[cache\]'"):

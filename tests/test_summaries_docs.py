@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from loading import ROOT
-from stepscope.summaries.rows import SCHEMA
+from stepscope.summaries.summary_rows import SCHEMA
 
 ROW = re.compile(r"^\| `([\w.\[\]]+)` \| ([^|]+) \| (.+) \|$", re.MULTILINE)
 

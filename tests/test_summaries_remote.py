@@ -11,9 +11,9 @@ from moto.server import ThreadedMotoServer
 
 from logs import write_run
 from s3_environment import environment
+from stepscope.base.config import SummarySettings
 from stepscope.cli import cli
-from stepscope.config import SummarySettings
-from stepscope.storage import objects
+from stepscope.storage import object_files
 from stepscope.summaries.store import Store
 from summaries_of import difference, files_at, summary_of
 
@@ -44,14 +44,16 @@ def s3(address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 def test_objects_are_written_listed_read_and_removed(s3: Any) -> None:
     folder = "s3://kept/a folder"
-    assert objects.listed(folder) == {}
-    objects.write(folder, "one", b"first")
-    objects.write(folder, "one", b"second")
+    assert object_files.listed(folder) == {}
+    object_files.write(folder, "one", b"first")
+    object_files.write(folder, "one", b"second")
     s3.pipe("kept/a folder/below/two", b"not of this folder")
-    assert {name: stamp.size_bytes for name, stamp in objects.listed(folder).items()} == {"one": 6}
-    assert objects.read(folder, "one") == b"second"
-    objects.remove(folder, ["one", "never there"])
-    assert objects.read(folder, "one") is None
+    assert {name: stamp.size_bytes for name, stamp in object_files.listed(folder).items()} == {
+        "one": 6
+    }
+    assert object_files.read(folder, "one") == b"second"
+    object_files.remove(folder, ["one", "never there"])
+    assert object_files.read(folder, "one") is None
 
 
 def test_what_is_kept_in_s3_is_what_was_said_and_many_files_become_one(

@@ -5,10 +5,15 @@ from typing import Any
 import pytest
 
 from loading import trace_of
+from stepscope.api.grouped_tables import (
+    KERNEL_GROUPS,
+    OPERATOR_GROUPS,
+    kernels_table,
+    operators_table,
+)
 from stepscope.api.messages import Table
-from stepscope.api.tables import KERNEL_GROUPS, OPERATOR_GROUPS, kernels_table, operators_table
-from stepscope.errors import NotFoundError
-from stepscope.trace import Trace
+from stepscope.base.errors import NotFoundError
+from stepscope.model.trace import Trace
 
 US = 1000
 

@@ -17,11 +17,11 @@ from logs import write_run
 from stepscope.api.app import create_app
 from stepscope.api.messages import Table
 from stepscope.api.public_tables import Order, cells, columns_of, shown_table
-from stepscope.catalog import Catalog
-from stepscope.config import Settings
-from stepscope.errors import MissingDataError, UsageError
-from stepscope.frames import Column
-from stepscope.log_directories import LogDirectory
+from stepscope.base.config import Settings
+from stepscope.base.errors import MissingDataError, UsageError
+from stepscope.catalog.catalog import Catalog
+from stepscope.catalog.log_directories import LogDirectory
+from stepscope.model.frames import Column
 from stepscope.readers.pool import Here
 from stepscope.tables import RunTable, all_tables
 from stepscope.tables import Table as PublicTable

@@ -13,7 +13,7 @@ from tensorboard.plugins import base_plugin
 from werkzeug.test import Client
 
 from logs import write_run
-from stepscope.config import CacheSettings, Settings, SummarySettings
+from stepscope.base.config import CacheSettings, Settings, SummarySettings
 from stepscope.tensorboard import (
     NAME,
     StepscopeLoader,

@@ -8,9 +8,9 @@ from hypothesis import given
 
 from loading import SAMPLE_LOGS, trace_at, trace_of
 from stepscope.advice import RecordingAdvice, advice_of, advise
-from stepscope.report import Outcome
+from stepscope.base.report import Outcome
+from stepscope.model.trace import Run
 from stepscope.rules import Rule, all_rules
-from stepscope.trace import Run
 from test_advice import TRACE, claiming, fakes, rule
 
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"

@@ -12,9 +12,9 @@ import pytest
 import tracebuild
 from loading import trace_of
 from stepscope.analyses.timeline import timeline as timelines
-from stepscope.analyses.timeline.categories import CATEGORIES
-from stepscope.analyses.timeline.strands import strands
+from stepscope.analyses.timeline.slice_categories import CATEGORIES
 from stepscope.analyses.timeline.timeline import timeline
+from stepscope.analyses.timeline.track_events import strands
 from test_api import client_of
 
 ROWS: tuple[tracebuild.Row, ...] = (

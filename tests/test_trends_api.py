@@ -13,11 +13,11 @@ import stepscope
 from logs import ROWS, write_long_ago, write_trace
 from stepscope.api.app import create_app
 from stepscope.api.trends import Recorded, TrendPoint, Trends, points
-from stepscope.catalog import Catalog
-from stepscope.config import Settings
-from stepscope.log_directories import LogDirectory
+from stepscope.base.config import Settings
+from stepscope.catalog.catalog import Catalog
+from stepscope.catalog.log_directories import LogDirectory
+from stepscope.comparison.trends import FIGURES, Trend, trend
 from stepscope.readers.pool import Here
-from stepscope.trends import FIGURES, Trend, trend
 
 
 class InTurn:

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from loading import ROOT, SHARED_TRACES, shared_trace_names
 from same_columns import differences
 from stepscope import ingest
-from stepscope.errors import UnreadableError
-from stepscope.ingest import EventColumns, cursor, documents, inflate, reader, scanned
+from stepscope.base.errors import UnreadableError
+from stepscope.ingest import EventColumns, compiled_reader, cursor, documents, inflate, reader
 
 READERS = {"compiled": "0", "batches": "1", "one-by-one": reader.ONE_BY_ONE}
 Outcome = EventColumns | str
@@ -82,7 +82,7 @@ def _unlike_in_buffers(data: bytes, packed: bytes, how: str, sizes: Sizes) -> li
 @pytest.fixture(params=READERS)
 def how(request: pytest.FixtureRequest) -> str:
     """A way to read."""
-    if request.param == "compiled" and not scanned.IS_BUILT:
+    if request.param == "compiled" and not compiled_reader.IS_BUILT:
         pytest.skip("the scanner is not built here: no C compiler")
     return READERS[request.param]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stepscope.errors import UnreadableError
+from stepscope.base.errors import UnreadableError
 from stepscope.ingest.whole_files import head, whole
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from stepscope.analyses.timeline.slices import Placed, Slices, arranged
 from stepscope.analyses.timeline.timeline import Timeline, timeline
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 Span = tuple[int, int]
 """Start and end."""

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from stepscope.library import Advice, Comparison
+    from stepscope.model.trace import Run, Trace
     from stepscope.recording import schedule_for, trace_handler
     from stepscope.tables import AnyTable
-    from stepscope.trace import Run, Trace
 
 __all__ = [
     "__version__",

@@ -9,25 +9,26 @@ from pathlib import Path
 
 import pandas as pd
 
-from stepscope import comparison, discover
+from stepscope import comparison
 from stepscope._version import __version__
 from stepscope.advice import AdviceSettings, advise_each
 from stepscope.advice.settings import Changes
 from stepscope.advice.settings_files import settings_in
+from stepscope.base.config import settings
+from stepscope.base.errors import MissingDataError, UnreadableError, UsageError
+from stepscope.base.report import Report, RunReport
 from stepscope.comparison.messages import ComparisonReport
-from stepscope.comparison.sampling import Sample, sample
-from stepscope.config import settings
-from stepscope.discover import TraceFile
-from stepscope.errors import MissingDataError, UnreadableError, UsageError
-from stepscope.exports import labelled, schema_of, stacked
-from stepscope.readers.many import Outcome, read_all
-from stepscope.readers.orders import Order
+from stepscope.comparison.samples import Sample, sample
+from stepscope.model.trace import Run, Trace
+from stepscope.readers.batch import Outcome, read_all
+from stepscope.readers.memory_budget import Room
 from stepscope.readers.pool import Here, Readers
-from stepscope.readers.room import Room
-from stepscope.render import compare_markdown, compare_text, markdown, text
-from stepscope.report import Report, RunReport
+from stepscope.readers.requests import Order
+from stepscope.render import comparison_markdown, comparison_text, markdown, text
+from stepscope.render.table_export import labelled, schema_of, stacked
+from stepscope.storage import discover
+from stepscope.storage.discover import TraceFile
 from stepscope.tables import RunTable, find
-from stepscope.trace import Run, Trace
 
 
 @dataclass(frozen=True)
@@ -157,11 +158,11 @@ class Comparison:
     report: ComparisonReport
 
     def __str__(self) -> str:
-        return compare_text.render(self.report)
+        return comparison_text.render(self.report)
 
     def _repr_markdown_(self) -> str:
         """Show it in a notebook."""
-        return compare_markdown.render(self.report)
+        return comparison_markdown.render(self.report)
 
 
 def compare(before: Run | Trace, *after: Run | Trace) -> Comparison:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
     from stepscope.advice import AdviceSettings
-    from stepscope.catalog import Catalog
-    from stepscope.config import Settings
-    from stepscope.log_directories import LogDirectory
+    from stepscope.base.config import Settings
+    from stepscope.catalog.catalog import Catalog
+    from stepscope.catalog.log_directories import LogDirectory
 
 NAME = "stepscope"
 DRIVE = r"[a-zA-Z]:[\\/]"
@@ -73,7 +73,7 @@ class StepscopePlugin(base_plugin.TBPlugin):  # type: ignore[misc] # TensorBoard
 
     def __init__(self, context: base_plugin.TBContext) -> None:
         """Begin to look for traces in every log directory."""
-        from stepscope.api.serving import catalog_for, cluster_of
+        from stepscope.api.catalog_factory import catalog_for, cluster_of
 
         specification = getattr(context.flags, "logdir_spec", "") or ""
         directories = log_directories(context.logdir or "", specification)
@@ -97,7 +97,7 @@ class StepscopePlugin(base_plugin.TBPlugin):  # type: ignore[misc] # TensorBoard
 
 def chosen_settings(flags: "Namespace") -> "Settings":
     """Return what the options and the environment say of memory, cores and disk."""
-    from stepscope.config import settings
+    from stepscope.base.config import settings
 
     return settings(
         jobs=getattr(flags, "stepscope_jobs", None),
@@ -161,7 +161,7 @@ def log_directories(logdir: str, specification: str = "") -> "tuple[LogDirectory
     """
     if not specification:
         return (_directory("", logdir),) if logdir else ()
-    from stepscope.addresses import shown
+    from stepscope.base.urls import shown
 
     entries = [_entry(text) for text in specification.split(",") if text]
     if len(entries) == 1:
@@ -172,7 +172,7 @@ def log_directories(logdir: str, specification: str = "") -> "tuple[LogDirectory
 def _entry(text: str) -> tuple[str, str]:
     import re
 
-    from stepscope.addresses import is_remote
+    from stepscope.base.urls import is_remote
 
     is_path = text.startswith("/") or is_remote(text) or re.match(DRIVE, text)
     name, colon, path = text.partition(":")
@@ -182,8 +182,8 @@ def _entry(text: str) -> tuple[str, str]:
 def _directory(name: str, path: str) -> "LogDirectory":
     from pathlib import Path
 
-    from stepscope.addresses import is_remote
-    from stepscope.log_directories import LogDirectory
+    from stepscope.base.urls import is_remote
+    from stepscope.catalog.log_directories import LogDirectory
 
     full = path if is_remote(path) else str(Path(path).expanduser())
     return LogDirectory(path=full, name=name)

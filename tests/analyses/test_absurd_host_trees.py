@@ -9,16 +9,16 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stepscope import discover
+from stepscope.analyses.core.trace_cut import cut
 from stepscope.analyses.host.call_stacks import call_stacks
-from stepscope.analyses.host.flame import host_flame
 from stepscope.analyses.host.function_costs import function_costs
+from stepscope.analyses.host.host_flame import host_flame
 from stepscope.analyses.host.module_table import class_table, module_table
 from stepscope.analyses.host.python_time import python_time
-from stepscope.analyses.range_cut import cut
-from stepscope.errors import MissingDataError, UnreadableError
-from stepscope.read import read_trace
-from stepscope.render import chrome_trace, collapsed, speedscope
+from stepscope.base.errors import MissingDataError, UnreadableError
+from stepscope.model.read import read_trace
+from stepscope.render import chrome_trace, collapsed_stacks, speedscope
+from stepscope.storage import discover
 
 TIMES = st.sampled_from([0, 1, 5.5, -7, 10**13, -(10**13), 4.6e15, "12", "N/A", None, 1e300])
 ARGUMENTS = st.fixed_dictionaries(
@@ -85,7 +85,9 @@ def test_nothing_else_goes_wrong(tmp_path: Path, events: list[dict[str, Any]]) -
     flame = host_flame(trace)
     assert json.loads("".join(speedscope.parts(flame, "self-cpu", "worker")))
     with suppress(MissingDataError):
-        assert all(line.endswith("\n") for line in collapsed.lines(call_stacks(trace), "self-cpu"))
+        assert all(
+            line.endswith("\n") for line in collapsed_stacks.lines(call_stacks(trace), "self-cpu")
+        )
     sink = io.BytesIO()
     chrome_trace.write(trace, cut(trace, -(10**18), 10**18), sink)
     assert len(json.loads(sink.getvalue())["traceEvents"]) <= len(events)

@@ -19,14 +19,14 @@ from rankbuild import US, Group, Plan, Truth
 from stepscope.analyses.communication.clock_table import clock_table
 from stepscope.analyses.communication.collective_matching import matches
 from stepscope.analyses.communication.matched_collectives import matched_collectives
-from stepscope.analyses.communication.outlying import scores
-from stepscope.analyses.communication.rank_part import Key, RankCollectives, RankPart, rank_part
-from stepscope.analyses.communication.rank_run import as_ranges
+from stepscope.analyses.communication.rank_summary import Key, RankCollectives, RankPart, rank_part
 from stepscope.analyses.communication.rank_table import rank_table
+from stepscope.analyses.communication.ranked_run import as_ranges
+from stepscope.analyses.communication.robust_zscore import scores
 from stepscope.analyses.communication.stragglers import stragglers
-from stepscope.errors import MissingDataError
+from stepscope.base.errors import MissingDataError
+from stepscope.model.trace import Trace, trace_from_columns
 from stepscope.tables import RunTable, all_tables
-from stepscope.trace import Trace, trace_from_columns
 
 MISSING, DAMAGED, SLOW = 3, 9, 6
 ACROSS = ("ranks", "matched-collectives", "clock-alignment", "stragglers")

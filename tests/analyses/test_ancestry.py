@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from stepscope.analyses.ancestry import _in_strides, nearest, nearest_of, with_descendants
+from stepscope.analyses.core.ancestry import _in_strides, nearest, nearest_of, with_descendants
 
 
 @st.composite

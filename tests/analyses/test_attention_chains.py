@@ -5,7 +5,7 @@ import numpy as np
 import tracebuild
 from loading import trace_of
 from stepscope.analyses.operators.attention_chains import attention_chains
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 
 def recorded(*actions: dict[str, object]) -> Trace:

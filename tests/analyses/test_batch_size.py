@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from loading import trace_of
-from stepscope.analyses.batch_size import BatchSize, batch_size
+from stepscope.analyses.core.batch_size import BatchSize, batch_size
 
 WEIGHT = [8, 3, 3, 3]
 

@@ -6,7 +6,7 @@ import pytest
 
 from loading import trace_of
 from stepscope.analyses.memory.cache_fill import cache_fill
-from stepscope.errors import MissingDataError
+from stepscope.base.errors import MissingDataError
 
 
 def memory(start: int, size: int, allocated: int, reserved: int) -> list[Any]:

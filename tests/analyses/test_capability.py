@@ -4,8 +4,8 @@ import pytest
 
 import tracebuild
 from loading import trace_of
-from stepscope.analyses.devices.capability import compute_major, peak_ratio
-from stepscope.trace import Trace
+from stepscope.analyses.core.device_capability import compute_major, peak_ratio
+from stepscope.model.trace import Trace
 
 
 def on(machine: str, **metadata: object) -> Trace:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from loading import trace_of
-from stepscope.analyses.devices.claimable import alone
+from stepscope.analyses.devices.exclusive_device_time import alone
 
 
 def times(rows: list[list[object]], chosen: list[int]) -> list[list[int]]:

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import ROOT, SHARED_TRACES, shared_trace_names, trace_at, trace_of
-from stepscope.analyses.communication.bandwidth import bus_factor, bytes_per_second
 from stepscope.analyses.communication.collective_events import collective_events
 from stepscope.analyses.communication.collective_table import SCHEMA, collective_table
-from stepscope.analyses.communication.exposure import computing, exposure
+from stepscope.analyses.core.collective_bandwidth import bus_factor, bytes_per_second
+from stepscope.analyses.core.exposed_communication import computing, exposure
 from stepscope.analyses.devices.temporal_breakdown import temporal_breakdown
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 US = 1000
 GLOO = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("sample_logs/ranks/*/*.gz"))

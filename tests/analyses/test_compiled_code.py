@@ -16,7 +16,7 @@ from stepscope.analyses.compiled.compiled_regions import (
     graph_break_table,
 )
 from stepscope.analyses.compiled.triton_kernels import triton_kernel_table
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 US = 1000
 

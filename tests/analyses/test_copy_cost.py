@@ -1,10 +1,10 @@
 """What copies to a device cost, and what asked for them."""
 
 from loading import trace_of
-from stepscope.analyses import requirements
-from stepscope.analyses.devices.copy_cost import copy_cost
-from stepscope.analyses.devices.copy_sites import OUTSIDE, CopySite, copy_sites
+from stepscope.analyses.core import requirements
 from stepscope.analyses.devices.host_copies import copies_to_device
+from stepscope.analyses.idle.copy_cost import copy_cost
+from stepscope.analyses.idle.copy_sites import OUTSIDE, CopySite, copy_sites
 
 US = 1000
 # Two copies: the first beside a kernel for 10 us, with a wait behind it; the second while the

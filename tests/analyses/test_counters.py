@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import rows_of, trace_of
-from stepscope.analyses.counter_table import counter_table
-from stepscope.trace import Trace
+from stepscope.analyses.core.counter_table import counter_table
+from stepscope.model.trace import Trace
 
 US = 1000
 POWER = "Power (W)"

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from loading import trace_of
-from stepscope.analyses import requirements
-from stepscope.analyses.devices.created_copies import created_copies
+from stepscope.analyses.core import requirements
 from stepscope.analyses.devices.host_copies import copies_to_device
-from stepscope.trace import Trace
+from stepscope.analyses.idle.created_copies import created_copies
+from stepscope.model.trace import Trace
 
 STEP = ["user_annotation", "ProfilerStep#1", 0, 1_000]
 MOVE = [

@@ -16,9 +16,9 @@ from stepscope.analyses.idle.critical_path_tables import (
     critical_path_segments,
     critical_path_summary,
 )
-from stepscope.analyses.steps.breakdown import step_breakdown
-from stepscope.errors import MissingDataError
-from stepscope.trace import Trace
+from stepscope.analyses.steps.step_breakdown import step_breakdown
+from stepscope.base.errors import MissingDataError
+from stepscope.model.trace import Trace
 
 US = 1000
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from loading import trace_of
-from stepscope.analyses.idle.data_loading import data_loading
+from stepscope.analyses.core.data_loading import data_loading
 from stepscope.analyses.idle.data_stalls import data_stalls, slowest
-from stepscope.errors import MissingDataError, NotApplicableError
+from stepscope.base.errors import MissingDataError, NotApplicableError
 
 US = 1000
 SINGLE = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"

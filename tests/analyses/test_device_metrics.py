@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import trace_of
-from stepscope.analyses.devices.metrics import capped_sum_ns, device_metrics
-from stepscope.report import DeviceReport
-from stepscope.trace import Trace
+from stepscope.analyses.devices.device_metrics import capped_sum_ns, device_metrics
+from stepscope.base.report import DeviceReport
+from stepscope.model.trace import Trace
 
 PROPERTIES = [
     {"id": 1, "name": "second", "totalGlobalMem": 2_000},

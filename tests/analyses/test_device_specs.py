@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stepscope.analyses.devices.specs import SOURCES, TYPES, all_specs, find
+from stepscope.analyses.core.device_specs import SOURCES, TYPES, all_specs, find
 
 
 def test_every_device_has_a_source_and_figures_that_fit_each_other() -> None:

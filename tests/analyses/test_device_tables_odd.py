@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from loading import trace_of
-from stepscope.errors import MissingDataError
+from stepscope.base.errors import MissingDataError
 from stepscope.tables import all_tables
 
 TABLES = (

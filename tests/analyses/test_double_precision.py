@@ -10,7 +10,7 @@ from stepscope.analyses.operators.double_precision import (
     on_host,
     slow_convolutions,
 )
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 
 def recorded(*body: dict[str, object], machine: str = "cpu") -> Trace:

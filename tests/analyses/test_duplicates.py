@@ -7,8 +7,8 @@ import pytest
 
 from loading import trace_of
 from stepscope.advice import RecordingAdvice, merged, worker_report
-from stepscope.analyses.duplicates import fingerprint
-from stepscope.report import HealthItem, WorkerReport
+from stepscope.advice.duplicate_ranks import fingerprint
+from stepscope.base.report import HealthItem, WorkerReport
 
 ROWS: list[list[Any]] = [["cpu_op", "aten::mm", 10 * n, 5] for n in range(20)]
 

@@ -6,9 +6,9 @@ import numpy as np
 
 import tracebuild
 from loading import trace_of
-from stepscope.analyses.communication.asked import asked_within
-from stepscope.analyses.communication.exposed_times import exposed_times
-from stepscope.trace import Trace
+from stepscope.analyses.communication.collectives_in_region import asked_within
+from stepscope.analyses.communication.exposed_collectives import exposed_times
+from stepscope.model.trace import Trace
 
 REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 

@@ -2,7 +2,7 @@
 
 import loading
 import tracebuild
-from stepscope.analyses.idle.first_use import first_use_times
+from stepscope.analyses.idle.lazy_loading import first_use_times
 
 
 def test_long_first_launches_and_loading_calls_count_and_others_do_not() -> None:

@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
-from stepscope import call_tree, intervals
-from stepscope.analyses.host import flame
-from stepscope.analyses.host.flame import Flame, host_flame, merged
-from stepscope.analyses.host.tree import HostTree, host_tree
-from stepscope.analyses.links import matched
+from stepscope.analyses.core import call_paths
+from stepscope.analyses.core.call_paths import merged
+from stepscope.analyses.core.links import matched
+from stepscope.analyses.host.host_call_tree import HostTree, host_tree
+from stepscope.analyses.host.host_flame import Flame, host_flame
+from stepscope.model import call_tree, intervals
 
 # (thread, start, duration, name): few names, so that paths meet again
 CALLS = st.lists(
@@ -51,7 +52,7 @@ def test_nodes_are_the_distinct_paths_and_their_calls(
 def test_what_is_nested_too_deep_counts_as_its_caller_at_that_depth(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(flame, "MOST_LEVELS", 2)
+    monkeypatch.setattr(call_paths, "MOST_LEVELS", 2)
     parent = np.array([-1, 0, 1, 2, 3])
     paths = merged(parent, np.arange(5), np.arange(5), 5)
     assert paths.node.tolist() == [0, 1, 1, 1, 1]

@@ -4,15 +4,25 @@ import pytest
 
 from loading import SAMPLE_LOGS, SHARED_TRACES, shared_trace_names, trace_at, trace_of
 from memorybuild import memory
-from stepscope.analyses.flames.calls import NOT_LAUNCHED, device_calls_tree, host_calls_tree
-from stepscope.analyses.flames.memory import EARLIER, OUTSIDE, UNTOLD, memory_tree, peak_of
-from stepscope.analyses.flames.modules import OUTSIDE as OUTSIDE_MODULES
-from stepscope.analyses.flames.modules import UNASSIGNED, modules_tree
-from stepscope.analyses.flames.tree import KINDS, FlameTree
-from stepscope.analyses.host.tree import host_tree
+from stepscope.analyses.flames.call_flame_graphs import (
+    NOT_LAUNCHED,
+    device_calls_tree,
+    host_calls_tree,
+)
+from stepscope.analyses.flames.flame_tree import KINDS, FlameTree
+from stepscope.analyses.flames.memory_flame_graph import (
+    EARLIER,
+    OUTSIDE,
+    UNTOLD,
+    memory_tree,
+    peak_of,
+)
+from stepscope.analyses.flames.module_flame_graph import OUTSIDE as OUTSIDE_MODULES
+from stepscope.analyses.flames.module_flame_graph import UNASSIGNED, modules_tree
+from stepscope.analyses.host.host_call_tree import host_tree
 from stepscope.analyses.memory.at_peak import memory_at_peak
-from stepscope.errors import MissingDataError, UsageError
-from stepscope.trace import Trace
+from stepscope.base.errors import MissingDataError, UsageError
+from stepscope.model.trace import Trace
 
 PYTHON = {"Python parent id": None}
 CALLS = [

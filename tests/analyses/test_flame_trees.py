@@ -9,11 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepscope.analyses.flames.aligned import aligned, moved_names
-from stepscope.analyses.flames.callers import callers
-from stepscope.analyses.flames.drawn import Drawing, Frame, drawn
-from stepscope.analyses.flames.functions import called_by, functions
-from stepscope.analyses.flames.tree import CODES, FlameTree, found, key_of, only, without_instances
+from stepscope.analyses.flames.flame_tree import (
+    CODES,
+    FlameTree,
+    found,
+    key_of,
+    only,
+    without_instances,
+)
+from stepscope.analyses.flames.function_totals import called_by, functions
+from stepscope.analyses.flames.inverted_tree import callers
+from stepscope.analyses.flames.pruning import Drawing, Frame, drawn
+from stepscope.analyses.flames.tree_diff import aligned, moved_names
 
 NAMES = ("a", "b", "c")
 Path = tuple[str, ...]

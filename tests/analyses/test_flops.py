@@ -10,7 +10,7 @@ import pytest
 
 from loading import trace_at, trace_of
 from stepscope.analyses.operators.flops import nearest_with_work, operator_work
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 NAN = float("nan")
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from loading import columns_of
-from stepscope.analyses.flows import owner_by_flow
-from stepscope.trace import trace_from_columns
+from stepscope.analyses.core.flows import owner_by_flow
+from stepscope.model.trace import trace_from_columns
 
 HOST = {"pid": 700, "tid": 700}
 DEVICE = {"pid": 5, "tid": 2}

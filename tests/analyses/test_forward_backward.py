@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from loading import ROOT, SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
-from stepscope.analyses.flows import flow_events
-from stepscope.analyses.operators.forward_backward import FLOW, WRAPPER, forward_backward
+from stepscope.analyses.core.flows import flow_events
+from stepscope.analyses.core.forward_backward import FLOW, WRAPPER, forward_backward
 from stepscope.analyses.operators.forward_backward_table import SCHEMA, forward_backward_table
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 US = 1000
 MAIN, ENGINE, OTHER = 100, 101, 102

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from stepscope.analyses.frame_times import ALL, times
+from stepscope.analyses.core.frame_times import ALL, times
 
 FRAME = pd.DataFrame({"start_ns": [0, 4, 8, 9], "end_ns": [5, 7, 8, 12]})
 

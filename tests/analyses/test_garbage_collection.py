@@ -7,8 +7,8 @@ import pytest
 import tracebuild
 from loading import trace_of
 from stepscope.analyses.host.garbage_collection import collections
-from stepscope.errors import MissingDataError
-from stepscope.trace import Trace
+from stepscope.base.errors import MissingDataError
+from stepscope.model.trace import Trace
 
 
 def recorded(*body: dict[str, Any]) -> Trace:

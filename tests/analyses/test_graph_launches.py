@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loading import SHARED_TRACES, rows_of, trace_at, trace_of
-from stepscope import intervals
 from stepscope.analyses.compiled.graph_launches import (
     graph_launch_table,
     graph_node_table,
     graph_table,
 )
-from stepscope.trace import Trace
+from stepscope.model import intervals
+from stepscope.model.trace import Trace
 
 US = 1000
 Kernel = tuple[str, float, float]

@@ -5,7 +5,7 @@ import pytest
 import loading
 import tracebuild
 from stepscope.analyses.devices.grid_sizes import grid_sizes
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 
 def trace_of(*kernels: tuple[str, float, object, int]) -> Trace:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepscope.analyses import group_statistics
+from stepscope.analyses.core import group_statistics
 
 INT64 = np.iinfo(np.int64)
 ROWS = st.lists(

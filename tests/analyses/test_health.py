@@ -15,12 +15,11 @@ from stepscope.analyses.health import (
     damaged_parts,
     doubts,
     health,
-    is_cut_off,
     with_effect,
 )
 from stepscope.analyses.health._check import Check
-from stepscope.report import HealthItem, Severity
-from stepscope.trace import Trace, trace_from_columns
+from stepscope.base.report import HealthItem, Severity
+from stepscope.model.trace import Trace, trace_from_columns
 
 WHOLE = '{"ph": "X", "cat": "cpu_op", "name": "aten::relu", "ts": 0, "dur": 1}'
 
@@ -115,8 +114,8 @@ def test_doubts_are_of_what_a_thing_rests_on(rests_on: Parts, kinds: list[str]) 
 
 
 def test_a_file_that_was_cut_off_says_so() -> None:
-    assert is_cut_off(cut_short())
-    assert not is_cut_off(trace_of(works(1)))
+    assert cut_short().is_truncated
+    assert not trace_of(works(1)).is_truncated
     [damage] = doubts(cut_short(), {"steps"}, "low")
     assert damage.kind == "truncated-json"
 

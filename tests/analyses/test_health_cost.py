@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from loading import ROOT
 from stepscope import ingest
+from stepscope.analyses.core.links import links
 from stepscope.analyses.health import health
-from stepscope.analyses.links import links
-from stepscope.analyses.steps.breakdown import step_breakdown
+from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.ingest import ArgumentColumn, EventColumns
 from stepscope.ingest.columns import CODES, Plain
-from stepscope.ingest.exact import NO_TIME
-from stepscope.trace import Trace, trace_from_columns
+from stepscope.ingest.exact_numbers import NO_TIME
+from stepscope.model.trace import Trace, trace_from_columns
 
 pytestmark = pytest.mark.slow
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from loading import columns_of
 from stepscope.advice import file_health
 from stepscope.analyses.health import health
+from stepscope.base.report import FileHealth, HealthReport
+from stepscope.model.trace import trace_from_columns
 from stepscope.render import health_markdown, health_text
-from stepscope.report import FileHealth, HealthReport
-from stepscope.trace import trace_from_columns
 
 NUMBERS: st.SearchStrategy[Any] = st.one_of(
     st.integers(-10, 400),

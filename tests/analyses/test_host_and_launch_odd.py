@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from loading import columns_of
 from stepscope.analyses.idle.critical_path import critical_path
-from stepscope.analyses.steps.breakdown import step_breakdown
-from stepscope.errors import MissingDataError
+from stepscope.analyses.steps.step_breakdown import step_breakdown
+from stepscope.base.errors import MissingDataError
+from stepscope.model.trace import Trace, trace_from_columns
 from stepscope.tables import Table, find
-from stepscope.trace import Trace, trace_from_columns
 
 TABLES = (
     "compilations",

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from loading import rows_of, trace_of
 from stepscope.analyses.host.breakdown import CATEGORIES, host_breakdown
-from stepscope.errors import MissingDataError
-from stepscope.trace import Trace
+from stepscope.base.errors import MissingDataError
+from stepscope.model.trace import Trace
 
 US = 1000
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"

@@ -6,9 +6,9 @@ import pytest
 
 from loading import trace_of
 from stepscope.advice import advise
-from stepscope.analyses.host.computing import host_computing
-from stepscope.analyses.steps.verdict import is_processor_the_limit
-from stepscope.trace import Run
+from stepscope.advice.step_summary import is_processor_the_limit
+from stepscope.analyses.host.cpu_compute_time import host_computing
+from stepscope.model.trace import Run
 
 Row = list[Any]
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from loading import trace_of
-from stepscope.analyses.devices.activity import DeviceActivity, main_device
+from stepscope.analyses.core.device_activity import DeviceActivity, main_device
 from stepscope.analyses.devices.host_copies import copies_to_device, copies_to_host
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 US = 1000
 STEP = ["user_annotation", "ProfilerStep#1", 0, 1000]

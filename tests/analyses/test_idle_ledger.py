@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 import tracebuild
 from loading import trace_of
-from stepscope import intervals
-from stepscope.analyses.devices.activity import device_activity
+from stepscope.analyses.core.device_activity import device_activity
+from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.ledger import CAUSES, idle_ledger
-from stepscope.analyses.steps.window import window
-from stepscope.trace import Trace
+from stepscope.model import intervals
+from stepscope.model.trace import Trace
 
 US = 1000
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"

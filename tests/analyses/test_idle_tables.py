@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loading import rows_of, trace_of
-from stepscope import intervals
-from stepscope.analyses.devices.activity import device_activity
-from stepscope.analyses.host.main_thread_places import main_thread_places
-from stepscope.analyses.idle.places import RECORD_STACKS, idle_by_source_line
-from stepscope.analyses.idle.tables import idle_by_cause, idle_by_step, idle_by_stream
-from stepscope.analyses.steps.window import window
-from stepscope.errors import MissingDataError, NotApplicableError
-from stepscope.trace import Trace
+from stepscope.analyses.core.device_activity import device_activity
+from stepscope.analyses.core.main_thread_stacks import main_thread_places
+from stepscope.analyses.core.window import window
+from stepscope.analyses.idle.idle_by_source import RECORD_STACKS, idle_by_source_line
+from stepscope.analyses.idle.idle_tables import idle_by_cause, idle_by_step, idle_by_stream
+from stepscope.base.errors import MissingDataError, NotApplicableError
+from stepscope.model import intervals
+from stepscope.model.trace import Trace
 
 US = 1000
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
-from stepscope.analyses.devices.kernel_names import short
+from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.devices.kernel_table import LAUNCH_COLUMNS, SCHEMA, kernel_table
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 US = 1000
 ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)"

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from loading import rows_of, trace_of
 from stepscope.analyses.devices.kernel_launches import launches, launches_by_call, launches_by_name
 from stepscope.analyses.devices.queue_length import queue_lengths, queue_series, queues
-from stepscope.analyses.idle.kinds import KINDS, idle_kinds
+from stepscope.analyses.idle.idle_kinds import KINDS, idle_kinds
 from stepscope.analyses.idle.ledger import idle_ledger
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 US = 1000
 CALL = "cudaLaunchKernel"

@@ -5,9 +5,9 @@ from typing import Any
 import loading
 import tracebuild
 from stepscope.analyses.host.label_times import is_users_label, label_times
-from stepscope.analyses.host.library_places import costliest_functions, function_name, places
+from stepscope.analyses.host.library_locations import costliest_functions, function_name, places
 from stepscope.analyses.host.library_times import library_times, without_operators
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 STEP = ["user_annotation", "ProfilerStep#1", 0, 1000]
 LABEL = ["user_annotation", "masking", 200, 600]

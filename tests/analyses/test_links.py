@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import trace_of
-from stepscope import call_tree
-from stepscope.analyses.links import enclosing_operator, links, matched
-from stepscope.frames.spans import spans
-from stepscope.trace import Trace
+from stepscope.analyses.core.links import enclosing_operator, links, matched
+from stepscope.model import call_tree
+from stepscope.model.frames.spans import spans
+from stepscope.model.trace import Trace
 
 
 def launch(start: int, correlation: int, **more: Any) -> list[Any]:

@@ -6,7 +6,7 @@ import pytest
 
 from loading import trace_of
 from stepscope.analyses.idle.loader_restarts import LoaderRestarts, loader_restarts
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 MULTI = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 FILE = "torch/utils/data/dataloader.py"

@@ -6,8 +6,8 @@ import pytest
 from loading import trace_of
 from memorybuild import in_turn, memory, with_totals
 from stepscope.analyses.memory.curve import SCHEMA, memory_curve, memory_curves
-from stepscope.analyses.memory.devices import memory_devices
-from stepscope.errors import MissingDataError
+from stepscope.analyses.memory.memory_devices import memory_devices
+from stepscope.base.errors import MissingDataError
 from tracebuild import Row
 
 

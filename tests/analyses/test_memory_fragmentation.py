@@ -5,7 +5,7 @@ import pytest
 from loading import rows_of, trace_of
 from memorybuild import memory, with_totals
 from stepscope.analyses.memory.fragmentation import memory_fragmentation
-from stepscope.errors import MissingDataError
+from stepscope.base.errors import MissingDataError
 
 
 def test_unused_is_reserved_less_allocated() -> None:

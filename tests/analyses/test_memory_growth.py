@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
 from memorybuild import memory
+from stepscope.analyses.core.robust_slope import slope
 from stepscope.analyses.memory.by_step import memory_by_step
 from stepscope.analyses.memory.growth import memory_growth
 from stepscope.analyses.memory.leaks import SCHEMA as LEAK_SCHEMA
 from stepscope.analyses.memory.leaks import memory_leaks
-from stepscope.analyses.robust_slope import slope
-from stepscope.errors import MissingDataError
-from stepscope.trace import Trace
+from stepscope.base.errors import MissingDataError
+from stepscope.model.trace import Trace
 
 STEP_US = 100
 

@@ -12,9 +12,9 @@ from memorybuild import in_turn, memory, with_totals
 from stepscope.analyses.memory.allocation_events import allocation_events
 from stepscope.analyses.memory.allocations import memory_allocations
 from stepscope.analyses.memory.at_peak import held_at, latest_at, memory_at_peak, most_within
+from stepscope.analyses.memory.curve_decimation import kept_places
 from stepscope.analyses.memory.holders import NAMES, holders_of
 from stepscope.analyses.memory.lifetimes import lifetimes
-from stepscope.analyses.memory.reduced import kept_places
 
 US = 1000
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from loading import trace_of
 from memorybuild import memory
-from stepscope.errors import MissingDataError
+from stepscope.base.errors import MissingDataError
+from stepscope.model.trace import Trace
 from stepscope.tables import Table
-from stepscope.trace import Trace
 
 TABLES = (
     "memory_allocations",
@@ -96,6 +96,6 @@ def test_memory_events_of_the_python_exporter_are_instants_whatever_their_durati
     event = memory(5, "+8@1")
     event = [*event[:3], 12_000, event[4]]  # ph X, with a duration that means nothing
     trace = trace_of([["cpu_op", "aten::mm", 0, 10], event])
-    from stepscope.analyses.memory.statistics import memory_statistics
+    from stepscope.analyses.memory.operator_memory import memory_statistics
 
     assert memory_statistics(trace)["operator"].tolist() == ["aten::mm"]

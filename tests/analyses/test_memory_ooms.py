@@ -7,7 +7,7 @@ import pytest
 from loading import rows_of, trace_of
 from memorybuild import memory
 from stepscope.analyses.memory.ooms import SCHEMA, memory_ooms
-from stepscope.errors import MissingDataError
+from stepscope.base.errors import MissingDataError
 
 
 def _oom(start: float, asked: int, **totals: int) -> list[Any]:

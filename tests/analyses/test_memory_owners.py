@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
-from stepscope import call_tree
 from stepscope.analyses.memory.owners import (
     callers_of_operators,
     calls_around,
     modules_around,
     operators_around,
 )
-from stepscope.frames.spans import spans
-from stepscope.trace import Trace
+from stepscope.model import call_tree
+from stepscope.model.frames.spans import spans
+from stepscope.model.trace import Trace
 
 
 def _memory(start: float, size: int = 512, **fields: Any) -> list[Any]:

@@ -11,7 +11,7 @@ from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_
 from memorybuild import in_turn, memory, with_totals
 from stepscope.analyses.memory.at_peak import memory_at_peak, memory_peak_table
 from stepscope.analyses.memory.holders import By, memory_holders
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 
 def _held(trace: Trace, by: By = "operator") -> list[tuple[Any, ...]]:

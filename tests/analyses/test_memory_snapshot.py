@@ -24,8 +24,9 @@ from stepscope.analyses.memory.snapshot_ooms import SCHEMA as OOM_SCHEMA
 from stepscope.analyses.memory.snapshot_ooms import snapshot_ooms
 from stepscope.analyses.memory.snapshot_pools import SCHEMA as POOL_SCHEMA
 from stepscope.analyses.memory.snapshot_pools import snapshot_pools
-from stepscope.errors import UnreadableError
-from stepscope.frames.memory_snapshot import (
+from stepscope.base.errors import UnreadableError
+from stepscope.ingest import memory_files
+from stepscope.model.frames.memory_snapshot import (
     BLOCK_SCHEMA,
     ENTRY_SCHEMA,
     MOST_ROWS,
@@ -33,7 +34,6 @@ from stepscope.frames.memory_snapshot import (
     MemorySnapshot,
     snapshot_of,
 )
-from stepscope.ingest import memory_files
 
 
 def _trained() -> Allocator:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from loading import rows_of, trace_of
 from memorybuild import memory
-from stepscope.analyses.memory.statistics import SCHEMA, memory_statistics
-from stepscope.errors import MissingDataError
-from stepscope.trace import Trace
+from stepscope.analyses.memory.operator_memory import SCHEMA, memory_statistics
+from stepscope.base.errors import MissingDataError
+from stepscope.model.trace import Trace
 
 FIGURES = [column.name for column in SCHEMA[3:]]
 

@@ -18,10 +18,10 @@ from stepscope.analyses.memory.categories import (
     category_table,
     timeline_peak,
 )
-from stepscope.errors import UnreadableError
-from stepscope.frames.memory_timeline import CATEGORIES, MemoryTimeline, timeline_of
+from stepscope.base.errors import UnreadableError
 from stepscope.ingest import memory_files
 from stepscope.ingest.memory_files import MemoryDocument
+from stepscope.model.frames.memory_timeline import CATEGORIES, MemoryTimeline, timeline_of
 
 PREEXISTING, CREATE, INCREMENT, DESTROY = 1, 2, 3, 4
 PARAMETER, INPUT, TEMPORARY, GRADIENT, UNKNOWN = 0, 2, 3, 5, 7

@@ -9,8 +9,8 @@ from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_
 from stepscope.analyses.host.module_table import module_table
 from stepscope.analyses.host.module_tree import module_tree
 from stepscope.analyses.host.module_work import first_calls, kernels_of, operators_of
-from stepscope.errors import MissingDataError
-from stepscope.trace import Trace
+from stepscope.base.errors import MissingDataError
+from stepscope.model.trace import Trace
 
 US = 1000
 EVALUATE = "autograd::engine::evaluate_function: "

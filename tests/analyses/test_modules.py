@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
-from stepscope.analyses.host.flame import is_outermost, preorder
+from stepscope.analyses.core.call_paths import is_outermost, preorder
 from stepscope.analyses.host.module_table import class_table, module_table
 from stepscope.analyses.host.module_tree import module_tree
-from stepscope.errors import MissingDataError
-from stepscope.trace import Trace
+from stepscope.base.errors import MissingDataError
+from stepscope.model.trace import Trace
 
 US = 1000
 ENGINE = "autograd::engine::evaluate_function: "

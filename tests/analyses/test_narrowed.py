@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stepscope import discover
-from stepscope.analyses import narrowed as narrowing
-from stepscope.analyses.narrowed import narrowed
-from stepscope.analyses.operators.table import operator_table
-from stepscope.errors import UsageError
-from stepscope.read import read_trace
-from stepscope.trace import Trace
+from stepscope.analyses.core import trace_slice as narrowing
+from stepscope.analyses.core.trace_slice import narrowed
+from stepscope.analyses.operators.operator_table import operator_table
+from stepscope.base.errors import UsageError
+from stepscope.model.read import read_trace
+from stepscope.model.trace import Trace
+from stepscope.storage import discover
 
 SAMPLE_LOGS = Path(__file__).resolve().parents[2] / "sample_logs"
 

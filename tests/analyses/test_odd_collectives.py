@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from loading import columns_of
-from stepscope.errors import MissingDataError, UnreadableError
+from stepscope.base.errors import MissingDataError, UnreadableError
+from stepscope.model.trace import Trace, trace_from_columns
 from stepscope.tables import RunTable, all_tables
-from stepscope.trace import Trace, trace_from_columns
 
 TABLES = (
     "collectives",

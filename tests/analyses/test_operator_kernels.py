@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
-from stepscope.analyses.operators.kernels import SCHEMA, operator_kernels
-from stepscope.analyses.operators.table import operator_table
-from stepscope.trace import Trace
+from stepscope.analyses.operators.operator_kernels import SCHEMA, operator_kernels
+from stepscope.analyses.operators.operator_table import operator_table
+from stepscope.model.trace import Trace
 
 US = 1000
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import rows_of, trace_of
-from stepscope.analyses.operators.sequences import ARROW, LONGEST, operator_sequences
+from stepscope.analyses.operators.kernel_runs import ARROW, LONGEST, operator_sequences
 
 US = 1000
 CALLS = st.lists(st.lists(st.sampled_from("abc"), max_size=9), max_size=12)

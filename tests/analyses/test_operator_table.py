@@ -8,9 +8,9 @@ import pytest
 
 from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
 from stepscope.analyses.operators.costs import operator_calls, owners_of_device_events
-from stepscope.analyses.operators.table import SCHEMAS, Grouping, operator_table
-from stepscope.errors import MissingDataError
-from stepscope.trace import Trace
+from stepscope.analyses.operators.operator_table import SCHEMAS, Grouping, operator_table
+from stepscope.base.errors import MissingDataError
+from stepscope.model.trace import Trace
 
 US = 1000
 

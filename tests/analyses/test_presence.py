@@ -4,9 +4,9 @@ from typing import Any
 
 import loading
 import tracebuild
-from stepscope.analyses.devices.presence import device_code, presence, record_device
+from stepscope.analyses.devices.device_presence import device_code, presence, record_device
 from stepscope.dialects import all_dialects
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 
 def trace_of(*rows: list[Any], devices: tuple[str, ...] = ()) -> Trace:

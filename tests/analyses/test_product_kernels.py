@@ -3,7 +3,7 @@
 import tracebuild
 from loading import trace_of
 from stepscope.analyses.operators.product_kernels import product_kernels
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 SGEMM = "ampere_sgemm_128x64_nn"
 TF32 = "void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_64x64_32x6_tn_align4>(int)"

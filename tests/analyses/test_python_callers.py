@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import trace_of
-from stepscope import call_tree
-from stepscope.analyses.host.python_callers import python_callers
-from stepscope.frames.spans import spans
+from stepscope.analyses.core.python_callers import python_callers
+from stepscope.model import call_tree
+from stepscope.model.frames.spans import spans
 
 SPANS = st.tuples(st.integers(0, 12), st.integers(0, 8), st.integers(1, 2))
 

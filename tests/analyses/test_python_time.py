@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
-from stepscope import intervals
-from stepscope.analyses.host.activity import main_thread
+from stepscope.analyses.core.host_activity import main_thread
 from stepscope.analyses.host.function_costs import function_costs
-from stepscope.analyses.host.libraries import library_of
+from stepscope.analyses.host.host_call_tree import host_tree
+from stepscope.analyses.host.library_detection import library_of
 from stepscope.analyses.host.python_time import KINDS, OPERATORS, python_time, time_by_kind
-from stepscope.analyses.host.tree import host_tree
-from stepscope.errors import MissingDataError
+from stepscope.base.errors import MissingDataError
+from stepscope.model import intervals
 
 US = 1000
 

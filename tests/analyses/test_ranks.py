@@ -5,8 +5,12 @@ from typing import Any
 import pytest
 
 from loading import ROOT, SHARED_TRACES, trace_at, trace_of
+from stepscope.analyses.communication.rank_assignment import (
+    RankEvidence,
+    rank_evidence,
+    recorded_ranks,
+)
 from stepscope.analyses.communication.rank_names import ranks_of_names
-from stepscope.analyses.communication.ranks import RankEvidence, rank_evidence, recorded_ranks
 
 
 def _evidence(worker: str, **more: Any) -> RankEvidence:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from loading import trace_of
-from stepscope.analyses.record_next import profile_call, record_next
+from stepscope.analyses.core.record_next import profile_call, record_next
 
 STEPS = [["user_annotation", f"ProfilerStep#{n}", 100 * n, 100] for n in range(5)]
 SHAPES: list[Any] = ["cpu_op", "aten::mm", 0, 10, {"Input Dims": [[1, 2], [2, 1]]}]

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 import loading
 import tracebuild
-from stepscope import discover, ingest
-from stepscope.analyses.hints import hints
-from stepscope.analyses.recorded_settings import (
+from stepscope import ingest
+from stepscope.analyses.settings.recorded_settings import (
     AutocastSettings,
     DeviceSettings,
     LoaderSettings,
@@ -23,14 +22,15 @@ from stepscope.analyses.recorded_settings import (
     agreed,
     recorded_settings,
 )
-from stepscope.cache import columns_of
-from stepscope.config import CacheSettings
+from stepscope.analyses.settings.user_metadata import hints
+from stepscope.base.config import CacheSettings
 from stepscope.ingest import reader
-from stepscope.read import read_trace
-from stepscope.readers.packing import packed, unpacked
-from stepscope.render.cut_file import Request, write
-from stepscope.storage import stamp
-from stepscope.trace import Trace
+from stepscope.model.read import read_trace
+from stepscope.model.trace import Trace
+from stepscope.readers.column_cache import columns_of
+from stepscope.readers.trace_transfer import packed, unpacked
+from stepscope.render.trace_excerpt import Request, write
+from stepscope.storage import discover, stamp
 
 ROWS: list[Any] = [
     ["user_annotation", "ProfilerStep#1", 0, 100],

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from loading import trace_of
-from stepscope.analyses import references
-from stepscope.analyses.host.activity import NOTHING, activity_during, call_during, main_thread
-from stepscope.report import EventReference
+from stepscope.analyses.core import event_references
+from stepscope.analyses.core.host_activity import NOTHING, activity_during, call_during, main_thread
+from stepscope.base.report import EventReference
 
 US = 1000
 
@@ -30,7 +30,7 @@ def frame(name: str, start: int, duration: int, **more: Any) -> list[Any]:
     ],
 )
 def test_these_frames_are_the_users(name: str) -> None:
-    assert references.is_users(name)
+    assert event_references.is_users(name)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_these_frames_are_the_users(name: str) -> None:
     ],
 )
 def test_these_frames_are_not(name: str) -> None:
-    assert not references.is_users(name)
+    assert not event_references.is_users(name)
 
 
 # Source lines
@@ -67,21 +67,21 @@ def test_the_innermost_frame_of_the_users_around_a_call_is_its_line() -> None:
             ["cpu_op", "aten::mm", 700, 50],
         ]
     )
-    assert references.line_of_host_call(trace, 0) == "train.py(20): step"
-    assert references.line_of_host_call(trace, 1) == "train.py(1): main"
-    assert references.line_of_host_call(trace, -1) == ""
+    assert event_references.line_of_host_call(trace, 0) == "train.py(20): step"
+    assert event_references.line_of_host_call(trace, 1) == "train.py(1): main"
+    assert event_references.line_of_host_call(trace, -1) == ""
 
 
 def test_a_stack_of_2021_is_read_from_its_innermost_frame() -> None:
     stack = "torch/nn/functional.py(1753): linear;./model.py(12): forward;train.py(40): <module>"
     trace = trace_of([["Operator", "aten::mm", 0, 10, {"Call stack": stack}]])
-    assert references.line_of_host_call(trace, 0) == "./model.py(12): forward"
+    assert event_references.line_of_host_call(trace, 0) == "./model.py(12): forward"
     foreign = trace_of([["Operator", "aten::mm", 0, 10, {"Call stack": "torch/a.py(1): b"}]])
-    assert references.line_of_host_call(foreign, 0) == ""
+    assert event_references.line_of_host_call(foreign, 0) == ""
 
 
 def test_without_stacks_no_line_is_known() -> None:
-    assert references.line_of_host_call(trace_of([["cpu_op", "aten::mm", 0, 10]]), 0) == ""
+    assert event_references.line_of_host_call(trace_of([["cpu_op", "aten::mm", 0, 10]]), 0) == ""
 
 
 # What the host was at
@@ -140,10 +140,10 @@ def test_references_say_what_where_and_when() -> None:
             ["kernel", "gemm", 20, 30, {"correlation": 1, "device": 2, "stream": 9}],
         ]
     )
-    assert references.host_call(trace, 0) == EventReference(
+    assert event_references.host_call(trace, 0) == EventReference(
         name="aten::mm", track="thread 4711", start_ns=0, duration_ns=10 * US, event=0
     )
-    assert references.runtime_call(trace, 0, detail="why") == EventReference(
+    assert event_references.runtime_call(trace, 0, detail="why") == EventReference(
         name="cudaLaunchKernel",
         track="thread 4711",
         start_ns=2 * US,
@@ -151,6 +151,6 @@ def test_references_say_what_where_and_when() -> None:
         detail="why",
         event=1,
     )
-    assert references.device_event(trace, 0) == EventReference(
+    assert event_references.device_event(trace, 0) == EventReference(
         name="gemm", track="GPU 2 stream 9", start_ns=20 * US, duration_ns=30 * US, event=2
     )

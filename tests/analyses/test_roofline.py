@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
+from stepscope.analyses.core.links import links
 from stepscope.analyses.devices.roofline import roofline
-from stepscope.analyses.links import links
 from stepscope.analyses.operators.flops import operator_work
+from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.dialects import Kind
-from stepscope.errors import MissingDataError, NotApplicableError
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 H100 = {"id": 0, "name": "NVIDIA H100 80GB HBM3", "numSms": 132}
 MI300 = {"id": 0, "name": "AMD Instinct MI300X", "numSms": 304}

@@ -4,9 +4,9 @@ from typing import Any
 
 import tracebuild
 from loading import trace_of
-from stepscope.analyses.devices.activity import main_device
+from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.devices.round_trips import operators_between, round_trips
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 
 def pairs(*body: dict[str, Any]) -> tuple[Trace, list[tuple[int, int]]]:

@@ -4,10 +4,10 @@ from typing import Any
 
 import tracebuild
 from loading import trace_of
-from stepscope import intervals
-from stepscope.analyses.devices.activity import main_device
-from stepscope.analyses.devices.short_kernels import idle_before, short_kernels
-from stepscope.trace import Trace
+from stepscope.analyses.core.device_activity import main_device
+from stepscope.analyses.idle.short_kernels import idle_before, short_kernels
+from stepscope.model import intervals
+from stepscope.model.trace import Trace
 
 
 def counts(*body: dict[str, Any]) -> tuple[int, int, int, int]:

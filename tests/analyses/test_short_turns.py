@@ -4,7 +4,7 @@ from typing import Any
 
 import tracebuild
 from loading import trace_of
-from stepscope.analyses.host.short_turns import ShortTurns, short_turns
+from stepscope.analyses.host.short_operator_runs import ShortTurns, short_turns
 
 
 def turns(*body: dict[str, Any]) -> ShortTurns:

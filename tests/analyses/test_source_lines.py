@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
-from stepscope.analyses.host.source_lines import lines_of_device_events
-from stepscope.analyses.links import links
-from stepscope.analyses.references import source_line, users_line
-from stepscope.trace import Trace
+from stepscope.analyses.core.event_references import source_line, users_line
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.source_lines import lines_of_device_events
+from stepscope.model.trace import Trace
 
 SOME = 150
 

@@ -2,8 +2,8 @@
 
 import loading
 import tracebuild
-from stepscope.analyses.devices.activity import main_device
-from stepscope.analyses.idle.stalls import late_times, stalls_of
+from stepscope.analyses.core.device_activity import main_device
+from stepscope.analyses.idle.device_stalls import late_times, stalls_of
 
 
 def test_gaps_that_hold_enough_are_stalls_the_longest_first() -> None:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import trace_of
-from stepscope.analyses.steps.breakdown import CATEGORIES, step_breakdown, whole_parts
-from stepscope.trace import Trace
+from stepscope.analyses.steps.step_breakdown import CATEGORIES, step_breakdown, whole_parts
+from stepscope.model.trace import Trace
 
 US = 1000
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"

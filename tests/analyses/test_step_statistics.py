@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import rows_of, trace_of
-from stepscope.analyses.steps.statistics import robust_z, step_statistics, steps_table
-from stepscope.trace import Trace
+from stepscope.analyses.steps.step_statistics import robust_z, step_statistics, steps_table
+from stepscope.model.trace import Trace
 
 US = 1000
 VALUES = st.lists(st.integers(0, 1000), min_size=2, max_size=40)

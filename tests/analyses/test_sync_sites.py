@@ -6,10 +6,10 @@ import pytest
 
 import tracebuild
 from loading import trace_of
-from stepscope.analyses.idle.read_values import read_values
 from stepscope.analyses.idle.sync_cost import sync_cost
 from stepscope.analyses.idle.sync_sites import Site, sync_sites
-from stepscope.trace import Trace
+from stepscope.analyses.idle.value_reads import read_values
+from stepscope.model.trace import Trace
 
 GEMM = {"op": "aten::mm", "us": 0, "body": [{"kernel": "gemm", "us": 1000}]}
 

@@ -1,7 +1,7 @@
 """Records of waits: what is missing, or written without a sign, is -1."""
 
 from loading import rows_of, trace_of
-from stepscope.frames.synchronization_events import SCHEMA, STREAM_WAIT
+from stepscope.model.frames.synchronization_events import SCHEMA, STREAM_WAIT
 
 US = 1000
 

@@ -6,10 +6,10 @@ import pytest
 
 import tracebuild
 from loading import trace_of
-from stepscope import intervals
+from stepscope.analyses.core.synchronizations import CAUSES, synchronizations
 from stepscope.analyses.idle.sync_cost import sync_cost
-from stepscope.analyses.idle.synchronizations import CAUSES, synchronizations
-from stepscope.trace import Trace
+from stepscope.model import intervals
+from stepscope.model.trace import Trace
 
 STEP = ["user_annotation", "ProfilerStep#1", 0, 1000]
 WAIT = "cudaStreamSynchronize"

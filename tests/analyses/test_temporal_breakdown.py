@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import trace_of
-from stepscope.analyses.communication.exposure import exposure
+from stepscope.analyses.core.exposed_communication import exposure
 from stepscope.analyses.devices.kernel_breakdown import type_overlaps, type_statistics
 from stepscope.analyses.devices.temporal_breakdown import PARTS, SCHEMA, temporal_breakdown
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 US = 1000
 NAMES = {

@@ -15,8 +15,8 @@ from stepscope.analyses.devices.transfer_table import (
     copies_by_owner,
     memory_sets,
 )
-from stepscope.analyses.steps.breakdown import step_breakdown
-from stepscope.trace import Trace
+from stepscope.analyses.steps.step_breakdown import step_breakdown
+from stepscope.model.trace import Trace
 
 US = 1000
 H2D = "Memcpy HtoD (Pageable -> Device)"

@@ -4,7 +4,7 @@ import pytest
 
 from loading import trace_of
 from stepscope.analyses.operators.type_casts import TypeCasts, type_casts
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 
 def recorded(types: object, around: str = "aten::mm") -> Trace:

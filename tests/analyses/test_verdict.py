@@ -6,7 +6,7 @@ import pytest
 
 import tracebuild
 from loading import trace_of
-from stepscope.analyses.steps.verdict import verdict
+from stepscope.advice.step_summary import verdict
 
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from loading import trace_of
-from stepscope.analyses.steps.breakdown import step_breakdown
-from stepscope.analyses.steps.window import Window, window
+from stepscope.analyses.core.window import Window, window
+from stepscope.analyses.steps.step_breakdown import step_breakdown
 
 STEP = ["user_annotation", "ProfilerStep#1", 100, 50]
 NEXT = ["user_annotation", "ProfilerStep#2", 160, 40]

@@ -4,7 +4,7 @@ import pytest
 
 from loading import trace_of
 from stepscope.analyses.idle.zeroed_gradients import zeroed_gradients
-from stepscope.errors import NotApplicableError
+from stepscope.base.errors import NotApplicableError
 
 US = 1000
 STEP = ["user_annotation", "ProfilerStep#1", 0, 1000]

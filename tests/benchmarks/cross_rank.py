@@ -18,15 +18,15 @@ from rich.table import Table
 import rankparts
 from reports import FOUND, PASSED, WORKER
 from stepscope.advice import merged
-from stepscope.advice.recordings import RecordingAdvice
-from stepscope.analyses.communication.rank_part import RankPart
-from stepscope.analyses.communication.rank_run import RankRun, rank_run
+from stepscope.advice.trace_advice import RecordingAdvice
+from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.ranked_run import RankRun, rank_run
 from stepscope.analyses.communication.run_groups import run_groups
 from stepscope.analyses.communication.run_steps import run_steps
-from stepscope.api import distributed_answers as answers
+from stepscope.api import distributed_ranks as answers
 from stepscope.api import distributed_tables as tables
-from stepscope.api.distributed_run import SharedRun
 from stepscope.api.endpoint import Group
+from stepscope.api.run_ranks import SharedRun
 from stepscope.tables import RunTable, all_tables
 
 SIZES = (64, 128, 256, 512, 1_024)

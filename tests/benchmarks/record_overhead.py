@@ -17,7 +17,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from stepscope.recording import script_hooks
-from stepscope.recording.order import ACCOUNTS, Order
+from stepscope.recording.record_request import ACCOUNTS, Order
 from stepscope.recording.script_recorder import ScriptRecorder
 
 CALL_COUNT = 4_000

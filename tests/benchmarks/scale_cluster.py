@@ -21,11 +21,11 @@ from benchmarks.scale_runs import SIZE_MB, advise
 from benchmarks.scaled import FOLDER
 from dask_cluster import LocalCluster, local_cluster
 from logs import write_run
-from stepscope import discover
+from stepscope.readers.batch import read_all
 from stepscope.readers.cluster import Cluster
-from stepscope.readers.many import read_all
-from stepscope.readers.orders import Order
 from stepscope.readers.pool import Here
+from stepscope.readers.requests import Order
+from stepscope.storage import discover
 
 RANKS = KILLED_RANKS = 64
 KILLS = 10

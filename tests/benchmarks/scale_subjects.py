@@ -8,9 +8,10 @@ from contextlib import contextmanager
 
 import msgspec
 
-from stepscope import discover, storage
+from stepscope import storage
 from stepscope.advice import AdviceSettings, merged
-from stepscope.config import SummarySettings
+from stepscope.base.config import SummarySettings
+from stepscope.storage import discover
 from stepscope.summaries.store import Store
 
 

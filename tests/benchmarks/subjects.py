@@ -46,9 +46,9 @@ def load(path: Path, seconds: Phases) -> None:
 
 def scan(path: Path, seconds: Phases) -> None:
     """Scan a trace that lies in memory, inflated; the seconds are of a gigabyte, at best."""
+    from stepscope.ingest.compiled_reader import ScannedColumns
     from stepscope.ingest.documents import Document
     from stepscope.ingest.incidents import IncidentLog
-    from stepscope.ingest.scanned import ScannedColumns
 
     data = gzip.decompress(path.read_bytes())
     rates: list[float] = []
@@ -67,9 +67,9 @@ def analyses(path: Path, seconds: Phases) -> None:
     """Build every public table of a recording, in processor seconds; a frame's are its own."""
     from stepscope import ingest
     from stepscope.advice import advise
-    from stepscope.errors import MissingDataError
+    from stepscope.base.errors import MissingDataError
+    from stepscope.model.trace import Run, trace_from_columns
     from stepscope.tables import RunTable, all_tables
-    from stepscope.trace import Run, trace_from_columns
 
     tables = all_tables()
     trace = trace_from_columns(ingest.read(str(path)), worker="worker")
@@ -90,8 +90,8 @@ def rules(path: Path, seconds: Phases) -> None:
     """Ask every rule twice, in processor seconds: with its analyses, and after them."""
     from stepscope import ingest
     from stepscope.advice import outcomes_of, worker_report
+    from stepscope.model.trace import trace_from_columns
     from stepscope.rules import all_rules
-    from stepscope.trace import trace_from_columns
 
     trace = trace_from_columns(ingest.read(str(path)), worker="worker")
     with _timed(seconds, "worker report", time.process_time):

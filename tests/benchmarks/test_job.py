@@ -9,9 +9,9 @@ from benchmarks import job as jobs
 from benchmarks.job_plan import Job
 from benchmarks.job_times import COMM, Clocks, play
 from loading import trace_at
-from stepscope import discover
 from stepscope.analyses.health import health
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
+from stepscope.storage import discover
 
 RANKS, SIZE_MB = 16, 0.2
 

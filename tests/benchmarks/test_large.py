@@ -12,7 +12,7 @@ from benchmarks.scaled import SEED, scaled
 from loading import trace_at
 from stepscope.advice import advise
 from stepscope.dialects import Kind
-from stepscope.trace import Run, Trace
+from stepscope.model.trace import Run, Trace
 
 LARGE = pytest.mark.skipif(
     not os.environ.get("STEPSCOPE_LARGE"),

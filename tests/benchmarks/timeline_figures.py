@@ -12,15 +12,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from stepscope import footprint, ingest
-from stepscope.analyses.timeline.area import area
-from stepscope.analyses.timeline.details import details
-from stepscope.analyses.timeline.idle import idle_slices
+from stepscope import ingest
+from stepscope.analyses.timeline.idle_slices import idle_slices
+from stepscope.analyses.timeline.range_summary import area
 from stepscope.analyses.timeline.search import Search, search
+from stepscope.analyses.timeline.slice_details import details
 from stepscope.analyses.timeline.tiles import TILE_PIXELS, tile
 from stepscope.analyses.timeline.timeline import Timeline, timeline
 from stepscope.api.timeline_tiles import encoded
-from stepscope.trace import trace_from_columns
+from stepscope.model.trace import trace_from_columns
+from stepscope.readers import memory_size
 
 WINDOWS_A_LEVEL = 12
 LEVELS = range(4, 45)
@@ -38,7 +39,7 @@ def figures(path: Path) -> Figures:
     found["index"] = time.process_time() - start
     found["index, on the clock"] = time.perf_counter() - clock
     found["slices"] = len(shown.slices)
-    found["bytes a slice"] = footprint.size_bytes(shown) / max(1, len(shown.slices))
+    found["bytes a slice"] = memory_size.size_bytes(shown) / max(1, len(shown.slices))
     found |= _quantiles("tile", _tile_seconds(shown, [track.id for track in shown.tracks]))
     shuffler = random.Random(0)  # noqa: S311 - the same each time
     places = [shuffler.randrange(len(shown.slices)) for _ in range(SLICES)]

@@ -18,7 +18,7 @@ from typing import TypeVar
 import msgspec
 
 from stepscope.api.messages import Overview, Runs, Table
-from stepscope.report import RunReport
+from stepscope.base.report import RunReport
 from waiting import LONG_SECONDS, until
 
 READ_SECONDS = 600

@@ -13,7 +13,7 @@ from browser import damaged, servers
 from browser.servers import Server
 from browser.visits import PATIENCE_MS, VIEWS, Visit, visit
 from logs import write_long_ago
-from stepscope.report import RunReport, WorkerReport
+from stepscope.base.report import RunReport, WorkerReport
 
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 

@@ -13,7 +13,7 @@ from browser.servers import Server
 from browser.visits import OF_ALL_RUNS, PATIENCE_MS, VIEWS, Visit, visit
 from logs import write_long_ago
 from stepscope.api.messages import Overview, RunState, Span, Table, Worker
-from stepscope.report import RunReport
+from stepscope.base.report import RunReport
 
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 

@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Browser
 
 from reports import RANKS, REPORT, with_texts
+from stepscope.base.report import Report
 from stepscope.render import html
-from stepscope.report import Report
 
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from browser.visits import PATIENCE_MS, Visit
-from stepscope.report import RunReport
+from stepscope.base.report import RunReport
 
 pytestmark = [pytest.mark.browser, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 

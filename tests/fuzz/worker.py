@@ -17,8 +17,8 @@ from typing import Any
 from fuzz import inputs
 from same_columns import differences
 from stepscope import ingest
-from stepscope.errors import UnreadableError
-from stepscope.ingest import EventColumns, reader, scanned
+from stepscope.base.errors import UnreadableError
+from stepscope.ingest import EventColumns, compiled_reader, reader
 
 EVENT = re.compile(rb'\{\s*"')
 LAST_INPUT_BYTES = 1 << 20
@@ -135,7 +135,7 @@ def main() -> None:
     parser.add_argument("seeds", type=Path, nargs="*")
     asked = parser.parse_args()
     module = loaded(asked.module)
-    scanned._scanner = module  # type: ignore[attr-defined] # noqa: SLF001 (with sanitizers)
+    compiled_reader._scanner = module  # type: ignore[attr-defined] # noqa: SLF001 (with sanitizers)
     if asked.input:
         one = asked.input.read_bytes()
         scanned_to_the_end(module.Scanner(), one, 0, is_comma_due=False)

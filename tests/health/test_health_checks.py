@@ -26,9 +26,9 @@ import tracebuild
 from loading import columns_of, document_at
 from stepscope.analyses import health
 from stepscope.analyses.health import _check, damaged_parts, with_effect
+from stepscope.base.report import HealthItem
 from stepscope.ingest.incidents import MEANINGS
-from stepscope.report import HealthItem
-from stepscope.trace import Trace, trace_from_columns
+from stepscope.model.trace import Trace, trace_from_columns
 
 HERE = Path(__file__).parent
 CHECKS: dict[str, _check.Check] = {

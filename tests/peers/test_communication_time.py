@@ -17,8 +17,8 @@ import pytest
 from loading import SHARED_TRACES, rows_of, trace_of
 from stepscope.analyses.devices.kernel_breakdown import type_statistics
 from stepscope.analyses.devices.temporal_breakdown import temporal_breakdown
-from stepscope.analyses.steps.breakdown import step_breakdown
-from stepscope.trace import Trace
+from stepscope.analyses.steps.step_breakdown import step_breakdown
+from stepscope.model.trace import Trace
 
 pytestmark = [pytest.mark.peer, pytest.mark.slow]
 US = 1000

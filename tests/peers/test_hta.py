@@ -20,18 +20,18 @@ import pytest
 import tracebuild
 from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at, trace_of
 from peers import hta_peer
+from stepscope.analyses.core.kernel_names import short
+from stepscope.analyses.core.links import links
 from stepscope.analyses.devices.annotations import annotation_table, leaf_annotation
 from stepscope.analyses.devices.kernel_breakdown import type_overlaps, type_statistics
 from stepscope.analyses.devices.kernel_launches import launches
-from stepscope.analyses.devices.kernel_names import short
 from stepscope.analyses.devices.memory_bandwidth import bandwidth_summary
 from stepscope.analyses.devices.queue_length import queue_lengths, queue_series
 from stepscope.analyses.devices.temporal_breakdown import temporal_breakdown
-from stepscope.analyses.idle.kinds import KERNEL_WAIT_NS, idle_kinds
-from stepscope.analyses.links import links
-from stepscope.analyses.operators.sequences import ARROW, LONGEST, operator_sequences
+from stepscope.analyses.idle.idle_kinds import KERNEL_WAIT_NS, idle_kinds
+from stepscope.analyses.operators.kernel_runs import ARROW, LONGEST, operator_sequences
 from stepscope.dialects import COLLECTIVE_NAME, Kind
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 pytestmark = [pytest.mark.peer, pytest.mark.slow]
 

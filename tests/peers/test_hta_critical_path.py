@@ -19,7 +19,7 @@ import pytest
 
 from loading import SHARED_TRACES, trace_at
 from stepscope.analyses.idle.critical_path import CPU, NAMES, critical_path
-from stepscope.analyses.steps.breakdown import step_breakdown
+from stepscope.analyses.steps.step_breakdown import step_breakdown
 
 pytestmark = pytest.mark.peer
 ENVIRONMENT = Path(__file__).resolve().parents[2] / ".venv"

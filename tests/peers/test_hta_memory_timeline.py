@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from peers import hta_peer
-from stepscope.frames.memory_timeline import timeline_of
 from stepscope.ingest import memory_files
+from stepscope.model.frames.memory_timeline import timeline_of
 
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.peer, pytest.mark.recording, pytest.mark.slow]

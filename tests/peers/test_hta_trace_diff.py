@@ -17,7 +17,7 @@ import pytest
 
 from loading import SHARED_TRACES, trace_at
 from stepscope.comparison import compare
-from stepscope.comparison.sampling import Sample, sample
+from stepscope.comparison.samples import Sample, sample
 
 ENVIRONMENT = Path(__file__).resolve().parents[2] / ".venv"
 SEARCHED = (ENVIRONMENT / "peers", ENVIRONMENT / "pandas-2.2.3")

@@ -14,7 +14,7 @@ import pytest
 
 from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at
 from peers import hta_peer
-from stepscope.analyses.operators.kernels import operator_kernels
+from stepscope.analyses.operators.operator_kernels import operator_kernels
 
 pytestmark = [pytest.mark.peer, pytest.mark.slow]
 US = 1000

@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from loading import rows_of, trace_at
-from stepscope.analyses.operators.table import Grouping, operator_table
-from stepscope.trace import Trace, trace_from_columns
+from stepscope.analyses.operators.operator_table import Grouping, operator_table
+from stepscope.model.trace import Trace, trace_from_columns
 
 torch = pytest.importorskip("torch")
 profiler = pytest.importorskip("torch.profiler")

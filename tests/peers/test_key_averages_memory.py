@@ -8,7 +8,7 @@ import pytest
 from loading import rows_of, trace_at
 from stepscope.analyses.memory.allocations import memory_allocations
 from stepscope.analyses.memory.curve import memory_curves
-from stepscope.analyses.memory.statistics import memory_statistics
+from stepscope.analyses.memory.operator_memory import memory_statistics
 
 torch = pytest.importorskip("torch")
 profiler = pytest.importorskip("torch.profiler")

@@ -14,9 +14,9 @@ import pytest
 
 import tracebuild
 from loading import SHARED_TRACES, trace_at, trace_of
+from stepscope.analyses.core.links import links
 from stepscope.analyses.host.module_table import module_table
-from stepscope.analyses.links import links
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 pytest.importorskip("torch_tb_profiler")
 pytestmark = pytest.mark.peer

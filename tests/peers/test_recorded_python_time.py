@@ -9,7 +9,7 @@ import pytest
 from loading import trace_at
 from stepscope.analyses.host.function_costs import function_costs
 from stepscope.analyses.host.python_time import python_time
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.recording

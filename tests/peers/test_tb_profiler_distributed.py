@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from loading import ROOT, trace_at
-from stepscope.analyses.communication.exposure import exposure
 from stepscope.analyses.communication.matched_collectives import matched_collectives
-from stepscope.analyses.communication.rank_part import rank_part
+from stepscope.analyses.communication.rank_summary import rank_part
 from stepscope.analyses.communication.rank_table import rank_table
-from stepscope.analyses.steps.breakdown import step_breakdown
+from stepscope.analyses.core.exposed_communication import exposure
+from stepscope.analyses.steps.step_breakdown import step_breakdown
 
 pytest.importorskip("torch_tb_profiler")
 pytestmark = [pytest.mark.peer, pytest.mark.slow]

@@ -14,8 +14,8 @@ import pytest
 from loading import SHARED_TRACES, rows_of, shared_trace_names, trace_at
 from stepscope.analyses.memory.allocations import memory_allocations
 from stepscope.analyses.memory.curve import memory_curves
-from stepscope.analyses.memory.statistics import SCHEMA, memory_statistics
-from stepscope.trace import Trace
+from stepscope.analyses.memory.operator_memory import SCHEMA, memory_statistics
+from stepscope.model.trace import Trace
 
 pytest.importorskip("torch_tb_profiler")
 pytestmark = [pytest.mark.peer, pytest.mark.slow]

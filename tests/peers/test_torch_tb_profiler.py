@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 
 from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
-from stepscope.analyses.counter_table import counter_table
+from stepscope.analyses.core.counter_table import counter_table
+from stepscope.analyses.devices.device_metrics import device_metrics, stepped_span
 from stepscope.analyses.devices.kernel_table import kernel_table
-from stepscope.analyses.devices.metrics import device_metrics, stepped_span
-from stepscope.analyses.operators.table import operator_table
-from stepscope.analyses.steps.breakdown import step_breakdown
-from stepscope.trace import Trace
+from stepscope.analyses.operators.operator_table import operator_table
+from stepscope.analyses.steps.step_breakdown import step_breakdown
+from stepscope.model.trace import Trace
 
 pytest.importorskip("torch_tb_profiler")
 pytestmark = [pytest.mark.peer, pytest.mark.slow]

@@ -198,7 +198,7 @@ def of_stepscope(case: Case) -> tuple[str, str]:
     """Return our grade and verdict: the first cause that is serious must be the true one."""
     from loading import trace_at
     from stepscope.advice import advise
-    from stepscope.trace import Run
+    from stepscope.model.trace import Run
 
     report = advise(Run(name="run", workers=(trace_at(SHARED_TRACES / case.path),)))
     serious = [

@@ -13,8 +13,8 @@ import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from stepscope.recording import autocast_watch, trace_handler
-from stepscope.recording.autocast_watch import AutocastWatch, _Process
+from stepscope.recording import autocast_detection, trace_handler
+from stepscope.recording.autocast_detection import AutocastWatch, _Process
 from stepscope.recording.settings import COLLECTORS, collect
 
 pytestmark = [
@@ -127,8 +127,8 @@ def test_another_tools_number_is_left_to_it(monitoring: Monitoring) -> None:
 
 def test_where_no_number_is_free_nothing_is_known(monitoring: Monitoring) -> None:
     monitoring.tools = {4: "a debugger", 3: "a tracer"}
-    autocast_watch.start()
-    assert autocast_watch.seen() is None
+    autocast_detection.start()
+    assert autocast_detection.seen() is None
     assert monitoring.asked == set()
 
 
@@ -137,8 +137,8 @@ def test_a_number_that_another_takes_in_between_costs_what_is_known(
 ) -> None:
     monkeypatch.setattr(monitoring, "get_tool", lambda _: None)
     monitoring.tools = {4: "a debugger"}
-    autocast_watch.start()
-    assert autocast_watch.seen() is None
+    autocast_detection.start()
+    assert autocast_detection.seen() is None
 
 
 def test_a_region_that_cannot_be_read_raises_nothing_and_is_not_taken_for_none(
@@ -152,30 +152,30 @@ def test_a_region_that_cannot_be_read_raises_nothing_and_is_not_taken_for_none(
 
     _Process.watch = AutocastWatch(Autocast)
     enter(monitoring, Odd())
-    assert autocast_watch.seen() is None
+    assert autocast_detection.seen() is None
 
 
 def test_before_python_3_12_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(sys, "monitoring", raising=False)
-    autocast_watch.start()
+    autocast_detection.start()
     with torch.autocast("cpu", dtype=torch.bfloat16):
         pass
-    assert autocast_watch.seen() is None
+    assert autocast_detection.seen() is None
 
 
 def test_that_no_region_was_entered_is_known_while_it_is_watched(monitoring: Monitoring) -> None:
-    autocast_watch.start()
-    assert autocast_watch.seen() == {"enabled": False}
+    autocast_detection.start()
+    assert autocast_detection.seen() == {"enabled": False}
     assert list(monitoring.tools.values()) == ["stepscope"]
 
 
 def test_who_starts_again_forgets_and_holds_one_number(monitoring: Monitoring) -> None:
-    autocast_watch.start()
+    autocast_detection.start()
     enter(monitoring, torch.autocast("cpu", dtype=torch.bfloat16))
-    assert autocast_watch.seen() == BFLOAT16
-    autocast_watch.start()
-    autocast_watch.start()
-    assert autocast_watch.seen() == {"enabled": False}
+    assert autocast_detection.seen() == BFLOAT16
+    autocast_detection.start()
+    autocast_detection.start()
+    assert autocast_detection.seen() == {"enabled": False}
     assert monitoring.tools == {4: "stepscope"}
 
 
@@ -185,7 +185,7 @@ def precision() -> dict[str, Any]:
 
 
 def test_the_settings_tell_of_the_region_that_is_over(monitoring: Monitoring) -> None:
-    autocast_watch.start()
+    autocast_detection.start()
     enter(monitoring, torch.autocast("cpu", dtype=torch.bfloat16))
     assert precision()["autocast"] == BFLOAT16
 
@@ -200,7 +200,7 @@ def test_that_there_was_none_is_said_unless_something_is_compiled(
     from torch._dynamo import utils
 
     monkeypatch.setattr(utils, "counters", {"frames": {"ok": compiled_count}})
-    autocast_watch.start()
+    autocast_detection.start()
     assert precision().get("autocast") == said
 
 
@@ -220,7 +220,7 @@ def test_python_itself_tells_of_torchs_regions() -> None:
     trace_handler("")
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=False):
         pass
-    assert autocast_watch.seen() == {"enabled": False}
+    assert autocast_detection.seen() == {"enabled": False}
     with torch.autocast("cpu", dtype=torch.bfloat16):
         pass
-    assert autocast_watch.seen() == BFLOAT16
+    assert autocast_detection.seen() == BFLOAT16

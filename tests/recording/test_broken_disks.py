@@ -19,8 +19,8 @@ import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile, schedule
 
-from stepscope import discover
 from stepscope.recording import TraceHandler, trace_handler
+from stepscope.storage import discover
 
 pytestmark = [
     pytest.mark.recording,

@@ -23,8 +23,8 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from loading import trace_of
 from logs import ROWS
-from stepscope.analyses.recorded_settings import DistributedSettings, recorded_settings
-from stepscope.recording.scene import Given
+from stepscope.analyses.settings.recorded_settings import DistributedSettings, recorded_settings
+from stepscope.recording.live_objects import Given
 from stepscope.recording.settings import COLLECTORS, collect
 
 pytestmark = [

@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile, schedule
 
-from stepscope.errors import UsageError
+from stepscope.base.errors import UsageError
 from stepscope.recording import Schedule, TraceHandler, schedule_for
-from stepscope.recording.driven import DrivenProfiler, profiler_options
+from stepscope.recording.callback_profiler import DrivenProfiler, profiler_options
 
 pytestmark = pytest.mark.recording
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import torch
 
-from stepscope.recording import cycles, scene, script_hooks, script_recorder, whole_run
+from stepscope.recording import cycles, live_objects, script_hooks, script_recorder, whole_run
 from stepscope.recording.cycles import Cycles
 from stepscope.recording.handler import TraceHandler
-from stepscope.recording.order import ACCOUNTS, Account, Order
-from stepscope.recording.profiled import Profiled, another_runs
-from stepscope.recording.scene import Given
+from stepscope.recording.live_objects import Given
+from stepscope.recording.profiler_cycle import Profiled, another_runs
+from stepscope.recording.record_request import ACCOUNTS, Account, Order
 from stepscope.recording.script_recorder import ScriptRecorder
 from stepscope.recording.termination import Termination
 from stepscope.recording.whole_run import WholeRun
@@ -198,5 +198,5 @@ def test_a_proxy_among_frozen_objects_is_not_asked(monkeypatch: pytest.MonkeyPat
     model = SetsAPartToEvaluate()
     monkeypatch.setattr(gc, "get_objects", list)
     monkeypatch.setattr(gc, "get_freeze_count", lambda: 1)
-    assert model in scene.found(Given()).modules
+    assert model in live_objects.found(Given()).modules
     del proxy

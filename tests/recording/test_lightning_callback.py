@@ -263,7 +263,7 @@ def test_with_manual_optimization_a_step_is_a_batch(
 def test_an_argument_that_torchs_profiler_does_not_know_is_refused_at_once(
     callback: Callable[..., Any],
 ) -> None:
-    from stepscope.errors import UsageError
+    from stepscope.base.errors import UsageError
 
     with pytest.raises(UsageError, match="takes no stacks here"):
         callback(stacks=True)

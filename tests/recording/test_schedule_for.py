@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from torch.profiler import ProfilerAction
 
-from stepscope.errors import UsageError
+from stepscope.base.errors import UsageError
 from stepscope.recording import Schedule, schedule_for
 
 LONG_ENOUGH = 6

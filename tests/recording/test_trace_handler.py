@@ -26,10 +26,10 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 import stepscope
-from stepscope import discover
-from stepscope.errors import UsageError
-from stepscope.recording import TraceHandler, scene, trace_handler
+from stepscope.base.errors import UsageError
+from stepscope.recording import TraceHandler, live_objects, trace_handler
 from stepscope.recording.settings import COLLECTORS
+from stepscope.storage import discover
 
 pytestmark = [
     pytest.mark.recording,
@@ -43,8 +43,8 @@ TWO_SPANS = schedule(wait=1, warmup=1, active=2, repeat=2)
 def _nothing_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """What other tests of this process left alive is not found."""
     gc.collect()
-    look = scene._alive  # noqa: SLF001
-    left = look(scene._kinds())  # noqa: SLF001
+    look = live_objects._alive  # noqa: SLF001
+    left = look(live_objects._kinds())  # noqa: SLF001
 
     def own(kinds: Mapping[str, tuple[type, ...]]) -> dict[str, tuple[Any, ...]]:
         hidden = {id(each) for objects in left.values() for each in objects}
@@ -53,7 +53,7 @@ def _nothing_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
             for kind, objects in look(kinds).items()
         }
 
-    monkeypatch.setattr(scene, "_alive", own)
+    monkeypatch.setattr(live_objects, "_alive", own)
 
 
 class Net(torch.nn.Module):

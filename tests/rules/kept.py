@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import loading
-from stepscope.report import Outcome
-from stepscope.trace import Trace
+from stepscope.base.report import Outcome
+from stepscope.model.trace import Trace
 
 TRACES: dict[int, tuple[object, Trace]] = {}
 """A case's trace by the case's identity; the case is kept with it, so that no other has that."""

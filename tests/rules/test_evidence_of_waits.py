@@ -5,7 +5,8 @@ from typing import Any
 import tracebuild
 from loading import trace_of
 from stepscope.advice import outcomes_of
-from stepscope.report import EvidenceRow, Link, Outcome, SourceLine
+from stepscope.base.report import EvidenceRow, Link, Outcome, SourceLine
+from stepscope.model.trace import Trace
 from stepscope.rules import (
     blocking_d2h_copy,
     item_sync,
@@ -13,7 +14,6 @@ from stepscope.rules import (
     python_gc_pauses,
     python_loop_indexing,
 )
-from stepscope.trace import Trace
 
 GEMM = {"op": "aten::mm", "body": [{"kernel": "gemm", "us": 1000}]}
 

@@ -8,9 +8,9 @@ import pytest
 
 from loading import trace_at
 from stepscope.advice import outcomes_of
-from stepscope.report import Outcome
+from stepscope.base.report import Outcome
+from stepscope.model.trace import Trace
 from stepscope.rules import all_rules
-from stepscope.trace import Trace
 from undisturbed import undisturbed
 from waiting import LONG_SECONDS
 

@@ -40,10 +40,10 @@ import tracebuild
 from rules.kept import RANKS, SAID, TRACES, documents
 from stepscope import dialects, rules
 from stepscope.advice import advise, outcomes_of
-from stepscope.analyses.steps.window import window
-from stepscope.report import Outcome
+from stepscope.analyses.core.window import window
+from stepscope.base.report import Outcome
+from stepscope.model.trace import Run, Trace
 from stepscope.rules import Rule
-from stepscope.trace import Run, Trace
 
 HERE = Path(__file__).parent
 PACKAGE = Path(rules.__path__[0]).parent

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 from rules.test_rules import RULES, planned
 from stepscope.advice import advise
+from stepscope.model.trace import Run, Trace
 from stepscope.rules import Answer, Finding
-from stepscope.trace import Run, Trace
 from test_advice import Options, rule
 
 PLAN = {"world_size": 8, "step_count": 6, "slow_us": {3: 100}}

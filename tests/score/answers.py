@@ -4,8 +4,8 @@ from functools import cache
 
 from loading import SAMPLE_LOGS
 from stepscope.advice import AdviceSettings, advise_each
+from stepscope.base.report import Outcome, RunReport
 from stepscope.library import load_all
-from stepscope.report import Outcome, RunReport
 
 SERIOUS = ("critical", "warning")
 

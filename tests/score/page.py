@@ -18,7 +18,7 @@ from score.pairs import Result, result_of
 from score.peers import Answers
 from score.stories import Recording, Stories
 from score.tables import names, part, table
-from stepscope.quantities import count, share
+from stepscope.base.formatting import count, share
 from stepscope.render import rule_page
 from stepscope.rules import all_rules
 

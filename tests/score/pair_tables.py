@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from score.pairs import Holds, Result, Span
 from score.tables import names, part, table
-from stepscope import calibration
-from stepscope.quantities import count, duration, share
+from stepscope.base import calibration
+from stepscope.base.formatting import count, duration, share
 
 ANSWERS: dict[Holds, str] = {
     "yes": "yes",

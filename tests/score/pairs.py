@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from loading import SAMPLE_LOGS
 from score.answers import SERIOUS, claimed_ns, first_cause, report, saving_ns
 from score.stories import Pair, stories
-from stepscope import calibration
-from stepscope.comparison.noise import LEVEL, judged
-from stepscope.comparison.sampling import sample
+from stepscope.base import calibration
+from stepscope.comparison.samples import sample
 from stepscope.comparison.side import Together, batched, between_spans, together
+from stepscope.comparison.significance import LEVEL, judged
 from stepscope.library import load_all
 
 Holds = Literal["yes", "within noise", "no", "nothing predicted"]

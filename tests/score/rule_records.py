@@ -2,7 +2,7 @@
 
 from loading import ROOT
 from score.page import Part
-from stepscope.render.rule_record import Kind, RuleRecord, encoded
+from stepscope.render.rule_accuracy import Kind, RuleRecord, encoded
 
 FILE = ROOT / "plugin" / "stepscope" / "render" / "rule_records.json"
 

@@ -1,6 +1,6 @@
 /**
  * The only place where numbers become text: three significant digits to read, every digit to copy.
- * `plugin/stepscope/quantities.py` is its twin: sentences from there stand beside figures from here.
+ * `plugin/stepscope/base/formatting.py` is its twin: sentences from there stand beside figures from here.
  */
 import type { Unit } from './units';
 

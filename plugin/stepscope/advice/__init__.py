@@ -3,17 +3,22 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from stepscope import addresses
-from stepscope.advice import runs
-from stepscope.advice.outcomes import outcomes_of
-from stepscope.advice.over_the_run import Unread
-from stepscope.advice.recordings import RecordingAdvice, advice_by, advice_of
+from stepscope.advice import run_advice
+from stepscope.advice.run_rules import Unread
 from stepscope.advice.settings import DEFAULT, AdviceSettings, checked, known_rules, rules_of
-from stepscope.advice.workers import file_health, idle_per_step, recorded_health, worker_report
-from stepscope.errors import UnreadableError, unforeseen
-from stepscope.report import RunReport
+from stepscope.advice.trace_advice import RecordingAdvice, advice_by, advice_of
+from stepscope.advice.trace_rules import outcomes_of
+from stepscope.advice.worker_report import (
+    file_health,
+    idle_per_step,
+    recorded_health,
+    worker_report,
+)
+from stepscope.base import urls
+from stepscope.base.errors import UnreadableError, unforeseen
+from stepscope.base.report import RunReport
+from stepscope.model.trace import Run
 from stepscope.rules import Rule
-from stepscope.trace import Run
 
 __all__ = [
     "AdviceSettings",
@@ -35,7 +40,7 @@ def advise(run: Run, rules: Sequence[Rule[Any]] | None = None) -> RunReport:
     if rules is None:
         return merged(run.name, [advice_of(trace) for trace in run.workers])
     chosen = tuple(rules)
-    return runs.merged(run.name, [advice_by(trace, chosen) for trace in run.workers], chosen)
+    return run_advice.merged(run.name, [advice_by(trace, chosen) for trace in run.workers], chosen)
 
 
 def advise_each(
@@ -54,7 +59,7 @@ def advise_each(
             recordings.append(advice_of(trace, of_run))
         except Exception as error:  # analyses run here, on whatever the file holds
             problems.append(unforeseen(trace.path or trace.worker, error))
-    unreadable = [addresses.name(problem.path) for problem in problems]
+    unreadable = [urls.name(problem.path) for problem in problems]
     return merged(run.name, recordings, settings, unreadable=unreadable), tuple(problems)
 
 
@@ -75,4 +80,4 @@ def merged(
     changes = of_run.of_recordings(each.worker.is_training for each in recordings)
     rules = rules_of(changes, known_rules(has_packages=of_run.has_packages))
     unread = Unread(unreadable=tuple(unreadable), awaited_count=awaited_count)
-    return runs.merged(name, recordings, rules, changes, unread=unread)
+    return run_advice.merged(name, recordings, rules, changes, unread=unread)

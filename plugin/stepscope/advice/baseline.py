@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 
 from stepscope.advice.merging import JUDGED
-from stepscope.advice.runs import with_outcomes
-from stepscope.errors import UsageError
-from stepscope.report import Outcome, Report
+from stepscope.advice.run_advice import with_outcomes
+from stepscope.base.errors import UsageError
+from stepscope.base.report import Outcome, Report
 
 SCHEMA = 1
 WORSE_FACTOR = 1.1

@@ -32,9 +32,9 @@ from dataclasses import dataclass
 import msgspec
 
 from stepscope.advice.merging import JUDGED
-from stepscope.advice.sound import sound
-from stepscope.quantities import count
-from stepscope.report import JobReport, JobSaving, Outcome, RunReport, WorkerReport
+from stepscope.advice.undamaged import sound
+from stepscope.base.formatting import count
+from stepscope.base.report import JobReport, JobSaving, Outcome, RunReport, WorkerReport
 
 HOURS_A_DAY = 24
 NOTHING = (0.0, 0.0)
@@ -64,7 +64,7 @@ class Rank:
 
     @property
     def in_all(self) -> Range:
-        """What all rules save, which share no time (`advice/resolving.py`)."""
+        """What all rules save, which share no time (`advice/savings.py`)."""
         lows, highs = zip(NOTHING, *self.saved.values(), strict=True)
         return min(1.0, sum(lows)), min(1.0, sum(highs))
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from stepscope.advice.places import moment_of, place_of
-from stepscope.advice.related import Found, found_by_recording, related
-from stepscope.report import JobSaving, MergedOutcome, Outcome, Status, WorkerReport
+from stepscope.advice.blamed_ranks import Found, found_by_recording, related
+from stepscope.advice.source_locations import moment_of, place_of
+from stepscope.base.report import JobSaving, MergedOutcome, Outcome, Status, WorkerReport
 
 JUDGED: tuple[Status, ...] = ("found", "rejected", "passed", "suppressed")
 """Of a rule that could look."""

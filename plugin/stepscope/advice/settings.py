@@ -13,9 +13,9 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any, get_args
 
-from stepscope.advice.packages import packaged_rules
-from stepscope.errors import UsageError
-from stepscope.report import Outcome, Severity, SuppressedBy
+from stepscope.advice.rule_packages import packaged_rules
+from stepscope.base.errors import UsageError
+from stepscope.base.report import Outcome, Severity, SuppressedBy
 from stepscope.rules import Rule, all_rules
 
 Value = bool | int | float | str

@@ -47,8 +47,8 @@ from stepscope.advice.settings import (
     Value,
     near,
 )
-from stepscope.errors import UsageError
-from stepscope.report import Severity
+from stepscope.base.errors import UsageError
+from stepscope.base.report import Severity
 
 OWN_NAME = "stepscope.toml"
 PROJECT_NAME = "pyproject.toml"

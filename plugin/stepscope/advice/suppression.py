@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from stepscope.advice.settings import Changes, Suppression, is_shown
-from stepscope.analyses.hints import hints
-from stepscope.report import Outcome, Severity
+from stepscope.analyses.settings.user_metadata import hints
+from stepscope.base.report import Outcome, Severity
+from stepscope.model.trace import Trace
 from stepscope.rules import Rule
-from stepscope.trace import Trace
 
 
 def today() -> str:
@@ -20,7 +20,7 @@ def today() -> str:
 
 
 def of_recording(trace: Trace) -> tuple[Suppression, ...]:
-    """Return what the program itself put aside (`analyses/hints.py`)."""
+    """Return what the program itself put aside (`analyses/settings/user_metadata.py`)."""
     return tuple(
         Suppression(rule=rule, reason=reason, by="recording")
         for rule, reason in hints(trace).ignore.items()

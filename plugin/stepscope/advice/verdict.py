@@ -2,19 +2,19 @@
 
 from collections.abc import Sequence
 
-from stepscope.advice.resolving import Resolved
-from stepscope.advice.standing import SERIOUS
-from stepscope.analyses.devices.kernel_table import kernel_table
-from stepscope.analyses.health._check import cut
-from stepscope.analyses.host.computing import host_computing
-from stepscope.analyses.steps.verdict import (
+from stepscope.advice.overall_status import SERIOUS
+from stepscope.advice.savings import Resolved
+from stepscope.advice.step_summary import (
     ended,
     is_device_the_limit,
     is_processor_the_limit,
     verdict,
 )
-from stepscope.quantities import duration, share
-from stepscope.trace import Trace
+from stepscope.analyses.devices.kernel_table import kernel_table
+from stepscope.analyses.health._check import cut
+from stepscope.analyses.host.cpu_compute_time import host_computing
+from stepscope.base.formatting import duration, share
+from stepscope.model.trace import Trace
 
 NAMED = 2
 """Operators that the sentence names."""

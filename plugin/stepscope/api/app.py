@@ -6,9 +6,9 @@ from secrets import token_hex
 
 import flask
 
-from stepscope.api import encoding, hosts, page, perfetto, refusals, routes
+from stepscope.api import allowed_hosts, encoding, http_errors, page, perfetto, routes
 from stepscope.api.endpoint import Endpoint, all_endpoints
-from stepscope.catalog import Catalog
+from stepscope.catalog.catalog import Catalog
 
 
 def create_app(
@@ -25,9 +25,9 @@ def create_app(
     """
     app = flask.Flask("stepscope", static_folder=None)
     app.config[encoding.SERVER] = token_hex(8)
-    refusals.register(app)
+    http_errors.register(app)
     if hosts_answered is not None:
-        hosts.register(app, frozenset(hosts_answered))
+        allowed_hosts.register(app, frozenset(hosts_answered))
     routes.register(app, catalog, all_endpoints() if endpoints is None else endpoints)
     perfetto.register(app)
     page.register(app, static)

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import msgspec
 
 from stepscope.api.endpoint import Group
+from stepscope.base.report import SCHEMA_VERSION, Problem
 from stepscope.comparison import TEST, compare
 from stepscope.comparison.messages import Comparison, ModuleRow
-from stepscope.comparison.rows import module_rows
-from stepscope.comparison.sampling import Sample
+from stepscope.comparison.operator_changes import module_rows
+from stepscope.comparison.samples import Sample
 from stepscope.comparison.side import Together, together
-from stepscope.report import SCHEMA_VERSION, Problem
 
 DEVICE_CONDITIONS = ("the kind of device", "the device")
 

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from stepscope.api.messages import Category, Table
-from stepscope.report import Problem, Unit
+from stepscope.base.report import Problem, Unit
 
 Metric = Literal[
     "own",

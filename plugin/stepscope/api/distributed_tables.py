@@ -8,17 +8,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses import group_statistics as statistics
-from stepscope.analyses.communication.rank_run import RankRun, as_ranges
+from stepscope.analyses.communication.ranked_run import RankRun, as_ranges
 from stepscope.analyses.communication.run_collectives import collective_kinds, exposed_ns, together
 from stepscope.analyses.communication.run_groups import RunGroup
+from stepscope.analyses.core import group_statistics as statistics
 from stepscope.api.distributed_messages import By, CollectiveMember, CollectiveRanks, CollectiveRef
-from stepscope.api.distributed_run import SharedRun
-from stepscope.api.figures import known, whole
 from stepscope.api.messages import Column, Table
+from stepscope.api.metrics import known, whole
 from stepscope.api.public_tables import cells
-from stepscope.errors import NotFoundError
-from stepscope.report import SCHEMA_VERSION
+from stepscope.api.run_ranks import SharedRun
+from stepscope.base.errors import NotFoundError
+from stepscope.base.report import SCHEMA_VERSION
 
 NO_COLLECTIVES = (
     "No collective of more than one rank was recorded, or none whose time is known. A device's"

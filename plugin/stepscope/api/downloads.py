@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from tempfile import SpooledTemporaryFile
 from typing import BinaryIO, cast
 
-from stepscope import addresses, storage
-from stepscope.analyses.range_cut import cut
+from stepscope import storage
+from stepscope.analyses.core.trace_cut import cut
 from stepscope.api.endpoint import Binary
-from stepscope.errors import UnreadableError
+from stepscope.base import urls
+from stepscope.base.errors import UnreadableError
+from stepscope.model.trace import Trace
 from stepscope.render import chrome_trace
-from stepscope.trace import Trace
 
 PIECE_BYTES = 1 << 20
 MOST_IN_MEMORY_BYTES = 64 << 20
@@ -25,7 +26,7 @@ def whole_file(trace: Trace) -> Binary:
     Raises:
         UnreadableError: it cannot be opened any more.
     """
-    return Binary(body=_pieces(_opened(trace)), file_name=addresses.name(trace.path))
+    return Binary(body=_pieces(_opened(trace)), file_name=urls.name(trace.path))
 
 
 def part_file(trace: Trace, start_ns: int, end_ns: int) -> Binary:

@@ -14,10 +14,10 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from stepscope.catalog import Catalog
-from stepscope.entries import Entry
-from stepscope.report import Problem
-from stepscope.trace import Trace
+from stepscope.base.report import Problem
+from stepscope.catalog.catalog import Catalog
+from stepscope.catalog.file_state import Entry
+from stepscope.model.trace import Trace
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

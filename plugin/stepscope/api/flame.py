@@ -7,21 +7,28 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta
 
-from stepscope.analyses.flames.aligned import aligned, moved_names
-from stepscope.analyses.flames.callers import callers
-from stepscope.analyses.flames.calls import device_calls_tree, host_calls_tree
-from stepscope.analyses.flames.drawn import MOST_NODES, PIECES, Drawing, Frame, drawn
-from stepscope.analyses.flames.functions import called_by, functions
-from stepscope.analyses.flames.memory import memory_tree, peak_of
-from stepscope.analyses.flames.modules import Phase, modules_tree
-from stepscope.analyses.flames.tree import CODES, KINDS, FlameTree, only, weights, without_instances
+from stepscope.analyses.core.trace_slice import narrowed
+from stepscope.analyses.core.window import window
+from stepscope.analyses.flames.call_flame_graphs import device_calls_tree, host_calls_tree
+from stepscope.analyses.flames.flame_tree import (
+    CODES,
+    KINDS,
+    FlameTree,
+    only,
+    weights,
+    without_instances,
+)
+from stepscope.analyses.flames.function_totals import called_by, functions
+from stepscope.analyses.flames.inverted_tree import callers
+from stepscope.analyses.flames.memory_flame_graph import memory_tree, peak_of
+from stepscope.analyses.flames.module_flame_graph import Phase, modules_tree
+from stepscope.analyses.flames.pruning import MOST_NODES, PIECES, Drawing, Frame, drawn
+from stepscope.analyses.flames.tree_diff import aligned, moved_names
 from stepscope.analyses.memory.at_peak import memory_at_peak
-from stepscope.analyses.narrowed import narrowed
-from stepscope.analyses.steps.window import window
 from stepscope.api.endpoint import InTime
 from stepscope.api.flame_messages import FlameFunctions, FlameGraph, FlameKind
-from stepscope.report import SCHEMA_VERSION
-from stepscope.trace import Trace
+from stepscope.base.report import SCHEMA_VERSION
+from stepscope.model.trace import Trace
 
 Subject = Literal["calls", "modules", "memory"]
 Measure = Literal["host", "device"]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from stepscope.analyses.flames.modules import Phase
+from stepscope.analyses.flames.module_flame_graph import Phase
 from stepscope.analyses.memory.at_peak import memory_at_peak
 from stepscope.api.endpoint import Group
 from stepscope.api.flame import (
@@ -22,9 +22,9 @@ from stepscope.api.flame import (
     in_steps,
     memory_flame,
 )
-from stepscope.catalog import Catalog
-from stepscope.entries import Entry
-from stepscope.trace import Trace
+from stepscope.catalog.catalog import Catalog
+from stepscope.catalog.file_state import Entry
+from stepscope.model.trace import Trace
 
 MEASURES: tuple[Measure, ...] = ("host", "device")
 PHASES: tuple[Phase, ...] = ("all", "forward", "backward", "rerun")

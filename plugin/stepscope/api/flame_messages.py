@@ -2,7 +2,7 @@
 
 import msgspec
 
-from stepscope.analyses.flames.tree import Unit
+from stepscope.analyses.flames.flame_tree import Unit
 
 
 class FlameKind(msgspec.Struct, frozen=True):

@@ -6,15 +6,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.analyses.core.group_statistics import numbered, sums
+from stepscope.analyses.core.kernel_names import short
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.occurrences import begun_ns, longest, place_of_step
 from stepscope.analyses.devices.kernel_launches import launches
-from stepscope.analyses.devices.kernel_names import short
 from stepscope.analyses.devices.kernel_table import launching_operator
-from stepscope.analyses.group_statistics import numbered, sums
-from stepscope.analyses.links import links
-from stepscope.analyses.occurrences import begun_ns, longest, place_of_step
-from stepscope.analyses.operators.stacks import stacks
-from stepscope.api import details
-from stepscope.api.details import (
+from stepscope.analyses.operators.operator_stacks import stacks
+from stepscope.api import name_details
+from stepscope.api.metrics import whole
+from stepscope.api.name_details import (
     MOST_INSTANCES,
     MOST_STACKS,
     NONE,
@@ -25,12 +26,11 @@ from stepscope.api.details import (
     StreamUse,
     ranked,
 )
-from stepscope.api.figures import whole
 from stepscope.api.operator_details import related
+from stepscope.base.errors import MissingDataError, NotFoundError
+from stepscope.base.report import SCHEMA_VERSION
 from stepscope.dialects import Kind
-from stepscope.errors import MissingDataError, NotFoundError
-from stepscope.report import SCHEMA_VERSION
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 LAUNCH = ("grid", "block", "registers_per_thread", "shared_memory_bytes")
 
@@ -56,7 +56,7 @@ def kernel_details(trace: Trace, chosen: Chosen) -> KernelDetails:
     """
     runs = _chosen(trace, chosen)
     duration_ns = runs["duration_ns"].to_numpy()
-    durations = details.distribution(duration_ns)
+    durations = name_details.distribution(duration_ns)
     if durations is None:
         msg = f"no kernel {chosen.full_name!r} was launched in the time that is shown"
         raise NotFoundError(msg)
@@ -71,15 +71,15 @@ def kernel_details(trace: Trace, chosen: Chosen) -> KernelDetails:
         full_name=chosen.full_name,
         durations=durations,
         delays=_delays(trace, rows),
-        steps=details.over_steps(trace, place, duration_ns, duration_ns),
-        launches=tuple(alike[: details.MOST_PARTS]),
+        steps=name_details.over_steps(trace, place, duration_ns, duration_ns),
+        launches=tuple(alike[: name_details.MOST_PARTS]),
         launch_count=len(alike),
         streams=_streams(runs),
         operators=related(trace, owner, duration_ns),
         stacks=found,
         stack_count=count,
         stacks_missing=missing,
-        instances=_instances(trace, runs, details.step_numbers(trace, place)),
+        instances=_instances(trace, runs, name_details.step_numbers(trace, place)),
     )
 
 
@@ -101,9 +101,9 @@ def _chosen(trace: Trace, chosen: Chosen) -> pd.DataFrame:
     return runs
 
 
-def _delays(trace: Trace, rows: NDArray[np.int64]) -> details.TimeDistribution | None:
+def _delays(trace: Trace, rows: NDArray[np.int64]) -> name_details.TimeDistribution | None:
     found = launches(trace)
-    return details.distribution(found.delay_ns[np.isin(found.row, rows)])
+    return name_details.distribution(found.delay_ns[np.isin(found.row, rows)])
 
 
 def _launches(runs: pd.DataFrame) -> list[KernelLaunch]:
@@ -140,7 +140,7 @@ def _streams(runs: pd.DataFrame) -> tuple[StreamUse, ...]:
 
 
 def _stacks(
-    trace: Trace, owner: NDArray[np.int64], duration_ns: details.Values
+    trace: Trace, owner: NDArray[np.int64], duration_ns: name_details.Values
 ) -> tuple[tuple[StackUse, ...], int, str]:
     """Return the costliest stacks of the launching operators, how many, and what records them."""
     try:
@@ -152,7 +152,7 @@ def _stacks(
     count = np.bincount(codes[known], minlength=size)
     total = sums(duration_ns[known], codes[known], size)
     found = tuple(
-        details.stack_of(labels.texts[at], (int(count[at]), int(total[at]), int(total[at])))
+        name_details.stack_of(labels.texts[at], (int(count[at]), int(total[at]), int(total[at])))
         for at in ranked(total, count, MOST_STACKS)
     )
     return found, int((count > 0).sum()), ""

@@ -9,15 +9,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.memory.allocation_events import allocation_events
+from stepscope.analyses.memory.allocation_pairs import STATES, memory_pairs
 from stepscope.analyses.memory.allocations import memory_allocations
-from stepscope.analyses.memory.pairs import STATES, memory_pairs
-from stepscope.analyses.operators.modules import PREFIX as MODULE_PREFIX
+from stepscope.analyses.operators.operator_modules import PREFIX as MODULE_PREFIX
 from stepscope.api.memory_devices import OfDevice, chosen
 from stepscope.api.messages import Column, Table
 from stepscope.api.public_tables import cells
-from stepscope.errors import UsageError
-from stepscope.report import SCHEMA_VERSION
-from stepscope.trace import Trace
+from stepscope.base.errors import UsageError
+from stepscope.base.report import SCHEMA_VERSION
+from stepscope.model.trace import Trace
 
 DEFAULT_LIMIT = 1000
 MOST_ROWS = 20_000

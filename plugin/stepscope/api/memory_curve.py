@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.memory.at_peak import Peak
 from stepscope.analyses.memory.curve import MemoryCurve
+from stepscope.analyses.memory.curve_decimation import kept_places
+from stepscope.analyses.memory.memory_report import CPU_ONLY, NO_TOTALS
 from stepscope.analyses.memory.ooms import memory_ooms
-from stepscope.analyses.memory.reduced import kept_places
-from stepscope.analyses.memory.report import CPU_ONLY, NO_TOTALS
-from stepscope.api.figures import whole
 from stepscope.api.memory_devices import MemoryDeviceFacts, OfDevice, chosen, device_facts
-from stepscope.report import SCHEMA_VERSION
-from stepscope.trace import Trace
+from stepscope.api.metrics import whole
+from stepscope.base.report import SCHEMA_VERSION
+from stepscope.model.trace import Trace
 
 MOST_PIXELS = 8192
 MOST_OOMS = 200

@@ -4,11 +4,11 @@ import msgspec
 
 from stepscope.analyses.memory.at_peak import NOT_TOLD, Peak, memory_at_peak, memory_peak_table
 from stepscope.analyses.memory.curve import MemoryCurve
-from stepscope.analyses.memory.devices import CPU
+from stepscope.analyses.memory.memory_devices import CPU
 from stepscope.api.endpoint import InTime
-from stepscope.api.figures import whole
-from stepscope.errors import MissingDataError, NotFoundError
-from stepscope.trace import Trace
+from stepscope.api.metrics import whole
+from stepscope.base.errors import MissingDataError, NotFoundError
+from stepscope.model.trace import Trace
 
 
 class OfDevice(InTime, frozen=True, kw_only=True):

@@ -15,24 +15,25 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from stepscope import addresses, storage
+from stepscope import storage
 from stepscope.analyses.memory.categories import CURVE_SCHEMA, category_curve
+from stepscope.analyses.memory.curve_decimation import kept_places
 from stepscope.analyses.memory.file_reports import report_of_snapshot, report_of_timeline
-from stepscope.analyses.memory.reduced import kept_places
-from stepscope.analyses.memory.report import MemoryReport, MemoryTable
+from stepscope.analyses.memory.memory_report import MemoryReport, MemoryTable
 from stepscope.analyses.memory.snapshot_history import History, histories
-from stepscope.api import refusals
+from stepscope.api import http_errors
 from stepscope.api.endpoint import OfRun
 from stepscope.api.messages import Table
 from stepscope.api.public_tables import Order, shown_table
-from stepscope.catalog import Catalog
-from stepscope.discover import TRACE_NAME
-from stepscope.errors import NotFoundError, UnreadableError
-from stepscope.frames.memory_snapshot import MemorySnapshot, snapshot_of
-from stepscope.frames.memory_timeline import CATEGORIES, MemoryTimeline, timeline_of
+from stepscope.base import urls
+from stepscope.base.errors import NotFoundError, UnreadableError
+from stepscope.base.report import SCHEMA_VERSION
+from stepscope.catalog.catalog import Catalog
 from stepscope.ingest import memory_files
-from stepscope.report import SCHEMA_VERSION
+from stepscope.model.frames.memory_snapshot import MemorySnapshot, snapshot_of
+from stepscope.model.frames.memory_timeline import CATEGORIES, MemoryTimeline, timeline_of
 from stepscope.storage import FileStamp
+from stepscope.storage.discover import TRACE_NAME
 from stepscope.tables import Table as PublicTable
 
 ENDINGS = (".pickle", ".pkl", ".json", ".json.gz", ".pickle.gz")
@@ -138,7 +139,7 @@ def report(catalog: Catalog, query: OfFile) -> MemoryFileReport:
             try:
                 return _kept_report(*each)
             except UnreadableError as error:
-                raise refusals.unreadable(error.message, error.remedy) from error
+                raise http_errors.unreadable(error.message, error.remedy) from error
     msg = f"no memory file has the id {query.file!r}: it may have been moved or deleted"
     raise NotFoundError(msg)
 
@@ -149,7 +150,7 @@ def _candidates(catalog: Catalog, run: str) -> Iterator[Found]:
     listed = {name: stamp for _, page in storage.files_in(folder) for name, stamp in page.items()}
     names = [name for name in sorted(listed) if name.endswith(ENDINGS)]
     for name in [name for name in names if not TRACE_NAME.match(name)][:MOST_FILES]:
-        path = addresses.join(folder, name)
+        path = urls.join(folder, name)
         identity = hashlib.sha256(f"memory:{path}".encode("utf-8", "surrogateescape"))
         try:
             yield identity.hexdigest()[:12], path, listed[name] or storage.stamp(path)
@@ -170,7 +171,7 @@ def _file(identity: str, path: str, stamp: FileStamp) -> MemoryFile | None:
         return None
     if stamp.size_bytes > MOST_FILE_BYTES:
         problem = f"It is larger than {MOST_FILE_BYTES >> 20} MiB. {TOO_LARGE}"
-    name = addresses.name(path)
+    name = urls.name(path)
     return MemoryFile(
         id=identity, name=name, what=what, file_bytes=stamp.size_bytes, problem=problem
     )
@@ -214,7 +215,7 @@ def _report(identity: str, path: str, stamp: FileStamp) -> MemoryFileReport:
     return MemoryFileReport(
         schema=SCHEMA_VERSION,
         id=identity,
-        name=addresses.name(path),
+        name=urls.name(path),
         what=document.what,
         summary=told.summary,
         curves=curves,

@@ -6,21 +6,21 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from stepscope.analyses.memory import by_step, fragmentation, growth, leaks, statistics
+from stepscope.analyses.core.trace_slice import narrowed
+from stepscope.analyses.memory import by_step, fragmentation, growth, leaks, operator_memory
 from stepscope.analyses.memory.at_peak import Peak
 from stepscope.analyses.memory.curve import MemoryCurve
-from stepscope.analyses.memory.reduced import kept_places
-from stepscope.analyses.narrowed import narrowed
-from stepscope.api.figures import known, whole
+from stepscope.analyses.memory.curve_decimation import kept_places
 from stepscope.api.memory_curve import bounds
 from stepscope.api.memory_devices import OfDevice, chosen
 from stepscope.api.messages import Table
+from stepscope.api.metrics import known, whole
 from stepscope.api.public_tables import Order, shown_table
-from stepscope.errors import MissingDataError, NotApplicableError
-from stepscope.frames import Schema
-from stepscope.report import SCHEMA_VERSION
+from stepscope.base.errors import MissingDataError, NotApplicableError
+from stepscope.base.report import SCHEMA_VERSION
+from stepscope.model.frames import Schema
+from stepscope.model.trace import Trace
 from stepscope.tables import Table as PublicTable
-from stepscope.trace import Trace
 
 MOST_ROWS = 5000
 CURVE_PIXELS = 1200
@@ -129,9 +129,9 @@ def memory_operators(trace: Trace, query: OfDevice) -> Table:
     """
     _, peak = chosen(trace, query.device)
     part = narrowed(trace, query.start_ns, query.end_ns)
-    schema = statistics.SCHEMA
+    schema = operator_memory.SCHEMA
     frame = (
-        statistics.memory_statistics(part)
+        operator_memory.memory_statistics(part)
         if len(part.memory)
         else pd.DataFrame({column.name: pd.Series(dtype=column.dtype) for column in schema})
     )

@@ -10,14 +10,14 @@ from stepscope.analyses.memory import at_peak
 from stepscope.analyses.memory.at_peak import Peak
 from stepscope.analyses.memory.holders import EARLIER, NAMES, UNTOLD, holders_of
 from stepscope.analyses.memory.lifetimes import lifetimes
-from stepscope.analyses.operators.modules import PREFIX as MODULE_PREFIX
-from stepscope.api.figures import whole
+from stepscope.analyses.operators.operator_modules import PREFIX as MODULE_PREFIX
 from stepscope.api.memory_devices import OfDevice, chosen, level_at
 from stepscope.api.messages import Column, Table
+from stepscope.api.metrics import whole
 from stepscope.api.public_tables import cells
-from stepscope.errors import MissingDataError
-from stepscope.report import SCHEMA_VERSION
-from stepscope.trace import Trace
+from stepscope.base.errors import MissingDataError
+from stepscope.base.report import SCHEMA_VERSION
+from stepscope.model.trace import Trace
 
 MOST_HOLDERS = 500
 By = Literal["operator", "module", "stack", "lifetime", "category"]

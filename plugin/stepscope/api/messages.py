@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from stepscope.report import (
+from stepscope.base.report import (
     DeviceReport,
     HealthItem,
     Problem,

@@ -7,21 +7,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.analyses.core.call_paths import preorder
+from stepscope.analyses.core.trace_slice import narrowed
+from stepscope.analyses.core.window import window
 from stepscope.analyses.host import module_work
-from stepscope.analyses.host.flame import preorder
 from stepscope.analyses.host.module_names import Origin, module_names
 from stepscope.analyses.host.module_table import class_table, module_table
 from stepscope.analyses.host.module_tree import ModuleTree, module_tree
-from stepscope.analyses.narrowed import narrowed
-from stepscope.analyses.steps.window import window
 from stepscope.api.endpoint import InTime
 from stepscope.api.messages import Column, Table
 from stepscope.api.public_tables import Order, cells, shown_table
-from stepscope.errors import MissingDataError, NotFoundError
-from stepscope.frames import Schema
-from stepscope.report import SCHEMA_VERSION
+from stepscope.base.errors import MissingDataError, NotFoundError
+from stepscope.base.report import SCHEMA_VERSION
+from stepscope.model.frames import Schema
+from stepscope.model.trace import Trace
 from stepscope.tables import Table as PublicTable
-from stepscope.trace import Trace
 
 MOST_MODULES = 20_000
 MOST_PARTS = 500

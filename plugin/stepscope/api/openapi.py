@@ -7,13 +7,13 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 
 from stepscope._version import __version__
-from stepscope.api.changes import CHANGES, Change
 from stepscope.api.endpoint import AnswerType, Bytes, Endpoint, Query, address, all_endpoints
-from stepscope.api.field_meanings import field_meanings
+from stepscope.api.field_docs import field_meanings
+from stepscope.api.http_errors import OWN_HEADER
 from stepscope.api.messages import ApiError, Runs
-from stepscope.api.refusals import OWN_HEADER
+from stepscope.api.post_actions import CHANGES, Change
 from stepscope.api.run_advice import OfAdvice
-from stepscope.report import RunReport
+from stepscope.base.report import RunReport
 
 REFERENCE = "#/components/schemas/{name}"
 IN_PATH = re.compile(r"<(?:path:)?([a-z_]+)>")

@@ -6,17 +6,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses import ancestry
-from stepscope.analyses.devices.kernel_names import short
-from stepscope.analyses.group_statistics import sums
-from stepscope.analyses.occurrences import longest, place_of_step
-from stepscope.analyses.operators import groups
+from stepscope.analyses.core import ancestry
+from stepscope.analyses.core.group_statistics import sums
+from stepscope.analyses.core.kernel_names import short
+from stepscope.analyses.core.occurrences import longest, place_of_step
+from stepscope.analyses.operators import grouping
 from stepscope.analyses.operators.costs import operator_calls, owners_of_device_events
-from stepscope.analyses.operators.kernels import KIND_NAMES
-from stepscope.analyses.operators.modules import modules
-from stepscope.analyses.operators.stacks import stack_tops, stacks
-from stepscope.api import details
-from stepscope.api.details import (
+from stepscope.analyses.operators.operator_kernels import KIND_NAMES
+from stepscope.analyses.operators.operator_modules import modules
+from stepscope.analyses.operators.operator_stacks import stack_tops, stacks
+from stepscope.api import name_details
+from stepscope.api.name_details import (
     MOST_INSTANCES,
     MOST_STACKS,
     NONE,
@@ -29,12 +29,12 @@ from stepscope.api.details import (
     Values,
     ranked,
 )
+from stepscope.base.errors import MissingDataError, NotFoundError
+from stepscope.base.report import SCHEMA_VERSION
 from stepscope.dialects import Kind
-from stepscope.errors import MissingDataError, NotFoundError
-from stepscope.report import SCHEMA_VERSION
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
-LABELS = {"shape": groups.shapes, "stack": stack_tops, "module": modules}
+LABELS = {"shape": grouping.shapes, "stack": stack_tops, "module": modules}
 KINDS = {True: "operator", False: "annotation"}
 
 
@@ -70,7 +70,7 @@ def operator_details(trace: Trace, chosen: Chosen) -> OperatorDetails:
     calls = _chosen(trace, chosen)
     start_ns = trace.host_calls["start_ns"].to_numpy()[calls.rows]
     place = place_of_step(trace, start_ns)
-    host = details.distribution(calls.host_ns)
+    host = name_details.distribution(calls.host_ns)
     if host is None:
         msg = f"there is no {chosen.kind} {chosen.name!r} in the time that is shown"
         raise NotFoundError(msg)
@@ -82,14 +82,14 @@ def operator_details(trace: Trace, chosen: Chosen) -> OperatorDetails:
         name=chosen.name,
         kind=chosen.kind,
         host=host,
-        device=details.distribution(calls.device_ns[calls.device_ns > 0]),
-        steps=details.over_steps(trace, place, calls.host_ns, calls.device_ns),
-        shapes=tuple(own_shapes[: details.MOST_PARTS]),
+        device=name_details.distribution(calls.device_ns[calls.device_ns > 0]),
+        steps=name_details.over_steps(trace, place, calls.host_ns, calls.device_ns),
+        shapes=tuple(own_shapes[: name_details.MOST_PARTS]),
         shape_count=len(own_shapes),
         stacks=found,
         stack_count=count,
         stacks_missing=missing,
-        kernels=tuple(kernels[: details.MOST_PARTS]),
+        kernels=tuple(kernels[: name_details.MOST_PARTS]),
         kernel_count=len(kernels),
         callers=_callers(trace, calls),
         callees=_callees(trace, calls),
@@ -98,7 +98,7 @@ def operator_details(trace: Trace, chosen: Chosen) -> OperatorDetails:
 
 
 def _chosen(trace: Trace, chosen: Chosen) -> _Calls:
-    names = groups.names(trace)
+    names = grouping.names(trace)
     is_named = np.array([text == chosen.name for text in names.texts], dtype=bool)[names.codes]
     is_operator = trace.host_calls["is_operator"].to_numpy()
     is_chosen = is_named & (is_operator == (chosen.kind == KINDS[True]))
@@ -155,7 +155,7 @@ def _stacks(trace: Trace, calls: _Calls) -> tuple[tuple[StackUse, ...], int, str
     device = sums(calls.device_ns[known], codes[known], size)
     best = ranked(host, count, MOST_STACKS)
     found = tuple(
-        details.stack_of(labels.texts[at], (int(count[at]), int(host[at]), int(device[at])))
+        name_details.stack_of(labels.texts[at], (int(count[at]), int(host[at]), int(device[at])))
         for at in best
     )
     return found, int((count > 0).sum()), ""
@@ -210,7 +210,7 @@ def _callees(trace: Trace, calls: _Calls) -> tuple[RelatedOperator, ...]:
 
 def related(trace: Trace, rows: NDArray[np.int64], time_ns: Values) -> tuple[RelatedOperator, ...]:
     """Return host calls by name and kind, -1 being none, with a time each, the costliest first."""
-    names = groups.names(trace)
+    names = grouping.names(trace)
     is_operator = np.append(trace.host_calls["is_operator"].to_numpy(), True)[rows]
     codes = np.append(names.codes, len(names.texts))[rows]
     group, keys = pd.factorize(codes * 2 + is_operator)
@@ -247,7 +247,7 @@ def _instances(trace: Trace, calls: _Calls, place: Values) -> tuple[CallInstance
             rows["duration_ns"],
             calls.device_ns[best],
             rows["thread"],
-            details.step_numbers(trace, place[best]),
+            name_details.step_numbers(trace, place[best]),
             strict=True,
         )
     )

@@ -3,19 +3,20 @@
 import numpy as np
 from msgspec import structs
 
-from stepscope import intervals, quantities
 from stepscope.advice import idle_per_step, worker_report
-from stepscope.analyses.devices.activity import main_device
+from stepscope.analyses.core.complete_steps import complete_steps
+from stepscope.analyses.core.device_activity import main_device
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.ledger import CAUSES, Ledger, idle_ledger
-from stepscope.analyses.links import links
-from stepscope.analyses.steps.breakdown import CATEGORIES, step_breakdown
-from stepscope.analyses.steps.complete_steps import complete_steps
-from stepscope.analyses.steps.window import window
-from stepscope.api.environment import environment
+from stepscope.analyses.steps.step_breakdown import CATEGORIES, step_breakdown
+from stepscope.api.grouped_tables import kernels_table, operators_table
 from stepscope.api.messages import Category, IdleCause, Overview, StepRow, Table, TopRow
-from stepscope.api.tables import kernels_table, operators_table
-from stepscope.report import SCHEMA_VERSION
-from stepscope.trace import Trace, computed
+from stepscope.api.trace_environment import environment
+from stepscope.base import formatting
+from stepscope.base.report import SCHEMA_VERSION
+from stepscope.model import intervals
+from stepscope.model.trace import Trace, computed
 
 TOP_COUNT = 5
 
@@ -154,7 +155,7 @@ def _top(table: Table, view: str) -> tuple[TopRow, ...]:
 
 def _calls(table: Table, row: int) -> str:
     calls = table.values["call_count"][row]
-    return quantities.count(calls, "call")
+    return formatting.count(calls, "call")
 
 
 def _longest_gaps(trace: Trace) -> tuple[TopRow, ...]:

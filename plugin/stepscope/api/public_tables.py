@@ -14,15 +14,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope import frames
-from stepscope.analyses.steps.window import window
+from stepscope.analyses.core.window import window
 from stepscope.api.messages import Column, Table
+from stepscope.base.errors import UsageError
+from stepscope.base.report import SCHEMA_VERSION, Unit
 from stepscope.dialects import Kind
-from stepscope.errors import UsageError
-from stepscope.exports import MOST_EXACT, with_whole_ids
-from stepscope.report import SCHEMA_VERSION, Unit
+from stepscope.model import frames
+from stepscope.model.trace import Trace
+from stepscope.render.table_export import MOST_EXACT, with_whole_ids
 from stepscope.tables import AnyTable
-from stepscope.trace import Trace
 
 DEFAULT_LIMIT = 10_000
 MOST_ROWS = 200_000

@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable
 
 import flask
 
-from stepscope.api import encoding, listing, refusals
-from stepscope.api.asking import Asking, parsed
-from stepscope.api.changes import CHANGES, Change
+from stepscope.api import encoding, http_errors, run_listing
+from stepscope.api.dispatch import Asking, parsed
 from stepscope.api.endpoint import Endpoint, address
 from stepscope.api.openapi import document
+from stepscope.api.post_actions import CHANGES, Change
 from stepscope.api.run_advice import OfAdvice, RunAdvice
-from stepscope.catalog import Catalog
-from stepscope.report import json_schema
+from stepscope.base.report import json_schema
+from stepscope.catalog.catalog import Catalog
 
 
 def register(app: flask.Flask, catalog: Catalog, endpoints: Iterable[Endpoint]) -> None:
@@ -68,15 +68,15 @@ def _changing(catalog: Catalog, change: Change) -> Callable[..., flask.Response]
     def answer(**path: str) -> flask.Response:
         _require_own_page()
         change.make(catalog, "".join(path.values()))
-        return encoding.encoded(listing.runs(catalog))
+        return encoding.encoded(run_listing.runs(catalog))
 
     return answer
 
 
 def _require_own_page() -> None:
     """Refuse what a page of another origin may have sent: it cannot add a header of its own."""
-    if refusals.OWN_HEADER not in flask.request.headers:
-        raise refusals.foreign(refusals.OWN_HEADER)
+    if http_errors.OWN_HEADER not in flask.request.headers:
+        raise http_errors.foreign(http_errors.OWN_HEADER)
 
 
 def _listed(catalog: Catalog) -> flask.Response:
@@ -84,7 +84,7 @@ def _listed(catalog: Catalog) -> flask.Response:
     server, standing = flask.current_app.config[encoding.SERVER], catalog.standing()
     if standing is not None and encoding.is_known(entity_tag := encoding.tag(server, standing)):
         return encoding.revalidated(encoding.not_modified(), entity_tag)
-    answer = encoding.encoded(listing.runs(catalog))
+    answer = encoding.encoded(run_listing.runs(catalog))
     if standing is None:  # by the next time, a file that is read now will be further on
         return encoding.revalidated(answer, encoding.tag(answer.get_data(as_text=True)))
     return encoding.revalidated(answer, encoding.tag(server, standing))

@@ -8,17 +8,17 @@ from time import monotonic
 import flask
 import msgspec
 
-from stepscope import addresses
 from stepscope.advice import RecordingAdvice, advice_of, merged
-from stepscope.advice.over_the_run import Unread
+from stepscope.advice.run_rules import Unread
 from stepscope.advice.settings import DEFAULT
-from stepscope.api import encoding, refusals
-from stepscope.api.asking import ready, unusable
+from stepscope.api import encoding, http_errors
+from stepscope.api.dispatch import ready, unusable
 from stepscope.api.endpoint import OfRun
-from stepscope.catalog import Catalog
-from stepscope.entries import Cancelled, Entry, Queued, Reading, Ready, Unreadable
-from stepscope.errors import NotFoundError
-from stepscope.report import RunReport
+from stepscope.base import urls
+from stepscope.base.errors import NotFoundError
+from stepscope.base.report import RunReport
+from stepscope.catalog.catalog import Catalog
+from stepscope.catalog.file_state import Cancelled, Entry, Queued, Reading, Ready, Unreadable
 
 KEPT_RUNS = 4
 RESTS_A_MERGE = 3
@@ -128,7 +128,7 @@ def _of_recording(report: RunReport, trace: str) -> RunReport:
 def _unread(entries: tuple[Entry, ...], known: tuple[Entry, ...]) -> Unread:
     paths = [entry.file.path for entry in entries if isinstance(entry.state, Unreadable)]
     return Unread(
-        unreadable=tuple(map(addresses.name, paths)),
+        unreadable=tuple(map(urls.name, paths)),
         awaited_count=len(entries) - len(known) - len(paths),
     )
 
@@ -148,5 +148,5 @@ def _known_of(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
     if len(problems) == len(entries):
         raise unusable(problems[0])
     if len(problems) + cancelled_count == len(entries):
-        raise refusals.cancelled(entries[0].file.run)
-    raise refusals.still_loading(entries[0].file.run)
+        raise http_errors.cancelled(entries[0].file.run)
+    raise http_errors.still_loading(entries[0].file.run)

@@ -4,14 +4,14 @@ from typing import Literal
 
 import msgspec
 
-from stepscope.analyses.timeline.categories import CATEGORIES
 from stepscope.analyses.timeline.counters import counter_tile
+from stepscope.analyses.timeline.slice_categories import CATEGORIES
 from stepscope.analyses.timeline.slices import LATEST_NS, MOST_ROWS
 from stepscope.analyses.timeline.timeline import timeline
 from stepscope.analyses.timeline.tracks import Track
-from stepscope.api.figures import known
-from stepscope.report import SCHEMA_VERSION
-from stepscope.trace import Trace
+from stepscope.api.metrics import known
+from stepscope.base.report import SCHEMA_VERSION
+from stepscope.model.trace import Trace
 
 
 class TimelineTrack(msgspec.Struct, frozen=True):

@@ -7,22 +7,22 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from stepscope.analyses.timeline import area as areas
-from stepscope.analyses.timeline import places
-from stepscope.analyses.timeline.arguments import Value
-from stepscope.analyses.timeline.categories import CATEGORIES
-from stepscope.analyses.timeline.details import details
-from stepscope.analyses.timeline.idle import idle_slices
-from stepscope.analyses.timeline.linked import Linked
+from stepscope.analyses.timeline import range_summary as areas
+from stepscope.analyses.timeline import slice_neighbors
+from stepscope.analyses.timeline.event_arguments import Value
+from stepscope.analyses.timeline.idle_slices import idle_slices
+from stepscope.analyses.timeline.linked_slices import Linked
 from stepscope.analyses.timeline.search import Search, search
+from stepscope.analyses.timeline.slice_categories import CATEGORIES
+from stepscope.analyses.timeline.slice_details import details
 from stepscope.analyses.timeline.slices import LATEST_NS, NO_EVENT, Slices
 from stepscope.analyses.timeline.timeline import Timeline, timeline
 from stepscope.api.messages import Table
 from stepscope.api.public_tables import Order, shown_table
-from stepscope.errors import UsageError
-from stepscope.report import SCHEMA_VERSION
+from stepscope.base.errors import UsageError
+from stepscope.base.report import SCHEMA_VERSION
+from stepscope.model.trace import Trace
 from stepscope.tables import Table as PublicTable
-from stepscope.trace import Trace
 
 MOST_LINKS = 100
 """Of each kind; how many there are is told beside them."""
@@ -177,7 +177,7 @@ def hit_of(found: Timeline, slices: Slices, place: int) -> TimelineHit:
         track=int(slices.row_track[row]),
         row=int(slices.row_number[row]),
         start_ns=int(slices.times.start_ns[place]),
-        duration_ns=places.duration_ns(slices, place),
+        duration_ns=slice_neighbors.duration_ns(slices, place),
     )
 
 
@@ -285,7 +285,7 @@ def timeline_list(trace: Trace, track: int, time: tuple[int, int], limit: int) -
     found = timeline(trace)
     slices = slices_of(trace, track)
     rows = slices.rows_of(track)
-    chosen, total = places.overlapping(slices, rows, _within(time), limit)
+    chosen, total = slice_neighbors.overlapping(slices, rows, _within(time), limit)
     hits = tuple(hit_of(found, slices, place) for place in chosen.tolist())
     return TimelineHits(schema=SCHEMA_VERSION, total=total, hits=hits)
 
@@ -306,14 +306,16 @@ def slices_of(trace: Trace, track: int) -> Slices:
     return idle_slices(trace) if found.track(track).kind == "idle" else found.slices
 
 
-def timeline_neighbour(trace: Trace, event: int, direction: places.Direction) -> TimelineNeighbour:
+def timeline_neighbour(
+    trace: Trace, event: int, direction: slice_neighbors.Direction
+) -> TimelineNeighbour:
     """Return the slice beside an event's, or above, or below.
 
     Raises:
         NotFoundError: the event is none of the timeline's slices.
     """
     found = timeline(trace)
-    place = places.neighbour(found.slices, found.place(event), direction)
+    place = slice_neighbors.neighbour(found.slices, found.place(event), direction)
     return _neighbour(found, found.slices, place)
 
 
@@ -327,12 +329,12 @@ def timeline_at(trace: Trace, track: int, row: int, time_ns: int) -> TimelineNei
     rows = slices.rows_of(track)
     own = [each for each in rows if int(slices.row_number[each]) == row]
     at_ns = _within((time_ns, time_ns))[0]
-    place = places.nearest(slices, own[0], at_ns) if own else places.NONE
+    place = slice_neighbors.nearest(slices, own[0], at_ns) if own else slice_neighbors.NONE
     return _neighbour(timeline(trace), slices, place)
 
 
 def _neighbour(found: Timeline, slices: Slices, place: int) -> TimelineNeighbour:
-    hit = None if place == places.NONE else hit_of(found, slices, place)
+    hit = None if place == slice_neighbors.NONE else hit_of(found, slices, place)
     return TimelineNeighbour(schema=SCHEMA_VERSION, hit=hit)
 
 

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import msgspec
 
-from stepscope.report import Severity, Unit
-from stepscope.trends import FIGURES, Trend
+from stepscope.base.report import Severity, Unit
+from stepscope.comparison.trends import FIGURES, Trend
 
 Name = TypeVar("Name", bound=str)
 

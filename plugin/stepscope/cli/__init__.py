@@ -7,6 +7,7 @@ from typing import IO, Any
 import click
 
 from stepscope._version import __version__
+from stepscope.base.errors import StepscopeError
 from stepscope.cli.advise import advise
 from stepscope.cli.compare import compare
 from stepscope.cli.cut import cut
@@ -20,7 +21,6 @@ from stepscope.cli.scalars import scalars
 from stepscope.cli.schema import schema
 from stepscope.cli.serve import serve
 from stepscope.cli.stacks import stacks
-from stepscope.errors import StepscopeError
 
 COMMANDS = (
     record,

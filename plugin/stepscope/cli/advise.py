@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 import click
 
 from stepscope.cli.advice_options import Asked, with_rules
-from stepscope.cli.files import as_problems, files_at, show_tracebacks
-from stepscope.cli.printing import Printing, width, with_printing
-from stepscope.cli.reading import Effort, with_effort
+from stepscope.cli.fast_start import import_advice
+from stepscope.cli.file_reading import Effort, with_effort
+from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
+from stepscope.cli.output import Printing, width, with_printing
 from stepscope.cli.selection import Selection
-from stepscope.cli.start import import_advice
-from stepscope.cli.summarised import Wanted, values_of, with_summaries
+from stepscope.cli.summary_reading import Wanted, values_of, with_summaries
 
 if TYPE_CHECKING:
     from stepscope.advice import AdviceSettings, RecordingAdvice
-    from stepscope.readers.orders import Step
-    from stepscope.report import Report, RunReport, Severity
+    from stepscope.base.report import Report, RunReport, Severity
+    from stepscope.readers.requests import Step
 
 SEVERITIES: "tuple[Severity, ...]" = ("critical", "warning", "info")
 FOUND = 1
@@ -154,9 +154,9 @@ def _is_silent(printing: Printing, gate: Gate) -> bool:
 
 def _tell(report: "Report") -> None:
     """Say on standard error what could not be read, and what is odd about the question."""
-    from stepscope.render import words
+    from stepscope.render import phrases
 
-    for line in (*words.problems(report), *report.notes):
+    for line in (*phrases.problems(report), *report.notes):
         click.echo(f"stepscope: {line}", err=True)
 
 
@@ -164,12 +164,12 @@ def _report(
     paths: Sequence[str], workers: tuple[str, ...], rules: "AdviceSettings", effort: Effort
 ) -> "Report":
     """Read and advise file by file."""
-    from stepscope import addresses
     from stepscope._version import __version__
     from stepscope.advice import merged
-    from stepscope.advice.packages import packaged_rules
-    from stepscope.errors import UnreadableError
-    from stepscope.report import Report
+    from stepscope.advice.rule_packages import packaged_rules
+    from stepscope.base import urls
+    from stepscope.base.errors import UnreadableError
+    from stepscope.base.report import Report
 
     settings = effort.settings()
     files, problems = files_at(paths)
@@ -181,7 +181,7 @@ def _report(
     for file, value in zip(files, values, strict=True):
         if isinstance(value, UnreadableError):
             problems.append(value)
-            unreadable.setdefault(file.folder, []).append(addresses.name(file.path))
+            unreadable.setdefault(file.folder, []).append(urls.name(file.path))
         else:
             found.setdefault(file.folder, []).append(value)
     show_tracebacks(problems)
@@ -247,7 +247,7 @@ def _shown(report: "Report", gate: Gate) -> "Report":
 
 
 def _narrowed(run: "RunReport", gate: Gate) -> "RunReport":
-    from stepscope.advice.runs import with_outcomes
+    from stepscope.advice.run_advice import with_outcomes
 
     wanted = SEVERITIES[: SEVERITIES.index(gate.min_severity) + 1]
     kept = [each for each in run.outcomes if each.status != "found" or each.severity in wanted]

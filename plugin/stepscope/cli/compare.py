@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from stepscope.cli.advice_options import Asked, with_configuration
-from stepscope.cli.files import as_problems, files_at, show_tracebacks
-from stepscope.cli.printing import Printing, width, with_printing
-from stepscope.cli.reading import Effort, with_effort
+from stepscope.cli.file_reading import Effort, with_effort
+from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
+from stepscope.cli.output import Printing, width, with_printing
 from stepscope.cli.selection import Selection, with_selection
-from stepscope.cli.summarised import Wanted, values_of, with_summaries
+from stepscope.cli.summary_reading import Wanted, values_of, with_summaries
 
 if TYPE_CHECKING:
     from stepscope.advice import AdviceSettings
+    from stepscope.base.errors import UnreadableError
     from stepscope.comparison.messages import ComparisonReport
-    from stepscope.comparison.sampling import Sample
-    from stepscope.discover import TraceFile
-    from stepscope.errors import UnreadableError
-    from stepscope.readers.orders import Step
+    from stepscope.comparison.samples import Sample
+    from stepscope.readers.requests import Step
+    from stepscope.storage.discover import TraceFile
 
 By = Literal["run", "worker", "span"]
 REGRESSED = 1
@@ -94,16 +94,16 @@ def _report(
 ) -> "ComparisonReport":
     """Read file by file, keep what is compared of each, and compare."""
     from stepscope._version import __version__
+    from stepscope.base.report import Report
     from stepscope.comparison import TEST, compare
     from stepscope.comparison.messages import ComparisonReport
-    from stepscope.render import words
-    from stepscope.report import Report
+    from stepscope.render import phrases
 
     sides, problems = _sides(paths, by, selection)
     sampled = _sampled(sides, asked.settings(), effort, problems)
     problems_told = as_problems(problems)
     show_tracebacks(problems)
-    for line in words.problems(Report(runs=(), problems=problems_told)):
+    for line in phrases.problems(Report(runs=(), problems=problems_told)):
         click.echo(f"stepscope: {line}", err=True)
     first, *others = sampled.items() if sampled else [("", [])]
     is_usable = len(sampled) == len(sides)
@@ -119,8 +119,8 @@ def _sides(
     paths: Sequence[str], by: By | None, selection: Selection
 ) -> "tuple[dict[str, list[TraceFile]], list[UnreadableError]]":
     """Return what is compared with what, by name, in the order that was given."""
-    from stepscope.addresses import shown
-    from stepscope.errors import UsageError
+    from stepscope.base.errors import UsageError
+    from stepscope.base.urls import shown
 
     problems: list[UnreadableError] = []
     sides: dict[str, list[TraceFile]] = {}
@@ -150,7 +150,7 @@ def _short(paths: Sequence[str]) -> list[str]:
 
 
 def _insist_on_two(sides: "dict[str, list[TraceFile]]", by: By | None) -> None:
-    from stepscope.errors import UsageError
+    from stepscope.base.errors import UsageError
 
     if len(sides) < 2:
         what = f"there is only {next(iter(sides))}" if by else "both paths are the same"
@@ -170,7 +170,7 @@ def _sampled(
     problems: "list[UnreadableError]",
 ) -> "dict[str, list[Sample]]":
     """Return what is compared of each file that can be read, by side."""
-    from stepscope.errors import UnreadableError
+    from stepscope.base.errors import UnreadableError
 
     named = [(name, file) for name, files in sides.items() for file in files]
     wanted = Wanted(steps=_steps, of=lambda summary: summary.sample, with_samples=True)
@@ -196,11 +196,13 @@ def _is_regressed(report: "ComparisonReport", percent: float) -> bool:
 
 
 def _rendered(report: "ComparisonReport", printing: Printing, rows: int) -> str:
-    from stepscope.render import compare_markdown, compare_text, json
+    from stepscope.render import comparison_markdown, comparison_text, json
 
     match printing.form:
         case "json":
             return json.render(report)
         case "markdown":
-            return compare_markdown.render(report, rows=rows)
-    return compare_text.render(report, width=width(), is_coloured=printing.is_coloured, rows=rows)
+            return comparison_markdown.render(report, rows=rows)
+    return comparison_text.render(
+        report, width=width(), is_coloured=printing.is_coloured, rows=rows
+    )

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stepscope.cli.one_recording import done, one_at
-from stepscope.cli.reading import Effort, with_own_effort
+from stepscope.cli.file_reading import Effort, with_own_effort
+from stepscope.cli.one_trace import done, one_at
 from stepscope.cli.selection import Selection, with_selection
 
 if TYPE_CHECKING:
-    from stepscope.render.cut_file import Answer
+    from stepscope.render.trace_excerpt import Answer
 
 NS_PER_MS = 1_000_000
 STEPS = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
@@ -54,7 +54,7 @@ def cut(  # noqa: PLR0913 (one parameter an option)
     were is told, and stands in the file under stepscopeCut.
     """
     from stepscope.readers.tasks import cut as task
-    from stepscope.render.cut_file import Request
+    from stepscope.render.trace_excerpt import Request
 
     request = Request(
         path=output,

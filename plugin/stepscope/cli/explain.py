@@ -32,7 +32,7 @@ def explain(*, name: str, has_plugins: bool) -> None:
 
 def _print(rule: "Rule[Any]") -> None:
     """Print the page: laid out in a terminal, as Markdown into a file or a pipe."""
-    from stepscope.cli.printing import is_coloured, width
+    from stepscope.cli.output import is_coloured, width
     from stepscope.render import rule_page
 
     page = rule_page.render(rule)

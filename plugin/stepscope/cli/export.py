@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stepscope.cli.files import as_problems, files_at, show_tracebacks
-from stepscope.cli.printing import is_coloured, width
-from stepscope.cli.reading import Effort, answer_of, order_to, read, with_effort
+from stepscope.cli.file_reading import Effort, answer_of, order_to, read, with_effort
+from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
+from stepscope.cli.output import is_coloured, width
 from stepscope.cli.selection import Selection, with_selection
 
 if TYPE_CHECKING:
-    from stepscope.config import Settings
-    from stepscope.discover import TraceFile
-    from stepscope.errors import UnreadableError
-    from stepscope.exports import Form, Gathered, Given
-    from stepscope.readers.orders import Answer, Order
+    from stepscope.base.config import Settings
+    from stepscope.base.errors import UnreadableError
+    from stepscope.readers.requests import Answer, Order
+    from stepscope.render.table_export import Form, Gathered, Given
+    from stepscope.storage.discover import TraceFile
 
 INCOMPLETE = 1
 NOTHING_WRITTEN = 2
@@ -136,8 +136,8 @@ def _tables(
     paths: Sequence[str], wanted: Wanted, selection: Selection, effort: Effort, folder: str
 ) -> "tuple[list[Gathered], list[UnreadableError]]":
     """Read file by file; what each gives goes to files in the folder."""
-    from stepscope.errors import UnreadableError
-    from stepscope.exports import gathered
+    from stepscope.base.errors import UnreadableError
+    from stepscope.render.table_export import gathered
 
     settings = effort.settings()
     files, problems = files_at(paths)
@@ -156,8 +156,8 @@ def _tables(
 
 
 def _order(file: "TraceFile", wanted: Wanted, settings: "Settings", folder: str) -> "Order":
-    from stepscope.exports import Request
     from stepscope.readers.tasks import tabulate
+    from stepscope.render.table_export import Request
 
     request = Request(
         tables=wanted.names,
@@ -172,31 +172,31 @@ def _order(file: "TraceFile", wanted: Wanted, settings: "Settings", folder: str)
 
 def _landed(answer: "Answer", folder: str) -> "Answer":
     """Put what came from a cluster where what was read here is."""
-    from stepscope import exports
+    from stepscope.render import table_export
 
     warned = answer.prepared
-    given = exports.landed(warned.answer, folder)
+    given = table_export.landed(warned.answer, folder)
     return dataclasses.replace(answer, prepared=dataclasses.replace(warned, answer=given))
 
 
 def _tell(tables: "Iterable[Gathered]", problems: "list[UnreadableError]") -> None:
     """Say what is not in the files, and why."""
-    from stepscope.render import table_words, words
-    from stepscope.report import Report
+    from stepscope.base.report import Report
+    from stepscope.render import phrases, table_listing
 
     tables = list(tables)
     failed = {str(each): each for table in tables for each in table.failed}
     problems = [*problems, *failed.values()]
     show_tracebacks(problems)
-    for line in words.problems(Report(runs=(), problems=as_problems(problems))):
+    for line in phrases.problems(Report(runs=(), problems=as_problems(problems))):
         click.echo(f"stepscope: {line}", err=True)
     for table in tables:
-        for line in table_words.withheld(table.name, table.withheld):
+        for line in table_listing.withheld(table.name, table.withheld):
             click.echo(f"stepscope: {line}", err=True)
 
 
 def _write(tables: "Sequence[Gathered]", wanted: Wanted) -> None:
-    from stepscope import exports
+    from stepscope.render import table_export
 
     if wanted.output == TO_STDOUT:
         for table in tables:
@@ -208,40 +208,39 @@ def _write(tables: "Sequence[Gathered]", wanted: Wanted) -> None:
         target.mkdir(parents=True, exist_ok=True)
     for table in tables:
         path = target / f"{table.name}.{wanted.form}" if is_folder else target
-        exports.write_file(table, wanted.form, path)
+        table_export.write_file(table, wanted.form, path)
 
 
 def _print(table: "Gathered", form: "Form") -> None:
     """Write to standard output; a terminal gets nothing that would act on it."""
-    from stepscope import exports
-    from stepscope.render import words
+    from stepscope.render import phrases, table_export
 
     if not sys.stdout.isatty():
-        exports.write(table, form, sys.stdout.buffer)
+        table_export.write(table, form, sys.stdout.buffer)
         return
     written = io.BytesIO()
-    exports.write(table, form, written)
+    table_export.write(table, form, written)
     text = written.getvalue().decode().replace("\r\n", "\n")
-    click.echo(words.plain(text), nl=False)
+    click.echo(phrases.plain(text), nl=False)
 
 
 def _listed(as_json: bool) -> str:  # noqa: FBT001
-    from stepscope.render import table_json, table_words
+    from stepscope.render import table_json, table_listing
     from stepscope.tables import all_tables
 
     if as_json:
         return table_json.listed(all_tables())
-    return table_words.listed(all_tables(), width=width(), is_coloured=is_coloured())
+    return table_listing.listed(all_tables(), width=width(), is_coloured=is_coloured())
 
 
 def _described(name: str, as_json: bool) -> str:  # noqa: FBT001
-    from stepscope.exports import schema_of
-    from stepscope.render import table_json, table_words
+    from stepscope.render import table_json, table_listing
+    from stepscope.render.table_export import schema_of
     from stepscope.tables import find
 
     table = find(name)
     if as_json:
         return table_json.listed({name: table})
-    return table_words.described(
+    return table_listing.described(
         name, table, schema_of(table), width=width(), is_coloured=is_coloured()
     )

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stepscope.cli.files import as_problems, files_at, show_tracebacks
-from stepscope.cli.printing import Printing, width, with_printing
-from stepscope.cli.reading import Effort, order_for, read, with_effort
+from stepscope.cli.file_reading import Effort, order_for, read, with_effort
+from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
+from stepscope.cli.output import Printing, width, with_printing
 
 if TYPE_CHECKING:
-    from stepscope.config import Settings
-    from stepscope.discover import TraceFile
-    from stepscope.readers.orders import Order
-    from stepscope.report import FileHealth, HealthReport
+    from stepscope.base.config import Settings
+    from stepscope.base.report import FileHealth, HealthReport
+    from stepscope.readers.requests import Order
+    from stepscope.storage.discover import TraceFile
 
 DAMAGED = 1
 NOTHING_READ = 2
@@ -58,10 +58,10 @@ def health(
 
     The exit status is 2 where nothing could be read, 1 where --fail-on asks for it, else 0.
     """
-    from stepscope.render import words
+    from stepscope.render import phrases
 
     report = _report(paths, effort)
-    for line in words.problems(report):
+    for line in phrases.problems(report):
         click.echo(f"stepscope: {line}", err=True)
     if report.files or printing.form == "json":
         printing.write(_rendered(report, printing))
@@ -74,8 +74,8 @@ def health(
 def _report(paths: Sequence[str], effort: Effort) -> "HealthReport":
     """Read each file, look at it, and keep nothing else of it."""
     from stepscope._version import __version__
-    from stepscope.errors import UnreadableError
-    from stepscope.report import HealthReport
+    from stepscope.base.errors import UnreadableError
+    from stepscope.base.report import HealthReport
 
     settings = effort.settings()
     files, problems = files_at(paths)
@@ -104,7 +104,7 @@ def _order(file: "TraceFile", settings: "Settings") -> "Order":
 
 
 def _of_run(files: "Sequence[FileHealth]") -> "tuple[FileHealth, ...]":
-    from stepscope.analyses.duplicates import with_duplicates
+    from stepscope.advice.duplicate_ranks import with_duplicates
 
     return with_duplicates(files)
 

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stepscope.cli.files import files_at
-from stepscope.cli.printing import Printing, width, with_printing
-from stepscope.cli.reading import Effort, answer_of, order_to, read, with_own_effort
+from stepscope.cli.file_reading import Effort, answer_of, order_to, read, with_own_effort
+from stepscope.cli.input_files import files_at
+from stepscope.cli.output import Printing, width, with_printing
 
 if TYPE_CHECKING:
-    from stepscope.analyses.memory.report import MemoryReport
-    from stepscope.config import Settings
+    from stepscope.analyses.memory.memory_report import MemoryReport
+    from stepscope.base.config import Settings
 
 
 @click.command(short_help="Print who holds the memory: of a trace, a snapshot or a timeline.")
@@ -72,7 +72,7 @@ def memory(
 
 
 def _rendered(report: "MemoryReport", printing: Printing, table: str | None) -> str:
-    from stepscope.render import memory as rendered
+    from stepscope.render import memory_report as rendered
 
     match printing.form:
         case "json":
@@ -87,9 +87,9 @@ def _rendered(report: "MemoryReport", printing: Printing, table: str | None) -> 
 def _report(path: str, most_rows: int, settings: "Settings") -> "MemoryReport":
     from stepscope import storage
     from stepscope.analyses.memory import file_reports as memory_file_reports
-    from stepscope.frames.memory_snapshot import snapshot_of
-    from stepscope.frames.memory_timeline import timeline_of
     from stepscope.ingest import memory_files
+    from stepscope.model.frames.memory_snapshot import snapshot_of
+    from stepscope.model.frames.memory_timeline import timeline_of
 
     document = None if storage.is_folder(path) else memory_files.read(path)
     if document is None:
@@ -107,8 +107,8 @@ def _of_trace(path: str, most_rows: int, settings: "Settings") -> "MemoryReport"
     Raises:
         UsageError: the path is of several traces, or no memory was recorded in it.
     """
-    from stepscope.analyses.memory.report import report_of_trace
-    from stepscope.errors import MissingDataError, UnreadableError, UsageError
+    from stepscope.analyses.memory.memory_report import report_of_trace
+    from stepscope.base.errors import MissingDataError, UnreadableError, UsageError
 
     files, problems = files_at((path,))
     if problems:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from stepscope.recording.order import Order, StepsFrom
+    from stepscope.recording.record_request import Order, StepsFrom
 
 
 @click.command(
@@ -125,12 +125,12 @@ def record(  # noqa: PLR0913 (one parameter an option)
 
     Progress goes to standard error. The exit status is the command's own.
     """
-    from stepscope import addresses
+    from stepscope.base import urls
     from stepscope.recording.launch import NOT_EXECUTABLE, NOT_FOUND, run
-    from stepscope.recording.order import Order, accounts_in
-    from stepscope.recording.outcome import told
+    from stepscope.recording.record_report import told
+    from stepscope.recording.record_request import Order, accounts_in
 
-    if log_dir is not None and addresses.is_remote(log_dir):
+    if log_dir is not None and urls.is_remote(log_dir):
         msg = (
             "torch writes recordings to this machine's disk: give a folder, and copy it afterwards"
         )

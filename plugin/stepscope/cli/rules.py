@@ -37,7 +37,7 @@ def rules(*, form: Format, has_options: bool, asked: Asked) -> None:
     stepscope rules --format json | jq '.[] | {id, options}'
     stepscope explain RULE
     """
-    from stepscope.advice.packages import packaged_rules
+    from stepscope.advice.rule_packages import packaged_rules
     from stepscope.advice.settings import known_rules, rules_of
 
     settings = asked.settings()

@@ -11,20 +11,20 @@ import click
 
 from stepscope.cli.advice_options import Asked, with_configuration
 from stepscope.cli.event_files import Scalars, content, write
-from stepscope.cli.files import as_problems, files_at, show_tracebacks
-from stepscope.cli.printing import is_coloured, width
-from stepscope.cli.reading import Effort, answer_in, with_effort
+from stepscope.cli.file_reading import Effort, answer_in, with_effort
+from stepscope.cli.input_files import as_problems, files_at, show_tracebacks
+from stepscope.cli.output import is_coloured, width
 from stepscope.cli.selection import Selection, with_selection
-from stepscope.cli.summarised import Wanted, values_of, with_summaries
+from stepscope.cli.summary_reading import Wanted, values_of, with_summaries
 
 if TYPE_CHECKING:
     from stepscope.advice import AdviceSettings
-    from stepscope.discover import TraceFile
-    from stepscope.errors import UnreadableError
-    from stepscope.readers.orders import Step
+    from stepscope.base.errors import UnreadableError
+    from stepscope.comparison.trends import Trend
+    from stepscope.readers.requests import Step
     from stepscope.readers.tasks import Warned
+    from stepscope.storage.discover import TraceFile
     from stepscope.summaries.summary import Summary
-    from stepscope.trends import Trend
 
 PREFIX = "stepscope"
 NS_PER_MS = 1_000_000
@@ -89,8 +89,8 @@ def scalars(
 def _series(
     paths: Sequence[str], selection: Selection, asked: Asked, effort: Effort
 ) -> "tuple[list[Series], list[UnreadableError]]":
-    from stepscope import addresses
-    from stepscope.errors import UnreadableError
+    from stepscope.base import urls
+    from stepscope.base.errors import UnreadableError
 
     files, problems = files_at(paths)
     files = selection.of(files)
@@ -107,7 +107,7 @@ def _series(
         Series(
             run=spans[0][0].run,
             worker=worker,
-            folder=addresses.join(folder, f"{PREFIX}/{worker.strip('.') or 'worker'}"),
+            folder=urls.join(folder, f"{PREFIX}/{worker.strip('.') or 'worker'}"),
             scalars=tuple(_of_span(file, trend) for file, trend in spans),
         )
         for (folder, worker), spans in of_worker.items()
@@ -140,7 +140,7 @@ def _of_span(file: "TraceFile", trend: "Trend") -> Scalars:
 
 def _values(trend: "Trend") -> Iterator[tuple[str, float]]:
     """Yield tags and values; what is not known has no point."""
-    from stepscope.analyses.steps.breakdown import CATEGORIES
+    from stepscope.analyses.steps.step_breakdown import CATEGORIES
 
     for name, value in trend.figures.items():
         if math.isnan(value):
@@ -156,23 +156,23 @@ def _values(trend: "Trend") -> Iterator[tuple[str, float]]:
 
 
 def _tell(problems: "Sequence[UnreadableError]") -> None:
-    from stepscope.render import words
-    from stepscope.report import Report
+    from stepscope.base.report import Report
+    from stepscope.render import phrases
 
     show_tracebacks(problems)
-    for line in words.problems(Report(runs=(), problems=as_problems(problems))):
+    for line in phrases.problems(Report(runs=(), problems=as_problems(problems))):
         click.echo(f"stepscope: {line}", err=True)
 
 
 def _write(found: Sequence[Series]) -> None:
-    from stepscope import addresses
-    from stepscope.errors import UsageError
-    from stepscope.quantities import count
-    from stepscope.render.words import plain
+    from stepscope.base import urls
+    from stepscope.base.errors import UsageError
+    from stepscope.base.formatting import count
+    from stepscope.render.phrases import plain
 
     for series in found:
-        if addresses.scheme(series.folder):
-            msg = f"{addresses.shown(series.folder)}: scalars can only be written to local folders"
+        if urls.scheme(series.folder):
+            msg = f"{urls.shown(series.folder)}: scalars can only be written to local folders"
             raise UsageError(msg)
     for series in found:
         is_new = write(Path(series.folder), content(series.scalars))

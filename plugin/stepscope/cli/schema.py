@@ -16,8 +16,8 @@ def schema(*, api: bool, compare: bool) -> None:
 
     from stepscope.api.endpoint import all_endpoints
     from stepscope.api.openapi import document as api_document
+    from stepscope.base.report import json_schema
     from stepscope.comparison import messages
-    from stepscope.report import json_schema
 
     if api:
         document = api_document(all_endpoints())

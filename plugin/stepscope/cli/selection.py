@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from stepscope.discover import TraceFile
+    from stepscope.storage.discover import TraceFile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class Selection:
 
 
 def _named(files: "list[TraceFile]", noun: str, wanted: Sequence[str]) -> "list[TraceFile]":
-    from stepscope.errors import UsageError
+    from stepscope.base.errors import UsageError
 
     if not wanted or not files:
         return files

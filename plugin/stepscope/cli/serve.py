@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from stepscope.cli.advice_options import Asked, with_rules
-from stepscope.cli.reading import Effort, with_effort
-from stepscope.cli.summarised import with_summaries
+from stepscope.cli.file_reading import Effort, with_effort
+from stepscope.cli.summary_reading import with_summaries
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-    from stepscope.catalog import Catalog
-    from stepscope.log_directories import LogDirectory
+    from stepscope.catalog.catalog import Catalog
+    from stepscope.catalog.log_directories import LogDirectory
 
 DEFAULT_PORT = 6007
 """One above TensorBoard's own."""
@@ -66,8 +66,8 @@ def serve(  # noqa: PLR0913 (one parameter an option)
 
     from waitress import serve as answer
 
-    from stepscope.addresses import shown
-    from stepscope.api.serving import catalog_for, cluster_of
+    from stepscope.api.catalog_factory import catalog_for, cluster_of
+    from stepscope.base.urls import shown
 
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
     directories, settings = _directories(logdirs), effort.settings()
@@ -91,10 +91,10 @@ def serve(  # noqa: PLR0913 (one parameter an option)
 
 
 def _app(catalog: "Catalog", host: str, allowed: Iterable[str]) -> "WSGIApplication":
-    from stepscope.api import hosts
+    from stepscope.api import allowed_hosts
     from stepscope.api.app import create_app
 
-    return create_app(catalog, hosts_answered=hosts.answered(host, allowed))
+    return create_app(catalog, hosts_answered=allowed_hosts.answered(host, allowed))
 
 
 def _directories(logdirs: tuple[str, ...]) -> "list[LogDirectory]":
@@ -104,9 +104,9 @@ def _directories(logdirs: tuple[str, ...]) -> "list[LogDirectory]":
         UnreadableError: there is no such folder, or remote storage does not tell, and why.
     """
     from stepscope import storage
-    from stepscope.addresses import shown
-    from stepscope.errors import UnreadableError
-    from stepscope.log_directories import LogDirectory
+    from stepscope.base.errors import UnreadableError
+    from stepscope.base.urls import shown
+    from stepscope.catalog.log_directories import LogDirectory
 
     for path in logdirs:
         if not storage.is_folder(path):
@@ -133,7 +133,7 @@ def _listening(host: str, port: int | None) -> socket.socket:
     Raises:
         UsageError: the port or address cannot be had.
     """
-    from stepscope.errors import UsageError
+    from stepscope.base.errors import UsageError
 
     wanted = DEFAULT_PORT if port is None else port
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

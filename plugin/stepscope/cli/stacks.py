@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stepscope.cli.one_recording import done, one_at
-from stepscope.cli.reading import Effort, with_own_effort
+from stepscope.cli.file_reading import Effort, with_own_effort
+from stepscope.cli.one_trace import done, one_at
 from stepscope.cli.selection import Selection, with_selection
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from stepscope.analyses.steps.breakdown import CATEGORIES
+from stepscope.analyses.steps.step_breakdown import CATEGORIES
 from stepscope.comparison.advice_changes import advice_changes, savings
-from stepscope.comparison.changes import changes
-from stepscope.comparison.device_figures import figures, idle
-from stepscope.comparison.differences import warnings
+from stepscope.comparison.caveats import warnings
+from stepscope.comparison.device_metrics import figures, idle
 from stepscope.comparison.messages import Change, Comparison, Part, Side
-from stepscope.comparison.rows import device_rows, operator_rows
-from stepscope.comparison.sampling import Sample
+from stepscope.comparison.metric_changes import changes
+from stepscope.comparison.operator_changes import device_rows, operator_rows
+from stepscope.comparison.samples import Sample
 from stepscope.comparison.setting_changes import setting_changes
 from stepscope.comparison.side import Together, between_spans, together
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stepscope.base.report import Outcome, Severity
 from stepscope.comparison.messages import AdviceChange, AdviceStatus, Saving
-from stepscope.comparison.sampling import Sample
+from stepscope.comparison.samples import Sample
 from stepscope.comparison.side import Together, together
-from stepscope.report import Outcome, Severity
 
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "critical")
 CHANGED = 0.25

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from stepscope.report import Problem, Severity, Unit
+from stepscope.base.report import Problem, Severity, Unit
 
 SCHEMA_VERSION = 1
 

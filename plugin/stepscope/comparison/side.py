@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.steps.breakdown import whole_parts
-from stepscope.comparison.sampling import Costs, Sample
+from stepscope.analyses.steps.step_breakdown import whole_parts
+from stepscope.comparison.samples import Costs, Sample
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.ingest.builder import ColumnBuilder, as_text
+from stepscope.ingest.column_builder import ColumnBuilder, as_text
 from stepscope.ingest.columns import FIELDS, MISSING
 from stepscope.ingest.documents import Buffer, Event
-from stepscope.ingest.exact import NO_TIME, nanoseconds
+from stepscope.ingest.exact_numbers import NO_TIME, nanoseconds
 
 FIRST_KEYS = frozenset({"ph", "name"})
 """Kineto begins its events with `ph`, and those that name threads with `name`."""

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.ingest.exact import NO_TIME
+from stepscope.ingest.exact_numbers import NO_TIME
 from stepscope.ingest.incidents import Incident
 
 MISSING = -1

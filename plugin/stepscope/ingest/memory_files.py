@@ -2,7 +2,7 @@
 
 They are told by their first bytes. A snapshot is a pickle (`torch.cuda.memory._dump_snapshot`) or
 the same as JSON; a timeline is JSON (`torch.profiler.profile.export_memory_timeline`). What the
-values mean is said in `frames/memory_snapshot.py` and `frames/memory_timeline.py`.
+values mean is said in `model/frames/memory_snapshot.py` and `model/frames/memory_timeline.py`.
 """
 
 import json
@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from stepscope.errors import UnreadableError
-from stepscope.ingest.garbage import without_collections
+from stepscope.base.errors import UnreadableError
+from stepscope.ingest.gc_pause import without_collections
 from stepscope.ingest.plain_pickles import PickleLimits, PickleRefusedError, load
 from stepscope.ingest.whole_files import head, whole
 

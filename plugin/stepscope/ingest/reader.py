@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from stepscope import storage
-from stepscope.errors import UnreadableError
-from stepscope.ingest import scanned
+from stepscope.base.errors import UnreadableError
+from stepscope.ingest import compiled_reader
 from stepscope.ingest.batches import BatchedColumns
-from stepscope.ingest.builder import OneByOne
+from stepscope.ingest.column_builder import OneByOne
 from stepscope.ingest.columns import About, EventColumns, event_columns
+from stepscope.ingest.compiled_reader import ScannedColumns
 from stepscope.ingest.documents import Document
 from stepscope.ingest.formats import foreign_format
-from stepscope.ingest.garbage import without_collections
+from stepscope.ingest.gc_pause import without_collections
 from stepscope.ingest.incidents import RECORD_AGAIN, Incident, IncidentLog
 from stepscope.ingest.inflate import Inflater, read_ahead
-from stepscope.ingest.scanned import ScannedColumns
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Limits:
 
 def is_compiled() -> bool:
     """Tell whether the compiled scanner is there and wanted."""
-    return scanned.IS_BUILT and os.environ.get(FORCED, "") in {"", "0"}
+    return compiled_reader.IS_BUILT and os.environ.get(FORCED, "") in {"", "0"}
 
 
 @cache
@@ -124,7 +124,7 @@ class _Reading:
     def _builder(self) -> ScannedColumns | BatchedColumns | OneByOne:
         if is_compiled():
             return ScannedColumns(self.log, self.limits.events)
-        if not scanned.IS_BUILT:
+        if not compiled_reader.IS_BUILT:
             _say_that_it_is_slow()
         if os.environ.get(FORCED) == ONE_BY_ONE:
             return OneByOne(self.log)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stepscope.ingest.exact import NumberText
+from stepscope.ingest.exact_numbers import NumberText
 
 SPACE = re.compile(r"[ \t\r\n]*")
 STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)

@@ -3,7 +3,7 @@
 import zlib
 
 from stepscope import storage
-from stepscope.errors import UnreadableError
+from stepscope.base.errors import UnreadableError
 from stepscope.ingest.inflate import GZIP_MAGIC, GZIP_WINDOW
 
 READ_BYTES = 1 << 20

@@ -13,15 +13,15 @@ from io import FileIO, RawIOBase
 from queue import SimpleQueue
 from traceback import format_exception
 
-from stepscope import machine
-from stepscope.addresses import shown
-from stepscope.errors import UnreadableError, in_one_line, unforeseen
-from stepscope.frames.string_storage import keep_texts_plainly
-from stepscope.readers import frames, need
-from stepscope.readers.messages import Accepted, Done, Failed, Logged
-from stepscope.readers.orders import Order, Told
-from stepscope.readers.packing import packed
-from stepscope.readers.work import carry_out
+from stepscope.base import host_limits
+from stepscope.base.errors import UnreadableError, in_one_line, unforeseen
+from stepscope.base.urls import shown
+from stepscope.model.frames.string_storage import keep_texts_plainly
+from stepscope.readers import memory_estimate, pipe_messages
+from stepscope.readers.child_messages import Accepted, Done, Failed, Logged
+from stepscope.readers.file_work import carry_out
+from stepscope.readers.requests import Order, Told
+from stepscope.readers.trace_transfer import packed
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class _Parent:
 
     def send(self, message: object) -> None:
         with self._lock:
-            frames.send(self._output, message)
+            pipe_messages.send(self._output, message)
 
     def tell(self, told: Told) -> None:
         """Tell how far a reading has come, as often as it is worth it."""
@@ -78,7 +78,7 @@ def main() -> None:
     for watch in (lambda: _listen(FileIO(0), orders), lambda: _watch(os.getppid())):
         threading.Thread(target=watch, daemon=True).start()
     gc.freeze()  # what was imported stays
-    fresh_bytes = machine.resident_bytes()
+    fresh_bytes = host_limits.resident_bytes()
     try:
         while _serve(orders.get(), parent) and _is_as_good_as(fresh_bytes):
             pass
@@ -89,17 +89,17 @@ def main() -> None:
 
 def _is_as_good_as(fresh_bytes: int) -> bool:
     """Give the system what is not needed; tell whether a fresh process would hold much less."""
-    if machine.resident_bytes() > fresh_bytes + WORN_BYTES:
+    if host_limits.resident_bytes() > fresh_bytes + WORN_BYTES:
         gc.collect()
-        machine.give_back()
-    return machine.resident_bytes() <= fresh_bytes + WORN_BYTES
+        host_limits.give_back()
+    return host_limits.resident_bytes() <= fresh_bytes + WORN_BYTES
 
 
 def _listen(stream: RawIOBase, orders: SimpleQueue[Order]) -> None:
     """Take orders; where there will be no more, nobody waits for what is being done."""
     try:
         while True:
-            orders.put(frames.receive(stream))
+            orders.put(pipe_messages.receive(stream))
     finally:
         os._exit(0)
 
@@ -114,7 +114,7 @@ def _serve(order: Order, parent: _Parent) -> bool:
     """Carry out one order; return whether this process is good for another."""
     parent.send(Accepted())
     try:
-        with machine.data_limit(order.memory_bytes):
+        with host_limits.data_limit(order.memory_bytes):
             answer = carry_out(order, parent.tell)
             trace = packed(answer.trace) if answer.trace is not None else None
     except Exception as error:  # whatever is wrong with one file, it is told
@@ -126,8 +126,10 @@ def _serve(order: Order, parent: _Parent) -> bool:
 
 def _failed(order: Order, error: Exception) -> Failed:
     path = order.file.path
-    if order.memory_bytes is not None and need.is_for_memory(error):
-        return Failed(problem=need.beyond_share(path, order.memory_bytes), is_memory=True)
+    if order.memory_bytes is not None and memory_estimate.is_for_memory(error):
+        return Failed(
+            problem=memory_estimate.beyond_share(path, order.memory_bytes), is_memory=True
+        )
     problem = unforeseen(path, error)
     if isinstance(error, UnreadableError):
         return Failed(problem=problem, is_memory=False)

@@ -7,13 +7,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
-from stepscope import addresses, machine, storage
-from stepscope.errors import StepscopeError, UnreadableError
-from stepscope.readers import need
-from stepscope.readers.messages import Done, Failed, Logged, RemoteError
-from stepscope.readers.orders import Answer, CancelledError, Order, Stop, Tell, Told
-from stepscope.readers.process import GoneError, ReaderProcess
-from stepscope.readers.room import Room
+from stepscope import storage
+from stepscope.base import host_limits, urls
+from stepscope.base.errors import StepscopeError, UnreadableError
+from stepscope.readers import memory_estimate
+from stepscope.readers.child_messages import Done, Failed, Logged, RemoteError
+from stepscope.readers.child_process import GoneError, ReaderProcess
+from stepscope.readers.memory_budget import Room
+from stepscope.readers.requests import Answer, CancelledError, Order, Stop, Tell, Told
 from stepscope.storage import FileStamp
 
 log = logging.getLogger(__name__)
@@ -77,7 +78,7 @@ def read_here(order: Order, tell: Tell, stop: Stop) -> Answer:
         UnreadableError: the file cannot be used.
     """
     # Imported here because it brings pandas, which TensorBoard's start should not wait for.
-    from stepscope.readers.work import carry_out
+    from stepscope.readers.file_work import carry_out
 
     def told(now: Told) -> None:
         stop.check()
@@ -102,12 +103,12 @@ class Here:
         """
         order = replace(order, stamp=_stamp(order))
         try:
-            with machine.data_limit(self._memory_bytes):
+            with host_limits.data_limit(self._memory_bytes):
                 return read_here(order, tell, stop)
         except Exception as error:
-            if self._memory_bytes is None or not need.is_for_memory(error):
+            if self._memory_bytes is None or not memory_estimate.is_for_memory(error):
                 raise
-        raise need.beyond_share(order.file.path, self._memory_bytes)
+        raise memory_estimate.beyond_share(order.file.path, self._memory_bytes)
 
 
 class Readers:
@@ -138,15 +139,15 @@ class Readers:
                 memory than there may be.
         """
         stamp = _stamp(order)
-        inflated = need.inflated_bytes(order.file.path, stamp) if stamp else 0
+        inflated = memory_estimate.inflated_bytes(order.file.path, stamp) if stamp else 0
         if stamp:
-            need.refuse_beyond(order.file.path, stamp, inflated, self.room.total_bytes)
+            memory_estimate.refuse_beyond(order.file.path, stamp, inflated, self.room.total_bytes)
         order = replace(order, stamp=stamp)
-        if inflated <= self._small_bytes or addresses.scheme(order.file.path) == OWN:
+        if inflated <= self._small_bytes or urls.scheme(order.file.path) == OWN:
             return read_here(order, tell, stop)
         tell(Told(phase="waiting", bytes_total=stamp.size_bytes if stamp else 0))
         try:
-            return self._within(need.needed_bytes(inflated), order, tell, stop)
+            return self._within(memory_estimate.needed_bytes(inflated), order, tell, stop)
         except _ShortError as short:
             if short.granted_bytes * ENOUGH_MORE > self.room.most_bytes:
                 raise short.problem from None
@@ -174,14 +175,14 @@ class Readers:
 
     def _within(self, wanted_bytes: int, order: Order, tell: Tell, stop: Stop) -> Answer:
         with self.room.taken(wanted_bytes, stop) as granted:
-            order = replace(order, memory_bytes=max(0, granted - need.PROCESS_BYTES))
+            order = replace(order, memory_bytes=max(0, granted - memory_estimate.PROCESS_BYTES))
             killed: _KilledError | None = None
             for place in range(TRIES if self._has_processes else 0):
                 try:
                     answer = self._asked(order, granted, tell, stop, is_first=place == 0)
                 except _KilledError as error:
                     killed = error
-                    log.info("%s: %s", addresses.shown(order.file.path), error.problem.message)
+                    log.info("%s: %s", urls.shown(order.file.path), error.problem.message)
                 except _NoProcessError as error:
                     self._has_processes = False
                     log.warning("no process can be started (%s): reading on threads instead", error)
@@ -286,7 +287,7 @@ def _stamp(order: Order) -> FileStamp | None:
 def _answer(done: Done) -> Answer:
     if done.trace is None:
         return Answer(prepared=done.prepared)
-    from stepscope.readers.packing import unpacked
+    from stepscope.readers.trace_transfer import unpacked
 
     return Answer(trace=unpacked(done.trace), prepared=done.prepared)
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from stepscope.advice import AdviceSettings, RecordingAdvice
-    from stepscope.comparison.sampling import Sample
-    from stepscope.exports import Given, Request
-    from stepscope.render.cut_file import Answer as CutAnswer
-    from stepscope.render.cut_file import Request as CutRequest
+    from stepscope.base.report import FileHealth, HealthItem
+    from stepscope.comparison.samples import Sample
+    from stepscope.comparison.trends import Trend
+    from stepscope.model.trace import Trace
     from stepscope.render.stack_file import Request as StackRequest
-    from stepscope.report import FileHealth, HealthItem
+    from stepscope.render.table_export import Given, Request
+    from stepscope.render.trace_excerpt import Answer as CutAnswer
+    from stepscope.render.trace_excerpt import Request as CutRequest
     from stepscope.summaries.summary import Summary
-    from stepscope.trace import Trace
-    from stepscope.trends import Trend
 
 T = TypeVar("T")
 
@@ -56,22 +56,22 @@ def judge(trace: "Trace", *, run: str, file_bytes: int) -> "FileHealth":
 
 def tabulate(trace: "Trace", *, request: "Request") -> "dict[str, Given]":
     """Write what a recording has of each table that is asked for."""
-    from stepscope import exports
+    from stepscope.render import table_export
 
-    return exports.tabulate(trace, request)
+    return table_export.tabulate(trace, request)
 
 
 def sample(trace: "Trace", *, settings: "AdviceSettings") -> "Sample":
     """Return what of a recording is compared, by the settings of its run."""
-    from stepscope.comparison import sampling
+    from stepscope.comparison import samples
     from stepscope.summaries import summary
 
-    return sampling.sample(trace, summary.report_of(trace, settings))
+    return samples.sample(trace, summary.report_of(trace, settings))
 
 
 def trend(trace: "Trace", *, settings: "AdviceSettings") -> "Trend":
     """Return what a recording says for its run's trend, by the run's settings."""
-    from stepscope import trends
+    from stepscope.comparison import trends
     from stepscope.summaries import summary
 
     return trends.trend(trace, summary.report_of(trace, settings))
@@ -102,9 +102,9 @@ class Refused:
 
 def cut(trace: "Trace", *, request: "CutRequest") -> "CutAnswer | Refused":
     """Write a part of a recording."""
-    from stepscope.render import cut_file
+    from stepscope.render import trace_excerpt
 
-    return _unless_refused(lambda: cut_file.write(trace, request))
+    return _unless_refused(lambda: trace_excerpt.write(trace, request))
 
 
 def stack(trace: "Trace", *, request: "StackRequest") -> Refused | None:
@@ -116,7 +116,7 @@ def stack(trace: "Trace", *, request: "StackRequest") -> Refused | None:
 
 def _unless_refused(work: Callable[[], T]) -> T | Refused:
     """Return what the work gives, or why it gives nothing: what is said to the user crosses."""
-    from stepscope.errors import MissingDataError, UsageError
+    from stepscope.base.errors import MissingDataError, UsageError
 
     try:
         return work()

@@ -14,7 +14,7 @@ and a training process is not given what it does not use.
 """
 
 from stepscope.recording.handler import TraceHandler, trace_handler
-from stepscope.recording.scene import Given
+from stepscope.recording.live_objects import Given
 from stepscope.recording.schedules import Schedule, schedule_for
 
 __all__ = ["Given", "Schedule", "TraceHandler", "schedule_for", "trace_handler"]

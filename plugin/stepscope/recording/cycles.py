@@ -4,10 +4,10 @@ import time
 from enum import Enum, auto
 
 from stepscope.recording.handler import TraceHandler
-from stepscope.recording.order import Order, Written
-from stepscope.recording.profiled import Profiled
+from stepscope.recording.messages import rank
+from stepscope.recording.profiler_cycle import Profiled
+from stepscope.recording.record_request import Order, Written
 from stepscope.recording.schedules import MOST_SKIPPED_COUNT, SKIPPED_SHARE
-from stepscope.recording.telling import rank
 
 LEAST_SKIPPED_COUNT = 3
 SKIPPED_SECONDS = 10.0

@@ -26,9 +26,9 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from stepscope.errors import UsageError
-from stepscope.recording import autocast_watch, writing
-from stepscope.recording.scene import Given
+from stepscope.base.errors import UsageError
+from stepscope.recording import autocast_detection, writing
+from stepscope.recording.live_objects import Given
 from stepscope.recording.settings import COLLECTORS, KEY, as_json, collect
 
 SUFFIX = ".pt.trace.json"
@@ -199,7 +199,7 @@ def trace_handler(  # noqa: PLR0913 (each is something a user may say)
         batch_size=batch_size,
         settings=settings or {},
     )
-    autocast_watch.start()
+    autocast_detection.start()
     collected = partial(collect, given=given, leave_out=leave_out, is_searched=is_searched)
     return TraceHandler(
         dir_name,

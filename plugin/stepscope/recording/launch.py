@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from stepscope.recording.order import ACCOUNTS, VARIABLE, Order
+from stepscope.recording.record_request import ACCOUNTS, VARIABLE, Order
 
 STARTUP = Path(__file__).parent / "startup"
 """The folder whose `sitecustomize.py` Python runs before the script."""

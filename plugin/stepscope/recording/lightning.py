@@ -15,11 +15,11 @@ from os import PathLike
 from typing import Any
 
 from stepscope.recording import settings
-from stepscope.recording.driven import DrivenProfiler, Schedule, profiler_options
+from stepscope.recording.callback_profiler import DrivenProfiler, Schedule, profiler_options
 from stepscope.recording.handler import TraceHandler
-from stepscope.recording.scene import Given
+from stepscope.recording.live_objects import Given
 from stepscope.recording.schedules import schedule_for
-from stepscope.recording.subjects._known import known, whole
+from stepscope.recording.subjects._fields import known, whole
 
 if "lightning.pytorch" not in sys.modules and "pytorch_lightning" in sys.modules:
     from pytorch_lightning import Callback

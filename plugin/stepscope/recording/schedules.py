@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from stepscope.errors import UsageError
+from stepscope.base.errors import UsageError
 
 SKIPPED_SHARE = 20
 """One step in so many is skipped at the start, …"""

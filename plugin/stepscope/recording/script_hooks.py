@@ -17,8 +17,8 @@ import torch.utils.data.dataloader
 from torch.amp.grad_scaler import GradScaler
 from torch.optim.optimizer import Optimizer
 
-from stepscope.recording.order import order_in
-from stepscope.recording.profiled import Profiled
+from stepscope.recording.profiler_cycle import Profiled
+from stepscope.recording.record_request import order_in
 from stepscope.recording.script_recorder import ScriptRecorder
 
 Call = Callable[..., Any]

@@ -22,10 +22,10 @@ from typing import Concatenate, ParamSpec
 
 from stepscope.recording.cycles import Cycles, Ended
 from stepscope.recording.handler import trace_handler
-from stepscope.recording.order import ACCOUNTS, Account, Order, accounts_in
-from stepscope.recording.profiled import another_runs
-from stepscope.recording.step_finder import Border, StepFinder
-from stepscope.recording.telling import Teller, program
+from stepscope.recording.messages import Teller, program
+from stepscope.recording.profiler_cycle import another_runs
+from stepscope.recording.record_request import ACCOUNTS, Account, Order, accounts_in
+from stepscope.recording.step_detection import Border, StepFinder
 from stepscope.recording.termination import Termination
 from stepscope.recording.whole_run import WholeRun
 

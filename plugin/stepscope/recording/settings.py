@@ -14,22 +14,22 @@ from types import MappingProxyType
 from typing import Any
 
 from stepscope._version import __version__
-from stepscope.recording.scene import Given, Scene, found
+from stepscope.recording.live_objects import Given, Scene, found
 from stepscope.recording.subjects import (
-    compiling,
-    distribution,
+    compilation,
+    dataloader,
+    distributed,
     environment,
     hardware,
-    loading,
-    modelling,
-    numerics,
-    optimizing,
-    profiling,
+    model,
+    optimizer,
+    precision,
+    profiler,
 )
 
 SCHEMA = 1
 KEY = "stepscope_recorder"
-"""The top-level key in the trace; `stepscope` is the program's own (`analyses/hints.py`)."""
+"""The top-level key in the trace; `stepscope` is the program's own metadata."""
 LONGEST_TEXT = 300
 """Longer text is cut: a setting is a word or a number."""
 
@@ -40,17 +40,17 @@ COLLECTORS: Mapping[str, Collector] = MappingProxyType(
         "torch": hardware.torch_build,
         "host": hardware.host,
         "devices": hardware.devices,
-        "dataloaders": loading.dataloaders,
-        "batch": loading.batch,
-        "precision": numerics.precision,
-        "cudnn": numerics.cudnn,
+        "dataloaders": dataloader.dataloaders,
+        "batch": dataloader.batch,
+        "precision": precision.precision,
+        "cudnn": precision.cudnn,
         "allocator": environment.allocator,
         "environment": environment.environment,
-        "compile": compiling.compiled,
-        "distributed": distribution.distributed,
-        "optimizers": optimizing.optimizers,
-        "model": modelling.model,
-        "profiler": profiling.profiler,
+        "compile": compilation.compiled,
+        "distributed": distributed.distributed,
+        "optimizers": optimizer.optimizers,
+        "model": model.model,
+        "profiler": profiler.profiler,
     }
 )
 """Each subject, by the name under which it is written."""

@@ -18,11 +18,11 @@ from transformers import TrainerCallback
 from transformers import __version__ as transformers_version
 
 from stepscope.recording import settings
-from stepscope.recording.driven import DrivenProfiler, Schedule, profiler_options
+from stepscope.recording.callback_profiler import DrivenProfiler, Schedule, profiler_options
 from stepscope.recording.handler import TraceHandler
-from stepscope.recording.scene import Given
+from stepscope.recording.live_objects import Given
 from stepscope.recording.schedules import schedule_for
-from stepscope.recording.subjects._known import known
+from stepscope.recording.subjects._fields import known
 
 AUTOCAST_DTYPES = {"fp16": "float16", "bf16": "bfloat16"}
 

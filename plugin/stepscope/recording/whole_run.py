@@ -11,8 +11,8 @@ import threading
 from collections.abc import Callable
 
 from stepscope.recording.handler import TraceHandler
-from stepscope.recording.order import Order, Written
-from stepscope.recording.profiled import Profiled, another_runs
+from stepscope.recording.profiler_cycle import Profiled, another_runs
+from stepscope.recording.record_request import Order, Written
 
 SETTLED_SECONDS = 3.0
 """A script that has taken no step so long after it imported torch may be one without steps."""

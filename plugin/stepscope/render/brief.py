@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stepscope.quantities import count
-from stepscope.render import advice_words as told
-from stepscope.render import job_words, words
-from stepscope.render.advised import Advised, Told, advised
-from stepscope.render.markup import line
-from stepscope.report import Report, RunReport
+from stepscope.base.formatting import count
+from stepscope.base.report import Report, RunReport
+from stepscope.render import advice_phrases as told
+from stepscope.render import job_phrases, phrases
+from stepscope.render.advice_sections import Advised, Told, advised
+from stepscope.render.markdown_escape import line
 
 LIMIT = 4000
 FOR_THE_END = 340
@@ -51,7 +51,7 @@ def render(report: Report) -> str:
     ]
     unread = [
         Line(text=f"Not read: {line(each, OTHER)}", urgency=1, kind="unread file")
-        for each in words.problems(report)
+        for each in phrases.problems(report)
     ]
     blocks.append(unread)
     head = f"stepscope {report.version}".strip() + f" on {count(len(runs), 'run')}\n"
@@ -110,12 +110,12 @@ def _lines(advice: Advised, *, is_first: bool) -> Iterator[Line]:
         urgency=0 if is_first else 3,
         kind="run",
     )
-    for missing in job_words.not_recorded(advice.run):
+    for missing in job_phrases.not_recorded(advice.run):
         yield Line(text=f"- {line(missing, OTHER)}", urgency=1, kind="missing rank")
-    if job := job_words.job(advice.run):
+    if job := job_phrases.job(advice.run):
         yield Line(text=f"- {line(job, BUDGET)}", urgency=2, kind="saving of the job")
     for unhealthy in advice.health:
-        text = words.health(unhealthy.item)
+        text = phrases.health(unhealthy.item)
         yield Line(text=f"- Recording: {line(text, OTHER)}", urgency=4, kind="health item")
     if budget := _budget(advice):
         yield Line(text=budget, urgency=2, kind="time budget")
@@ -155,13 +155,13 @@ def _finding(number: int, each: Told, advice: Advised) -> str:
         text = f"{outcome.title}; the same time is counted above"
         return line(f"{number}. {outcome.severity} {outcome.rule}: {text}.", OTHER)
     marks = "".join(f" ({mark})" for mark in told.marks(outcome))
-    facts = words.sentences(
+    facts = phrases.sentences(
         f"{number}. {outcome.severity} {outcome.rule}{marks}: {outcome.title}",
         told.sentence(told.savings(each, advice.per), told.qualities(outcome)),
-        job_words.job_saving(each, advice.run.job),
+        job_phrases.job_saving(each, advice.run.job),
         told.place(each),
-        *job_words.related(each),
-        words.cut(f"Fix: {outcome.fix.summary}", FIX) if outcome.fix else "",
+        *job_phrases.related(each),
+        phrases.cut(f"Fix: {outcome.fix.summary}", FIX) if outcome.fix else "",
         f"Measured: {outcome.message}",
     )
     return line(facts, FINDING)

@@ -13,14 +13,14 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from stepscope import storage
-from stepscope.analyses.range_cut import Cut
+from stepscope.analyses.core.trace_cut import Cut
 from stepscope.ingest.cursor import LONGEST_VALUE_CHARACTERS
-from stepscope.ingest.exact import NumberText
+from stepscope.ingest.exact_numbers import NumberText
 from stepscope.ingest.incidents import IncidentLog
 from stepscope.ingest.inflate import Inflater
 from stepscope.ingest.reader import Limits
 from stepscope.ingest.repair import BeyondRepairError, mended
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 NOTE = "stepscopeCut"
 """The top-level key that says what was cut out."""

@@ -6,9 +6,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from stepscope.render.advice_words import ROWS_SHOWN, more
-from stepscope.render.words import cut, plain, value
-from stepscope.report import EvidenceColumn, EvidenceTable
+from stepscope.base.report import EvidenceColumn, EvidenceTable
+from stepscope.render.advice_phrases import ROWS_SHOWN, more
+from stepscope.render.phrases import cut, plain, value
 
 GAP = 2
 LEAST_TEXT = 16

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from stepscope.quantities import count
-from stepscope.render import advice_words as told
-from stepscope.render import job_words, words
-from stepscope.render.advised import Advised, Told, advised
-from stepscope.render.source_places import below_repository
-from stepscope.report import Report, Severity
+from stepscope.base.formatting import count
+from stepscope.base.report import Report, Severity
+from stepscope.render import advice_phrases as told
+from stepscope.render import job_phrases, phrases
+from stepscope.render.advice_sections import Advised, Told, advised
+from stepscope.render.repository_paths import below_repository
 
 Command = Literal["error", "warning", "notice"]
 COMMANDS: dict[Severity, Command] = {"critical": "error", "warning": "warning", "info": "notice"}
@@ -39,14 +39,14 @@ class Annotation:
         given = {
             "file": self.file,
             "line": str(self.line) if self.file and self.line > 0 else "",
-            "title": words.cut(self.title),
+            "title": phrases.cut(self.title),
         }
         properties = ",".join(
-            f"{name}={words.plain(text).translate(IN_PROPERTY)}"
+            f"{name}={phrases.plain(text).translate(IN_PROPERTY)}"
             for name, text in given.items()
             if text
         )
-        message = words.plain(words.cut(self.message, LONGEST)).translate(IN_DATA)
+        message = phrases.plain(phrases.cut(self.message, LONGEST)).translate(IN_DATA)
         return f"::{self.command} {properties}::{message}"
 
 
@@ -55,7 +55,7 @@ def render(report: Report) -> str:
     annotations = [each for run in report.runs for each in _annotations(advised(run))]
     annotations += [
         Annotation(command="warning", title="Not read", message=line)
-        for line in words.problems(report)
+        for line in phrases.problems(report)
     ]
     lines: list[str] = []
     for command in COMMANDS.values():
@@ -81,12 +81,12 @@ def _annotations(advice: Advised) -> Iterator[Annotation]:
 def _finding(advice: Advised, each: Told) -> Annotation:
     outcome = each.outcome
     line = next(iter(outcome.locations), None)
-    message = words.sentences(
+    message = phrases.sentences(
         told.sentence(told.savings(each, advice.per), told.qualities(outcome)),
         f"In {each.where} of {advice.run.name}" if each.where else f"In {advice.run.name}",
-        words.capitalised(each.when),
+        phrases.capitalised(each.when),
         outcome.message,
-        *job_words.related(each),
+        *job_phrases.related(each),
         f"Fix: {outcome.fix.summary}" if outcome.fix else "",
     )
     return Annotation(

@@ -13,13 +13,13 @@ from importlib.resources import files
 
 from jinja2 import Environment, StrictUndefined
 
-from stepscope.quantities import count
-from stepscope.render import advice_words as told
-from stepscope.render import job_words, words
-from stepscope.render.advised import Reason, advised
+from stepscope.base.formatting import count
+from stepscope.base.report import Report
+from stepscope.render import advice_phrases as told
+from stepscope.render import job_phrases, phrases
+from stepscope.render.advice_sections import Reason, advised
 from stepscope.render.evidence_table import is_text
-from stepscope.render.markup import ADDRESS
-from stepscope.report import Report
+from stepscope.render.markdown_escape import ADDRESS
 
 TEMPLATES = "templates"
 ROWS_SHOWN = 20
@@ -34,7 +34,7 @@ def render(report: Report) -> str:
     return template.render(
         report=report,
         runs=[advised(run) for run in report.runs],
-        problems=words.problems(report),
+        problems=phrases.problems(report),
         title=_title(report),
         style=style,
         style_hash=_hash(style),
@@ -61,8 +61,8 @@ def _environment() -> Environment:
     environment.filters["sum_rules"] = _sum_rules
     environment.globals.update(
         told=told,
-        words=words,
-        job_words=job_words,
+        words=phrases,
+        job_words=job_phrases,
         is_text=is_text,
         is_address=ADDRESS.fullmatch,
         rows_shown=ROWS_SHOWN,
@@ -74,7 +74,7 @@ def _environment() -> Environment:
 
 def _finalized(value: object) -> object:
     """Return what is about to be shown without characters that act; markup is the engine's own."""
-    return words.plain(value) if type(value) is str else value
+    return phrases.plain(value) if type(value) is str else value
 
 
 def _css_class(name: str) -> str:

@@ -2,8 +2,8 @@
 
 import msgspec
 
+from stepscope.base.report import HealthReport, Report
 from stepscope.comparison.messages import ComparisonReport
-from stepscope.report import HealthReport, Report
 
 
 def render(report: Report | HealthReport | ComparisonReport) -> str:

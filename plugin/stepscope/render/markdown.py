@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 
-from stepscope.render import advice_words as told
-from stepscope.render import job_words, words
-from stepscope.render.advised import Advised, Told, advised
+from stepscope.base.report import Evidence, EvidenceTable, Fix, Outcome, Report
+from stepscope.render import advice_phrases as told
+from stepscope.render import job_phrases, phrases
+from stepscope.render.advice_sections import Advised, Told, advised
 from stepscope.render.evidence_table import is_text
-from stepscope.render.markup import code, fenced, folded, link, table, text
-from stepscope.report import Evidence, EvidenceTable, Fix, Outcome, Report
+from stepscope.render.markdown_escape import code, fenced, folded, link, table, text
 
 RECOVERABLE = "could be won back"
 
@@ -15,7 +15,7 @@ RECOVERABLE = "could be won back"
 def render(report: Report) -> str:
     """Return the report in GitHub's Markdown."""
     lines = [line for run in report.runs for line in _run(advised(run))]
-    problems = words.problems(report)
+    problems = phrases.problems(report)
     if problems:
         lines += ["## Not read", "", *(f"- {text(line)}" for line in problems), ""]
     return "\n".join(lines).rstrip() + "\n"
@@ -25,7 +25,7 @@ def _run(advice: Advised) -> Iterator[str]:
     yield from (f"## {text(advice.run.name)}", "")
     yield from (f"**{text(told.verdict(advice))}**", "")
     yield from _recorded(advice)
-    if job := job_words.job(advice.run):
+    if job := job_phrases.job(advice.run):
         yield from (text(job), "")
     if rows := told.recordings(advice):
         yield from table(("recording", "step:", "device busy:"), [map(text, row) for row in rows])
@@ -48,11 +48,11 @@ def _run(advice: Advised) -> Iterator[str]:
 
 def _recorded(advice: Advised) -> Iterator[str]:
     """Yield what is missing, and what is wrong with what is there."""
-    for missing in job_words.not_recorded(advice.run):
+    for missing in job_phrases.not_recorded(advice.run):
         yield from (f"> {text(missing)}", "")
     for unhealthy in advice.health:
         where = f" ({unhealthy.where})" if unhealthy.where else ""
-        yield from (f"> The recording{where}: {text(words.health(unhealthy.item))}", "")
+        yield from (f"> The recording{where}: {text(phrases.health(unhealthy.item))}", "")
 
 
 def _budget(advice: Advised) -> Iterator[str]:
@@ -99,24 +99,24 @@ def _finding(number: int, each: Told, advice: Advised) -> Iterator[str]:
     saving = told.savings(each, advice.per)
     qualities = "" if each.is_covered else told.qualities(outcome)
     facts = [
-        f"**{words.capitalised(saving)}**" if saving else "",
-        qualities if saving else words.capitalised(qualities),
+        f"**{phrases.capitalised(saving)}**" if saving else "",
+        qualities if saving else phrases.capitalised(qualities),
         code(outcome.rule),
     ]
     yield from (" · ".join(fact for fact in facts if fact), "")
-    if job := job_words.job_saving(each, advice.run.job):
+    if job := job_phrases.job_saving(each, advice.run.job):
         yield from (text(job), "")
     if place := told.place(each):
         yield from (text(place), "")
     yield from (text(outcome.message), "")
-    for line in job_words.related(each):
+    for line in job_phrases.related(each):
         yield from (text(line), "")
     if each.is_covered:
         method = outcome.claim.method if outcome.claim else ""
-        yield from (text(words.sentences(told.COVERED, method)), "")
+        yield from (text(phrases.sentences(told.COVERED, method)), "")
         return
     yield from _also(each)
-    if why := words.doubt(outcome):
+    if why := phrases.doubt(outcome):
         yield from (f"**Doubtful:** {text(why)}", "")
     if outcome.claim and outcome.claim.method:
         yield from (f"Reckoned: {text(outcome.claim.method)}", "")
@@ -139,7 +139,7 @@ def _also(each: Told) -> Iterator[str]:
 def _facts(evidence: tuple[Evidence, ...]) -> Iterator[str]:
     rows = []
     for fact in evidence:
-        label, value = words.evidence(fact)
+        label, value = phrases.evidence(fact)
         rows.append((text(label), code(value) if fact.unit == "code" else text(value)))
     if rows:
         yield from table(("evidence", "value:"), rows)
@@ -149,7 +149,7 @@ def _proof(outcome: Outcome) -> Iterator[str]:
     for each in outcome.tables:
         yield from _evidence_table(each)
     for reference in outcome.events[: told.EVENTS_SHOWN]:
-        yield f"- {text(words.event(reference))}"
+        yield f"- {text(phrases.event(reference))}"
     if outcome.events:
         yield ""
     if outcome.locations:
@@ -160,15 +160,15 @@ def _proof(outcome: Outcome) -> Iterator[str]:
 def _evidence_table(evidence: EvidenceTable) -> Iterator[str]:
     if not evidence.rows:
         return
-    yield from (f"{text(words.capitalised(evidence.label))}:", "")
+    yield from (f"{text(phrases.capitalised(evidence.label))}:", "")
     headings = (
         text(column.label) + ("" if is_text(column) else ":") for column in evidence.columns
     )
     rows = (
         [
-            code(words.cut(words.value(cell, column.unit)))
+            code(phrases.cut(phrases.value(cell, column.unit)))
             if column.unit == "code" and cell is not None
-            else text(words.cut(words.value(cell, column.unit)))
+            else text(phrases.cut(phrases.value(cell, column.unit)))
             for cell, column in zip(row.cells, evidence.columns, strict=False)
         ]
         for row in evidence.rows[: told.ROWS_SHOWN]
@@ -227,5 +227,5 @@ def _suppressed(advice: Advised) -> Iterator[str]:
     for each in advice.suppressed:
         saving = told.sentence(told.savings(each, advice.per))
         where = f" ({each.where})" if each.where else ""
-        about = text(words.sentences(told.aside(each.outcome), saving))
+        about = text(phrases.sentences(told.aside(each.outcome), saving))
         yield f"- {code(each.outcome.rule)}{where}: {about}"

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any
 
-from stepscope.render import rule_record
-from stepscope.report import Effort, LifeCycle, Risk
+from stepscope.base.report import Effort, LifeCycle, Risk
+from stepscope.render import rule_accuracy
 from stepscope.rules import Rule
 
 EFFORTS = MappingProxyType[Effort, str](
@@ -51,7 +51,7 @@ def _lines(rule: Rule[Any]) -> Iterator[str]:
     yield from _fix(rule)
     yield from ("## What it saves", "", rule.saving, "")
     if not rule.package:
-        said = rule_record.sentences(rule_record.record_of(rule.id))
+        said = rule_accuracy.sentences(rule_accuracy.record_of(rule.id))
         yield from ("## How often it was right", "", f"{said} [All figures](../accuracy.md).", "")
     if rule.silent:
         yield from ("## When it keeps silent", "", *(f"- {each}" for each in rule.silent), "")

@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 
 from stepscope.advice.settings import known_rules
-from stepscope.render import advice_words as told
-from stepscope.render import rule_page, words
-from stepscope.render.advised import Told
-from stepscope.render.sarif_places import LOG, Places
-from stepscope.report import Outcome, Report, RunReport, Severity, Status
+from stepscope.base.report import Outcome, Report, RunReport, Severity, Status
+from stepscope.render import advice_phrases as told
+from stepscope.render import phrases, rule_page
+from stepscope.render.advice_sections import Told
+from stepscope.render.sarif_locations import LOG, Places
 from stepscope.rules import Rule
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
@@ -89,7 +89,7 @@ def render(report: Report) -> str:
 def _plain(value: Any) -> Any:  # noqa: ANN401 (a JSON value is anything)
     """Return a value without characters that act on a terminal, in any of its texts."""
     if isinstance(value, str):
-        return words.plain(value)
+        return phrases.plain(value)
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
@@ -97,7 +97,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 (a JSON value is anything)
 
 def _text(*sentences: str) -> str:
     """Return a message: what would be read as a link within it is escaped (§3.11.6)."""
-    return words.sentences(*sentences).replace("](", "\\](")
+    return phrases.sentences(*sentences).replace("](", "\\](")
 
 
 # Rules
@@ -209,7 +209,7 @@ def _message(run: RunReport, outcome: Outcome) -> str:
     if outcome.status == "passed":
         return _text(f"Looked for, and not found: {outcome.title}")
     remedy = f"To record it: {outcome.remedy}" if outcome.remedy else ""
-    return _text(words.capitalised(outcome.reason or outcome.title), remedy)
+    return _text(phrases.capitalised(outcome.reason or outcome.title), remedy)
 
 
 def _properties(run: RunReport, same: Alike) -> Json:

@@ -7,9 +7,9 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from stepscope.quantities import share, significant, size
+from stepscope.base.formatting import share, significant, size
+from stepscope.render.phrases import plain
 from stepscope.render.terminal import WIDTH, laid_out
-from stepscope.render.words import plain
 
 SPANS = 8
 """The latest: more do not fit."""

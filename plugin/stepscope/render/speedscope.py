@@ -13,12 +13,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import quantities
 from stepscope._version import __version__
-from stepscope.analyses.flames.tree import FlameTree
+from stepscope.analyses.core.call_paths import preorder
+from stepscope.analyses.flames.flame_tree import FlameTree
 from stepscope.analyses.host.call_stacks import Metric
-from stepscope.analyses.host.flame import Flame, preorder
-from stepscope.call_tree import depth_of
+from stepscope.analyses.host.host_flame import Flame
+from stepscope.base import formatting
+from stepscope.model.call_tree import depth_of
 
 SCHEMA_ADDRESS = "https://www.speedscope.app/file-format-schema.json"
 PYTHON_FUNCTION = re.compile(r"^(?P<file>\S.*)\((?P<line>\d{1,9})\): (?P<name>.+)$", re.DOTALL)
@@ -55,7 +56,7 @@ def tree_parts(tree: FlameTree, name: str, title: str) -> Iterator[str]:
     frame = tree.name.copy()
     for node in np.flatnonzero(tree.is_smaller).tolist():
         frame[node] = len(texts)
-        texts.append(quantities.count(int(tree.merged_count[node]), "smaller frame"))
+        texts.append(formatting.count(int(tree.merged_count[node]), "smaller frame"))
     samples = Samples(
         parent=tree.parent,
         frame=frame,

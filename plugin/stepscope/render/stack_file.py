@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from stepscope.analyses.host.call_stacks import Metric, call_stacks
-from stepscope.analyses.host.flame import host_flame
-from stepscope.render import collapsed, speedscope
-from stepscope.storage.written_files import written
-from stepscope.trace import Trace
+from stepscope.analyses.host.host_flame import host_flame
+from stepscope.model.trace import Trace
+from stepscope.render import collapsed_stacks, speedscope
+from stepscope.storage.output_files import written
 
 Form = Literal["collapsed", "speedscope"]
 
@@ -36,5 +36,5 @@ def write(trace: Trace, request: Request) -> None:
 
 def _texts(trace: Trace, request: Request) -> Iterator[str]:
     if request.form == "collapsed":
-        return collapsed.lines(call_stacks(trace), request.metric)
+        return collapsed_stacks.lines(call_stacks(trace), request.metric)
     return speedscope.parts(host_flame(trace), request.metric, trace.worker)

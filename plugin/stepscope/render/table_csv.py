@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import pandas as pd
 
-from stepscope.frames import Schema
+from stepscope.model.frames import Schema
 from stepscope.render.table_cells import CHUNK_ROWS, cells
 from stepscope.render.table_file import About, copied
 

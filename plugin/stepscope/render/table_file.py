@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from stepscope.frames import Schema
+from stepscope.model.frames import Schema
 
 SCHEMA_VERSION = 1
 """Of the files' form; columns are added within a number, never renamed."""

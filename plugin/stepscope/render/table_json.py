@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import msgspec
 import pandas as pd
 
-from stepscope.frames import Column, Schema
+from stepscope.model.frames import Column, Schema
 from stepscope.render.table_cells import CHUNK_ROWS, cells
 from stepscope.render.table_file import SCHEMA_VERSION, About, copied
 from stepscope.tables import AnyTable, RunTable

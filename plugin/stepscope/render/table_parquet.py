@@ -7,8 +7,8 @@ from typing import Any, BinaryIO
 
 import pandas as pd
 
-from stepscope.errors import UsageError
-from stepscope.frames import Column, Schema
+from stepscope.base.errors import UsageError
+from stepscope.model.frames import Column, Schema
 from stepscope.render.table_cells import cells
 from stepscope.render.table_file import SCHEMA_VERSION, About
 

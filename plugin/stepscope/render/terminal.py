@@ -9,8 +9,8 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.text import Text
 
-from stepscope.render import words
-from stepscope.report import Severity
+from stepscope.base.report import Severity
+from stepscope.render import phrases
 
 WIDTH = 80
 STYLES: dict[Severity, str] = {
@@ -66,7 +66,7 @@ def indented(part: RenderableType) -> RenderableType:
 
 def code(text: str, language: str) -> RenderableType:
     """Return the code with its lines as they are, whatever the width."""
-    shifted = indent(words.plain(text.strip("\n")), " " * 2 * INDENT)
+    shifted = indent(phrases.plain(text.strip("\n")), " " * 2 * INDENT)
     return _Code(text=shifted, language=language)
 
 

@@ -7,9 +7,10 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from stepscope.render import advice_words as told
-from stepscope.render import job_words, words
-from stepscope.render.advised import Advised, Reason, Told, Unhealthy, advised
+from stepscope.base.report import Evidence, Fix, Outcome, Report
+from stepscope.render import advice_phrases as told
+from stepscope.render import job_phrases, phrases
+from stepscope.render.advice_sections import Advised, Reason, Told, Unhealthy, advised
 from stepscope.render.evidence_table import evidence_table
 from stepscope.render.terminal import (
     INDENT,
@@ -20,7 +21,6 @@ from stepscope.render.terminal import (
     laid_out,
     severity_mark,
 )
-from stepscope.report import Evidence, Fix, Outcome, Report
 
 BAR = 22
 WIDTH_FOR_BARS = 80
@@ -38,19 +38,19 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
     for run in report.runs:
         yield from _run(advised(run), width)
         yield Text()
-    for line in words.problems(report):
+    for line in phrases.problems(report):
         yield Text.assemble(("Not read: ", "bold"), line)
     if any(run.merged or run.outcomes for run in report.runs):
         yield Text(HOW_TO_GET_MORE, style="dim")
 
 
 def _run(advice: Advised, width: int) -> Iterator[RenderableType]:
-    yield Rule(Text(words.plain(advice.run.name), style="bold"), align="left")
+    yield Rule(Text(phrases.plain(advice.run.name), style="bold"), align="left")
     yield Text(told.verdict(advice), style="bold")
-    for line in job_words.not_recorded(advice.run):
+    for line in job_phrases.not_recorded(advice.run):
         yield Text(line, style=STYLES["warning"])
     yield from map(_health, advice.health)
-    if job := job_words.job(advice.run):
+    if job := job_phrases.job(advice.run):
         yield Text(job)
     yield from _recordings(advice)
     yield Text(told.recording(advice), style="dim")
@@ -72,7 +72,7 @@ def _run(advice: Advised, width: int) -> Iterator[RenderableType]:
 def _health(unhealthy: Unhealthy) -> Text:
     where = f" ({unhealthy.where})" if unhealthy.where else ""
     return Text.assemble(
-        (f"The recording{where}: ", STYLES[unhealthy.item.severity]), words.health(unhealthy.item)
+        (f"The recording{where}: ", STYLES[unhealthy.item.severity]), phrases.health(unhealthy.item)
     )
 
 
@@ -143,8 +143,8 @@ def _finding(number: int, each: Told, advice: Advised, width: int) -> Iterator[R
         f"{number}. ",
         severity_mark(outcome.severity or "info"),
         "  ",
-        (words.plain(outcome.title), "bold"),
-        f"  [{words.plain(outcome.rule)}]",
+        (phrases.plain(outcome.title), "bold"),
+        f"  [{phrases.plain(outcome.rule)}]",
         ("".join(f" · {mark}" for mark in told.marks(outcome)), "dim"),
     )
     if each.is_covered:
@@ -160,28 +160,28 @@ def _measured(each: Told, advice: Advised, width: int) -> Iterator[RenderableTyp
     saving = told.savings(each, advice.per)
     if line := told.sentence(saving, told.qualities(outcome)):
         yield Text(line, style="green" if saving else "")
-    if job := job_words.job_saving(each, advice.run.job):
+    if job := job_phrases.job_saving(each, advice.run.job):
         yield Text(job)
     if place := told.place(each):
         yield Text(place)
-    yield Text(words.plain(outcome.message))
-    yield from map(Text, job_words.related(each))
+    yield Text(phrases.plain(outcome.message))
+    yield from map(Text, job_phrases.related(each))
     for other in each.also[: told.ALSO_SHOWN]:
-        yield Text(f"Also: {words.plain(other.message)}")
+        yield Text(f"Also: {phrases.plain(other.message)}")
     if left := told.more(len(each.also), told.ALSO_SHOWN, "of the same"):
         yield Text(left, style="dim")
-    if why := words.doubt(outcome):
+    if why := phrases.doubt(outcome):
         yield Text.assemble(("Doubtful: ", STYLES["warning"]), why)
     if outcome.claim and outcome.claim.method:
-        yield Text(f"Reckoned: {words.plain(outcome.claim.method)}", style="dim")
+        yield Text(f"Reckoned: {phrases.plain(outcome.claim.method)}", style="dim")
     yield from _proof(outcome, width)
 
 
 def _covered(each: Told) -> Iterator[RenderableType]:
     """Yield what is said of a finding whose time others claim already: their fix is its own."""
-    yield Text(words.plain(each.outcome.message))
+    yield Text(phrases.plain(each.outcome.message))
     if each.outcome.claim:
-        yield Text(f"{told.COVERED}. {words.plain(each.outcome.claim.method)}", style="dim")
+        yield Text(f"{told.COVERED}. {phrases.plain(each.outcome.claim.method)}", style="dim")
 
 
 def _proof(outcome: Outcome, width: int) -> Iterator[RenderableType]:
@@ -190,7 +190,7 @@ def _proof(outcome: Outcome, width: int) -> Iterator[RenderableType]:
     for table in outcome.tables:
         yield from evidence_table(table, width=width)
     for reference in outcome.events[: told.EVENTS_SHOWN]:
-        yield Text(f"Seen: {words.event(reference)}", style="dim")
+        yield Text(f"Seen: {phrases.event(reference)}", style="dim")
     if outcome.locations:
         lines = map(told.source_line, outcome.locations[: told.LINES_SHOWN])
         yield Text(f"At: {', '.join(lines)}")
@@ -201,19 +201,19 @@ def _facts(evidence: tuple[Evidence, ...]) -> RenderableType:
     table.add_column(overflow="fold")
     table.add_column(overflow="fold")
     for fact in evidence:
-        label, value = words.evidence(fact)
-        table.add_row(Text(f"· {label}"), Text(words.cut(value)))
+        label, value = phrases.evidence(fact)
+        table.add_row(Text(f"· {label}"), Text(phrases.cut(value)))
     return table
 
 
 def _fix(fix: Fix) -> Iterator[RenderableType]:
-    yield indented(Text.assemble(("Fix: ", "bold"), words.plain(fix.summary)))
+    yield indented(Text.assemble(("Fix: ", "bold"), phrases.plain(fix.summary)))
     if fix.code:
         yield code(fix.code, fix.language)
     if fix.verify:
-        yield indented(Text.assemble(("Check: ", "bold"), words.plain(fix.verify)))
+        yield indented(Text.assemble(("Check: ", "bold"), phrases.plain(fix.verify)))
     for caveat in fix.caveats:
-        yield indented(Text.assemble(("Mind: ", "bold"), words.plain(caveat)))
+        yield indented(Text.assemble(("Mind: ", "bold"), phrases.plain(caveat)))
 
 
 def _rejected(advice: Advised) -> Iterator[RenderableType]:
@@ -222,10 +222,10 @@ def _rejected(advice: Advised) -> Iterator[RenderableType]:
         yield Text(f"{told.REJECTED} ({len(advice.rejected)}):", style="bold")
     for each in advice.rejected:
         where = f" ({each.where})" if each.where else ""
-        title = words.plain(each.outcome.title)
-        yield indented(Text(f"{title}  [{words.plain(each.outcome.rule)}]{where}"))
+        title = phrases.plain(each.outcome.title)
+        yield indented(Text(f"{title}  [{phrases.plain(each.outcome.rule)}]{where}"))
         for part in (
-            Text(words.plain(each.outcome.message)),
+            Text(phrases.plain(each.outcome.message)),
             *([_facts(each.outcome.evidence)] if each.outcome.evidence else ()),
         ):
             yield indented(indented(part))
@@ -238,9 +238,9 @@ def _suppressed(advice: Advised) -> Iterator[RenderableType]:
         yield Text(f"Suppressed ({len(advice.suppressed)}):", style="bold")
     for each in advice.suppressed:
         saving = told.savings(each, advice.per)
-        about = words.sentences(told.aside(each.outcome), told.sentence(saving))
+        about = phrases.sentences(told.aside(each.outcome), told.sentence(saving))
         where = f" ({each.where})" if each.where else ""
-        yield indented(Text(f"{words.plain(each.outcome.rule)}{where}: {about}"))
+        yield indented(Text(f"{phrases.plain(each.outcome.rule)}{where}: {about}"))
 
 
 def _rest(advice: Advised) -> Iterator[RenderableType]:

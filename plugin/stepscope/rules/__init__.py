@@ -14,11 +14,10 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, Generic, Literal, TypeVar
 
-from stepscope.analyses.communication.rank_part import RankPart
+from stepscope.analyses.communication.rank_summary import RankPart
 from stepscope.analyses.health import PARTS, Parts
-from stepscope.calibration import EXPOSED_TIME, Factor
-from stepscope.intervals import Intervals
-from stepscope.report import (
+from stepscope.base.calibration import EXPOSED_TIME, Factor
+from stepscope.base.report import (
     Confidence,
     Effort,
     EventReference,
@@ -31,7 +30,8 @@ from stepscope.report import (
     Severity,
     SourceLine,
 )
-from stepscope.trace import Trace
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
 
 OptionsT = TypeVar("OptionsT")
 
@@ -201,14 +201,13 @@ class Rule(Generic[OptionsT]):
 
 
 def all_rules() -> tuple[Rule[Any], ...]:
-    """Return every rule in this folder, in name order; `_<name>.py` is what several share."""
+    """Return every rule in this folder, in name order; `shared/` holds code of several rules."""
     return tuple(import_module(f"{__name__}.{name}").RULE for name in _rule_names())
 
 
 @cache
 def _rule_names() -> tuple[str, ...]:
-    names = (module.name for module in iter_modules(__path__))
-    return tuple(sorted(name for name in names if name[0] != "_"))
+    return tuple(sorted(module.name for module in iter_modules(__path__) if not module.ispkg))
 
 
 def severity_of(share: float) -> Severity | None:

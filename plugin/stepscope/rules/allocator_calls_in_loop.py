@@ -6,26 +6,27 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses import frame_times, references, requirements
+from stepscope.analyses.core import event_references, frame_times, requirements
+from stepscope.analyses.core.complete_steps import complete_steps
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.training_detection import is_training
+from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.ledger import idle_ledger
-from stepscope.analyses.links import links
-from stepscope.analyses.recorded_settings import RECORDED
-from stepscope.analyses.steps.complete_steps import complete_steps
-from stepscope.analyses.steps.window import window
-from stepscope.analyses.training import is_training
-from stepscope.calibration import EXPOSED_TIME
-from stepscope.frames.naming import named
-from stepscope.intervals import Intervals
-from stepscope.quantities import share
-from stepscope.report import (
+from stepscope.analyses.settings.recorded_settings import RECORDED
+from stepscope.base.calibration import EXPOSED_TIME
+from stepscope.base.formatting import share
+from stepscope.base.report import (
     EventReference,
     Evidence,
     Fix,
     Link,
 )
-from stepscope.rules import Claim, Finding, Rule, _calls, _recorded, _words, option, severity_of
-from stepscope.trace import Trace
+from stepscope.model import intervals
+from stepscope.model.frames.name_masks import named
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
+from stepscope.rules import Claim, Finding, Rule, option, severity_of
+from stepscope.rules.shared import call_costs, phrases, recorded_facts
 
 EMPTY_CACHE = "empty_cache"
 Rows = NDArray[np.int64]
@@ -61,7 +62,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     rows = np.flatnonzero(named(calls["name"], trace.dialect.allocator_call.search))
     rows = rows[(begins[rows] >= within.start_ns) & (begins[rows] < within.device_end_ns)]
     times = intervals.clip(frame_times.times(calls, rows), within.start_ns, within.device_end_ns)
-    spent = _calls.share_of_window(trace, intervals.duration_ns(times))
+    spent = call_costs.share_of_window(trace, intervals.duration_ns(times))
     if _are_many(trace, begins[rows], options) and spent >= options.least_share:
         yield _finding(trace, rows, times)
 
@@ -79,7 +80,7 @@ def _finding(trace: Trace, rows: Rows, times: Intervals) -> Finding:
     device = requirements.main(trace)
     idle = idle_ledger(trace)[device.device].times["alloc"]
     has_steps = window(trace).has_steps
-    lost = _calls.share_of_window(trace, intervals.duration_ns(idle))
+    lost = call_costs.share_of_window(trace, intervals.duration_ns(idle))
     claim = Claim(
         intervals=idle,
         factor=EXPOSED_TIME,
@@ -89,12 +90,12 @@ def _finding(trace: Trace, rows: Rows, times: Intervals) -> Finding:
         confidence="high" if has_steps else "low",
         message=_message(trace, rows, times, idle),
         evidence=_evidence(trace, rows, times, lost),
-        tables=(_calls.by_name(trace.runtime_calls, rows, "Calls of the allocator"),),
+        tables=(call_costs.by_name(trace.runtime_calls, rows, "Calls of the allocator"),),
         events=_longest(trace, rows),
-        locations=_calls.lines_around(
+        locations=call_costs.lines_around(
             trace,
             trace.runtime_calls,
-            _calls.most_time(trace.runtime_calls, rows, _calls.MOST_LINES),
+            call_costs.most_time(trace.runtime_calls, rows, call_costs.MOST_LINES),
         ),
         claims=(claim,) if severity_of(lost) else (),
         fix=_fix(trace, rows),
@@ -102,15 +103,16 @@ def _finding(trace: Trace, rows: Rows, times: Intervals) -> Finding:
 
 
 def _message(trace: Trace, rows: Rows, spent: Intervals, idle: Intervals) -> str:
-    each = _words.each(trace)
+    each = phrases.each(trace)
     number = len(rows) / max(1, window(trace).step_count)
     times = "time" if number == 1 else "times"
     spent_ns, idle_ns = intervals.duration_ns(spent), intervals.duration_ns(idle)
     text = (
         f"The device's allocator is called {number:.3g} {times} {each}, for which the host "
-        f"takes {_words.lasting(trace, spent_ns)} "
-        f"({share(_calls.share_of_window(trace, spent_ns))}) and the {trace.dialect.device} stands "
-        f"still for {_words.lasting(trace, idle_ns)}."
+        f"takes {phrases.lasting(trace, spent_ns)} "
+        f"({share(call_costs.share_of_window(trace, spent_ns))}) and the {trace.dialect.device} "
+        "stands "
+        f"still for {phrases.lasting(trace, idle_ns)}."
     )
     if not window(trace).has_steps:
         text += " No steps were recorded, so it may be the beginning, which comes once."
@@ -119,7 +121,7 @@ def _message(trace: Trace, rows: Rows, spent: Intervals, idle: Intervals) -> str
 
 def _evidence(trace: Trace, rows: Rows, times: Intervals, lost: float) -> tuple[Evidence, ...]:
     overview = Link(view="overview")
-    spent = _calls.share_of_window(trace, intervals.duration_ns(times))
+    spent = call_costs.share_of_window(trace, intervals.duration_ns(times))
     return (
         Evidence(label="Calls of the allocator", value=len(rows), unit="count"),
         Evidence(label="Host time in them", value=spent, unit="share"),
@@ -145,8 +147,8 @@ def _longest(trace: Trace, rows: Rows) -> tuple[EventReference, ...]:
     askers = [*map(str, names.categories), "outside any operator"]  # -1, none, is the last
     asker = np.append(names.codes.to_numpy(), -1)[links(trace).owner_of_call]
     return tuple(
-        references.runtime_call(trace, row, detail=f"asked by: {askers[asker[row]]}")
-        for row in _calls.most_time(trace.runtime_calls, rows, _calls.MOST_ROWS)
+        event_references.runtime_call(trace, row, detail=f"asked by: {askers[asker[row]]}")
+        for row in call_costs.most_time(trace.runtime_calls, rows, call_costs.MOST_ROWS)
     )
 
 
@@ -166,7 +168,7 @@ def _fix(trace: Trace, rows: Rows) -> Fix:
         variable = trace.dialect.environment.get("allocator", "PYTORCH_ALLOC_CONF")
         summary = FIX.summary
         code = FIX.code.replace(VARIABLE, variable)
-        if _recorded.is_expandable(trace):
+        if recorded_facts.is_expandable(trace):
             code = code.partition("\n")[0] + f"\n# segments are expandable already ({RECORDED})"
         if not is_training(trace):
             code = code.replace(".sum().backward()", "")

@@ -5,15 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.analyses import requirements
+from stepscope.analyses.core import requirements
+from stepscope.analyses.core.memory_peak import memory_peak
 from stepscope.analyses.memory.cache_fill import CacheFill, cache_fill
 from stepscope.analyses.memory.fragmentation import memory_fragmentation
-from stepscope.analyses.memory.peak import memory_peak
-from stepscope.analyses.recorded_settings import RECORDED
-from stepscope.quantities import count, share, size
-from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Answer, Finding, Rejected, Rule, _recorded, option
-from stepscope.trace import Trace
+from stepscope.analyses.settings.recorded_settings import RECORDED
+from stepscope.base.formatting import count, share, size
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Finding, Rejected, Rule, option
+from stepscope.rules.shared import recorded_facts
 
 MANY_STEPS = 2
 """Unused in one step alone, it may be the rest of a single larger need."""
@@ -113,7 +114,7 @@ def _label(fill: CacheFill) -> str:
 
 
 def _fix(trace: Trace) -> Fix:
-    if _recorded.is_expandable(trace):
+    if recorded_facts.is_expandable(trace):
         return Fix(
             summary=f"Give tensors fewer sizes: segments grow already ({RECORDED}).",
             code=FEWER_SIZES,

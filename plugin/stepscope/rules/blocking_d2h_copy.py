@@ -5,19 +5,22 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from stepscope import intervals
-from stepscope.analyses.steps.window import window
-from stepscope.analyses.training import is_training
-from stepscope.report import Fix, Link, Severity
-from stepscope.rules import Answer, Finding, Rule, _waits, severity_of
-from stepscope.rules._waits import Options, Waits, Words, waits
-from stepscope.trace import Trace
+from stepscope.analyses.core.training_detection import is_training
+from stepscope.analyses.core.window import window
+from stepscope.base.report import Fix, Link, Severity
+from stepscope.model import intervals
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Finding, Rule, severity_of
+from stepscope.rules.shared import sync_waits
+from stepscope.rules.shared.sync_waits import Options, Waits, Words, waits
 
 READBACKS = 2
 """An inference step hands over its result in one copy or two: it has to be waited for."""
 WORDS = Words(
     counted="Waits for a copy",
-    happens=lambda number: f"The host waits {_waits.times(number)} for a tensor to be copied to it",
+    happens=lambda number: (
+        f"The host waits {sync_waits.times(number)} for a tensor to be copied to it"
+    ),
     less="copying less",
     link=Link(view="operators", search="aten::copy_"),
 )
@@ -29,11 +32,11 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     if found is None:
         return
     if found.is_costly:
-        finding = _waits.finding(trace, found, WORDS, _fix(trace))
+        finding = sync_waits.finding(trace, found, WORDS, _fix(trace))
         yield replace(finding, severity=_severity(trace, found, finding))
     else:
         readback = "" if is_training(trace) else " In inference it is the result's readback."
-        yield _waits.rejected(trace, found, WORDS, readback)
+        yield sync_waits.rejected(trace, found, WORDS, readback)
 
 
 def _severity(trace: Trace, found: Waits, finding: Finding) -> Severity | None:
@@ -61,15 +64,15 @@ RULE = Rule(
     ),
     detects=(
         "Waits of the host in operators that copy from the device to it: `.cpu()`, "
-        '`.to("cpu")`, `.numpy()`, `.tolist()`. ' + _waits.DETECTS
+        '`.to("cpu")`, `.numpy()`, `.tolist()`. ' + sync_waits.DETECTS
     ),
     silent=(
-        *_waits.SILENT,
+        *sync_waits.SILENT,
         "A copy into pinned memory with `non_blocking=True` waits for nothing.",
         "Reading single values is `item-sync`'s matter.",
         "In inference one or two copies a step read the result back: under 5 % that is a note.",
     ),
-    saving=_waits.SAVING,
+    saving=sync_waits.SAVING,
     fix=Fix(
         summary="Copy without blocking into pinned memory, and look at it later; or keep it there.",
         code=(

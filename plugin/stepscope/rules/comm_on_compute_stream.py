@@ -6,27 +6,19 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from stepscope import intervals
-from stepscope.analyses import requirements
-from stepscope.analyses.communication.exposed_times import running_times
-from stepscope.analyses.devices.activity import DeviceActivity
-from stepscope.analyses.group_statistics import sums
-from stepscope.analyses.steps.window import window
-from stepscope.analyses.training import is_training
-from stepscope.calibration import EXPOSED_COMMUNICATION
-from stepscope.quantities import count, duration, share
-from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import (
-    INFO_SHARE,
-    Answer,
-    Finding,
-    Rejected,
-    Rule,
-    _collectives,
-    _words,
-    option,
-)
-from stepscope.trace import Trace
+from stepscope.analyses.communication.exposed_collectives import running_times
+from stepscope.analyses.core import requirements
+from stepscope.analyses.core.device_activity import DeviceActivity
+from stepscope.analyses.core.group_statistics import sums
+from stepscope.analyses.core.training_detection import is_training
+from stepscope.analyses.core.window import window
+from stepscope.base.calibration import EXPOSED_COMMUNICATION
+from stepscope.base.formatting import count, duration, share
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model import intervals
+from stepscope.model.trace import Trace
+from stepscope.rules import INFO_SHARE, Answer, Finding, Rejected, Rule, option
+from stepscope.rules.shared import collective_costs, phrases
 
 NO_STREAM = -1
 METHOD = "The collectives of that stream while nothing computed; not all can be hidden."
@@ -52,8 +44,8 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report collectives beside which, on their stream, nothing can compute."""
     device = requirements.main(trace)
     requirements.reliable_timeline(trace)
-    events = _collectives.timed(trace)
-    is_here = _on(events, device) & _collectives.within(trace)
+    events = collective_costs.timed(trace)
+    is_here = _on(events, device) & collective_costs.within(trace)
     total_ns = float(events["duration_ns"].to_numpy()[is_here].sum())
     if not total_ns:
         return
@@ -64,9 +56,9 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     running = running_ns / window(trace).reference_ns
     if on_stream < options.least_stream_share or running < options.least_share:
         return
-    lost = _collectives.exposed(trace, chosen)
+    lost = collective_costs.exposed(trace, chosen)
     mine = events[chosen]
-    sent = _collectives.message_words(mine)
+    sent = collective_costs.message_words(mine)
     text = (
         f"{share(on_stream)} of the communication ({count(len(mine), 'collective')}"
         f"{f' of {sent}' if sent else ''}) runs on stream {stream}, where "
@@ -80,25 +72,25 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         Evidence(label="Stream", value=str(stream), unit="text"),
     )
     if lost.won_share < INFO_SHARE:
-        text += _collectives.host_is_late(trace, lost)
+        text += collective_costs.host_is_late(trace, lost)
         yield Rejected(message=text, evidence=evidence)
         return
     serves = not is_training(trace)
     yield Finding(
-        severity="info" if serves else _collectives.severity(lost),
+        severity="info" if serves else collective_costs.severity(lost),
         confidence="medium",
         message=text,
         evidence=evidence,
-        tables=(_collectives.table(events, chosen),),
-        events=_collectives.longest(trace, events, chosen),
-        locations=_collectives.locations(trace, chosen),
-        claims=(_collectives.claim(lost, EXPOSED_COMMUNICATION, METHOD),),
+        tables=(collective_costs.table(events, chosen),),
+        events=collective_costs.longest(trace, events, chosen),
+        locations=collective_costs.locations(trace, chosen),
+        claims=(collective_costs.claim(lost, EXPOSED_COMMUNICATION, METHOD),),
         fix=_serving_fix() if serves else None,
         effort="day" if serves else None,
     )
 
 
-def _on(events: pd.DataFrame, device: DeviceActivity) -> _collectives.Chosen:
+def _on(events: pd.DataFrame, device: DeviceActivity) -> collective_costs.Chosen:
     is_timed = events["duration_ns"].notna().to_numpy()
     return np.asarray(is_timed & (events["device"].to_numpy() == device.device))
 
@@ -116,7 +108,7 @@ def _computing_stream(trace: Trace, device: DeviceActivity) -> int:
 
 
 def _lasting(trace: Trace, total_ns: int) -> str:
-    return f"{duration(window(trace).per_step(total_ns))}{_words.a_step(trace)}"
+    return f"{duration(window(trace).per_step(total_ns))}{phrases.a_step(trace)}"
 
 
 def _serving_fix() -> Fix:

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses import references, requirements
-from stepscope.analyses.devices.activity import main_device
-from stepscope.analyses.operators.arguments import shape
+from stepscope.analyses.core import event_references, requirements
+from stepscope.analyses.core.device_activity import main_device
+from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.biased_convolutions import bias_work, biased_convolutions
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import ALL_OF_IT
-from stepscope.errors import NotApplicableError
-from stepscope.frames.naming import named
-from stepscope.quantities import count
-from stepscope.report import (
+from stepscope.analyses.operators.operator_arguments import shape
+from stepscope.base.calibration import ALL_OF_IT
+from stepscope.base.errors import NotApplicableError
+from stepscope.base.formatting import count
+from stepscope.base.report import (
     Evidence,
     EvidenceColumn,
     EvidenceRow,
@@ -25,8 +24,10 @@ from stepscope.report import (
     Link,
     SourceLine,
 )
-from stepscope.rules import Claim, Finding, Rule, _kernel_time, _words, option
-from stepscope.trace import Trace
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace
+from stepscope.rules import Claim, Finding, Rule, option
+from stepscope.rules.shared import kernel_time, phrases
 
 MOST_ROWS = 10
 NORM = "aten::batch_norm"
@@ -65,7 +66,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     yield Finding(
         severity="info",
         message=(
-            f"{many} {_words.each(trace)} right before a batch norm, "
+            f"{many} {phrases.each(trace)} right before a batch norm, "
             f"{within.per_step(len(biased)):,} of them with a bias, which the norm subtracts again."
         ),
         evidence=(
@@ -78,7 +79,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
             Evidence(label="Convolutions before a batch norm", value=len(followed), unit="count"),
         ),
         tables=(_table(layers),),
-        events=tuple(references.host_call(trace, row) for row in biased[:MOST_ROWS].tolist()),
+        events=tuple(event_references.host_call(trace, row) for row in biased[:MOST_ROWS].tolist()),
         locations=_lines(trace, biased),
         claims=_claims(trace, biased),
         fix=_fix(layers),
@@ -116,18 +117,18 @@ def _table(layers: Counter[Layer]) -> EvidenceTable:
 
 
 def _lines(trace: Trace, rows: NDArray[np.int64]) -> tuple[SourceLine, ...]:
-    texts = (references.line_of_host_call(trace, row) for row in rows[:MOST_ROWS].tolist())
-    return references.source_lines(filter(None, texts))
+    texts = (event_references.line_of_host_call(trace, row) for row in rows[:MOST_ROWS].tolist())
+    return event_references.source_lines(filter(None, texts))
 
 
 def _claims(trace: Trace, rows: NDArray[np.int64]) -> tuple[Claim, ...]:
     if main_device(trace) is None:
         return ()
-    work = _kernel_time.work(
+    work = kernel_time.work(
         trace, bias_work(trace, rows), np.ones(len(trace.device_events), dtype=bool)
     )
     method = "The kernels that add the biases and sum up their gradients: all of them vanish."
-    return (_kernel_time.claim(trace, work, ALL_OF_IT, method),)
+    return (kernel_time.claim(trace, work, ALL_OF_IT, method),)
 
 
 def _fix(layers: Counter[Layer]) -> Fix:

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.ancestry import nearest_of
-from stepscope.analyses.compiled.compile_events import compile_events
-from stepscope.analyses.links import links
-from stepscope.calibration import AVOIDABLE_COPIES
+from stepscope.analyses.core.ancestry import nearest_of
+from stepscope.analyses.core.compile_events import compile_events
+from stepscope.analyses.core.links import links
+from stepscope.base.calibration import AVOIDABLE_COPIES
+from stepscope.base.report import Evidence, Link
 from stepscope.dialects import Kind
-from stepscope.frames.naming import named
-from stepscope.report import Evidence, Link
-from stepscope.rules import Answer, Finding, Rule, _copy_fixes, _kernel_time, option
-from stepscope.rules._kernel_time import Work
-from stepscope.trace import Trace
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Finding, Rule, option
+from stepscope.rules.shared import copy_fixes, kernel_time
+from stepscope.rules.shared.kernel_time import Work
 
 NONE = -1
 COPYING = re.compile(
@@ -42,9 +43,9 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report copies that only change where, or in which order, a tensor lies."""
-    rows = _kernel_time.rows_in_window(trace)
+    rows = kernel_time.rows_in_window(trace)
     asked_by = _askers(trace)
-    found = _kernel_time.work(
+    found = kernel_time.work(
         trace, rows, (asked_by != NONE) & _within_device(trace), of_kernels=False
     )
     if found.share < options.least_share:
@@ -54,7 +55,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     finding = Finding(
         message=(
             "Copies within the device take "
-            f"{_kernel_time.taking(trace, found, 'its work')}, most of them for {most}."
+            f"{kernel_time.taking(trace, found, 'its work')}, most of them for {most}."
         ),
         evidence=(
             Evidence(
@@ -65,18 +66,18 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
             ),
             Evidence(label="Copies", value=len(found.rows), unit="count"),
         ),
-        tables=(_kernel_time.by_operator(trace, found, "Copies", who),),
-        events=_kernel_time.longest(trace, found),
-        locations=_kernel_time.lines(trace, found),
+        tables=(kernel_time.by_operator(trace, found, "Copies", who),),
+        events=kernel_time.longest(trace, found),
+        locations=kernel_time.lines(trace, found),
         claims=(
-            _kernel_time.claim(
+            kernel_time.claim(
                 trace, found, AVOIDABLE_COPIES, "The copies' own time, all of it at most."
             ),
         ),
-        fix=_copy_fixes.fix(most, is_compiled=_is_compiled(trace, found)),
+        fix=copy_fixes.fix(most, is_compiled=_is_compiled(trace, found)),
         place=most,
     )
-    yield _kernel_time.answer(trace, finding)
+    yield kernel_time.answer(trace, finding)
 
 
 def _within_device(trace: Trace) -> NDArray[np.bool_]:
@@ -167,7 +168,7 @@ RULE = Rule(
         "The times in which the device does nothing but copy, where the device is the limit: 30 % "
         "at least, since some copies are needed; all at most."
     ),
-    fix=_copy_fixes.REORDERED,
+    fix=copy_fixes.REORDERED,
     effort="hour",
     risk="none",
     options=Options(),

@@ -6,21 +6,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses import requirements
-from stepscope.analyses.frame_times import times
+from stepscope.analyses.core import requirements
+from stepscope.analyses.core.frame_times import times
+from stepscope.analyses.core.training_detection import is_training
+from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.flops import operator_work
 from stepscope.analyses.operators.product_shapes import LEFT_OPERAND
-from stepscope.analyses.recorded_settings import RECORDED, recorded_settings
-from stepscope.analyses.steps.window import window
-from stepscope.analyses.training import is_training
-from stepscope.calibration import BFLOAT16_ON_CPU
-from stepscope.errors import MissingDataError, NotApplicableError
-from stepscope.frames.naming import named
-from stepscope.quantities import duration, share
-from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, _products, _words, option
-from stepscope.trace import Trace
+from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
+from stepscope.base.calibration import BFLOAT16_ON_CPU
+from stepscope.base.errors import MissingDataError, NotApplicableError
+from stepscope.base.formatting import duration, share
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model import intervals
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option
+from stepscope.rules.shared import phrases, product_evidence
 
 UNITS = frozenset({"amx_bf16", "avx512_bf16", "bf16"})
 """What `torch.cpu.get_capabilities()` calls instructions that multiply bfloat16."""
@@ -69,7 +70,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         confidence="medium",
         message=(
             f"Large matrix products in float32 take {duration(span.per_step(busy_ns))}"
-            f"{_words.a_step(trace)} ({share(busy_ns / span.duration_ns)}). The processor has "
+            f"{phrases.a_step(trace)} ({share(busy_ns / span.duration_ns)}). The processor has "
             f"instructions for bfloat16 ({', '.join(sorted(units))}, {RECORDED})."
         ),
         evidence=(
@@ -86,13 +87,14 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
                 unit="count",
             ),
         ),
-        locations=_products.locations(trace, rows, lasting),
+        locations=product_evidence.locations(trace, rows, lasting),
         claims=(
             Claim(
                 intervals=ran,
                 factor=BFLOAT16_ON_CPU,
                 method=(
-                    f"Products in bfloat16 are {_products.times(BFLOAT16_ON_CPU)} times as fast, "
+                    f"Products in bfloat16 are {product_evidence.times(BFLOAT16_ON_CPU)} "
+                    "times as fast, "
                     "converting included."
                 ),
             ),

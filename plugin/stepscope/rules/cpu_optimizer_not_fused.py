@@ -6,18 +6,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses import requirements
+from stepscope.analyses.core import requirements
+from stepscope.analyses.core.window import window
 from stepscope.analyses.host.optimizer_updates import OptimizerUpdates, optimizer_updates
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import FUSED_MOMENTS_ON_CPU, FUSED_MOMENTUM_ON_CPU, Factor
-from stepscope.errors import NotApplicableError
-from stepscope.frames.naming import named
-from stepscope.intervals import Intervals
-from stepscope.quantities import count, share
-from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Claim, Finding, Rule, _calls, _products, _words, option
-from stepscope.trace import Trace
+from stepscope.base.calibration import FUSED_MOMENTS_ON_CPU, FUSED_MOMENTUM_ON_CPU, Factor
+from stepscope.base.errors import NotApplicableError
+from stepscope.base.formatting import count, share
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model import intervals
+from stepscope.model.frames.name_masks import named
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
+from stepscope.rules import Claim, Finding, Rule, option
+from stepscope.rules.shared import call_costs, phrases, product_evidence
 
 FACTORS = {
     "Adagrad": FUSED_MOMENTS_ON_CPU,
@@ -49,7 +50,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     for name in dict.fromkeys(found.optimizer.tolist()):
         at = found.of(name)
         times = _times(trace, found, at)
-        lost = _calls.share_of_window(trace, intervals.duration_ns(times))
+        lost = call_costs.share_of_window(trace, intervals.duration_ns(times))
         if lost >= options.least_share and _can_be_fused(trace, found, at):
             yield _finding(trace, found, at, times)
 
@@ -86,10 +87,10 @@ def _finding(
     inside = _operators(trace, rows)
     each = round(len(inside) / len(at))
     lost_ns = intervals.duration_ns(times)
-    lost = _calls.share_of_window(trace, lost_ns)
+    lost = call_costs.share_of_window(trace, lost_ns)
     return Finding(
         message=(
-            f"{name}'s updates take {_words.lasting(trace, lost_ns)} ({share(lost)}), in "
+            f"{name}'s updates take {phrases.lasting(trace, lost_ns)} ({share(lost)}), in "
             f"{count(each, 'operator')} each; fused, each is one."
         ),
         evidence=(
@@ -102,9 +103,9 @@ def _finding(
             Evidence(label="Updates", value=len(at), unit="count"),
             Evidence(label="Operators an update", value=each, unit="count"),
         ),
-        tables=(_calls.by_name(trace.host_calls, inside, "Operators of the updates"),),
-        events=_calls.longest(trace, rows),
-        locations=_calls.lines(trace, rows),
+        tables=(call_costs.by_name(trace.host_calls, inside, "Operators of the updates"),),
+        events=call_costs.longest(trace, rows),
+        locations=call_costs.lines(trace, rows),
         claims=(_claim(times, FACTORS[name]),),
         fix=_fix(name),
         place=name,
@@ -122,7 +123,10 @@ def _claim(times: Intervals, factor: Factor) -> Claim:
     return Claim(
         intervals=times,
         factor=factor,
-        method=f"The updates, which are {_products.times(factor)} times as fast in one operator.",
+        method=(
+            f"The updates, which are {product_evidence.times(factor)} "
+            "times as fast in one operator."
+        ),
     )
 
 

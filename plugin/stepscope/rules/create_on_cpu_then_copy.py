@@ -4,25 +4,26 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stepscope import intervals
-from stepscope.analyses import requirements
-from stepscope.analyses.devices.activity import DeviceActivity
-from stepscope.analyses.devices.copy_cost import copy_cost
-from stepscope.analyses.devices.created_copies import (
+from stepscope.analyses.core import requirements
+from stepscope.analyses.core.device_activity import DeviceActivity
+from stepscope.analyses.core.window import window
+from stepscope.analyses.idle.copy_cost import copy_cost
+from stepscope.analyses.idle.created_copies import (
     CreatedCopies,
     created_copies,
     first_shape,
 )
 from stepscope.analyses.idle.ledger import idle_ledger
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import HALF_TO_ALL
-from stepscope.errors import MissingDataError
-from stepscope.intervals import Intervals
-from stepscope.quantities import count, share, significant
-from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Answer, Claim, Finding, Rule, _copies, option, severity_of
-from stepscope.rules._created_fixes import VERIFY, fix, risk
-from stepscope.trace import Trace
+from stepscope.base.calibration import HALF_TO_ALL
+from stepscope.base.errors import MissingDataError
+from stepscope.base.formatting import count, share, significant
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Claim, Finding, Rule, option, severity_of
+from stepscope.rules.shared import copy_sources
+from stepscope.rules.shared.created_fixes import VERIFY, fix, risk
 
 LEAST_WITHOUT_STEPS = 5
 """In all, where it is not known how many steps there are."""
@@ -43,7 +44,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report copies of tensors that the step has just made on the CPU."""
     device = requirements.main(trace)
     requirements.reliable_timeline(trace)
-    copies = _copies.to_device(trace, device)
+    copies = copy_sources.to_device(trace, device)
     if not (copies.owner >= 0).any():
         msg = "which operators asked for the copies was not recorded"
         raise MissingDataError(msg, "profile(activities=[ProfilerActivity.CPU, ...])")
@@ -56,7 +57,9 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     late, claimed = _cost(trace, device, created)
     lost = intervals.duration_ns(claimed) / within.reference_ns
     makers = _makers(trace, created)
-    tables, events, lines = _copies.shown(trace, created.copies, _copies.longest(created.copies))
+    tables, events, lines = copy_sources.shown(
+        trace, created.copies, copy_sources.longest(created.copies)
+    )
     yield Finding(
         severity=severity_of(lost) or "info",
         confidence="high" if created.is_sure.all() else "medium",
@@ -84,7 +87,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         events=events,
         locations=lines,
         claims=_claims(late, claimed),
-        fix=fix(makers, _shapes(trace, created), _copies.target(trace)),
+        fix=fix(makers, _shapes(trace, created), copy_sources.target(trace)),
         risk=risk(makers),
     )
 

@@ -5,18 +5,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.analyses.devices.kernel_names import short
-from stepscope.analyses.links import links
-from stepscope.analyses.operators.arguments import argument
-from stepscope.analyses.recorded_settings import recorded_settings
-from stepscope.analyses.steps.complete_steps import complete_steps
-from stepscope.calibration import CONVOLUTION_ENGINES
-from stepscope.errors import MissingDataError
-from stepscope.frames.naming import named
-from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Answer, Finding, Rejected, Rule, _kernel_time, _recorded, option
-from stepscope.rules._kernel_time import Work
-from stepscope.trace import Trace
+from stepscope.analyses.core.complete_steps import complete_steps
+from stepscope.analyses.core.kernel_names import short
+from stepscope.analyses.core.links import links
+from stepscope.analyses.operators.operator_arguments import argument
+from stepscope.analyses.settings.recorded_settings import recorded_settings
+from stepscope.base.calibration import CONVOLUTION_ENGINES
+from stepscope.base.errors import MissingDataError
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Finding, Rejected, Rule, option
+from stepscope.rules.shared import kernel_time, recorded_facts
+from stepscope.rules.shared.kernel_time import Work
 
 NAMED_COUNT = 3
 CONVOLUTION = "aten::_convolution"
@@ -48,21 +49,21 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     Raises:
         MissingDataError: it is not known whether the library may.
     """
-    rows = _kernel_time.rows_in_window(trace)
-    is_generic = _kernel_time.kernels_named(trace, trace.dialect.generic_convolution.search)
-    found = _kernel_time.work(trace, rows, is_generic)
+    rows = kernel_time.rows_in_window(trace)
+    is_generic = kernel_time.kernels_named(trace, trace.dialect.generic_convolution.search)
+    found = kernel_time.work(trace, rows, is_generic)
     if found.share < options.least_share:
         return
     message = (
         f"Convolutions on engines for any shape ({_names(trace, found)}) take "
-        f"{_kernel_time.taking(trace, found)}."
+        f"{kernel_time.taking(trace, found)}."
     )
     if _is_measured(trace):
         yield Rejected(message=f"{message} cudnn.benchmark is on: they were measured as fastest.")
         return
     static = _static_share(trace, found)
     if static >= options.least_static_share:
-        yield _kernel_time.answer(trace, _finding(trace, found, message, static))
+        yield kernel_time.answer(trace, _finding(trace, found, message, static))
 
 
 def _finding(trace: Trace, found: Work, message: str, static: float) -> Finding:
@@ -81,11 +82,11 @@ def _finding(trace: Trace, found: Work, message: str, static: float) -> Finding:
             Evidence(label="Shapes that come in every step", value=static, unit="share"),
             *_deterministic(trace),
         ),
-        tables=(_kernel_time.by_operator(trace, found, "Convolutions"),),
-        events=_kernel_time.longest(trace, found),
-        locations=_kernel_time.lines(trace, found),
+        tables=(kernel_time.by_operator(trace, found, "Convolutions"),),
+        events=kernel_time.longest(trace, found),
+        locations=kernel_time.lines(trace, found),
         claims=(
-            _kernel_time.claim(
+            kernel_time.claim(
                 trace,
                 found,
                 CONVOLUTION_ENGINES,
@@ -98,7 +99,7 @@ def _finding(trace: Trace, found: Work, message: str, static: float) -> Finding:
 def _deterministic(trace: Trace) -> Iterator[Evidence]:
     """Yield that only engines with the same result every time may run, where that is so."""
     if recorded_settings(trace).cudnn.deterministic:
-        yield _recorded.evidence("torch.backends.cudnn.deterministic", "True", "code")
+        yield recorded_facts.evidence("torch.backends.cudnn.deterministic", "True", "code")
 
 
 def _is_measured(trace: Trace) -> bool:

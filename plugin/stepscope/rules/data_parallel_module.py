@@ -5,16 +5,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope import intervals
-from stepscope.analyses import frame_times, requirements
-from stepscope.analyses.devices.activity import DeviceActivity
-from stepscope.analyses.steps.window import window
-from stepscope.errors import NotApplicableError
-from stepscope.frames.naming import named
-from stepscope.quantities import count, share
-from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix
-from stepscope.rules import Finding, Rule, _ddp
-from stepscope.trace import Trace
+from stepscope.analyses.core import frame_times, requirements
+from stepscope.analyses.core.device_activity import DeviceActivity
+from stepscope.analyses.core.window import window
+from stepscope.base.errors import NotApplicableError
+from stepscope.base.formatting import count, share
+from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix
+from stepscope.model import intervals
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace
+from stepscope.rules import Finding, Rule
+from stepscope.rules.shared import ddp
 
 FORWARD = "DataParallel.forward"
 SHOWN_COUNT = 10
@@ -56,7 +57,7 @@ def check(trace: Trace, _: Options) -> Iterator[Finding]:
             Evidence(label=f"Busy, the busiest {device}", value=most, unit="share"),
         ),
         tables=(_table(trace, devices),),
-        events=_ddp.longest(trace, np.flatnonzero(is_forward)),
+        events=ddp.longest(trace, np.flatnonzero(is_forward)),
         fix=_fix(trace, len(devices)),
     )
 
@@ -146,7 +147,7 @@ RULE = Rule(
     links=(
         "https://docs.pytorch.org/docs/stable/generated/torch.nn.DataParallel.html",
         "https://docs.pytorch.org/docs/stable/notes/cuda.html",
-        _ddp.DOCUMENTATION,
+        ddp.DOCUMENTATION,
     ),
     origin="torch-tb-profiler; PyTorch tuning guide",
 )

@@ -4,14 +4,15 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.data_stalls import DataStalls, data_stalls, slowest
 from stepscope.analyses.idle.worker_waits import waiting_share
-from stepscope.analyses.steps.window import window
-from stepscope.quantities import count, duration, share, significant
-from stepscope.report import Effort, Fix
-from stepscope.rules import Answer, Finding, Rejected, Rule, _loading, _recorded, option
-from stepscope.rules._loading import CHEAP_BATCH_NS, exposed_share
-from stepscope.trace import Trace
+from stepscope.base.formatting import count, duration, share, significant
+from stepscope.base.report import Effort, Fix
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Finding, Rejected, Rule, option
+from stepscope.rules.shared import loading_costs, recorded_facts
+from stepscope.rules.shared.loading_costs import CHEAP_BATCH_NS, exposed_share
 
 IN_PROCESS = "_SingleProcess"
 BY_WORKERS = "_MultiProcessing"
@@ -56,29 +57,29 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         if stalls.total_ns >= options.least_share * within.reference_ns:
             batches = count(len(stalls.rows), "fetched batch", "fetched batches")
             yield Rejected(
-                message=_loading.too_little(trace, stalls, batches),
-                evidence=_loading.evidence(trace, stalls, "Batches fetched", search),
+                message=loading_costs.too_little(trace, stalls, batches),
+                evidence=loading_costs.evidence(trace, stalls, "Batches fetched", search),
             )
         return
-    tables, costs = _loading.work(trace, stalls)
+    tables, costs = loading_costs.work(trace, stalls)
     waiting = _waiting(trace, stalls)
     were_ready = _were_ready(waiting, stalls, options)
     fix, effort = _fix(trace, stalls, exposed)
     if were_ready:
         fix, effort = _taking_over(stalls, has_stacks=waiting is not None), "hour"
     yield Finding(
-        confidence=_loading.confidence(trace, stalls),
+        confidence=loading_costs.confidence(trace, stalls),
         message=(
             f"Waiting for data takes {duration(within.per_step(stalls.exposed_ns))}"
             f"{' of each step' if within.has_steps else ''} ({share(exposed)}) in which nothing "
             f"else goes on; {count(len(stalls.rows), 'batch', 'batches')} fetched by "
             f"{', '.join(stalls.iterators)}.{were_ready}"
         ),
-        evidence=_loading.evidence(trace, stalls, "Batches fetched", search),
+        evidence=loading_costs.evidence(trace, stalls, "Batches fetched", search),
         tables=tables,
         events=slowest(trace, stalls),
-        locations=_loading.lines(costs),
-        claims=(_loading.claim(stalls),),
+        locations=loading_costs.lines(costs),
+        claims=(loading_costs.claim(stalls),),
         fix=fix,
         effort=effort,
     )
@@ -116,7 +117,7 @@ def _taking_over(stalls: DataStalls, *, has_stacks: bool) -> Fix:
     return Fix(
         summary="The workers keep up: hand fewer and larger tensors over, or load without workers.",
         code=(
-            f"loader = DataLoader(dataset, ...{_loading.pinned_argument(stalls)})"
+            f"loader = DataLoader(dataset, ...{loading_costs.pinned_argument(stalls)})"
             f"{'   # a thread takes batches over' if stalls.has_device else ''}\n"
             "# larger batches: each is taken over once, however many samples it has\n"
             "# in collate_fn: one tensor for all samples, in place of many small ones\n"
@@ -139,26 +140,29 @@ def _fix(trace: Trace, stalls: DataStalls, exposed: float) -> tuple[Fix, Effort]
 
 def _more_workers(trace: Trace, stalls: DataStalls, exposed: float) -> Fix:
     times = 1 / max(0.05, 1 - exposed)
-    workers = _loading.worker_count(trace)
-    cpus = _recorded.usable_cpus(trace)
+    workers = loading_costs.worker_count(trace)
+    cpus = recorded_facts.usable_cpus(trace)
     if workers and cpus is not None and workers >= cpus:
         return _less_work(trace, workers, times)
-    asked = f"{_recorded.bounded(trace, math.ceil(workers * times))}" if workers else "..."
+    asked = f"{recorded_facts.bounded(trace, math.ceil(workers * times))}" if workers else "..."
     now = f" (now {workers})" if workers else ""
-    ahead = _recorded.of_loaders(trace, lambda loader: loader.prefetch_factor, has_workers=True)
+    ahead = recorded_facts.of_loaders(
+        trace, lambda loader: loader.prefetch_factor, has_workers=True
+    )
     return Fix(
         summary="The workers do not keep up: use more, let them prefetch, do less a sample.",
         code=(
             f"# to hide it, batches must come {significant(times)} times as fast{now}\n"
-            f"loader = DataLoader(dataset, {_loading.batch_argument(trace)}, num_workers={asked},\n"
+            f"loader = DataLoader(dataset, {loading_costs.batch_argument(trace)}, "
+            f"num_workers={asked},\n"
             f"                    prefetch_factor={max(ahead or 0, 4)}, persistent_workers=True"
-            f"{_loading.pinned_argument(stalls)})"
+            f"{loading_costs.pinned_argument(stalls)})"
         ),
         verify=VERIFY,
         caveats=(
             "More workers than free CPU cores make it slower."
             if cpus is None
-            else _loading.room(trace),
+            else loading_costs.room(trace),
             "Where no core is free: decode and augment on the device (torchvision.transforms.v2 "
             "takes tensors there), or store the data set as it is needed.",
         ),
@@ -175,18 +179,21 @@ def _less_work(trace: Trace, workers: int, times: float) -> Fix:
             "# or store the data set as it is needed: resized, decoded, tokenized"
         ),
         verify=VERIFY,
-        caveats=(_loading.room(trace), "Where loading waits for a disk, more workers help still."),
+        caveats=(
+            loading_costs.room(trace),
+            "Where loading waits for a disk, more workers help still.",
+        ),
     )
 
 
 def _workers(trace: Trace, stalls: DataStalls) -> Fix:
-    advised = _recorded.bounded(trace, 4)
+    advised = recorded_facts.bounded(trace, 4)
     return Fix(
         summary="Load in worker processes: see dataloader-no-workers.",
         code=(
-            f"loader = DataLoader(dataset, {_loading.batch_argument(trace)}, "
+            f"loader = DataLoader(dataset, {loading_costs.batch_argument(trace)}, "
             f"num_workers={advised},\n"
-            f"                    persistent_workers=True{_loading.pinned_argument(stalls)})"
+            f"                    persistent_workers=True{loading_costs.pinned_argument(stalls)})"
         ),
         verify=VERIFY,
     )

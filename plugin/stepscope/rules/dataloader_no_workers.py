@@ -4,13 +4,14 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.data_stalls import DataStalls, data_stalls, slowest
-from stepscope.analyses.steps.window import window
-from stepscope.quantities import count, duration, share
-from stepscope.report import Fix
-from stepscope.rules import Answer, Finding, Rejected, Rule, _loading, _recorded, option
-from stepscope.rules._loading import CHEAP_BATCH_NS, exposed_share
-from stepscope.trace import Trace
+from stepscope.base.formatting import count, duration, share
+from stepscope.base.report import Fix
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Finding, Rejected, Rule, option
+from stepscope.rules.shared import loading_costs, recorded_facts
+from stepscope.rules.shared.loading_costs import CHEAP_BATCH_NS, exposed_share
 
 ITERATOR = "_SingleProcessDataLoaderIter"
 MOST_WORKERS = 16
@@ -45,21 +46,21 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     if exposed < options.least_share or is_cheap:
         yield _rejected(trace, stalls, is_cheap=is_cheap)
         return
-    tables, costs = _loading.work(trace, stalls)
+    tables, costs = loading_costs.work(trace, stalls)
     within = window(trace)
     yield Finding(
-        confidence=_loading.confidence(trace, stalls),
+        confidence=loading_costs.confidence(trace, stalls),
         message=(
             f"{count(len(stalls.rows), 'batch was', 'batches were')} loaded in the training "
             f"process (num_workers=0): {duration(within.per_step(stalls.exposed_ns))}"
             f"{' of each step' if within.has_steps else ''}, {share(exposed)}, in which nothing "
             "else goes on."
         ),
-        evidence=_loading.evidence(trace, stalls, "Batches loaded in the process", ITERATOR),
+        evidence=loading_costs.evidence(trace, stalls, "Batches loaded in the process", ITERATOR),
         tables=tables,
         events=slowest(trace, stalls),
-        locations=_loading.lines(costs),
-        claims=(_loading.claim(stalls),),
+        locations=loading_costs.lines(costs),
+        claims=(loading_costs.claim(stalls),),
         fix=_fix(trace, stalls),
     )
 
@@ -73,31 +74,33 @@ def _rejected(trace: Trace, stalls: DataStalls, *, is_cheap: bool) -> Rejected:
         )
     else:
         made = f"{batches} made in the training process (num_workers=0)"
-        message = _loading.too_little(trace, stalls, made)
+        message = loading_costs.too_little(trace, stalls, made)
     label = "Batches loaded in the process"
-    return Rejected(message=message, evidence=_loading.evidence(trace, stalls, label, ITERATOR))
+    return Rejected(
+        message=message, evidence=loading_costs.evidence(trace, stalls, label, ITERATOR)
+    )
 
 
 def _fix(trace: Trace, stalls: DataStalls) -> Fix:
     rest_ns = max(1.0, (window(trace).reference_ns - stalls.exposed_ns) / len(stalls.rows))
     needed = math.ceil(stalls.batch_ns / rest_ns)
-    advised = _recorded.bounded(trace, min(MOST_WORKERS, max(2, needed + 1)))
+    advised = recorded_facts.bounded(trace, min(MOST_WORKERS, max(2, needed + 1)))
     caveats = [
         "If loading already uses all CPU cores, workers alone do not help.",
-        _loading.room(trace),
+        loading_costs.room(trace),
         "Where processes are spawned (Windows, macOS), starting them takes seconds an epoch.",
         "An IterableDataset must share its work between workers (get_worker_info).",
     ]
-    if needed > min(MOST_WORKERS, _recorded.bounded(trace, needed)):
+    if needed > min(MOST_WORKERS, recorded_facts.bounded(trace, needed)):
         caveats.insert(0, "Workers alone do not keep up: do less a sample too.")
     return Fix(
         summary="Load in worker processes, so that the next batch is ready when the step ends.",
         code=(
             f"# a batch takes {duration(stalls.batch_ns)}, the rest of its step "
             f"{duration(rest_ns)}: {count(needed, 'worker')} would just keep up\n"
-            f"loader = DataLoader(dataset, {_loading.batch_argument(trace)}, "
+            f"loader = DataLoader(dataset, {loading_costs.batch_argument(trace)}, "
             f"num_workers={advised},\n"
-            f"                    persistent_workers=True{_loading.pinned_argument(stalls)})"
+            f"                    persistent_workers=True{loading_costs.pinned_argument(stalls)})"
         ),
         verify="enumerate(DataLoader)#_MultiProcessingDataLoaderIter is below 1 % of the step.",
         caveats=tuple(caveats),

@@ -3,19 +3,20 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stepscope import intervals
-from stepscope.analyses.devices.activity import all_busy
+from stepscope.analyses.core.device_activity import all_busy
+from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.data_stalls import data_stalls
 from stepscope.analyses.idle.loader_restarts import LoaderRestarts, loader_restarts
-from stepscope.analyses.recorded_settings import RECORDED, agreed, recorded_settings
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import ALL_OF_IT
-from stepscope.errors import NotApplicableError
-from stepscope.intervals import Intervals
-from stepscope.quantities import count, duration, share
-from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, _loading, option
-from stepscope.trace import Trace
+from stepscope.analyses.settings.recorded_settings import RECORDED, agreed, recorded_settings
+from stepscope.base.calibration import ALL_OF_IT
+from stepscope.base.errors import NotApplicableError
+from stepscope.base.formatting import count, duration, share
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option
+from stepscope.rules.shared import loading_costs
 
 WORKERS = "_MultiProcessingDataLoaderIter"
 PATTERN_COUNT = 2
@@ -57,7 +58,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         return
     yield Finding(
         severity=None if _is_pattern(restarts) else "info",
-        confidence=_loading.confidence(trace, stalls) if _is_pattern(restarts) else "medium",
+        confidence=loading_costs.confidence(trace, stalls) if _is_pattern(restarts) else "medium",
         message=_message(trace, restarts, sure),
         evidence=evidence,
         claims=(
@@ -127,11 +128,11 @@ def _fix(trace: Trace, restarts: LoaderRestarts) -> Fix:
         )
     if _are_all_persistent(trace):
         return _one_loader()
-    workers = _loading.worker_count(trace)
+    workers = loading_costs.worker_count(trace)
     return Fix(
         summary="Keep the workers from epoch to epoch.",
         code=(
-            f"loader = DataLoader(dataset, {_loading.batch_argument(trace)}, "
+            f"loader = DataLoader(dataset, {loading_costs.batch_argument(trace)}, "
             f"num_workers={workers or '...'},\n"
             "                    persistent_workers=True)"
         ),

@@ -6,28 +6,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses.devices.claimable import alone
-from stepscope.analyses.recorded_settings import RECORDED, recorded_settings
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import ALL_OF_IT, HALF_TO_ALL
-from stepscope.intervals import Intervals
-from stepscope.quantities import count, duration, share
-from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import (
-    Answer,
-    Claim,
-    Finding,
-    Rejected,
-    Rule,
-    _ddp,
-    _words,
-    option,
-    severity_of,
-)
-from stepscope.trace import Trace
+from stepscope.analyses.core.window import window
+from stepscope.analyses.devices.exclusive_device_time import alone
+from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
+from stepscope.base.calibration import ALL_OF_IT, HALF_TO_ALL
+from stepscope.base.formatting import count, duration, share
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option, severity_of
+from stepscope.rules.shared import ddp, phrases
 
-COPY = f"{_ddp.REDUCER}copy_bucket_to_grad"
+COPY = f"{ddp.REDUCER}copy_bucket_to_grad"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,14 +50,14 @@ class _Copies:
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report copies from DDP's buckets to the gradients."""
-    _ddp.insist(trace)
-    calls = _ddp.calls(trace, COPY)
+    ddp.insist(trace)
+    calls = ddp.calls(trace, COPY)
     if not len(calls):
         return
     found = _copies(trace, calls)
     lost = found.lost_ns / window(trace).reference_ns
     a_step = window(trace).per_step(len(calls))
-    words = f"{count(a_step, 'gradient')}{_words.a_step(trace)}"
+    words = f"{count(a_step, 'gradient')}{phrases.a_step(trace)}"
     words += " is copied" if a_step == 1 else " are copied"
     words += " out of DDP's buckets"
     if lost < options.least_share:
@@ -76,9 +67,9 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     cost = duration(window(trace).per_step(found.lost_ns))
     yield Finding(
         severity=severity_of(lost) or "info",
-        message=f"{words}, which costs {cost}{_words.a_step(trace)} ({share(lost)}).",
+        message=f"{words}, which costs {cost}{phrases.a_step(trace)} ({share(lost)}).",
         evidence=tuple(_evidence(trace, found)),
-        events=_ddp.longest(trace, calls),
+        events=ddp.longest(trace, calls),
         claims=(
             Claim(
                 intervals=found.host,
@@ -112,12 +103,12 @@ def _fix(trace: Trace) -> Fix | None:
 
 
 def _copies(trace: Trace, calls: NDArray[np.int64]) -> _Copies:
-    rows = _ddp.launched_under(trace, calls)
+    rows = ddp.launched_under(trace, calls)
     is_theirs = trace.copies["event"].isin(trace.device_events["event"].to_numpy()[rows])
     return _Copies(
         calls=calls,
         copied_bytes=int(trace.copies["bytes"][is_theirs].clip(lower=0).sum()),
-        host=_ddp.host_loss(trace, calls),
+        host=ddp.host_loss(trace, calls),
         device=alone(trace, rows),
     )
 
@@ -127,7 +118,7 @@ def _evidence(trace: Trace, found: _Copies) -> Iterator[Evidence]:
     yield Evidence(label="Copies", value=len(found.calls), unit="count", link=link)
     if found.copied_bytes:
         a_step = window(trace).per_step(found.copied_bytes)
-        yield Evidence(label=f"Copied{_words.a_step(trace)}", value=a_step, unit="bytes")
+        yield Evidence(label=f"Copied{phrases.a_step(trace)}", value=a_step, unit="bytes")
     host_ns = int(trace.host_calls["duration_ns"].to_numpy()[found.calls].sum())
     yield Evidence(label="Host time in them", value=host_ns, unit="ns")
     yield Evidence(
@@ -178,7 +169,7 @@ RULE = Rule(
     check=check,
     rests_on=frozenset({"host calls", "nesting", "device times", "launches", "steps"}),
     priority=200,
-    links=(_ddp.DOCUMENTATION,),
+    links=(ddp.DOCUMENTATION,),
     origin="torch's DDP documentation; the copy is an event of the reducer",
     culprit="copying gradients out of buckets",
 )

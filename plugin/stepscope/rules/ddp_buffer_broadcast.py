@@ -5,23 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.analyses.communication.asked import asked_within
-from stepscope.analyses.recorded_settings import recorded_settings
-from stepscope.calibration import HALF_TO_ALL
-from stepscope.quantities import count, duration, share
-from stepscope.report import Evidence, Fix
-from stepscope.rules import (
-    Answer,
-    Finding,
-    Rejected,
-    Rule,
-    _collectives,
-    _ddp,
-    _recorded,
-    _words,
-    option,
-)
-from stepscope.trace import Trace
+from stepscope.analyses.communication.collectives_in_region import asked_within
+from stepscope.analyses.settings.recorded_settings import recorded_settings
+from stepscope.base.calibration import HALF_TO_ALL
+from stepscope.base.formatting import count, duration, share
+from stepscope.base.report import Evidence, Fix
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Finding, Rejected, Rule, option
+from stepscope.rules.shared import collective_costs, ddp, phrases, recorded_facts
 
 BUCKET_SIZES_TYPE = "int32"
 """Of DDP's own broadcast, once, when it has ordered its buckets anew (reducer.cpp)."""
@@ -44,44 +35,44 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report broadcasts that DDP's forward asks for."""
-    _ddp.insist(trace)
+    ddp.insist(trace)
     is_asked_for = recorded_settings(trace).distributed.broadcast_buffers
     if is_asked_for is False:
         return
-    events = _collectives.timed(trace)
+    events = collective_costs.timed(trace)
     is_broadcast = np.asarray(
         (events["kind"] == "broadcast") & (events["dtype"] != BUCKET_SIZES_TYPE)
     )
-    chosen = is_broadcast & asked_within(trace, _ddp.FORWARD) & _collectives.within(trace)
+    chosen = is_broadcast & asked_within(trace, ddp.FORWARD) & collective_costs.within(trace)
     if not chosen.any():
         return
-    lost = _collectives.exposed(trace, chosen)
+    lost = collective_costs.exposed(trace, chosen)
     number = int(chosen.sum())
-    sent = _collectives.message_words(events[chosen]) or "of unknown size"
+    sent = collective_costs.message_words(events[chosen]) or "of unknown size"
     words = f"{count(number, 'broadcast')} of buffers ({sent})"
     evidence: tuple[Evidence, ...] = (
         Evidence(label="Broadcasts", value=number, unit="count"),
         Evidence(label="Exposed, of the window", value=lost.share, unit="share"),
     )
     if is_asked_for is not None:
-        evidence += (_recorded.evidence("broadcast_buffers", str(is_asked_for), "code"),)
-    tables = (_collectives.table(events, chosen),)
+        evidence += (recorded_facts.evidence("broadcast_buffers", str(is_asked_for), "code"),)
+    tables = (collective_costs.table(events, chosen),)
     if lost.won_share < options.least_share:
         text = f"{words} in DDP's forward take {share(lost.share)} of the time."
-        text += _collectives.host_is_late(trace, lost)
+        text += collective_costs.host_is_late(trace, lost)
         yield Rejected(message=text, evidence=evidence, tables=tables)
         return
     yield Finding(
-        severity=_collectives.severity(lost),
+        severity=collective_costs.severity(lost),
         confidence="medium",
         message=(
             f"{words} in DDP's forward cost {duration(lost.a_step_ns)}"
-            f"{_words.a_step(trace)} ({share(lost.share)})."
+            f"{phrases.a_step(trace)} ({share(lost.share)})."
         ),
         evidence=evidence,
         tables=tables,
-        events=_collectives.longest(trace, events, chosen),
-        claims=(_collectives.claim(lost, HALF_TO_ALL, METHOD),),
+        events=collective_costs.longest(trace, events, chosen),
+        claims=(collective_costs.claim(lost, HALF_TO_ALL, METHOD),),
     )
 
 
@@ -127,7 +118,7 @@ RULE = Rule(
     check=check,
     rests_on=frozenset({"host calls", "device times", "steps"}),
     priority=205,
-    links=(_ddp.DOCUMENTATION,),
+    links=(ddp.DOCUMENTATION,),
     life_cycle="preview",
     origin="torch's DDP documentation (broadcast_buffers)",
     culprit="sending buffers",

@@ -6,30 +6,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses.communication.exposed_times import exposed_times
-from stepscope.analyses.recorded_settings import recorded_settings
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import EXPOSED_COMMUNICATION, HALF_TO_ALL
-from stepscope.intervals import Intervals
-from stepscope.quantities import count, duration, share
-from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import (
-    Answer,
-    Claim,
-    Finding,
-    Rejected,
-    Rule,
-    _collectives,
-    _ddp,
-    _recorded,
-    _words,
-    option,
-    severity_of,
-)
-from stepscope.trace import Trace
+from stepscope.analyses.communication.exposed_collectives import exposed_times
+from stepscope.analyses.core.window import window
+from stepscope.analyses.settings.recorded_settings import recorded_settings
+from stepscope.base.calibration import EXPOSED_COMMUNICATION, HALF_TO_ALL
+from stepscope.base.formatting import count, duration, share
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option, severity_of
+from stepscope.rules.shared import collective_costs, ddp, phrases, recorded_facts
 
-SEARCH = f"{_ddp.REDUCER}search_unused_parameters"
+SEARCH = f"{ddp.REDUCER}search_unused_parameters"
 BITMAP_TYPE = "int32"
 """Of the extra all-reduce: which parameters any rank used (reducer.cpp, `local_used_map_`)."""
 
@@ -63,9 +52,9 @@ class _Cost:
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report the search by the time in which nothing else went on, and that of its all-reduce."""
-    _ddp.insist(trace)
-    rows = _ddp.calls(trace, SEARCH)
-    forwards = _ddp.forward_count(trace)
+    ddp.insist(trace)
+    rows = ddp.calls(trace, SEARCH)
+    forwards = ddp.forward_count(trace)
     if not len(rows) or len(rows) < options.least_forward_share * forwards:
         return
     cost = _cost(trace, rows)
@@ -80,10 +69,10 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         severity=severity_of(lost) or "info",
         message=(
             f"{words}{_reductions(cost)} cost "
-            f"{duration(a_step)}{_words.a_step(trace)} ({share(lost)})."
+            f"{duration(a_step)}{phrases.a_step(trace)} ({share(lost)})."
         ),
         evidence=evidence,
-        events=_ddp.longest(trace, rows),
+        events=ddp.longest(trace, rows),
         claims=(
             Claim(
                 intervals=cost.search,
@@ -111,9 +100,9 @@ def _reductions(cost: _Cost) -> str:
 def _cost(trace: Trace, rows: NDArray[np.int64]) -> _Cost:
     frame = trace.collectives
     is_bitmap = np.asarray((frame["kind"] == "all_reduce") & (frame["dtype"] == BITMAP_TYPE))
-    is_bitmap = is_bitmap & _collectives.within(trace)
+    is_bitmap = is_bitmap & collective_costs.within(trace)
     return _Cost(
-        search=_ddp.host_loss(trace, rows),
+        search=ddp.host_loss(trace, rows),
         reduction=exposed_times(trace, is_bitmap),
         reduction_count=int(is_bitmap.sum()),
     )
@@ -138,7 +127,7 @@ def _evidence(trace: Trace, cost: _Cost, rows: NDArray[np.int64]) -> Iterator[Ev
     said = recorded_settings(trace).distributed
     if said.find_unused_parameters is not None:
         label = "find_unused_parameters"
-        yield _recorded.evidence(label, str(said.find_unused_parameters), "code")
+        yield recorded_facts.evidence(label, str(said.find_unused_parameters), "code")
 
 
 RULE = Rule(
@@ -187,7 +176,7 @@ RULE = Rule(
     rests_on=frozenset({"host calls", "device times", "steps"}),
     priority=190,
     links=(
-        _ddp.DOCUMENTATION,
+        ddp.DOCUMENTATION,
         "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
     ),
     origin="torch's DDP documentation and tuning guide; the search is an event of the reducer",

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stepscope.analyses.communication.accumulation import Accumulation, accumulation
-from stepscope.calibration import HALF_TO_ALL
-from stepscope.errors import NotApplicableError
-from stepscope.quantities import duration, share, significant
-from stepscope.report import Evidence, Fix, Risk
-from stepscope.rules import Answer, Finding, Rejected, Rule, _collectives, _ddp, _words, option
-from stepscope.trace import Trace
+from stepscope.base.calibration import HALF_TO_ALL
+from stepscope.base.errors import NotApplicableError
+from stepscope.base.formatting import duration, share, significant
+from stepscope.base.report import Evidence, Fix, Risk
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Finding, Rejected, Rule, option
+from stepscope.rules.shared import collective_costs, ddp, phrases
 
 VERIFY = (
     "In the next recording all-reduces (or reduce-scatters) follow only the last backward pass "
@@ -53,10 +54,10 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     if found is None:
         msg = "no wrapped model (DDP, FSDP) with an optimizer's step was recorded"
         raise NotApplicableError(msg)
-    events = _collectives.timed(trace)
+    events = collective_costs.timed(trace)
     if not _is_needless(found, options):
         return
-    lost = _collectives.exposed(trace, found.early)
+    lost = collective_costs.exposed(trace, found.early)
     k = max(2, round(found.forward_count / found.update_count))
     words = (
         f"Gradients are reduced after {found.reduced_count} of {found.early_count} passes that no "
@@ -66,19 +67,19 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     evidence = tuple(_evidence(found, lost))
     if lost.won_share < options.least_share:
         text = f"{words}; nothing waits for them: {share(lost.share)} of the time is exposed."
-        text += _collectives.host_is_late(trace, lost)
+        text += collective_costs.host_is_late(trace, lost)
         yield Rejected(message=text, evidence=evidence)
         return
     yield Finding(
-        severity=_collectives.severity(lost),
+        severity=collective_costs.severity(lost),
         message=(
-            f"{words}, which costs {duration(lost.a_step_ns)}{_words.a_step(trace)} "
+            f"{words}, which costs {duration(lost.a_step_ns)}{phrases.a_step(trace)} "
             f"({share(lost.share)})."
         ),
         evidence=evidence,
-        tables=(_collectives.table(events, found.early),),
-        events=_collectives.longest(trace, events, found.early),
-        claims=(_collectives.claim(lost, HALF_TO_ALL, METHOD),),
+        tables=(collective_costs.table(events, found.early),),
+        events=collective_costs.longest(trace, events, found.early),
+        claims=(collective_costs.claim(lost, HALF_TO_ALL, METHOD),),
         fix=_fix(found, k),
         risk=_risk(found),
         place=found.wrapper,
@@ -94,7 +95,7 @@ def _is_needless(found: Accumulation, options: Options) -> bool:
     )
 
 
-def _evidence(found: Accumulation, lost: _collectives.Exposed) -> Iterator[Evidence]:
+def _evidence(found: Accumulation, lost: collective_costs.Exposed) -> Iterator[Evidence]:
     yield Evidence(label="Forward passes", value=found.forward_count, unit="count")
     yield Evidence(label="With an optimizer step behind", value=found.update_count, unit="count")
     yield Evidence(label="Without one, but reduced", value=found.reduced_count, unit="count")
@@ -172,7 +173,7 @@ RULE = Rule(
     links=(
         "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
         "#skip-unnecessary-all-reduce-if-training-with-distributeddataparallel-and-gradient-accumulation",
-        _ddp.DOCUMENTATION,
+        ddp.DOCUMENTATION,
     ),
     origin="PyTorch tuning guide",
     culprit="reducing gradients in every accumulation step",

@@ -7,25 +7,26 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses import ancestry, frame_times
-from stepscope.analyses.devices.activity import main_device
-from stepscope.analyses.devices.claimable import alone
+from stepscope.analyses.core import ancestry, frame_times
+from stepscope.analyses.core.device_activity import main_device
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.python_callers import python_nesting
+from stepscope.analyses.core.synchronizations import synchronizations
+from stepscope.analyses.core.window import window
+from stepscope.analyses.devices.exclusive_device_time import alone
 from stepscope.analyses.host.anomaly_checks import anomaly_checks
 from stepscope.analyses.host.launched_work import launched_work
-from stepscope.analyses.host.python_callers import python_nesting
 from stepscope.analyses.idle.ledger import idle_ledger
-from stepscope.analyses.idle.synchronizations import synchronizations
-from stepscope.analyses.links import links
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import ALL_OF_IT
-from stepscope.errors import NotApplicableError
-from stepscope.frames.naming import named
-from stepscope.intervals import Intervals
-from stepscope.quantities import share
-from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Claim, Finding, Rule, _calls, _words, option, severity_of
-from stepscope.trace import Trace
+from stepscope.base.calibration import ALL_OF_IT
+from stepscope.base.errors import NotApplicableError
+from stepscope.base.formatting import share
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model import intervals
+from stepscope.model.frames.name_masks import named
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
+from stepscope.rules import Claim, Finding, Rule, option, severity_of
+from stepscope.rules.shared import call_costs, phrases
 
 FRAME = re.compile(r"\btorch[/\\]autograd[/\\](?P<what>anomaly_mode|gradcheck)\.py\(")
 COMPILER = re.compile(r"\btorch[/\\](?:_dynamo|_functorch)[/\\]")
@@ -64,11 +65,11 @@ def _checking(trace: Trace, questions: Rows, chain: Rows) -> Finding:
     lost = _lost(trace, host, chain)
     within = window(trace)
     number = len(questions) / max(1, within.step_count)
-    taking = _words.lasting(trace, intervals.duration_ns(host))
-    costs = _calls.share_of_window(trace, sum(intervals.duration_ns(times) for times in lost))
+    taking = phrases.lasting(trace, intervals.duration_ns(host))
+    costs = call_costs.share_of_window(trace, sum(intervals.duration_ns(times) for times in lost))
     text = (
         f"Anomaly detection is on: the backward pass checks {number:.3g} results "
-        f"{_words.each(trace)} for NaN and reads each answer, for which the host takes {taking}"
+        f"{phrases.each(trace)} for NaN and reads each answer, for which the host takes {taking}"
     )
     if len(trace.device_events):
         text += f"; the {trace.dialect.device} loses {share(costs)} of the time to it"
@@ -87,7 +88,7 @@ def _checking(trace: Trace, questions: Rows, chain: Rows) -> Finding:
                 label="Time lost to them", value=costs, unit="share", link=Link(view="overview")
             ),
         ),
-        events=_calls.longest(trace, questions),
+        events=call_costs.longest(trace, questions),
         claims=_claims(lost),
         place="checks for NaN",
     )
@@ -146,8 +147,8 @@ def _running(trace: Trace, tools: dict[str, Rows]) -> Finding:
         confidence="medium",
         message=f"{names} ran within the steps: its frames are on the stack {count:,} times.",
         evidence=(Evidence(label="Frames of it", value=count, unit="count"),),
-        locations=_calls.lines_around(
-            trace, trace.python_calls, next(iter(tools.values()))[: _calls.MOST_LINES].tolist()
+        locations=call_costs.lines_around(
+            trace, trace.python_calls, next(iter(tools.values()))[: call_costs.MOST_LINES].tolist()
         ),
         place=names,
     )

@@ -5,24 +5,16 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.product_kernels import is_product
 from stepscope.analyses.operators.type_casts import UNKNOWN, TypeCasts, type_casts
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import NO_CASTS
-from stepscope.quantities import count, duration, share
-from stepscope.report import Evidence, EvidenceTable, Fix, Link
-from stepscope.rules import (
-    Answer,
-    Finding,
-    Rule,
-    _kernel_time,
-    _products,
-    _recorded,
-    _words,
-    option,
-)
-from stepscope.rules._kernel_time import Work
-from stepscope.trace import Trace
+from stepscope.base.calibration import NO_CASTS
+from stepscope.base.formatting import count, duration, share
+from stepscope.base.report import Evidence, EvidenceTable, Fix, Link
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Finding, Rule, option
+from stepscope.rules.shared import kernel_time, phrases, product_evidence, recorded_facts
+from stepscope.rules.shared.kernel_time import Work
 
 BY_THE_PROGRAM = "the program itself"
 
@@ -52,12 +44,12 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         evidence=tuple(_evidence(trace, casts)),
         tables=(
             _conversions(trace, casts, table),
-            _products.kernels(trace, work),
+            product_evidence.kernels(trace, work),
         ),
-        events=_kernel_time.longest(trace, work),
-        locations=_kernel_time.lines(trace, work),
+        events=kernel_time.longest(trace, work),
+        locations=kernel_time.lines(trace, work),
         claims=(
-            _kernel_time.claim(
+            kernel_time.claim(
                 trace,
                 work,
                 NO_CASTS,
@@ -66,7 +58,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         ),
         fix=_fix(trace, table),
     )
-    yield _kernel_time.answer(trace, finding)
+    yield kernel_time.answer(trace, finding)
 
 
 def _by_pair(trace: Trace, casts: TypeCasts) -> pd.DataFrame:
@@ -90,7 +82,7 @@ def _message(trace: Trace, casts: TypeCasts, table: pd.DataFrame) -> str:
     part = share(int(casts.duration_ns.sum()) / casts.kernel_ns)
     known = table["pair"][table["pair"] != UNKNOWN].drop_duplicates().head(2).tolist()
     pairs = f", {' and '.join(known)}" if known else ""
-    step = _words.a_step(trace)
+    step = phrases.a_step(trace)
     return (
         f"{count(number, 'kernel')}{step} only {'converts' if number == 1 else 'convert'} from one "
         f"floating-point type to another: {lasting}{step} ({part} of the kernels' time){pairs}, "
@@ -103,18 +95,18 @@ def _evidence(trace: Trace, casts: TypeCasts) -> Iterator[Evidence]:
     value = int(casts.duration_ns.sum()) / casts.kernel_ns
     yield Evidence(label="Kernels that only convert", value=value, unit="share", link=link)
     yield Evidence(label="Conversions", value=len(casts.rows), unit="count", link=link)
-    yield from _products.limit(trace)
+    yield from product_evidence.limit(trace)
 
 
 def _conversions(trace: Trace, casts: TypeCasts, table: pd.DataFrame) -> EvidenceTable:
-    worst = table.head(_products.MOST_ROWS)
-    return _products.table(
+    worst = table.head(product_evidence.MOST_ROWS)
+    return product_evidence.table(
         "Conversions",
         {
             "Types": "text",
             "Asked for by": "text",
             "Kernels": "count",
-            f"Time{_words.a_step(trace)}": "ns",
+            f"Time{phrases.a_step(trace)}": "ns",
             "Of all kernels": "share",
         },
         (
@@ -144,8 +136,8 @@ def _fix(trace: Trace, table: pd.DataFrame) -> Fix:
             caveats=("Weights of 16 bits lose small updates without a copy in float32.",),
         )
     compiled = "model = torch.compile(model)       # conversions become part of their neighbours"
-    if _recorded.is_compiled(trace):
-        compiled = _recorded.compiling(trace)
+    if recorded_facts.is_compiled(trace):
+        compiled = recorded_facts.compiling(trace)
     return Fix(
         summary="Let operators work in the type that they are given; fuse what has to convert.",
         code=(

@@ -6,18 +6,19 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.idle.synchronizations import DYNAMIC, ancestor_named, synchronizations
-from stepscope.analyses.links import links
-from stepscope.frames.naming import named
-from stepscope.report import Fix, Link
-from stepscope.rules import Answer, Rule, _waits
-from stepscope.rules._waits import Options, Waits, Words, waits
-from stepscope.trace import Trace
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.synchronizations import DYNAMIC, ancestor_named, synchronizations
+from stepscope.base.report import Fix, Link
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Rule
+from stepscope.rules.shared import sync_waits
+from stepscope.rules.shared.sync_waits import Options, Waits, Words, waits
 
 WORDS = Words(
     counted="Waits for a shape",
     happens=lambda number: (
-        f"The host waits {_waits.times(number)} to learn the shape of an operator's result"
+        f"The host waits {sync_waits.times(number)} to learn the shape of an operator's result"
     ),
     less="fixed shapes",
     link=Link(view="operators", search="aten::nonzero"),
@@ -53,9 +54,9 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     operators = _operators(trace, found)
     found = replace(found, operators=operators)
     if found.is_costly:
-        yield _waits.finding(trace, found, WORDS, _fix(trace, operators))
+        yield sync_waits.finding(trace, found, WORDS, _fix(trace, operators))
     else:
-        yield _waits.rejected(trace, found, WORDS)
+        yield sync_waits.rejected(trace, found, WORDS)
 
 
 def _operators(trace: Trace, found: Waits) -> NDArray[np.int64]:
@@ -106,13 +107,13 @@ RULE = Rule(
     detects=(
         "Waits of the host below `aten::nonzero`, `aten::masked_select`, `aten::unique`, "
         "`aten::repeat_interleave`, `aten::bincount`, `aten::one_hot` and indexing with a boolean "
-        "mask. " + _waits.DETECTS
+        "mask. " + sync_waits.DETECTS
     ),
     silent=(
-        *_waits.SILENT,
+        *sync_waits.SILENT,
         "These operators are counted only where they really wait: indexing with integers does not.",
     ),
-    saving=_waits.SAVING,
+    saving=sync_waits.SAVING,
     fix=Fix(
         summary="Give the result a shape that does not depend on values.",
         code="\n".join((MASK, NONZERO)),

@@ -7,17 +7,18 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from stepscope import call_tree
-from stepscope.analyses.idle.synchronizations import synchronizations
-from stepscope.analyses.references import users_calls
-from stepscope.analyses.steps.window import window
+from stepscope.analyses.core.event_references import users_calls
+from stepscope.analyses.core.synchronizations import synchronizations
+from stepscope.analyses.core.window import window
+from stepscope.base.report import Fix, Link
 from stepscope.dialects import SYNCHRONIZE_NAME
-from stepscope.frames.naming import named
-from stepscope.frames.spans import spans
-from stepscope.report import Fix, Link
-from stepscope.rules import Answer, Rule, _waits
-from stepscope.rules._waits import Options, Waits, Words, waits
-from stepscope.trace import Trace
+from stepscope.model import call_tree
+from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.spans import spans
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Rule
+from stepscope.rules.shared import sync_waits
+from stepscope.rules.shared.sync_waits import Options, Waits, Words, waits
 
 CALL = re.compile(SYNCHRONIZE_NAME)
 OF_PROFILER = re.compile(r"^torch[/\\](?:profiler|autograd[/\\]profiler)")
@@ -28,7 +29,7 @@ MEASURES = re.compile(
 """Functions of the user's that wait in order to measure, by their names or their files'."""
 WORDS = Words(
     counted="Explicit waits",
-    happens=lambda number: f"The program itself waits for the device {_waits.times(number)}",
+    happens=lambda number: f"The program itself waits for the device {sync_waits.times(number)}",
     less="waiting less",
     link=Link(view="overview"),
 )
@@ -40,9 +41,9 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     if found is None:
         return
     if found.is_costly:
-        yield _waits.finding(trace, found, WORDS, _fix(trace, found))
+        yield sync_waits.finding(trace, found, WORDS, _fix(trace, found))
     else:
-        yield _waits.rejected(trace, found, WORDS)
+        yield sync_waits.rejected(trace, found, WORDS)
 
 
 def _of_program(trace: Trace) -> NDArray[np.bool_]:
@@ -85,15 +86,15 @@ RULE = Rule(
     ),
     detects=(
         "Calls that wait for a device, a stream or an event and that no operator made. "
-        + _waits.DETECTS
+        + sync_waits.DETECTS
     ),
     silent=(
-        *_waits.SILENT,
+        *sync_waits.SILENT,
         "Waits that a function makes in order to measure (`profil`, `timer`, `benchmark` or "
         "`elapsed` in its name) are left out, where stacks were recorded.",
         "Without steps, a wait for the device's last work is the recording's own end.",
     ),
-    saving=_waits.SAVING,
+    saving=sync_waits.SAVING,
     fix=Fix(
         summary="Take the waits out of the loop.",
         code=(

@@ -6,23 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from stepscope.analyses import group_statistics
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import EXPOSED_COMMUNICATION
-from stepscope.quantities import duration, share
-from stepscope.report import Evidence, Link
-from stepscope.rules import (
-    Answer,
-    Finding,
-    Rejected,
-    Rule,
-    _collectives,
-    _ddp,
-    _overlap_fixes,
-    _words,
-    option,
-)
-from stepscope.trace import Trace
+from stepscope.analyses.core import group_statistics
+from stepscope.analyses.core.window import window
+from stepscope.base.calibration import EXPOSED_COMMUNICATION
+from stepscope.base.formatting import duration, share
+from stepscope.base.report import Evidence, Link
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Finding, Rejected, Rule, option
+from stepscope.rules.shared import collective_costs, ddp, overlap_fixes, phrases
 
 METHOD = (
     "At most the time in which collectives ran and nothing computed (of a device's, that in which "
@@ -48,37 +39,37 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report collectives by the time in which they ran and nothing computed."""
-    events = _collectives.timed(trace)
-    chosen = _collectives.within(trace) & events["duration_ns"].notna().to_numpy()
-    running_ns = _collectives.running(trace, chosen)
+    events = collective_costs.timed(trace)
+    chosen = collective_costs.within(trace) & events["duration_ns"].notna().to_numpy()
+    running_ns = collective_costs.running(trace, chosen)
     if not running_ns:
         return
-    lost = _collectives.exposed(trace, chosen)
+    lost = collective_costs.exposed(trace, chosen)
     running = running_ns / window(trace).reference_ns
     hidden = 1 - lost.share / running
     evidence = tuple(_evidence(running, hidden, lost))
-    lasting = f"{duration(window(trace).per_step(running_ns))}{_words.a_step(trace)}"
+    lasting = f"{duration(window(trace).per_step(running_ns))}{phrases.a_step(trace)}"
     text = f"Communication takes {lasting} ({share(running)})"
     if lost.share < options.least_exposed_share:
         if running >= options.least_running_share:
             text += f", of which {share(hidden)} is hidden behind computing."
-            tables = (_collectives.table(events, chosen),)
+            tables = (collective_costs.table(events, chosen),)
             yield Rejected(message=text, evidence=evidence, tables=tables)
         return
     worst = _worst(events[chosen])
-    who, fix, effort, risk = _overlap_fixes.advice(trace, worst, _passes(trace))
+    who, fix, effort, risk = overlap_fixes.advice(trace, worst, _passes(trace))
     yield Finding(
-        severity=_collectives.severity(lost),
+        severity=collective_costs.severity(lost),
         confidence="medium",
         message=(
             f"{text}; for {duration(lost.a_step_ns)} of it ({share(lost.share)}) nothing computes. "
             f"Most of that is {worst['kind'].iloc[0]}{_in_group(worst)}."
-            f"{_collectives.host_is_late(trace, lost)}"
+            f"{collective_costs.host_is_late(trace, lost)}"
         ),
         evidence=evidence,
-        tables=(_collectives.table(events, chosen),),
-        events=_collectives.longest(trace, events, chosen),
-        claims=(_collectives.claim(lost, EXPOSED_COMMUNICATION, METHOD),),
+        tables=(collective_costs.table(events, chosen),),
+        events=collective_costs.longest(trace, events, chosen),
+        claims=(collective_costs.claim(lost, EXPOSED_COMMUNICATION, METHOD),),
         fix=fix,
         effort=effort,
         risk=risk,
@@ -95,17 +86,17 @@ def _worst(events: pd.DataFrame) -> pd.DataFrame:
 
 
 def _in_group(worst: pd.DataFrame) -> str:
-    group, sent = _collectives.group_words(worst), _collectives.message_words(worst)
+    group, sent = collective_costs.group_words(worst), collective_costs.message_words(worst)
     return f"{f' of {sent}' if sent else ''}{f' in {group}' if group else ''}"
 
 
 def _passes(trace: Trace) -> int:
     """Return how many backward passes of DDP there are, or steps."""
-    forwards = _ddp.forward_count(trace)
+    forwards = ddp.forward_count(trace)
     return max(1, forwards or window(trace).step_count)
 
 
-def _evidence(running: float, hidden: float, lost: _collectives.Exposed) -> Iterator[Evidence]:
+def _evidence(running: float, hidden: float, lost: collective_costs.Exposed) -> Iterator[Evidence]:
     overview = Link(view="overview")
     yield Evidence(label="Exposed, of the window", value=lost.share, unit="share", link=overview)
     yield Evidence(label="Communication, of the window", value=running, unit="share", link=overview)
@@ -140,7 +131,7 @@ RULE = Rule(
         "of it, an estimate. Over a run's ranks, waiting for late ones is counted under "
         "straggler-rank."
     ),
-    fix=_overlap_fixes.ANY,
+    fix=overlap_fixes.ANY,
     effort="hour",
     risk="numerics",
     options=Options(),

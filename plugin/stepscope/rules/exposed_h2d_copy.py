@@ -3,21 +3,22 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stepscope import intervals
-from stepscope.analyses import requirements
-from stepscope.analyses.devices.activity import DeviceActivity
+from stepscope.analyses.core import requirements
+from stepscope.analyses.core.data_loading import data_loading
+from stepscope.analyses.core.device_activity import DeviceActivity
+from stepscope.analyses.core.synchronizations import synchronizations
+from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.gpu_bound import gpu_bound_times
 from stepscope.analyses.devices.host_copies import HostCopies
-from stepscope.analyses.idle.data_loading import data_loading
-from stepscope.analyses.idle.synchronizations import synchronizations
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import HALF_TO_ALL
-from stepscope.intervals import Intervals
-from stepscope.quantities import count, duration, share, size
-from stepscope.report import Evidence, Fix
-from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, _copies, option
-from stepscope.rules._copies import ANY_DEVICE
-from stepscope.trace import Trace
+from stepscope.base.calibration import HALF_TO_ALL
+from stepscope.base.formatting import count, duration, share, size
+from stepscope.base.report import Evidence, Fix
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option
+from stepscope.rules.shared import copy_sources
+from stepscope.rules.shared.copy_sources import ANY_DEVICE
 
 VERIFY = "Memcpy's share of the step in Overview falls: copies then run beside kernels."
 
@@ -37,7 +38,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report copies to the device that no kernel hides and that no data loading owns."""
     device = requirements.main(trace)
     within = window(trace)
-    copies = _copies.to_device(trace, device)
+    copies = copy_sources.to_device(trace, device)
     copies = copies.chosen(~copies.is_pageable)
     exposed = _exposed(trace, device, copies)
     waited = intervals.intersection(exposed, _waited_for(trace))
@@ -49,7 +50,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         if intervals.duration_ns(copies.on_device) >= options.least_share * whole_ns:
             yield Rejected(message=_acquitted(trace, copies, exposed, lost), evidence=evidence)
         return
-    tables, events, lines = _copies.shown(trace, copies, _copies.longest(copies))
+    tables, events, lines = copy_sources.shown(trace, copies, copy_sources.longest(copies))
     lasting = duration(within.per_step(intervals.duration_ns(waited)))
     yield Finding(
         message=(
@@ -70,7 +71,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
                 ),
             ),
         ),
-        fix=_fix(_copies.module(trace), _copies.target(trace)),
+        fix=_fix(copy_sources.module(trace), copy_sources.target(trace)),
     )
 
 
@@ -175,6 +176,6 @@ RULE = Rule(
     rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
     priority=170,
     culprit="copying to the device",
-    links=(_copies.TUTORIAL,),
+    links=(copy_sources.TUTORIAL,),
     origin="TraceLens exposed memcpy; xprof DataTransferBound",
 )

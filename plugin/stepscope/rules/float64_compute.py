@@ -6,26 +6,27 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses import requirements
-from stepscope.analyses.devices.activity import main_device
-from stepscope.analyses.devices.capability import peak_ratio
-from stepscope.analyses.devices.claimable import alone
-from stepscope.analyses.frame_times import times
+from stepscope.analyses.core import requirements
+from stepscope.analyses.core.device_activity import main_device
+from stepscope.analyses.core.device_capability import peak_ratio
+from stepscope.analyses.core.frame_times import times
+from stepscope.analyses.devices.exclusive_device_time import alone
 from stepscope.analyses.operators.double_precision import DoublePrecision, on_device, on_host
-from stepscope.analyses.recorded_settings import recorded_settings
-from stepscope.calibration import (
+from stepscope.analyses.settings.recorded_settings import recorded_settings
+from stepscope.base.calibration import (
     DOUBLE_PRECISION,
     DOUBLE_PRECISION_ON_CPU,
     DOUBLE_PRECISION_PRODUCTS_ON_CPU,
     Factor,
     at_most,
 )
-from stepscope.errors import NotApplicableError
-from stepscope.intervals import Intervals
-from stepscope.quantities import count, share
-from stepscope.report import Fix
-from stepscope.rules import Answer, Claim, Finding, Rule, _float64, _kernel_time, _products, option
-from stepscope.trace import Trace
+from stepscope.base.errors import NotApplicableError
+from stepscope.base.formatting import count, share
+from stepscope.base.report import Fix
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Claim, Finding, Rule, option
+from stepscope.rules.shared import float64_evidence, kernel_time, product_evidence
 
 MEMORY_TIMES = 2
 """float64 has twice the bytes: what memory limits becomes twice as fast on any device."""
@@ -65,16 +66,16 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         return
     is_default = found.floating_share >= options.default_share
     finding = Finding(
-        message=_float64.message(trace, found, is_default=is_default),
-        evidence=tuple(_float64.evidence(trace, found)),
-        tables=_float64.tables(trace, found),
-        events=_kernel_time.longest(trace, _float64.work(found)),
-        locations=_products.locations(trace, found.calls, found.cost_ns),
+        message=float64_evidence.message(trace, found, is_default=is_default),
+        evidence=tuple(float64_evidence.evidence(trace, found)),
+        tables=float64_evidence.tables(trace, found),
+        events=kernel_time.longest(trace, float64_evidence.work(found)),
+        locations=product_evidence.locations(trace, found.calls, found.cost_ns),
         claims=tuple(_claims(trace, found)),
         fix=_fix(trace, found, is_default=is_default),
         place="default dtype" if is_default else "a part",
     )
-    yield _kernel_time.answer(trace, finding)
+    yield kernel_time.answer(trace, finding)
 
 
 def _claims(trace: Trace, found: DoublePrecision) -> Iterator[Claim]:
@@ -96,7 +97,8 @@ def _claims(trace: Trace, found: DoublePrecision) -> Iterator[Claim]:
         if chosen.any():
             part = share(int(found.cost_ns[chosen].sum()) / found.total_ns)
             method = (
-                f"In float32 {what} ({part} of it) are {_products.times(factor)} times as fast."
+                f"In float32 {what} ({part} of it) are {product_evidence.times(factor)} "
+                "times as fast."
             )
             yield _claim(trace, found, chosen, factor, method)
 
@@ -147,7 +149,7 @@ def _whole(trace: Trace) -> str:
 
 
 def _fix(trace: Trace, found: DoublePrecision, *, is_default: bool) -> Fix:
-    names = _float64.costliest(trace, found)
+    names = float64_evidence.costliest(trace, found)
     verify = f"In Operators, {names[0]} has the type float32." if names else "This rule is silent."
     caveats = ("What needs 15 digits (solvers, some metrics) may keep float64.",)
     if is_default:

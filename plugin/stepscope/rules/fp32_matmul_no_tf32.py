@@ -7,27 +7,18 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from stepscope.analyses.devices.capability import compute_major, peak_ratio
+from stepscope.analyses.core.device_capability import compute_major, peak_ratio
+from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.product_kernels import TF32, ProductKernels, product_kernels
-from stepscope.analyses.recorded_settings import RECORDED, recorded_settings
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import TF32_PRODUCTS, at_most
-from stepscope.errors import MissingDataError, NotApplicableError
-from stepscope.frames.naming import named
-from stepscope.quantities import duration, share
-from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import (
-    Answer,
-    Finding,
-    Rejected,
-    Rule,
-    _kernel_time,
-    _products,
-    _recorded,
-    _words,
-    option,
-)
-from stepscope.trace import Trace
+from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
+from stepscope.base.calibration import TF32_PRODUCTS, at_most
+from stepscope.base.errors import MissingDataError, NotApplicableError
+from stepscope.base.formatting import duration, share
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Finding, Rejected, Rule, option
+from stepscope.rules.shared import kernel_time, phrases, product_evidence, recorded_facts
 
 FIRST_MAJOR = 8
 """Compute capability from which matrix units round float32 to TF32."""
@@ -78,7 +69,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     elif ratio is not None and ratio < LEAST_RATIO:
         yield _acquitted(finding, f"This device has TF32 only {ratio:.2g} times as fast.")
     else:
-        yield _kernel_time.answer(trace, finding)
+        yield kernel_time.answer(trace, finding)
 
 
 def _is_allowed(trace: Trace, products: ProductKernels, plain: NDArray[np.bool_]) -> bool:
@@ -121,11 +112,11 @@ def _finding(
 ) -> Finding:
     lasting = duration(window(trace).per_step(products.total_ns(plain)))
     part = products.share(plain)
-    unit, found = trace.dialect.matrix_unit, _products.work(products, plain)
+    unit, found = trace.dialect.matrix_unit, product_evidence.work(products, plain)
     factor = TF32_PRODUCTS if ratio is None else at_most(TF32_PRODUCTS, ratio)
     return Finding(
         message=(
-            f"Float32 matrix products run without {unit}s for {lasting}{_words.a_step(trace)} "
+            f"Float32 matrix products run without {unit}s for {lasting}{phrases.a_step(trace)} "
             f"({share(part)} of the kernels' time): TF32 is not allowed for them."
         ),
         evidence=(
@@ -143,14 +134,14 @@ def _finding(
             ),
             *_ratio(ratio),
             *_recorded_flags(trace),
-            *_products.limit(trace),
+            *product_evidence.limit(trace),
         ),
-        tables=_products.tables(trace, products, plain),
-        events=_kernel_time.longest(trace, found),
-        locations=_kernel_time.lines(trace, found),
+        tables=product_evidence.tables(trace, products, plain),
+        events=kernel_time.longest(trace, found),
+        locations=kernel_time.lines(trace, found),
         claims=(
-            _kernel_time.claim(
-                trace, found, factor, f"{_products.times(factor)} times as fast in TF32."
+            kernel_time.claim(
+                trace, found, factor, f"{product_evidence.times(factor)} times as fast in TF32."
             ),
         ),
         fix=_fix(trace),
@@ -160,9 +151,9 @@ def _finding(
 def _recorded_flags(trace: Trace) -> Iterator[Evidence]:
     said = recorded_settings(trace).precision
     if said.float32_matmul is not None:
-        yield _recorded.evidence("float32_matmul_precision", said.float32_matmul, "code")
+        yield recorded_facts.evidence("float32_matmul_precision", said.float32_matmul, "code")
     if said.tf32_cudnn is not None:
-        yield _recorded.evidence("cudnn.allow_tf32", str(said.tf32_cudnn), "code")
+        yield recorded_facts.evidence("cudnn.allow_tf32", str(said.tf32_cudnn), "code")
 
 
 def _fix(trace: Trace) -> Fix:

@@ -6,17 +6,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.devices.capability import peak_ratio
+from stepscope.analyses.core.device_capability import peak_ratio
+from stepscope.analyses.core.training_detection import is_training
+from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.product_kernels import ProductKernels, product_kernels
 from stepscope.analyses.operators.product_shapes import distinct, operands
-from stepscope.analyses.steps.window import window
-from stepscope.analyses.training import is_training
-from stepscope.calibration import FLOAT8_PRODUCTS
-from stepscope.errors import NotApplicableError
-from stepscope.quantities import duration, share
-from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Answer, Finding, Rule, _kernel_time, _products, _words, option
-from stepscope.trace import Trace
+from stepscope.base.calibration import FLOAT8_PRODUCTS
+from stepscope.base.errors import NotApplicableError
+from stepscope.base.formatting import duration, share
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Finding, Rule, option
+from stepscope.rules.shared import kernel_time, phrases, product_evidence
 
 SIXTEEN_BITS = ("float16", "bfloat16")
 EIGHT_BITS = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")
@@ -57,7 +58,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     part = products.share(large)
     if part < options.least_share or not part or products.of_type(*EIGHT_BITS).any():
         return
-    yield _kernel_time.answer(trace, _finding(trace, products, large, ratio))
+    yield kernel_time.answer(trace, _finding(trace, products, large, ratio))
 
 
 def _are_large(trace: Trace, products: ProductKernels, least: int) -> NDArray[np.bool_]:
@@ -77,13 +78,13 @@ def _is_large(name: str, dims: str, least: int) -> bool:
 def _finding(
     trace: Trace, products: ProductKernels, large: NDArray[np.bool_], ratio: float
 ) -> Finding:
-    part, found = products.share(large), _products.work(products, large)
+    part, found = products.share(large), product_evidence.work(products, large)
     lasting = duration(window(trace).per_step(products.total_ns(large)))
     return Finding(
         severity="info",
         confidence="low",
         message=(
-            f"Large matrix products in 16 bits take {lasting}{_words.a_step(trace)} "
+            f"Large matrix products in 16 bits take {lasting}{phrases.a_step(trace)} "
             f"({share(part)} of the kernels' time); this device's peak in 8-bit floats is "
             f"{ratio:.2g} times as high."
         ),
@@ -95,17 +96,18 @@ def _finding(
                 link=Link(view="operators", group="shape"),
             ),
             Evidence(label="Peak in 8 bits over 16", value=ratio, unit="count"),
-            *_products.limit(trace),
+            *product_evidence.limit(trace),
         ),
-        tables=_products.tables(trace, products, large),
-        events=_kernel_time.longest(trace, found),
-        locations=_kernel_time.lines(trace, found),
+        tables=product_evidence.tables(trace, products, large),
+        events=kernel_time.longest(trace, found),
+        locations=kernel_time.lines(trace, found),
         claims=(
-            _kernel_time.claim(
+            kernel_time.claim(
                 trace,
                 found,
                 FLOAT8_PRODUCTS,
-                f"In 8-bit floats {_products.times(FLOAT8_PRODUCTS)} times as fast, with scaling "
+                f"In 8-bit floats {product_evidence.times(FLOAT8_PRODUCTS)} "
+                "times as fast, with scaling "
                 "and converting.",
             ),
         ),

@@ -8,18 +8,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses import requirements
-from stepscope.analyses.communication.asked import asked_within
-from stepscope.analyses.devices.activity import DeviceActivity
-from stepscope.analyses.recorded_settings import DistributedSettings, recorded_settings
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import EXPOSED_COMMUNICATION
-from stepscope.errors import NotApplicableError
-from stepscope.quantities import duration, share
-from stepscope.report import Evidence, Fix
-from stepscope.rules import Answer, Finding, Rule, _collectives, _recorded, _words, option
-from stepscope.trace import Trace
+from stepscope.analyses.communication.collectives_in_region import asked_within
+from stepscope.analyses.core import requirements
+from stepscope.analyses.core.device_activity import DeviceActivity
+from stepscope.analyses.core.window import window
+from stepscope.analyses.settings.recorded_settings import DistributedSettings, recorded_settings
+from stepscope.base.calibration import EXPOSED_COMMUNICATION
+from stepscope.base.errors import NotApplicableError
+from stepscope.base.formatting import duration, share
+from stepscope.base.report import Evidence, Fix
+from stepscope.model import intervals
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Finding, Rule, option
+from stepscope.rules.shared import collective_costs, phrases, recorded_facts
 
 SHARDED = re.compile(r"^FSDP::|^FullyShardedDataParallel\.")
 EARLY = "BACKWARD_PRE"
@@ -52,28 +53,28 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report all-gathers of FSDP that begin only when there is nothing left to compute."""
     device = requirements.main(trace)
     requirements.reliable_timeline(trace)
-    wrapper = _collectives.wrapper(trace)
+    wrapper = collective_costs.wrapper(trace)
     if not wrapper.startswith("FSDP"):
         msg = "no fully sharded model ran"
         raise NotApplicableError(msg)
-    events = _collectives.timed(trace)
+    events = collective_costs.timed(trace)
     gathers = _gathers(trace, events, device)
     late = gathers & _begins_late(events, device)
     number = int(gathers.sum())
     if not number or late.sum() < options.least_late_share * number:
         return
-    lost = _collectives.exposed(trace, late)
+    lost = collective_costs.exposed(trace, late)
     if lost.won_share < options.least_share:
         return
     steps = max(1, window(trace).step_count)
     yield Finding(
-        severity=_collectives.severity(lost),
+        severity=collective_costs.severity(lost),
         confidence="medium",
         message=(
             f"{int(late.sum()) / steps:.3g} of {number / steps:.3g} all-gathers"
-            f"{_words.a_step(trace)} of sharded parameters begin when "
+            f"{phrases.a_step(trace)} of sharded parameters begin when "
             f"{trace.dialect.device} {device.device} has nothing left to compute; it waits for "
-            f"them for {duration(lost.a_step_ns)}{_words.a_step(trace)} ({share(lost.share)})."
+            f"them for {duration(lost.a_step_ns)}{phrases.a_step(trace)} ({share(lost.share)})."
         ),
         evidence=(
             Evidence(label="All-gathers of parameters", value=number, unit="count"),
@@ -81,19 +82,19 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
             Evidence(label="Exposed time of those, of the window", value=lost.share, unit="share"),
             *_recorded_evidence(trace),
         ),
-        tables=(_collectives.table(events, late),),
-        events=_collectives.longest(trace, events, late),
-        claims=(_collectives.claim(lost, EXPOSED_COMMUNICATION, METHOD),),
+        tables=(collective_costs.table(events, late),),
+        events=collective_costs.longest(trace, events, late),
+        claims=(collective_costs.claim(lost, EXPOSED_COMMUNICATION, METHOD),),
         fix=_fix(wrapper, recorded_settings(trace).distributed),
         place=wrapper,
     )
 
 
-def _gathers(trace: Trace, events: pd.DataFrame, device: DeviceActivity) -> _collectives.Chosen:
+def _gathers(trace: Trace, events: pd.DataFrame, device: DeviceActivity) -> collective_costs.Chosen:
     kind, on = events["kind"].to_numpy(), events["device"].to_numpy()
     is_timed = events["duration_ns"].notna().to_numpy()
     chosen = (kind == "all_gather") & (on == device.device) & is_timed
-    return np.asarray(chosen & asked_within(trace, SHARDED) & _collectives.within(trace))
+    return np.asarray(chosen & asked_within(trace, SHARDED) & collective_costs.within(trace))
 
 
 def _begins_late(events: pd.DataFrame, device: DeviceActivity) -> NDArray[np.bool_]:
@@ -108,7 +109,7 @@ def _recorded_evidence(trace: Trace) -> Iterator[Evidence]:
     said = recorded_settings(trace).distributed
     for name in ("forward_prefetch", "backward_prefetch", "limit_all_gathers"):
         if (value := getattr(said, name)) is not None:
-            yield _recorded.evidence(name, str(value), "code")
+            yield recorded_facts.evidence(name, str(value), "code")
 
 
 def _missing(said: DistributedSettings) -> Iterator[str]:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.analyses.links import links
-from stepscope.calibration import GATHERS
-from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Answer, Finding, Rule, _kernel_time, option
-from stepscope.rules._kernel_time import Work
-from stepscope.trace import Trace
+from stepscope.analyses.core.links import links
+from stepscope.base.calibration import GATHERS
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Finding, Rule, option
+from stepscope.rules.shared import kernel_time
+from stepscope.rules.shared.kernel_time import Work
 
 TABLES = re.compile(r"^fbgemm::\w*lookup\w*$|CppNode<\w*(?:Split|Dense)\w*Lookup")
 """Lookups in tables of embeddings that are fused already, and their backward."""
@@ -77,9 +78,9 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report gathers, scatters, indexing and embeddings, by the operators that launched them."""
-    rows = _kernel_time.rows_in_window(trace)
-    is_gather = _kernel_time.owned_by(trace, GATHERING.search)
-    found = _kernel_time.work(trace, rows, is_gather & _kernel_time.are_kernels(trace))
+    rows = kernel_time.rows_in_window(trace)
+    is_gather = kernel_time.owned_by(trace, GATHERING.search)
+    found = kernel_time.work(trace, rows, is_gather & kernel_time.are_kernels(trace))
     if found.share < options.least_share:
         return
     most = _most(trace, found)
@@ -87,8 +88,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         severity="info",
         confidence="medium",
         message=(
-            f"Gathers and scatters take {_kernel_time.taking(trace, found)}, most of them by "
-            f"{most}."
+            f"Gathers and scatters take {kernel_time.taking(trace, found)}, most of them by {most}."
         ),
         evidence=(
             Evidence(
@@ -99,11 +99,11 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
             ),
             Evidence(label="Kernels", value=len(found.rows), unit="count"),
         ),
-        tables=(_kernel_time.by_operator(trace, found, "Gathers and scatters"),),
-        events=_kernel_time.longest(trace, found),
-        locations=_kernel_time.lines(trace, found),
+        tables=(kernel_time.by_operator(trace, found, "Gathers and scatters"),),
+        events=kernel_time.longest(trace, found),
+        locations=kernel_time.lines(trace, found),
         claims=(
-            _kernel_time.claim(
+            kernel_time.claim(
                 trace,
                 found,
                 GATHERS,
@@ -113,7 +113,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         fix=_fix(most),
         place=most,
     )
-    yield _kernel_time.answer(trace, finding)
+    yield kernel_time.answer(trace, finding)
 
 
 def _most(trace: Trace, found: Work) -> str:

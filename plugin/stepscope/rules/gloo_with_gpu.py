@@ -5,16 +5,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.analyses import requirements
 from stepscope.analyses.communication.collective_events import collective_events
-from stepscope.analyses.recorded_settings import recorded_settings
-from stepscope.analyses.steps.window import window
-from stepscope.errors import NotApplicableError
-from stepscope.frames.collective_words import HOST_BACKENDS
-from stepscope.quantities import count, duration, share
-from stepscope.report import Evidence, Fix
-from stepscope.rules import Answer, Finding, Rejected, Rule, _collectives, _recorded, _words, option
-from stepscope.trace import Trace
+from stepscope.analyses.core import requirements
+from stepscope.analyses.core.window import window
+from stepscope.analyses.settings.recorded_settings import recorded_settings
+from stepscope.base.errors import NotApplicableError
+from stepscope.base.formatting import count, duration, share
+from stepscope.base.report import Evidence, Fix
+from stepscope.model.frames.collective_names import HOST_BACKENDS
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Finding, Rejected, Rule, option
+from stepscope.rules.shared import collective_costs, phrases, recorded_facts
 
 GLOO = "gloo"
 
@@ -47,20 +48,20 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         raise NotApplicableError(msg)
     if any(each not in HOST_BACKENDS for each in set(backend)):
         return  # for the host's tensors and barriers, beside the device's own library
-    chosen = is_gloo & _collectives.within(trace) & (events["kind"] != "barrier").to_numpy()
+    chosen = is_gloo & collective_costs.within(trace) & (events["kind"] != "barrier").to_numpy()
     if not chosen.any():
         return
-    running_ns = _collectives.running(trace, chosen)
+    running_ns = collective_costs.running(trace, chosen)
     running = running_ns / window(trace).reference_ns
-    sent = _collectives.message_words(events[chosen])
+    sent = collective_costs.message_words(events[chosen])
     lasting = duration(window(trace).per_step(running_ns))
     text = (
         f"{count(int(chosen.sum()), 'collective')}{f' of {sent}' if sent else ''} went through "
-        f"gloo, for {lasting}{_words.a_step(trace)} ({share(running)}), though "
+        f"gloo, for {lasting}{phrases.a_step(trace)} ({share(running)}), though "
         f"{trace.dialect.device} {device.device} computes."
     )
     evidence = tuple(_evidence(trace, int(chosen.sum()), running))
-    tables = (_collectives.table(events, chosen),)
+    tables = (collective_costs.table(events, chosen),)
     is_control = events["message_bytes"][chosen].max() < options.least_bytes  # not where unknown
     if running < options.least_share or is_control:
         yield Rejected(message=text, evidence=evidence, tables=tables)
@@ -70,7 +71,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         message=text,
         evidence=evidence,
         tables=tables,
-        events=_collectives.longest(trace, events, chosen),
+        events=collective_costs.longest(trace, events, chosen),
         fix=_fix(trace),
     )
 
@@ -82,7 +83,7 @@ def _evidence(trace: Trace, number: int, running: float) -> Iterator[Evidence]:
     if isinstance(info, Mapping) and isinstance(info.get("backend"), str):
         yield Evidence(label="Backend in the header", value=str(info["backend"]), unit="text")
     elif (backend := recorded_settings(trace).distributed.backend) is not None:
-        yield _recorded.evidence("Backend", backend)
+        yield recorded_facts.evidence("Backend", backend)
 
 
 def _fix(trace: Trace) -> Fix | None:

@@ -6,18 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope import intervals
-from stepscope.analyses import references, requirements
-from stepscope.analyses.devices.activity import DeviceActivity
-from stepscope.analyses.host.activity import NOTHING, activity_during, call_during
-from stepscope.analyses.idle.first_use import first_use_times
+from stepscope.analyses.core import event_references, requirements
+from stepscope.analyses.core.device_activity import DeviceActivity
+from stepscope.analyses.core.host_activity import NOTHING, activity_during, call_during
+from stepscope.analyses.core.window import window
+from stepscope.analyses.idle.device_stalls import Stalls, late_times, stalls_of
+from stepscope.analyses.idle.lazy_loading import first_use_times
 from stepscope.analyses.idle.ledger import idle_ledger
-from stepscope.analyses.idle.stalls import Stalls, late_times, stalls_of
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import HALF_TO_ALL, UP_TO_ALL
-from stepscope.intervals import Intervals
-from stepscope.quantities import count, duration, share
-from stepscope.report import (
+from stepscope.base.calibration import HALF_TO_ALL, UP_TO_ALL
+from stepscope.base.formatting import count, duration, share
+from stepscope.base.report import (
     EventReference,
     Evidence,
     EvidenceColumn,
@@ -26,8 +24,10 @@ from stepscope.report import (
     Fix,
     Link,
 )
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
 from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option
-from stepscope.trace import Trace
 
 CODE = """\
 # prepare the next batch while the device computes this one
@@ -105,7 +105,7 @@ def _finding(trace: Trace, device: DeviceActivity, stalls: Stalls, options: Opti
     events = tuple(_references(trace, stalls.longest[: options.shown_count]))
     start, end = stalls.longest[0].tolist()
     waits = _is_waiting(trace, start, end)
-    is_start = start <= within.start_ns and not references.FRAME.match(events[0].name)
+    is_start = start <= within.start_ns and not event_references.FRAME.match(events[0].name)
     is_single = (events[0].name == NOTHING or is_start) and within.step_count <= 1
     doubtful = waits or is_single or _unknown(trace, device) > options.unknown_share
     return Finding(
@@ -130,7 +130,7 @@ def _finding(trace: Trace, device: DeviceActivity, stalls: Stalls, options: Opti
         ),
         tables=(_table(events),),
         events=events,
-        locations=references.source_lines(
+        locations=event_references.source_lines(
             each.name.rpartition(", called from ")[2] for each in events
         ),
         claims=(
@@ -185,7 +185,7 @@ def _fix(trace: Trace, longest: EventReference) -> Fix:
     if staged and staged.search(longest.name):
         return STAGED_COPY
     function = longest.name.rpartition(", called from ")[2]
-    is_function = bool(references.FRAME.match(function)) and not OF_THE_MODEL.search(function)
+    is_function = bool(event_references.FRAME.match(function)) and not OF_THE_MODEL.search(function)
     within = "" if longest.name == NOTHING else f" within {function}"
     caveats = () if len(trace.python_calls) else (WITHOUT_STACKS,)
     return Fix(

@@ -6,16 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses import references, requirements
-from stepscope.analyses.devices.activity import DeviceActivity
-from stepscope.analyses.devices.kernel_names import short
+from stepscope.analyses.core import event_references, requirements
+from stepscope.analyses.core.device_activity import DeviceActivity
+from stepscope.analyses.core.kernel_names import short
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.ledger import idle_ledger
-from stepscope.analyses.links import links
-from stepscope.analyses.steps.window import window
-from stepscope.intervals import Intervals
-from stepscope.quantities import count, duration, share
-from stepscope.report import (
+from stepscope.base.formatting import count, duration, share
+from stepscope.base.report import (
     EventReference,
     Evidence,
     EvidenceColumn,
@@ -24,8 +22,10 @@ from stepscope.report import (
     Fix,
     Link,
 )
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
 from stepscope.rules import CRITICAL_SHARE, Finding, Rule, option
-from stepscope.trace import Trace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +136,7 @@ def _events(trace: Trace, stalls: _Stalls, options: Options) -> Iterator[EventRe
     for row in stalls.next_event[: options.shown_count].tolist():
         call = int(links(trace).call_of_device_event[row])
         waited = duration(int(start[row] - calls[call]))
-        yield references.device_event(trace, row, detail=f"began {waited} after its launch")
+        yield event_references.device_event(trace, row, detail=f"began {waited} after its launch")
 
 
 RULE = Rule(

@@ -5,20 +5,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope import intervals
-from stepscope.analyses import references
-from stepscope.analyses.compiled.compile_events import compile_events
 from stepscope.analyses.compiled.compiled_regions import graph_break_table
 from stepscope.analyses.compiled.graph_breaks import GraphBreaks, graph_breaks
-from stepscope.analyses.devices.activity import all_busy
-from stepscope.analyses.recorded_settings import recorded_settings
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import HALF_TO_ALL
-from stepscope.errors import NotApplicableError
-from stepscope.quantities import count, duration
-from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
-from stepscope.rules import Claim, Finding, Rule, _recorded, _words, option
-from stepscope.trace import Trace
+from stepscope.analyses.core import event_references
+from stepscope.analyses.core.compile_events import compile_events
+from stepscope.analyses.core.device_activity import all_busy
+from stepscope.analyses.core.window import window
+from stepscope.analyses.settings.recorded_settings import recorded_settings
+from stepscope.base.calibration import HALF_TO_ALL
+from stepscope.base.errors import NotApplicableError
+from stepscope.base.formatting import count, duration
+from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.model import intervals
+from stepscope.model.trace import Trace
+from stepscope.rules import Claim, Finding, Rule, option
+from stepscope.rules.shared import phrases, recorded_facts
 
 MOST_ROWS = 10
 MOST_NAMED = 3
@@ -57,8 +58,8 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         severity="info",
         confidence="high" if found.lines else "medium",
         message=(
-            f"{breaks} {_words.each(trace)}: compiled code is left for Python and entered "
-            f"again, {lost} {_words.each(trace)} in between{_where(found)}."
+            f"{breaks} {phrases.each(trace)}: compiled code is left for Python and entered "
+            f"again, {lost} {phrases.each(trace)} in between{_where(found)}."
         ),
         evidence=(
             Evidence(label="Graph breaks", value=number, unit="count"),
@@ -72,7 +73,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         ),
         tables=(_table(trace),),
         events=tuple(
-            references.host_call(trace, row)
+            event_references.host_call(trace, row)
             for row in np.unique(found.entered)[:MOST_ROWS].tolist()
         ),
         locations=found.lines[:MOST_ROWS],
@@ -91,7 +92,7 @@ def _in_code(trace: Trace) -> Iterator[Evidence]:
     """Yield at how many places the compiler broke a graph, where that was recorded."""
     places = recorded_settings(trace).compile.graph_break_count
     if places is not None:
-        yield _recorded.evidence("Places where the compiler broke a graph", places, "count")
+        yield recorded_facts.evidence("Places where the compiler broke a graph", places, "count")
 
 
 def _where(found: GraphBreaks) -> str:

@@ -9,10 +9,10 @@ from math import prod
 import numpy as np
 from msgspec.structs import replace
 
-from stepscope import intervals
-from stepscope.analyses import references, requirements
-from stepscope.analyses.devices.activity import DeviceActivity
-from stepscope.analyses.devices.claimable import alone
+from stepscope.analyses.core import event_references, requirements
+from stepscope.analyses.core.device_activity import DeviceActivity
+from stepscope.analyses.core.window import window
+from stepscope.analyses.devices.exclusive_device_time import alone
 from stepscope.analyses.devices.round_trips import (
     RoundTrips,
     operators_between,
@@ -20,13 +20,13 @@ from stepscope.analyses.devices.round_trips import (
     step_of,
 )
 from stepscope.analyses.idle.ledger import idle_ledger
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import ALL_OF_IT, ROUND_TRIP_COPIES
-from stepscope.intervals import Intervals
-from stepscope.quantities import count, duration, share, size
-from stepscope.report import Confidence, EventReference, Evidence, Fix
+from stepscope.base.calibration import ALL_OF_IT, ROUND_TRIP_COPIES
+from stepscope.base.formatting import count, duration, share, size
+from stepscope.base.report import Confidence, EventReference, Evidence, Fix
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
 from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option, severity_of
-from stepscope.trace import Trace
 
 MOST_SHOWN = 10
 DELIBERATE = ("offload", "Offload")
@@ -77,7 +77,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         message=_message(trace, pairs, lost),
         evidence=_evidence(pairs, lost, copying),
         events=tuple(_references(trace, pairs)),
-        locations=references.source_lines(_lines(trace, pairs)),
+        locations=event_references.source_lines(_lines(trace, pairs)),
         claims=_claims(trace, device, lost, copying),
         fix=_fix(trace, pairs),
     )
@@ -140,7 +140,7 @@ def _confidence(trace: Trace, pairs: RoundTrips) -> Confidence:
     counts = [_element_count(trace, row) for row in (out, back)]
     if None not in counts and counts[0] != counts[1]:
         return "low"
-    functions = [_function(references.line_of_host_call(trace, row)) for row in (out, back)]
+    functions = [_function(event_references.line_of_host_call(trace, row)) for row in (out, back)]
     return "high" if functions[0] and functions[0] == functions[1] else "medium"
 
 
@@ -163,8 +163,8 @@ def _function(line: str) -> str:
 
 def _lines(trace: Trace, pairs: RoundTrips) -> Iterator[str]:
     for out, back in _shown(pairs):
-        yield references.line_of_host_call(trace, int(pairs.to_host.owner[out]))
-        yield references.line_of_host_call(trace, int(pairs.to_device.owner[back]))
+        yield event_references.line_of_host_call(trace, int(pairs.to_host.owner[out]))
+        yield event_references.line_of_host_call(trace, int(pairs.to_device.owner[back]))
 
 
 def _shown(pairs: RoundTrips) -> list[tuple[int, int]]:
@@ -175,7 +175,7 @@ def _shown(pairs: RoundTrips) -> list[tuple[int, int]]:
 def _references(trace: Trace, pairs: RoundTrips) -> Iterator[EventReference]:
     devices = trace.device_events["device"].to_numpy()
     for out, back in _shown(pairs):
-        line = references.line_of_host_call(trace, int(pairs.to_host.owner[out]))
+        line = event_references.line_of_host_call(trace, int(pairs.to_host.owner[out]))
         start = int(pairs.to_host.call_start_ns[out])
         end = int(pairs.to_device.end_ns[back])
         yield EventReference(

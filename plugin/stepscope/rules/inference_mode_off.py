@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.operators.training_layers import training_layers
-from stepscope.analyses.training import is_training
-from stepscope.errors import MissingDataError, NotApplicableError
-from stepscope.quantities import count, share
-from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Finding, Rule, _calls, option
-from stepscope.trace import Trace
+from stepscope.base.errors import MissingDataError, NotApplicableError
+from stepscope.base.formatting import count, share
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model.trace import Trace
+from stepscope.rules import Finding, Rule, option
+from stepscope.rules.shared import call_costs
 
 RECORD_OPERATORS = "torch.profiler.profile(activities=[ProfilerActivity.CPU, ...])"
 Rows = NDArray[np.int64]
@@ -70,9 +71,11 @@ def _with_gradients(trace: Trace, recorded: Rows, recorded_share: float) -> Find
             Evidence(label="Of all operators", value=recorded_share, unit="share"),
         ),
         tables=(
-            _calls.by_name(trace.host_calls, recorded, "Operators recorded for a backward pass"),
+            call_costs.by_name(
+                trace.host_calls, recorded, "Operators recorded for a backward pass"
+            ),
         ),
-        locations=_calls.lines(trace, recorded),
+        locations=call_costs.lines(trace, recorded),
         fix=GRADIENTS_OFF,
         place="gradients",
     )
@@ -99,9 +102,9 @@ def _in_training_mode(trace: Trace, rows: Rows, *, is_recording: bool) -> Findin
                 link=Link(view="operators", search=names.iloc[0]),
             ),
         ),
-        tables=(_calls.by_name(trace.host_calls, rows, "Layers in training mode"),),
-        events=_calls.longest(trace, rows),
-        locations=_calls.lines(trace, rows),
+        tables=(call_costs.by_name(trace.host_calls, rows, "Layers in training mode"),),
+        events=call_costs.longest(trace, rows),
+        locations=call_costs.lines(trace, rows),
         fix=EVALUATING,
         risk="behaviour",
         place="training mode",

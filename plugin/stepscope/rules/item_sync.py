@@ -5,16 +5,17 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec.structs import replace
 
-from stepscope import intervals
-from stepscope.analyses.devices.claimable import alone
-from stepscope.analyses.idle.read_values import read_values
-from stepscope.calibration import ALL_OF_IT
-from stepscope.intervals import Intervals
-from stepscope.quantities import count
-from stepscope.report import Fix, Link
-from stepscope.rules import Answer, Claim, Finding, Rule, _waits, _words
-from stepscope.rules._waits import Options, Waits, Words, waits
-from stepscope.trace import Trace
+from stepscope.analyses.devices.exclusive_device_time import alone
+from stepscope.analyses.idle.value_reads import read_values
+from stepscope.base.calibration import ALL_OF_IT
+from stepscope.base.formatting import count
+from stepscope.base.report import Fix, Link
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Claim, Finding, Rule
+from stepscope.rules.shared import phrases, sync_waits
+from stepscope.rules.shared.sync_waits import Options, Waits, Words, waits
 
 SCALER = "aten::_amp_foreach_non_finite_check_and_unscale_"
 SCALER_READS = 1
@@ -37,12 +38,12 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     by_scaler = _has_scaler(trace) and found.a_step <= SCALER_READS
     if not found.is_costly:
         why = " GradScaler reads one value a step by design." if by_scaler else ""
-        yield _waits.rejected(trace, found, WORDS, why)
+        yield sync_waits.rejected(trace, found, WORDS, why)
     elif by_scaler:
         yield _of_scaler(trace, found)
     else:
         also = (_work_for_reads(trace, found),)
-        yield _waits.finding(trace, found, WORDS, _fix(trace), also)
+        yield sync_waits.finding(trace, found, WORDS, _fix(trace), also)
 
 
 def _has_scaler(trace: Trace) -> bool:
@@ -54,10 +55,10 @@ def _of_scaler(trace: Trace, found: Waits) -> Finding:
     return Finding(
         severity="info",
         message=(
-            f"GradScaler reads one value a step by design; behind that {_waits.device(trace)} "
-            f"stands still for {_words.lasting(trace, found.idle_ns)}."
+            f"GradScaler reads one value a step by design; behind that {sync_waits.device(trace)} "
+            f"stands still for {phrases.lasting(trace, found.idle_ns)}."
         ),
-        evidence=_waits.evidence(trace, found, WORDS),
+        evidence=sync_waits.evidence(trace, found, WORDS),
         fix=Fix(
             summary="bfloat16 has the range of float32: it needs no loss scaling, and no read.",
             code=(
@@ -125,15 +126,16 @@ RULE = Rule(
     ),
     detects=(
         "Waits of the host below `aten::item`, `aten::_local_scalar_dense` and `aten::is_nonzero`: "
-        "`.item()`, `float(tensor)`, `if tensor:`, `print(tensor)`. " + _waits.DETECTS
+        "`.item()`, `float(tensor)`, `if tensor:`, `print(tensor)`. " + sync_waits.DETECTS
     ),
     silent=(
-        *_waits.SILENT,
+        *sync_waits.SILENT,
         "`.item()` of a tensor on the CPU waits for nothing, however often it is called.",
         "GradScaler's one read a step is by design: where it costs something it is a note.",
     ),
     saving=(
-        _waits.SAVING + " Beside that the copies of the values, and at most the comparisons and "
+        sync_waits.SAVING
+        + " Beside that the copies of the values, and at most the comparisons and "
         "reductions right in front of the reads that autograd did not record: they are computed "
         "for the reads alone."
     ),

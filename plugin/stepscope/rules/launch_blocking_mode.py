@@ -6,20 +6,20 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
-from stepscope import intervals
-from stepscope.analyses import references, requirements
-from stepscope.analyses.devices.activity import main_device
-from stepscope.analyses.devices.blocking_launches import BlockingLaunches, blocking_launches
+from stepscope.analyses.core import event_references, requirements
+from stepscope.analyses.core.device_activity import main_device
+from stepscope.analyses.core.window import window
+from stepscope.analyses.idle.blocking_launches import BlockingLaunches, blocking_launches
 from stepscope.analyses.idle.ledger import idle_ledger
-from stepscope.analyses.recorded_settings import RECORDED, recorded_settings
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import HALF_TO_ALL, part_of
-from stepscope.errors import NotApplicableError
-from stepscope.intervals import Intervals
-from stepscope.quantities import count, duration, share
-from stepscope.report import Evidence, Fix, Link, Severity
+from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
+from stepscope.base.calibration import HALF_TO_ALL, part_of
+from stepscope.base.errors import NotApplicableError
+from stepscope.base.formatting import count, duration, share
+from stepscope.base.report import Evidence, Fix, Link, Severity
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, option, severity_of
-from stepscope.trace import Trace
 
 MOST_SHOWN = 5
 
@@ -88,7 +88,7 @@ def _finding(trace: Trace, found: BlockingLaunches, idle: Intervals, how: str) -
         ),
         evidence=tuple(_evidence(trace, found, idle_ns)),
         events=tuple(
-            references.runtime_call(
+            event_references.runtime_call(
                 trace, int(call), detail=str(trace.device_events["name"].iloc[row])
             )
             for call, row in zip(

@@ -3,19 +3,20 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stepscope import intervals
-from stepscope.analyses import references, requirements
-from stepscope.analyses.devices.activity import DeviceActivity
-from stepscope.analyses.idle.dispatch import Dispatch, dispatch
-from stepscope.analyses.idle.places import idle_by_source_line
-from stepscope.analyses.recorded_settings import RECORDED, recorded_settings
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import FEWER_LAUNCHES
+from stepscope.analyses.core import event_references, requirements
+from stepscope.analyses.core.device_activity import DeviceActivity
+from stepscope.analyses.core.window import window
+from stepscope.analyses.idle.dispatch_gaps import Dispatch, dispatch
+from stepscope.analyses.idle.idle_by_source import idle_by_source_line
+from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
+from stepscope.base.calibration import FEWER_LAUNCHES
+from stepscope.base.formatting import duration, share
+from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
 from stepscope.dialects import Kind
-from stepscope.quantities import duration, share
-from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
-from stepscope.rules import Claim, Finding, Rule, _recorded, option
-from stepscope.trace import Trace
+from stepscope.model import intervals
+from stepscope.model.trace import Trace
+from stepscope.rules import Claim, Finding, Rule, option
+from stepscope.rules.shared import recorded_facts
 
 MOST_ROWS = 10
 OUTSIDE = "outside any operator"
@@ -71,7 +72,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         ),
         evidence=tuple(_evidence(trace, device, cost, lost)),
         tables=(table,) if table.rows else (),
-        locations=references.source_lines(lines),
+        locations=event_references.source_lines(lines),
         claims=(
             Claim(
                 intervals=cost.idle,
@@ -165,14 +166,14 @@ def _fix(trace: Trace, cost: Dispatch, options: Options, *, is_distorted: bool) 
             f"{graph or 'Graph'}s are used already: put what is launched one by one into them."
         )
         code = ""
-    elif _recorded.is_compiled(trace) and graph:
+    elif recorded_facts.is_compiled(trace) and graph:
         return _of_compiled(trace, graph, tuple(caveats))
     elif graph:
         summary = f"Replay the step's launches as one {graph}, or fuse them."
         code = 'model = torch.compile(model, mode="reduce-overhead")'
     else:
         summary = "Fuse the step's kernels, so that there are fewer to launch."
-        code = _recorded.compiling(trace)
+        code = recorded_facts.compiling(trace)
     return Fix(summary=summary, code=code, verify=VERIFY, caveats=tuple(caveats))
 
 

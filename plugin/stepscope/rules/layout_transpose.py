@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.analyses.links import links
-from stepscope.analyses.operators.arguments import shape
-from stepscope.calibration import LAYOUT_CONVERSIONS
-from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Answer, Finding, Rule, _kernel_time, option
-from stepscope.rules._kernel_time import Work
-from stepscope.trace import Trace
+from stepscope.analyses.core.links import links
+from stepscope.analyses.operators.operator_arguments import shape
+from stepscope.base.calibration import LAYOUT_CONVERSIONS
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Finding, Rule, option
+from stepscope.rules.shared import kernel_time
+from stepscope.rules.shared.kernel_time import Work
 
 VOLUME_DIMENSIONS = 5
 """Of the input of a convolution in three dimensions: batch, channels, and those three."""
@@ -33,17 +34,17 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report kernels that only turn channels-first tensors into channels-last ones, or back."""
-    rows = _kernel_time.rows_in_window(trace)
-    is_conversion = _kernel_time.kernels_named(trace, trace.dialect.layout_kernel.search)
-    found = _kernel_time.work(trace, rows, is_conversion)
+    rows = kernel_time.rows_in_window(trace)
+    is_conversion = kernel_time.kernels_named(trace, trace.dialect.layout_kernel.search)
+    found = kernel_time.work(trace, rows, is_conversion)
     if found.share < options.least_share:
         return
-    yield _kernel_time.answer(
+    yield kernel_time.answer(
         trace,
         Finding(
             message=(
                 "Conversions between channels-first and channels-last take "
-                f"{_kernel_time.taking(trace, found)}."
+                f"{kernel_time.taking(trace, found)}."
             ),
             evidence=(
                 Evidence(
@@ -54,11 +55,11 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
                 ),
                 Evidence(label="Conversions", value=len(found.rows), unit="count"),
             ),
-            tables=(_kernel_time.by_operator(trace, found, "Conversions"),),
-            events=_kernel_time.longest(trace, found),
-            locations=_kernel_time.lines(trace, found),
+            tables=(kernel_time.by_operator(trace, found, "Conversions"),),
+            events=kernel_time.longest(trace, found),
+            locations=kernel_time.lines(trace, found),
             claims=(
-                _kernel_time.claim(
+                kernel_time.claim(
                     trace,
                     found,
                     LAYOUT_CONVERSIONS,

@@ -9,15 +9,16 @@ import pandas as pd
 
 from stepscope.analyses.devices.roofline import roofline
 from stepscope.analyses.devices.roofline_kernels import kernels_of
-from stepscope.analyses.operators.arguments import shape
-from stepscope.analyses.recorded_settings import RECORDED, recorded_settings
-from stepscope.calibration import TUNED_PRODUCTS_SHARE, up_to_roofline
-from stepscope.errors import MissingDataError
-from stepscope.frames.naming import named
-from stepscope.quantities import share
-from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
-from stepscope.rules import Answer, Finding, Rule, _kernel_time, option
-from stepscope.trace import Trace
+from stepscope.analyses.operators.operator_arguments import shape
+from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
+from stepscope.base.calibration import TUNED_PRODUCTS_SHARE, up_to_roofline
+from stepscope.base.errors import MissingDataError
+from stepscope.base.formatting import share
+from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Finding, Rule, option
+from stepscope.rules.shared import kernel_time
 
 PRODUCT = re.compile(r"^aten::(?:mm|addmm|bmm|baddbmm|addbmm|linear|matmul|_scaled_mm|_addmm\w+)$")
 SHORT_NS = 20_000
@@ -53,7 +54,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     Raises:
         MissingDataError: shapes were not recorded, or the device's peak is not known.
     """
-    rows = _kernel_time.rows_in_window(trace)
+    rows = kernel_time.rows_in_window(trace)
     table = roofline(trace)
     products = table[named(table["name"].astype("category"), PRODUCT.search)]
     if not len(products):
@@ -62,7 +63,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     if not len(known):
         raise MissingDataError(_reason(products), "")
     low = known[(known["roofline_share"] <= options.most_roofline_share).to_numpy()]
-    found = _kernel_time.work(trace, rows, kernels_of(trace, low))
+    found = kernel_time.work(trace, rows, kernels_of(trace, low))
     if not len(low) or found.share < options.least_share:
         return
     reached = float(np.average(low["roofline_share"], weights=low["kernel_ns"]))
@@ -72,7 +73,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         confidence="medium",
         message=(
             f"Matrix products that reach {share(reached)} of what the device can do with their "
-            f"shapes take {_kernel_time.taking(trace, found)}."
+            f"shapes take {kernel_time.taking(trace, found)}."
         ),
         evidence=(
             Evidence(
@@ -85,10 +86,10 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
             Evidence(label="Peak from", value=str(worst["source"]), unit="text"),
         ),
         tables=(_table(low),),
-        events=_kernel_time.longest(trace, found),
-        locations=_kernel_time.lines(trace, found),
+        events=kernel_time.longest(trace, found),
+        locations=kernel_time.lines(trace, found),
         claims=(
-            _kernel_time.claim(
+            kernel_time.claim(
                 trace,
                 found,
                 up_to_roofline(reached),
@@ -98,7 +99,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         ),
         fix=_fix(trace, worst),
     )
-    yield _kernel_time.answer(trace, finding)
+    yield kernel_time.answer(trace, finding)
 
 
 def _reason(products: pd.DataFrame) -> str:

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope import intervals
-from stepscope.analyses import requirements
-from stepscope.analyses.devices.activity import DeviceActivity
+from stepscope.analyses.core import requirements
+from stepscope.analyses.core.complete_steps import complete_steps
+from stepscope.analyses.core.device_activity import DeviceActivity
+from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.ledger import CAUSES, idle_ledger
-from stepscope.analyses.steps.complete_steps import complete_steps
-from stepscope.analyses.steps.window import window
-from stepscope.quantities import duration, share
-from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.base.formatting import duration, share
+from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.model import intervals
+from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, option
-from stepscope.trace import Trace
 
 WHO_TELLS = {
     "dataloader": "dataloader-no-workers, dataloader-bound",

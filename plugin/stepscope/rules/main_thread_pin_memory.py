@@ -6,20 +6,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses import ancestry, frame_times, references, requirements
-from stepscope.analyses.devices.activity import all_busy
-from stepscope.analyses.host.activity import main_thread
-from stepscope.analyses.idle.data_loading import data_loading
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import HALF_TO_ALL
-from stepscope.errors import NotApplicableError
-from stepscope.frames.naming import named
-from stepscope.intervals import Intervals
-from stepscope.quantities import count, duration, share
-from stepscope.report import EventReference, Evidence, Fix, Link, SourceLine
-from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, _copies, _recorded, option
-from stepscope.trace import Trace
+from stepscope.analyses.core import ancestry, event_references, frame_times, requirements
+from stepscope.analyses.core.data_loading import data_loading
+from stepscope.analyses.core.device_activity import all_busy
+from stepscope.analyses.core.host_activity import main_thread
+from stepscope.analyses.core.window import window
+from stepscope.base.calibration import HALF_TO_ALL
+from stepscope.base.errors import NotApplicableError
+from stepscope.base.formatting import count, duration, share
+from stepscope.base.report import EventReference, Evidence, Fix, Link, SourceLine
+from stepscope.model import intervals
+from stepscope.model.frames.name_masks import named
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option
+from stepscope.rules.shared import copy_sources, recorded_facts
 
 PIN = "aten::pin_memory"
 VERIFY = f"{PIN} is gone from the thread that runs the loop."
@@ -116,12 +117,12 @@ def _shown(
     """Return the longest of the calls, and the lines that they come from."""
     lasting = trace.host_calls["duration_ns"].to_numpy()[rows]
     longest = rows[np.argsort(-lasting, kind="stable")[:MOST_SHOWN]].tolist()
-    lines = [references.line_of_host_call(trace, row) for row in longest]
+    lines = [event_references.line_of_host_call(trace, row) for row in longest]
     events = tuple(
-        references.host_call(trace, row, detail=line)
+        event_references.host_call(trace, row, detail=line)
         for row, line in zip(longest, lines, strict=True)
     )
-    return events, references.source_lines(lines)
+    return events, event_references.source_lines(lines)
 
 
 def _fix_of_loader(trace: Trace) -> Fix:
@@ -133,8 +134,8 @@ def _fix_of_loader(trace: Trace) -> Fix:
 
 
 def _pinning_loader(trace: Trace) -> str:
-    workers = _recorded.bounded(trace, 2)
-    batch = _recorded.of_loaders(trace, lambda loader: loader.batch_size) or "..."
+    workers = recorded_facts.bounded(trace, 2)
+    batch = recorded_facts.of_loaders(trace, lambda loader: loader.batch_size) or "..."
     return (
         f"loader = DataLoader(dataset, batch_size={batch}, num_workers={workers}, pin_memory=True)"
     )
@@ -148,7 +149,7 @@ def _fix_of_loop(trace: Trace) -> Fix:
             "# or, for what comes from elsewhere:\n"
             "staging = torch.empty(shape, pin_memory=True)  # once, not batch.pin_memory()\n"
             "staging.copy_(batch)\n"
-            f"batch = staging.to({_copies.target(trace)}, non_blocking=True)"
+            f"batch = staging.to({copy_sources.target(trace)}, non_blocking=True)"
         ),
         verify=VERIFY,
         caveats=("The buffer must not be filled anew before its copy has run.",),
@@ -185,6 +186,6 @@ RULE = Rule(
     priority=25,
     life_cycle="preview",
     culprit="pinning memory in the loop",
-    links=(_copies.TUTORIAL,),
+    links=(copy_sources.TUTORIAL,),
     origin="PyTorch's tutorial on pin_memory and non_blocking, where it was measured",
 )

@@ -3,16 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stepscope import intervals
-from stepscope.analyses import requirements
-from stepscope.analyses.devices.copy_cost import CopyCost, copy_cost
+from stepscope.analyses.core import requirements
+from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.host_copies import HostCopies
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import HALF_TO_ALL
-from stepscope.quantities import count, share, significant, size
-from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, _copies, _words, option
-from stepscope.trace import Trace
+from stepscope.analyses.idle.copy_cost import CopyCost, copy_cost
+from stepscope.base.calibration import HALF_TO_ALL
+from stepscope.base.formatting import count, share, significant, size
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model import intervals
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option
+from stepscope.rules.shared import copy_sources, phrases
 
 UNIT_NS = 100_000_000
 """Without steps, copies are counted in so much of the window."""
@@ -44,7 +45,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report small copies by the idle time in their calls and behind waits for them."""
     device = requirements.main(trace)
     requirements.reliable_timeline(trace)
-    copies = _copies.to_device(trace, device)
+    copies = copy_sources.to_device(trace, device)
     is_known = copies.bytes > 0
     copies = copies.chosen(is_known & (copies.bytes < options.below_bytes))
     often = _how_often(trace, copies)
@@ -59,7 +60,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
             evidence=evidence,
         )
         return
-    tables, events, lines = _copies.shown(trace, copies, _copies.longest(copies))
+    tables, events, lines = copy_sources.shown(trace, copies, copy_sources.longest(copies))
     yield Finding(
         message=f"{_copied(trace, copies, often)}; {_idle(trace, cost, lost)}.",
         evidence=evidence,
@@ -77,7 +78,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
                 ),
             ),
         ),
-        fix=_fix(significant(often), _copies.target(trace)),
+        fix=_fix(significant(often), copy_sources.target(trace)),
     )
 
 
@@ -98,7 +99,7 @@ def _idle(trace: Trace, cost: CopyCost, lost: float) -> str:
     idle_ns = intervals.duration_ns(cost.idle)
     if not idle_ns:
         return "the device does not stand still for them"
-    lasting = _words.lasting(trace, idle_ns)
+    lasting = phrases.lasting(trace, idle_ns)
     return f"the device stands still for {lasting} ({share(lost)}) on account of them"
 
 
@@ -159,7 +160,7 @@ RULE = Rule(
         "At most the idle time while the host is in their calls and right behind its waits for "
         "them; at least half of the former."
     ),
-    fix=_fix("many", _copies.ANY_DEVICE),
+    fix=_fix("many", copy_sources.ANY_DEVICE),
     effort="hour",
     risk="none",
     options=Options(),
@@ -167,6 +168,6 @@ RULE = Rule(
     rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
     priority=160,
     culprit="copying small tensors to the device one by one",
-    links=(_copies.TUTORIAL,),
+    links=(copy_sources.TUTORIAL,),
     origin='TraceLens memcpy gate; xprof "combine small chunks"',
 )

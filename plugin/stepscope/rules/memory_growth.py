@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from stepscope.analyses import references
+from stepscope.analyses.core import event_references
+from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.memory.by_step import memory_by_step
 from stepscope.analyses.memory.growth import memory_growth
 from stepscope.analyses.memory.leaks import memory_leaks
-from stepscope.analyses.training import is_training
-from stepscope.errors import MissingDataError
-from stepscope.quantities import count, share, size
-from stepscope.report import (
+from stepscope.base.errors import MissingDataError
+from stepscope.base.formatting import count, share, size
+from stepscope.base.report import (
     Evidence,
     EvidenceColumn,
     EvidenceRow,
@@ -22,8 +22,8 @@ from stepscope.report import (
     Fix,
     Link,
 )
+from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, option
-from stepscope.trace import Trace
 
 FEWEST_STEPS = 5
 """With fewer, a rise in every step still comes by chance more than once in twenty times."""
@@ -87,7 +87,7 @@ def _finding(trace: Trace, row: dict[Any, Any], grown: float, options: Options) 
         message=text,
         evidence=tuple(_evidence(row, grown)),
         tables=(_table(leaks),) if len(leaks) else (),
-        locations=references.source_lines(leak["function"] for leak in leaks),
+        locations=event_references.source_lines(leak["function"] for leak in leaks),
         fix=FIX if trains else CACHE,
         place=device,
     )

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from stepscope.analyses import requirements
+from stepscope.analyses.core import requirements
+from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.memory.at_peak import memory_peak_table
 from stepscope.analyses.memory.curve import memory_curves
-from stepscope.analyses.memory.devices import REMEDY
 from stepscope.analyses.memory.holders import memory_holders
+from stepscope.analyses.memory.memory_devices import REMEDY
 from stepscope.analyses.memory.ooms import memory_ooms
-from stepscope.analyses.training import is_training
-from stepscope.errors import MissingDataError
-from stepscope.quantities import count, share, size
-from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.base.errors import MissingDataError
+from stepscope.base.formatting import count, share, size
+from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.model.trace import Trace
 from stepscope.rules import Answer, Finding, Rejected, Rule, option
-from stepscope.trace import Trace
 
 MOST_ROWS = 10
 

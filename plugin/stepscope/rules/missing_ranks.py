@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stepscope.analyses.communication.missing_ranks import MissingRanks, missing_ranks
-from stepscope.analyses.communication.rank_run import REMEDY, several_ranks
+from stepscope.analyses.communication.ranked_run import REMEDY, several_ranks
 from stepscope.analyses.communication.run_groups import RunGroup, run_groups
-from stepscope.errors import MissingDataError, NotApplicableError
-from stepscope.quantities import count, number_ranges
-from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
-from stepscope.rules import Finding, Rule, RunEvidence, _ranks, option
+from stepscope.base.errors import MissingDataError, NotApplicableError
+from stepscope.base.formatting import count, number_ranges
+from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.rules import Finding, Rule, RunEvidence, option
+from stepscope.rules.shared import rank_evidence
 
 ROWS_SHOWN = 10
 
@@ -27,7 +28,7 @@ class Options:
 
 def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
     """Report ranks of the job that were not recorded, or whose file could not be read."""
-    run = several_ranks(_ranks.several(evidence).parts)
+    run = several_ranks(rank_evidence.several(evidence).parts)
     found = missing_ranks(run, evidence.unreadable)
     if found.source == "ranks":
         msg = "nothing tells how many ranks the job has"
@@ -80,7 +81,7 @@ def _message(found: MissingRanks, group_count: int) -> str:
 
 
 def _called(ranks: tuple[int, ...]) -> str:
-    named = _ranks.listed(number_ranges(ranks).split(", "))
+    named = rank_evidence.listed(number_ranges(ranks).split(", "))
     return f"{'rank' if len(ranks) == 1 else 'ranks'} {named}"
 
 

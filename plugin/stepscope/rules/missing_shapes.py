@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stepscope.analyses.batch_size import batch_size
-from stepscope.analyses.record_next import SHAPES
-from stepscope.errors import NotApplicableError
-from stepscope.report import Evidence, Fix
+from stepscope.analyses.core.batch_size import batch_size
+from stepscope.analyses.core.record_next import SHAPES
+from stepscope.base.errors import NotApplicableError
+from stepscope.base.report import Evidence, Fix
+from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule
-from stepscope.trace import Trace
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,21 +5,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope import intervals
-from stepscope.analyses import frame_times, references, requirements
-from stepscope.analyses.devices.activity import main_device
-from stepscope.analyses.devices.presence import Presence, device_code, presence, record_device
-from stepscope.analyses.links import links
+from stepscope.analyses.core import event_references, frame_times, requirements
+from stepscope.analyses.core.device_activity import main_device
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.window import window
+from stepscope.analyses.devices.device_presence import (
+    Presence,
+    device_code,
+    presence,
+    record_device,
+)
 from stepscope.analyses.operators.model_calls import ModelCalls, model_calls
-from stepscope.analyses.recorded_settings import RECORDED, recorded_settings
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import CPU_TO_DEVICE, LONG_CALLS_TO_DEVICE
-from stepscope.errors import MissingDataError, NotApplicableError
-from stepscope.intervals import Intervals
-from stepscope.quantities import count, duration, share
-from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
+from stepscope.base.calibration import CPU_TO_DEVICE, LONG_CALLS_TO_DEVICE
+from stepscope.base.errors import MissingDataError, NotApplicableError
+from stepscope.base.formatting import count, duration, share
+from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, option
-from stepscope.trace import Trace
 
 LINKED_SHARE = 0.5
 """Device work with a known operator, below which it is not known which operators launched none."""
@@ -58,7 +63,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         message=_message(trace, found, calls, taken),
         evidence=_evidence(found, calls, lost, taken),
         tables=(_table(trace, calls),),
-        locations=references.source_lines(_lines(trace, calls)),
+        locations=event_references.source_lines(_lines(trace, calls)),
         claims=(_claim(trace, calls, lost, is_known=is_known),),
         fix=_fix(found) if _knows_devices(trace) else _other_build(found),
     )
@@ -192,7 +197,7 @@ def _lines(trace: Trace, calls: ModelCalls) -> list[str]:
     rows = calls.rows[~calls.on_device]
     took_ns = trace.host_calls["duration_ns"].to_numpy()[rows]
     worst = rows[np.argsort(-took_ns, kind="stable")[:SHOWN]]
-    return [references.line_of_host_call(trace, int(row)) for row in worst]
+    return [event_references.line_of_host_call(trace, int(row)) for row in worst]
 
 
 def _knows_devices(trace: Trace) -> bool:

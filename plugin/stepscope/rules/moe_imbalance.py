@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.analyses.communication.rank_part import RankPart
-from stepscope.errors import NotApplicableError
-from stepscope.quantities import share, size
-from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix
-from stepscope.rules import Finding, Rule, RunEvidence, _ranks, option
+from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.base.errors import NotApplicableError
+from stepscope.base.formatting import share, size
+from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix
+from stepscope.rules import Finding, Rule, RunEvidence, option
+from stepscope.rules.shared import rank_evidence
 
 EXCHANGES = frozenset({"all_to_all", "all_to_allv"})
 ROWS_SHOWN = 10
@@ -31,7 +32,7 @@ def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
     if not any(_mean_bytes(each.part) for each in evidence.recordings):
         msg = "no tokens are exchanged (all-to-all) whose amounts were recorded"
         raise NotApplicableError(msg)
-    ranks = _ranks.several(evidence)
+    ranks = rank_evidence.several(evidence)
     exchanged = {part.evidence.worker: _mean_bytes(part) for part in ranks.parts}
     known = {worker: amount for worker, amount in exchanged.items() if amount > 0}
     mean = float(np.mean(list(known.values())))

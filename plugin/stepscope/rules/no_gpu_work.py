@@ -3,16 +3,20 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stepscope.analyses import requirements
-from stepscope.analyses.devices.presence import Presence, device_code, presence, record_device
-from stepscope.analyses.health import is_cut_off
+from stepscope.analyses.core import requirements
+from stepscope.analyses.devices.device_presence import (
+    Presence,
+    device_code,
+    presence,
+    record_device,
+)
 from stepscope.analyses.operators.model_calls import model_calls
-from stepscope.analyses.recorded_settings import RECORDED
-from stepscope.errors import MissingDataError, NotApplicableError
-from stepscope.quantities import count
-from stepscope.report import Confidence, Evidence, Fix, Link
+from stepscope.analyses.settings.recorded_settings import RECORDED
+from stepscope.base.errors import MissingDataError, NotApplicableError
+from stepscope.base.formatting import count
+from stepscope.base.report import Confidence, Evidence, Fix, Link
+from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule
-from stepscope.trace import Trace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +35,7 @@ def check(trace: Trace, _options: Options) -> Iterator[Finding]:
     if not (found.is_recordable or found.is_model_on_host):
         msg = "torch's profiler does not record this device"
         raise NotApplicableError(msg)
-    if is_cut_off(trace):
+    if trace.is_truncated:
         msg = "the file was cut off before any device event"
         raise MissingDataError(msg, requirements.RECORD_AGAIN)
     requirements.reliable_timeline(trace)

@@ -6,23 +6,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.devices.capability import compute_major, peak_ratio
+from stepscope.analyses.core.device_capability import compute_major, peak_ratio
+from stepscope.analyses.core.training_detection import is_training
+from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.matrix_unit_types import FITTING_TYPES
 from stepscope.analyses.operators.product_kernels import TF32, ProductKernels, product_kernels
-from stepscope.analyses.recorded_settings import RECORDED, recorded_settings
-from stepscope.analyses.steps.window import window
-from stepscope.analyses.training import is_training
-from stepscope.calibration import (
+from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
+from stepscope.base.calibration import (
     SIXTEEN_BIT_FROM_FLOAT32,
     SIXTEEN_BIT_FROM_TF32,
     Factor,
     at_most,
 )
-from stepscope.errors import NotApplicableError
-from stepscope.quantities import duration, share
-from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Answer, Claim, Finding, Rule, _kernel_time, _products, _words, option
-from stepscope.trace import Trace
+from stepscope.base.errors import NotApplicableError
+from stepscope.base.formatting import duration, share
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Claim, Finding, Rule, option
+from stepscope.rules.shared import kernel_time, phrases, product_evidence
 
 FLOAT16_MAJOR, BFLOAT16_MAJOR = 7, 8
 """Compute capability from which matrix units take these types."""
@@ -58,7 +59,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         return
     if products.share(wide) < options.least_share:
         return
-    yield _kernel_time.answer(trace, _finding(trace, products, wide, small_ns))
+    yield kernel_time.answer(trace, _finding(trace, products, wide, small_ns))
 
 
 def _insist_on_small_types(trace: Trace) -> None:
@@ -81,7 +82,7 @@ def _finding(
     return Finding(
         message=(
             f"Matrix products and convolutions in {types} take "
-            f"{duration(window(trace).per_step(products.total_ns(wide)))}{_words.a_step(trace)} "
+            f"{duration(window(trace).per_step(products.total_ns(wide)))}{phrases.a_step(trace)} "
             f"({share(products.share(wide))} of the kernels' time), those in 16 bits and less "
             f"{_none_or(trace, small_ns)}."
         ),
@@ -98,11 +99,11 @@ def _finding(
                 unit="share",
                 link=link,
             ),
-            *_products.limit(trace),
+            *product_evidence.limit(trace),
         ),
-        tables=_products.tables(trace, products, wide),
-        events=_kernel_time.longest(trace, _products.work(products, wide)),
-        locations=_kernel_time.lines(trace, _products.work(products, wide)),
+        tables=product_evidence.tables(trace, products, wide),
+        events=kernel_time.longest(trace, product_evidence.work(products, wide)),
+        locations=kernel_time.lines(trace, product_evidence.work(products, wide)),
         claims=tuple(_claims(trace, products, wide)),
         fix=_fix(trace),
     )
@@ -132,10 +133,10 @@ def _claims(trace: Trace, products: ProductKernels, wide: NDArray[np.bool_]) -> 
         if chosen.any():
             known = _limited(trace, factor, name)
             method = (
-                f"In 16 bits {_products.times(known)} times as fast as in "
+                f"In 16 bits {product_evidence.times(known)} times as fast as in "
                 f"{name.replace(TF32, 'TF32')}."
             )
-            yield _kernel_time.claim(trace, _products.work(products, chosen), known, method)
+            yield kernel_time.claim(trace, product_evidence.work(products, chosen), known, method)
 
 
 def _limited(trace: Trace, factor: Factor, name: str) -> Factor:

@@ -3,22 +3,22 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stepscope import intervals
-from stepscope.analyses import references
-from stepscope.analyses.devices.activity import main_device
-from stepscope.analyses.devices.presence import presence
+from stepscope.analyses.core import event_references
+from stepscope.analyses.core.device_activity import main_device
+from stepscope.analyses.core.window import window
+from stepscope.analyses.devices.device_presence import presence
 from stepscope.analyses.host.label_times import LabelTime, label_times
-from stepscope.analyses.host.library_places import TWINS, Place, costliest_functions, places
+from stepscope.analyses.host.library_locations import TWINS, Place, costliest_functions, places
 from stepscope.analyses.host.library_times import library_times, without_operators
 from stepscope.analyses.idle.ledger import idle_ledger
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import NUMPY_TO_TENSORS, UNSEEN_PYTHON
-from stepscope.errors import MissingDataError
-from stepscope.intervals import Intervals
-from stepscope.quantities import duration, share
-from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.base.calibration import NUMPY_TO_TENSORS, UNSEEN_PYTHON
+from stepscope.base.errors import MissingDataError
+from stepscope.base.formatting import duration, share
+from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
 from stepscope.rules import INFO_SHARE, Answer, Claim, Finding, Rejected, Rule, option
-from stepscope.trace import Trace
 
 RECORD_STACKS = "torch.profiler.profile(..., with_stack=True)"
 SPELLED = {"numpy": "NumPy", "pandas": "pandas", "PIL": "PIL"}
@@ -83,7 +83,7 @@ def _finding(trace: Trace, lost: Intervals) -> Finding:
         message=f"{text}{_at(where[0])}{_mostly(lost, functions)}.",
         evidence=_evidence(trace, lost, where, functions),
         tables=(_table(where),),
-        locations=references.source_lines(each.frame or "" for each in where),
+        locations=event_references.source_lines(each.frame or "" for each in where),
         claims=(
             Claim(
                 intervals=lost,

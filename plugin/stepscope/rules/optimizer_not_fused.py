@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stepscope.analyses.recorded_settings import RECORDED
-from stepscope.calibration import FUSED_UPDATE
-from stepscope.quantities import share
-from stepscope.report import Fix
-from stepscope.rules import Finding, Rule, _calls, _optimizer, _recorded, _words, option
-from stepscope.rules._optimizer import FUSED, Updates
-from stepscope.trace import Trace
+from stepscope.analyses.settings.recorded_settings import RECORDED
+from stepscope.base.calibration import FUSED_UPDATE
+from stepscope.base.formatting import share
+from stepscope.base.report import Fix
+from stepscope.model.trace import Trace
+from stepscope.rules import Finding, Rule, option
+from stepscope.rules.shared import call_costs, optimizer_steps, phrases, recorded_facts
+from stepscope.rules.shared.optimizer_steps import FUSED, Updates
 
 VERIFY = "aten::_fused_* stands inside Optimizer.step, and the step's share of the time falls."
 
@@ -27,18 +28,18 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report each optimizer that uses `foreach`, where its updates are a large part of the time."""
-    for found in _optimizer.updates(trace):
+    for found in optimizer_steps.updates(trace):
         exposed_ns = found.cost.idle_ns + found.cost.work_ns
-        exposed = _calls.share_of_window(trace, exposed_ns)
+        exposed = call_costs.share_of_window(trace, exposed_ns)
         if found.is_listwise and not found.is_fused and exposed >= options.least_share:
             yield _finding(trace, found, exposed_ns)
 
 
 def _finding(trace: Trace, found: Updates, exposed_ns: int) -> Finding:
     has_fused = found.optimizer in FUSED
-    exposed = share(_calls.share_of_window(trace, exposed_ns))
+    exposed = share(call_costs.share_of_window(trace, exposed_ns))
     text = (
-        f"{found.optimizer}'s updates cost {_words.lasting(trace, exposed_ns)} ({exposed}), with "
+        f"{found.optimizer}'s updates cost {phrases.lasting(trace, exposed_ns)} ({exposed}), with "
         f"{found.launches_each:.3g} launches each: they take lists of tensors, but no fused kernel."
     )
     if not has_fused:
@@ -48,11 +49,13 @@ def _finding(trace: Trace, found: Updates, exposed_ns: int) -> Finding:
         severity="info",
         confidence="medium",
         message=text,
-        evidence=_optimizer.evidence(trace, found),
-        tables=(_optimizer.operators(trace, found),),
-        events=_calls.longest(trace, found.rows),
-        locations=_calls.lines(trace, found.rows),
-        claims=_calls.claims(found.cost, FUSED_UPDATE, FUSED_UPDATE, method) if has_fused else (),
+        evidence=optimizer_steps.evidence(trace, found),
+        tables=(optimizer_steps.operators(trace, found),),
+        events=call_costs.longest(trace, found.rows),
+        locations=call_costs.lines(trace, found.rows),
+        claims=call_costs.claims(found.cost, FUSED_UPDATE, FUSED_UPDATE, method)
+        if has_fused
+        else (),
         fix=_fix(trace, found.optimizer),
         effort="flag" if has_fused else "day",
         place=found.optimizer,
@@ -60,7 +63,7 @@ def _finding(trace: Trace, found: Updates, exposed_ns: int) -> Finding:
 
 
 def _fix(trace: Trace, optimizer: str) -> Fix:
-    recorded = _recorded.optimizer(trace, optimizer)
+    recorded = recorded_facts.optimizer(trace, optimizer)
     if recorded is not None and recorded.fused:
         return _not_torchs(optimizer)
     if optimizer in FUSED:

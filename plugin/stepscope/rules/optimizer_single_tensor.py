@@ -3,13 +3,20 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stepscope.analyses.recorded_settings import RECORDED
-from stepscope.calibration import HALF_TO_ALL, UPDATE_KERNELS
-from stepscope.quantities import share
-from stepscope.report import Fix
-from stepscope.rules import Finding, Rule, _calls, _claiming, _optimizer, _recorded, _words, option
-from stepscope.rules._optimizer import FUSED, LISTWISE, NO_LISTS, Updates
-from stepscope.trace import Trace
+from stepscope.analyses.settings.recorded_settings import RECORDED
+from stepscope.base.calibration import HALF_TO_ALL, UPDATE_KERNELS
+from stepscope.base.formatting import share
+from stepscope.base.report import Fix
+from stepscope.model.trace import Trace
+from stepscope.rules import Finding, Rule, option
+from stepscope.rules.shared import (
+    call_costs,
+    claimable_time,
+    optimizer_steps,
+    phrases,
+    recorded_facts,
+)
+from stepscope.rules.shared.optimizer_steps import FUSED, LISTWISE, NO_LISTS, Updates
 
 SUMMARY = "Let the optimizer take all parameters at once."
 VERIFY = (
@@ -31,7 +38,7 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report each optimizer whose updates launch several kernels for each parameter."""
-    for found in _optimizer.updates(trace):
+    for found in optimizer_steps.updates(trace):
         is_loop = not (found.is_listwise or found.is_fused or found.optimizer in NO_LISTS)
         if is_loop and found.launches_each >= options.least_launch_count:
             yield _finding(trace, found)
@@ -39,20 +46,20 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
 
 def _finding(trace: Trace, found: Updates) -> Finding:
     cost = found.cost
-    claims = _calls.claims(
+    claims = call_costs.claims(
         cost,
         HALF_TO_ALL,
         UPDATE_KERNELS,
         "At most the idle time during the updates, and what a fused update saves of reading and "
         "writing; at least half of the idle time.",
     )
-    saves = _claiming.is_worth_a_word(trace, claims)
+    saves = claimable_time.is_worth_a_word(trace, claims)
     return Finding(
         message=_message(trace, found, saves=saves),
-        evidence=_optimizer.evidence(trace, found),
-        tables=(_optimizer.operators(trace, found),),
-        events=_calls.longest(trace, found.rows),
-        locations=_calls.lines(trace, found.rows),
+        evidence=optimizer_steps.evidence(trace, found),
+        tables=(optimizer_steps.operators(trace, found),),
+        events=call_costs.longest(trace, found.rows),
+        locations=call_costs.lines(trace, found.rows),
         claims=claims if saves else (),
         fix=_fix(trace, found.optimizer),
         effort="flag" if found.optimizer in LISTWISE else "hour",
@@ -62,14 +69,14 @@ def _finding(trace: Trace, found: Updates) -> Finding:
 
 def _message(trace: Trace, found: Updates, *, saves: bool) -> str:
     cost, device = found.cost, trace.dialect.device
-    host = share(_calls.share_of_window(trace, cost.host_ns))
+    host = share(call_costs.share_of_window(trace, cost.host_ns))
     text = (
         f"{found.optimizer} makes {round(found.launches_each):,} launches an update, parameter by "
-        f"parameter, which take the host {_words.lasting(trace, cost.host_ns)} ({host})."
+        f"parameter, which take the host {phrases.lasting(trace, cost.host_ns)} ({host})."
     )
     if saves:
-        idle = f"stands still for {_words.lasting(trace, cost.idle_ns)}"
-        work = f"works on the updates for {_words.lasting(trace, cost.work_ns)}"
+        idle = f"stands still for {phrases.lasting(trace, cost.idle_ns)}"
+        work = f"works on the updates for {phrases.lasting(trace, cost.work_ns)}"
         return f"{text} The {device} {idle} meanwhile, and {work}."
     return (
         f"{text} The {device} still has work queued meanwhile: by itself that costs little now, "
@@ -78,7 +85,7 @@ def _message(trace: Trace, found: Updates, *, saves: bool) -> str:
 
 
 def _fix(trace: Trace, optimizer: str) -> Fix:
-    recorded = _recorded.optimizer(trace, optimizer)
+    recorded = recorded_facts.optimizer(trace, optimizer)
     if recorded is not None and recorded.foreach is False and not recorded.fused:
         return _switched_off(optimizer)
     if optimizer in FUSED:

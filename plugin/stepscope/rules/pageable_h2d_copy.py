@@ -3,30 +3,20 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stepscope import intervals
-from stepscope.analyses import requirements
-from stepscope.analyses.devices.copy_cost import CopyCost, copy_cost
+from stepscope.analyses.core import requirements
+from stepscope.analyses.core.data_loading import DataLoading, data_loading
+from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.host_copies import HostCopies
-from stepscope.analyses.idle.data_loading import DataLoading, data_loading
-from stepscope.analyses.recorded_settings import RECORDED
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import HALF_TO_ALL
-from stepscope.errors import MissingDataError
-from stepscope.quantities import count, duration, share, size
-from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import (
-    Answer,
-    Claim,
-    Finding,
-    Rejected,
-    Rule,
-    _copies,
-    _loading,
-    _recorded,
-    option,
-    severity_of,
-)
-from stepscope.trace import Trace
+from stepscope.analyses.idle.copy_cost import CopyCost, copy_cost
+from stepscope.analyses.settings.recorded_settings import RECORDED
+from stepscope.base.calibration import HALF_TO_ALL
+from stepscope.base.errors import MissingDataError
+from stepscope.base.formatting import count, duration, share, size
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model import intervals
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option, severity_of
+from stepscope.rules.shared import copy_sources, loading_costs, recorded_facts
 
 VERIFY = "Recorded again, the copies say `Pinned`, no longer `Pageable`, and their rate is higher."
 
@@ -55,7 +45,7 @@ class Options:
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report copies from pageable memory that are large, or keep the host busy."""
     device = requirements.main(trace)
-    copies = _copies.to_device(trace, device)
+    copies = copy_sources.to_device(trace, device)
     if not trace.dialect.tells_pageable:
         vendor = trace.dialect.vendor or "this vendor"
         msg = f"{vendor}'s traces do not tell pageable memory from pinned"
@@ -79,7 +69,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
             evidence=facts,
         )
         return
-    tables, events, lines = _copies.shown(trace, copies, _copies.largest(copies))
+    tables, events, lines = copy_sources.shown(trace, copies, copy_sources.largest(copies))
     loading = data_loading(trace)
     yield Finding(
         severity=severity_of(claimed_ns / within.reference_ns) or "info",
@@ -147,23 +137,23 @@ def _fix(trace: Trace, loading: DataLoading) -> Fix:
             code=(
                 "staging = torch.empty(shape, pin_memory=True)  # once\n"
                 "staging.copy_(batch)\n"
-                f"batch = staging.to({_copies.target(trace)}, non_blocking=True)"
+                f"batch = staging.to({copy_sources.target(trace)}, non_blocking=True)"
             ),
             verify=VERIFY,
             caveats=caveats,
         )
-    if _recorded.of_loaders(trace, lambda loader: loader.pin_memory):
+    if recorded_facts.of_loaders(trace, lambda loader: loader.pin_memory):
         return _not_the_loaders(trace, caveats)
-    known = _loading.batch_argument(trace)
-    workers = _loading.worker_count(trace) or "..."
+    known = loading_costs.batch_argument(trace)
+    workers = loading_costs.worker_count(trace) or "..."
     if not loading.multi_process_count:
-        workers = _recorded.bounded(trace, 4)
+        workers = recorded_facts.bounded(trace, 4)
     return Fix(
         summary="Let the DataLoader pin its batches, and copy without blocking.",
         code=(
             f"loader = DataLoader(dataset, {known}, num_workers={workers}, pin_memory=True)\n"
             "for batch in loader:\n"
-            f"    batch = batch.to({_copies.target(trace)}, non_blocking=True)"
+            f"    batch = batch.to({copy_sources.target(trace)}, non_blocking=True)"
         ),
         verify=VERIFY,
         caveats=caveats,
@@ -180,7 +170,7 @@ def _not_the_loaders(trace: Trace, caveats: tuple[str, ...]) -> Fix:
             "        self.inputs = self.inputs.pin_memory()\n"
             "        return self\n"
             "# what is made behind the loader: make it on the device\n"
-            f"mask = torch.zeros(shape, device={_copies.target(trace)})"
+            f"mask = torch.zeros(shape, device={copy_sources.target(trace)})"
         ),
         verify=VERIFY,
         caveats=(f"pin_memory=True of the loader was {RECORDED}.", *caveats),
@@ -227,6 +217,6 @@ RULE = Rule(
     rests_on=frozenset({"host calls", "device times", "launches", "clocks", "steps"}),
     priority=150,
     culprit="copying from pageable memory",
-    links=(_copies.TUTORIAL,),
+    links=(copy_sources.TUTORIAL,),
     origin="Nsight Systems cuda_memcpy_async; PyTorch tuning guide",
 )

@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stepscope import intervals
-from stepscope.analyses import requirements
-from stepscope.analyses.communication.pipeline import Pipeline, pipeline
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import UP_TO_ALL, part_of
-from stepscope.errors import NotApplicableError
-from stepscope.quantities import duration, share, significant
-from stepscope.report import Evidence, Fix, Link
+from stepscope.analyses.communication.pipeline_stages import Pipeline, pipeline
+from stepscope.analyses.core import requirements
+from stepscope.analyses.core.window import window
+from stepscope.base.calibration import UP_TO_ALL, part_of
+from stepscope.base.errors import NotApplicableError
+from stepscope.base.formatting import duration, share, significant
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model import intervals
+from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, option
-from stepscope.trace import Trace
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stepscope import intervals
-from stepscope.analyses.devices.activity import main_device
-from stepscope.analyses.host.recording_cost import RecordingCost, recording_cost
+from stepscope.analyses.core.device_activity import main_device
+from stepscope.analyses.core.window import window
+from stepscope.analyses.host.profiler_cost import RecordingCost, recording_cost
 from stepscope.analyses.idle.ledger import idle_ledger
-from stepscope.analyses.steps.window import window
-from stepscope.errors import NotApplicableError
-from stepscope.quantities import duration, share, significant
-from stepscope.report import Evidence, Fix, Link
+from stepscope.base.errors import NotApplicableError
+from stepscope.base.formatting import duration, share, significant
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model import intervals
+from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, option
-from stepscope.trace import Trace
 
 ROWS_SHOWN = 5
 HOST_CAUSES = ("dispatch", "host-stall")

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope import intervals
-from stepscope.analyses import references
-from stepscope.analyses.devices.activity import all_busy
+from stepscope.analyses.core import event_references
+from stepscope.analyses.core.device_activity import all_busy
+from stepscope.analyses.core.window import window
 from stepscope.analyses.host.garbage_collection import Collections, collections
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import GARBAGE_COLLECTION
-from stepscope.intervals import Intervals
-from stepscope.quantities import count, duration, share
-from stepscope.report import (
+from stepscope.base.calibration import GARBAGE_COLLECTION
+from stepscope.base.formatting import count, duration, share
+from stepscope.base.report import (
     EventReference,
     Evidence,
     EvidenceColumn,
@@ -22,8 +20,10 @@ from stepscope.report import (
     EvidenceTable,
     Fix,
 )
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
 from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option, severity_of
-from stepscope.trace import Trace
 
 MOST_SHOWN = 10
 MOSTLY = 0.5
@@ -68,7 +68,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         evidence=_evidence(found, exposed),
         tables=(_table(trace, found),),
         events=_events(trace, found),
-        locations=references.source_lines(line for line, _ in _by_line(trace, found)),
+        locations=event_references.source_lines(line for line, _ in _by_line(trace, found)),
         claims=(
             Claim(
                 intervals=exposed,
@@ -143,7 +143,8 @@ def _events(trace: Trace, found: Collections) -> tuple[EventReference, ...]:
     durations = trace.python_calls["duration_ns"].to_numpy()[found.rows]
     longest = np.argsort(-durations, kind="stable")[:MOST_SHOWN].tolist()
     return tuple(
-        references.python_call(trace, int(found.rows[at]), detail=found.lines[at]) for at in longest
+        event_references.python_call(trace, int(found.rows[at]), detail=found.lines[at])
+        for at in longest
     )
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses import references
-from stepscope.analyses.devices.activity import all_busy
+from stepscope.analyses.core import event_references
+from stepscope.analyses.core.device_activity import all_busy
+from stepscope.analyses.core.window import window
 from stepscope.analyses.host.indexing_loops import (
     READS,
     SELECT,
@@ -19,12 +19,10 @@ from stepscope.analyses.host.indexing_loops import (
     IndexingLoops,
     indexing_loops,
 )
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import LOOP_OF_SLICES
-from stepscope.errors import NotApplicableError
-from stepscope.intervals import Intervals
-from stepscope.quantities import count, duration, share
-from stepscope.report import (
+from stepscope.base.calibration import LOOP_OF_SLICES
+from stepscope.base.errors import NotApplicableError
+from stepscope.base.formatting import count, duration, share
+from stepscope.base.report import (
     EventReference,
     Evidence,
     EvidenceColumn,
@@ -33,8 +31,10 @@ from stepscope.report import (
     Fix,
     Link,
 )
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
 from stepscope.rules import INFO_SHARE, Answer, Claim, Finding, Rejected, Rule, option
-from stepscope.trace import Trace
 
 MOST_SHOWN = 10
 ARROW = " → "
@@ -83,7 +83,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         evidence=_evidence(loops, times, exposed),
         tables=(_table(trace, loops),),
         events=_events(trace, loops),
-        locations=references.source_lines(_lines(trace, loops)),
+        locations=event_references.source_lines(_lines(trace, loops)),
         claims=(
             Claim(
                 intervals=exposed,
@@ -162,7 +162,7 @@ def _worst_patterns(loops: IndexingLoops) -> list[int]:
 
 def _lines(trace: Trace, loops: IndexingLoops) -> Iterator[str]:
     for pattern in _worst_patterns(loops):
-        yield references.line_of_host_call(trace, _first_of(loops, pattern))
+        yield event_references.line_of_host_call(trace, _first_of(loops, pattern))
 
 
 def _table(trace: Trace, loops: IndexingLoops) -> EvidenceTable:
@@ -178,7 +178,7 @@ def _table(trace: Trace, loops: IndexingLoops) -> EvidenceTable:
         EvidenceRow(
             cells=(
                 ARROW.join(loops.patterns[each]),
-                references.line_of_host_call(trace, _first_of(loops, each)) or None,
+                event_references.line_of_host_call(trace, _first_of(loops, each)) or None,
                 int((loops.pattern == each).sum()),
                 int(loops.repeats[loops.pattern == each].sum()),
                 int(spent[each]),
@@ -195,7 +195,7 @@ def _events(trace: Trace, loops: IndexingLoops) -> tuple[EventReference, ...]:
     lasting = loops.end_ns - loops.start_ns
     longest = np.argsort(-lasting, kind="stable")[:MOST_SHOWN].tolist()
     return tuple(
-        references.host_call(
+        event_references.host_call(
             trace, int(loops.first[at]), detail=f"loop of {loops.repeats[at]:,} turns"
         )
         for at in longest

@@ -7,10 +7,10 @@ import pandas as pd
 
 from stepscope.analyses.communication.rank_table import rank_table
 from stepscope.analyses.communication.stragglers import stragglers
-from stepscope.calibration import HALF_TO_ALL
-from stepscope.errors import NotApplicableError
-from stepscope.quantities import duration, share
-from stepscope.report import (
+from stepscope.base.calibration import HALF_TO_ALL
+from stepscope.base.errors import NotApplicableError
+from stepscope.base.formatting import duration, share
+from stepscope.base.report import (
     Evidence,
     EvidenceColumn,
     EvidenceRow,
@@ -19,8 +19,9 @@ from stepscope.report import (
     Link,
     Severity,
 )
-from stepscope.rules import Finding, Rule, RunClaim, RunEvidence, _ranks, option
-from stepscope.rules._ranks import Ranks, called
+from stepscope.rules import Finding, Rule, RunClaim, RunEvidence, option
+from stepscope.rules.shared import rank_evidence
+from stepscope.rules.shared.rank_evidence import Ranks, called
 
 ROWS_SHOWN = 10
 
@@ -43,7 +44,7 @@ class Options:
 
 def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
     """Report how far apart the ranks' computing times a step lie."""
-    ranks = _ranks.several(evidence)
+    ranks = rank_evidence.several(evidence)
     if not all(part.has_device for part in ranks.parts):
         msg = "the ranks have no devices"
         raise NotApplicableError(msg)

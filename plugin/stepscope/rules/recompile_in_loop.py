@@ -7,20 +7,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses import frame_times, references
 from stepscope.analyses.compiled.changing_inputs import ChangingInputs, changing_inputs
 from stepscope.analyses.compiled.compilations import compilation_table
-from stepscope.analyses.compiled.compile_events import compile_events
-from stepscope.analyses.compiled.compiling_calls import compiling_calls
-from stepscope.analyses.devices.activity import all_busy
-from stepscope.analyses.recorded_settings import recorded_settings
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import COMPILING_AGAIN
-from stepscope.errors import NotApplicableError
-from stepscope.intervals import Intervals
-from stepscope.quantities import count, duration, share
-from stepscope.report import (
+from stepscope.analyses.compiled.recompiled_calls import compiling_calls
+from stepscope.analyses.core import event_references, frame_times
+from stepscope.analyses.core.compile_events import compile_events
+from stepscope.analyses.core.device_activity import all_busy
+from stepscope.analyses.core.window import window
+from stepscope.analyses.settings.recorded_settings import recorded_settings
+from stepscope.base.calibration import COMPILING_AGAIN
+from stepscope.base.errors import NotApplicableError
+from stepscope.base.formatting import count, duration, share
+from stepscope.base.report import (
     Evidence,
     EvidenceColumn,
     EvidenceRow,
@@ -28,19 +26,12 @@ from stepscope.report import (
     Link,
     SourceLine,
 )
-from stepscope.rules import (
-    INFO_SHARE,
-    Answer,
-    Claim,
-    Finding,
-    Rejected,
-    Rule,
-    _recorded,
-    _words,
-    option,
-)
-from stepscope.rules._recompile_fixes import cause, fix
-from stepscope.trace import Trace
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
+from stepscope.rules import INFO_SHARE, Answer, Claim, Finding, Rejected, Rule, option
+from stepscope.rules.shared import phrases, recorded_facts
+from stepscope.rules.shared.recompile_fixes import cause, fix
 
 NONE = -1
 MOST_ROWS = 10
@@ -89,7 +80,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     inputs = changing_inputs(trace, _numbers(again)["frame"].tolist())
     message = (
         f"{count(number, 'recompilation takes', 'recompilations take')} {lasting} "
-        f"{_words.each(trace)} ({share(time_ns / within.duration_ns)})"
+        f"{phrases.each(trace)} ({share(time_ns / within.duration_ns)})"
     )
     settled = _settled_share(trace, again)
     if settled >= options.settled_share:
@@ -100,7 +91,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         message=f"{message}: {cause(inputs)}",
         evidence=tuple(_evidence(trace, again, number, time_ns)),
         tables=(_table(again),),
-        events=tuple(references.host_call(trace, row) for row in rows[:MOST_ROWS].tolist()),
+        events=tuple(event_references.host_call(trace, row) for row in rows[:MOST_ROWS].tolist()),
         locations=_lines(again),
         claims=(_claim(trace, took, compiling_calls(trace, rows, set(told)), options),),
         fix=fix(inputs),
@@ -176,7 +167,9 @@ def _evidence(trace: Trace, again: pd.DataFrame, number: int, time_ns: int) -> I
         yield Evidence(label="Compilations of one frame", value=int(times.max()) + 1, unit="count")
     said = recorded_settings(trace).compile
     if said.recompile_count is not None:
-        yield _recorded.evidence("Recompilations since the start", said.recompile_count, "count")
+        yield recorded_facts.evidence(
+            "Recompilations since the start", said.recompile_count, "count"
+        )
 
 
 def _table(again: pd.DataFrame) -> EvidenceTable:
@@ -197,7 +190,9 @@ def _table(again: pd.DataFrame) -> EvidenceTable:
 
 
 def _lines(again: pd.DataFrame) -> tuple[SourceLine, ...]:
-    return references.source_lines(str(text) for text in again["source_line"].dropna())[:MOST_ROWS]
+    return event_references.source_lines(str(text) for text in again["source_line"].dropna())[
+        :MOST_ROWS
+    ]
 
 
 RULE = Rule(

@@ -7,26 +7,16 @@ import numpy as np
 import pandas as pd
 
 from stepscope.analyses.communication.accumulation import IN_BATCH_NORM
-from stepscope.analyses.communication.asked import asked_within
+from stepscope.analyses.communication.collectives_in_region import asked_within
 from stepscope.analyses.communication.transfer_model import transfer_share
-from stepscope.analyses.steps.window import window
-from stepscope.analyses.training import is_training
-from stepscope.calibration import EXPOSED_COMMUNICATION, Factor
-from stepscope.quantities import duration, share, size
-from stepscope.report import Evidence
-from stepscope.rules import (
-    INFO_SHARE,
-    Answer,
-    Finding,
-    Rejected,
-    Rule,
-    _bundle_fixes,
-    _collectives,
-    _ddp,
-    _words,
-    option,
-)
-from stepscope.trace import Trace
+from stepscope.analyses.core.training_detection import is_training
+from stepscope.analyses.core.window import window
+from stepscope.base.calibration import EXPOSED_COMMUNICATION, Factor
+from stepscope.base.formatting import duration, share, size
+from stepscope.base.report import Evidence
+from stepscope.model.trace import Trace
+from stepscope.rules import INFO_SHARE, Answer, Finding, Rejected, Rule, option
+from stepscope.rules.shared import bundle_fixes, collective_costs, ddp, phrases
 
 KINDS = frozenset({"all_reduce", "all_gather", "reduce_scatter"})
 """What gradients and parameters are sent by; an exchange of all with all has sizes of its own."""
@@ -65,7 +55,7 @@ class Options:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Many:
-    chosen: _collectives.Chosen
+    chosen: collective_costs.Chosen
     a_step: float
     bucket_ratio: float
     """Messages a backward pass over those of default buckets; NaN where it is not DDP's."""
@@ -73,15 +63,15 @@ class _Many:
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report small messages by what would be won if they were sent together."""
-    events = _collectives.timed(trace)
+    events = collective_costs.timed(trace)
     found = _many(trace, events, options)
     if found is None:
         return
     mine = events[found.chosen]
-    lost = _collectives.exposed(trace, found.chosen)
+    lost = collective_costs.exposed(trace, found.chosen)
     factor = _factor(mine, found.a_step)
     evidence = tuple(_evidence(mine, found, lost))
-    tables = (_collectives.table(events, found.chosen),)
+    tables = (collective_costs.table(events, found.chosen),)
     words = _sentence(trace, mine, found)
     if not is_training(trace):
         text = (
@@ -94,30 +84,32 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         yield Rejected(message=text, evidence=evidence, tables=tables)
         return
     claim = replace(
-        _collectives.claim(lost, factor, "All of their exposed time but for the transfer itself."),
+        collective_costs.claim(
+            lost, factor, "All of their exposed time but for the transfer itself."
+        ),
         is_device_work=False,  # the host calls fewer times too
     )
     yield Finding(
         confidence="low" if np.isnan(transfer_share(mine)) else "medium",
         message=(
             f"{words} They keep the {trace.dialect.device} waiting for "
-            f"{duration(lost.a_step_ns)}{_words.a_step(trace)} ({share(lost.share)})."
+            f"{duration(lost.a_step_ns)}{phrases.a_step(trace)} ({share(lost.share)})."
         ),
         evidence=evidence,
         tables=tables,
-        events=_collectives.longest(trace, events, found.chosen),
-        locations=_collectives.locations(trace, found.chosen),
+        events=collective_costs.longest(trace, events, found.chosen),
+        locations=collective_costs.locations(trace, found.chosen),
         claims=(claim,),
-        fix=_bundle_fixes.fix(trace, is_ddp=not np.isnan(found.bucket_ratio)),
+        fix=bundle_fixes.fix(trace, is_ddp=not np.isnan(found.bucket_ratio)),
         effort=None if np.isnan(found.bucket_ratio) else "flag",
-        place=_collectives.wrapper(trace),
+        place=collective_costs.wrapper(trace),
     )
 
 
 def _many(trace: Trace, events: pd.DataFrame, options: Options) -> _Many | None:
     """Return the messages that are many and small, or more than DDP's buckets would be."""
     is_needed = asked_within(trace, IN_BATCH_NORM)
-    chosen = events["kind"].isin(KINDS).to_numpy() & _collectives.within(trace) & ~is_needed
+    chosen = events["kind"].isin(KINDS).to_numpy() & collective_costs.within(trace) & ~is_needed
     chosen &= events["duration_ns"].notna().to_numpy()
     buckets = _in_buckets(trace, events, chosen)
     if buckets is not None and buckets.bucket_ratio >= options.least_bucket_ratio:
@@ -140,9 +132,11 @@ def _are_small(mine: pd.DataFrame, options: Options) -> bool:
     return bool(mine["duration_ns"].median() < options.short_ns)
 
 
-def _in_buckets(trace: Trace, events: pd.DataFrame, chosen: _collectives.Chosen) -> _Many | None:
+def _in_buckets(
+    trace: Trace, events: pd.DataFrame, chosen: collective_costs.Chosen
+) -> _Many | None:
     """Return DDP's messages of gradients with how many more they are than buckets of 25 MiB."""
-    passes = _ddp.forward_count(trace)
+    passes = ddp.forward_count(trace)
     kind, dtype = events["kind"].to_numpy(), events["dtype"].to_numpy()
     reduced = chosen & (kind == "all_reduce") & (dtype != "int32")
     total_bytes = float(events["message_bytes"].to_numpy()[reduced].sum())
@@ -176,7 +170,9 @@ def _sentence(trace: Trace, mine: pd.DataFrame, found: _Many) -> str:
     return f"{text}: {found.bucket_ratio:.3g} times as many as DDP's default buckets."
 
 
-def _evidence(mine: pd.DataFrame, found: _Many, lost: _collectives.Exposed) -> Iterator[Evidence]:
+def _evidence(
+    mine: pd.DataFrame, found: _Many, lost: collective_costs.Exposed
+) -> Iterator[Evidence]:
     yield Evidence(label="Messages a step", value=found.a_step, unit="count")
     known = mine["message_bytes"].dropna()
     if len(known):
@@ -218,7 +214,7 @@ RULE = Rule(
         "shortest of the smallest to the shortest of the largest messages; at least 30 % of that, "
         "since a part may be waiting for other ranks."
     ),
-    fix=_bundle_fixes.TOGETHER,
+    fix=bundle_fixes.TOGETHER,
     effort="hour",
     risk="memory",
     options=Options(),
@@ -226,7 +222,7 @@ RULE = Rule(
     rests_on=frozenset({"host calls", "device times", "steps"}),
     priority=210,
     links=(
-        _ddp.DOCUMENTATION,
+        ddp.DOCUMENTATION,
         "https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html",
     ),
     origin="msprof-analyze (small packets); DDP's bucket_cap_mb",

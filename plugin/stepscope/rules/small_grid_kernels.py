@@ -5,15 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.analyses import requirements
-from stepscope.analyses.batch_size import batch_size
+from stepscope.analyses.core import requirements
+from stepscope.analyses.core.batch_size import batch_size
+from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.devices.grid_sizes import GridSizes, grid_sizes
-from stepscope.analyses.devices.kernel_names import short
-from stepscope.errors import MissingDataError, NotApplicableError
-from stepscope.quantities import share
-from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
-from stepscope.rules import Finding, Rule, _recorded, option
-from stepscope.trace import Trace
+from stepscope.base.errors import MissingDataError, NotApplicableError
+from stepscope.base.formatting import share
+from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.model.trace import Trace
+from stepscope.rules import Finding, Rule, option
+from stepscope.rules.shared import recorded_facts
 
 ROWS_SHOWN = 10
 
@@ -140,8 +141,8 @@ def _table(trace: Trace, grids: GridSizes) -> EvidenceTable:
 
 
 def _compiling(trace: Trace) -> str:
-    if _recorded.is_compiled(trace):
-        return _recorded.compiling(trace)
+    if recorded_facts.is_compiled(trace):
+        return recorded_facts.compiling(trace)
     return "model = torch.compile(model)  # fuses neighbours into fewer, larger kernels"
 
 

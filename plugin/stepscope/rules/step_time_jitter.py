@@ -6,16 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from stepscope import intervals
-from stepscope.analyses.steps.breakdown import CATEGORIES, step_breakdown
-from stepscope.analyses.steps.statistics import steps_table
+from stepscope.analyses.steps.step_breakdown import CATEGORIES, step_breakdown
 from stepscope.analyses.steps.step_inputs import inputs_differ
-from stepscope.calibration import UP_TO_ALL
-from stepscope.errors import MissingDataError
-from stepscope.quantities import count, duration, number_ranges, significant
-from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.analyses.steps.step_statistics import steps_table
+from stepscope.base.calibration import UP_TO_ALL
+from stepscope.base.errors import MissingDataError
+from stepscope.base.formatting import count, duration, number_ranges, significant
+from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.model import intervals
+from stepscope.model.trace import Trace
 from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option
-from stepscope.trace import Trace
 
 RECORD_MORE = "torch.profiler.schedule(wait=1, warmup=1, active=6)  # five steps or more"
 ROWS_SHOWN = 10

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from stepscope.analyses.communication.late_together import LateTogether, late_together
-from stepscope.analyses.communication.rank_run import RankRun, several_ranks
 from stepscope.analyses.communication.rank_table import rank_table_of
+from stepscope.analyses.communication.ranked_run import RankRun, several_ranks
+from stepscope.analyses.communication.straggler_groups import LateTogether, late_together
 from stepscope.analyses.communication.stragglers import stragglers_of
-from stepscope.calibration import WAITING_FOR_A_LATE_RANK
-from stepscope.quantities import duration, number_ranges, share
-from stepscope.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
-from stepscope.rules import Finding, Rule, RunClaim, RunEvidence, _ranks, option
-from stepscope.rules._ranks import Ranks, called
+from stepscope.base.calibration import WAITING_FOR_A_LATE_RANK
+from stepscope.base.formatting import duration, number_ranges, share
+from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.rules import Finding, Rule, RunClaim, RunEvidence, option
+from stepscope.rules.shared import rank_evidence
+from stepscope.rules.shared.rank_evidence import Ranks, called
 
 ROWS_SHOWN = 10
 COUNTS = ("last_count", "collective_count")
@@ -96,7 +97,7 @@ class _Late:
 
 def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
     """Report ranks that come last beyond what is usual, by what the others wait for them."""
-    ranks = _ranks.several(evidence)
+    ranks = rank_evidence.several(evidence)
     run = several_ranks(ranks.parts)
     late = stragglers_of(run)
     found = _all_late(ranks, run)
@@ -194,7 +195,7 @@ def _message(ranks: Ranks, late: _Late) -> str:
         who = f"The slowest, {called(first)}, takes" if many else "It takes"
         text += f" {who} {longer} a step longer than the median rank in {first['cause']}."
     if alone := _own_findings(ranks, late.rows):
-        text += f" On {'them' if many else 'it'} alone: {_ranks.listed(alone)}."
+        text += f" On {'them' if many else 'it'} alone: {rank_evidence.listed(alone)}."
     return text
 
 

@@ -3,26 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stepscope.analyses.batch_size import batch_size
 from stepscope.analyses.communication.accumulation import IN_BATCH_NORM
-from stepscope.analyses.communication.asked import asked_within
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import HALF_TO_ALL
-from stepscope.errors import NotApplicableError
-from stepscope.quantities import duration, share
-from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import (
-    INFO_SHARE,
-    Answer,
-    Finding,
-    Rejected,
-    Rule,
-    _collectives,
-    _ddp,
-    _words,
-    option,
-)
-from stepscope.trace import Trace
+from stepscope.analyses.communication.collectives_in_region import asked_within
+from stepscope.analyses.core.batch_size import batch_size
+from stepscope.analyses.core.window import window
+from stepscope.base.calibration import HALF_TO_ALL
+from stepscope.base.errors import NotApplicableError
+from stepscope.base.formatting import duration, share
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model.trace import Trace
+from stepscope.rules import INFO_SHARE, Answer, Finding, Rejected, Rule, option
+from stepscope.rules.shared import collective_costs, ddp, phrases
 
 FORWARD = "SyncBatchNorm"
 METHOD = (
@@ -44,41 +35,41 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report SyncBatchNorm by the exposed time of its messages."""
-    rows = _ddp.calls(trace, FORWARD)
+    rows = ddp.calls(trace, FORWARD)
     if not len(rows):
         msg = "no SyncBatchNorm ran"
         raise NotApplicableError(msg)
-    events = _collectives.timed(trace)
+    events = collective_costs.timed(trace)
     a_step = len(rows) / max(1, window(trace).step_count)
     if a_step < options.least_a_step:
         return
-    chosen = asked_within(trace, IN_BATCH_NORM) & _collectives.within(trace)
-    lost = _collectives.exposed(trace, chosen)
+    chosen = asked_within(trace, IN_BATCH_NORM) & collective_costs.within(trace)
+    lost = collective_costs.exposed(trace, chosen)
     text = (
-        f"{a_step:.3g} synchronized batch norms{_words.a_step(trace)} send "
+        f"{a_step:.3g} synchronized batch norms{phrases.a_step(trace)} send "
         f"{int(chosen.sum()) / max(1, window(trace).step_count):.3g} messages, exposed for "
         f"{duration(lost.a_step_ns)} ({share(lost.share)})."
     )
     evidence = tuple(_evidence(trace, a_step, lost))
-    tables = (_collectives.table(events, chosen),)
+    tables = (collective_costs.table(events, chosen),)
     if lost.won_share < INFO_SHARE:
-        text += _collectives.host_is_late(trace, lost)
+        text += collective_costs.host_is_late(trace, lost)
         yield Rejected(message=text, evidence=evidence, tables=tables)
         return
     yield Finding(
-        severity=_collectives.severity(lost),
+        severity=collective_costs.severity(lost),
         confidence="medium",
         message=text,
         evidence=evidence,
         tables=tables,
-        events=_collectives.longest(trace, events, chosen),
-        claims=(_collectives.claim(lost, HALF_TO_ALL, METHOD),),
+        events=collective_costs.longest(trace, events, chosen),
+        claims=(collective_costs.claim(lost, HALF_TO_ALL, METHOD),),
     )
 
 
-def _evidence(trace: Trace, a_step: float, lost: _collectives.Exposed) -> Iterator[Evidence]:
+def _evidence(trace: Trace, a_step: float, lost: collective_costs.Exposed) -> Iterator[Evidence]:
     link = Link(view="operators", search=FORWARD)
-    label = f"Synchronized batch norms{_words.a_step(trace)}"
+    label = f"Synchronized batch norms{phrases.a_step(trace)}"
     yield Evidence(label=label, value=a_step, unit="count", link=link)
     yield Evidence(label="Exposed, of the window", value=lost.share, unit="share")
     batch = batch_size(trace)

@@ -6,17 +6,18 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.misaligned_products import (
     MisalignedProducts,
     misaligned_products,
 )
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import ALIGNED_PRODUCTS, ALIGNED_PRODUCTS_ON_OLDER_UNITS
-from stepscope.errors import NotApplicableError
-from stepscope.quantities import duration, share
-from stepscope.report import Evidence, EvidenceTable, Fix, Link
-from stepscope.rules import Answer, Claim, Finding, Rule, _kernel_time, _products, _words, option
-from stepscope.trace import Trace
+from stepscope.base.calibration import ALIGNED_PRODUCTS, ALIGNED_PRODUCTS_ON_OLDER_UNITS
+from stepscope.base.errors import NotApplicableError
+from stepscope.base.formatting import duration, share
+from stepscope.base.report import Evidence, EvidenceTable, Fix, Link
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Claim, Finding, Rule, option
+from stepscope.rules.shared import kernel_time, phrases, product_evidence
 
 MISFIT = re.compile(r"(?P<what>.+?) (?P<size>\d+) → (?P<padded>\d+)")
 """A size as the analysis writes it: `K 2798 → 2800`."""
@@ -44,18 +45,18 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     part = found.products.share(found.chosen)
     if part < options.least_share or not part:
         return
-    work = _products.work(found.products, found.chosen)
+    work = product_evidence.work(found.products, found.chosen)
     finding = Finding(
         confidence="high" if found.by_name.any() else "medium",
         message=_message(trace, found),
         evidence=tuple(_evidence(trace, found)),
-        tables=(_sizes(trace, found), _products.kernels(trace, work)),
-        events=_kernel_time.longest(trace, work),
-        locations=_kernel_time.lines(trace, work),
+        tables=(_sizes(trace, found), product_evidence.kernels(trace, work)),
+        events=kernel_time.longest(trace, work),
+        locations=kernel_time.lines(trace, work),
         claims=tuple(_claims(trace, found)),
         fix=_fix(found),
     )
-    yield _kernel_time.answer(trace, finding)
+    yield kernel_time.answer(trace, finding)
 
 
 def _message(trace: Trace, found: MisalignedProducts) -> str:
@@ -65,7 +66,7 @@ def _message(trace: Trace, found: MisalignedProducts) -> str:
     because = f", such as {worst}" if worst else ""
     return (
         f"Matrices whose rows {trace.dialect.matrix_unit}s cannot load at once are multiplied for "
-        f"{lasting}{_words.a_step(trace)} ({share(products.share(found.chosen))} of the kernels' "
+        f"{lasting}{phrases.a_step(trace)} ({share(products.share(found.chosen))} of the kernels' "
         f"time){because}."
     )
 
@@ -103,7 +104,7 @@ def _evidence(trace: Trace, found: MisalignedProducts) -> Iterator[Evidence]:
         if chosen.any():
             value = found.products.share(chosen)
             yield Evidence(label=label, value=value, unit="share", link=link)
-    yield from _products.limit(trace)
+    yield from product_evidence.limit(trace)
 
 
 def _sizes(trace: Trace, found: MisalignedProducts) -> EvidenceTable:
@@ -113,15 +114,15 @@ def _sizes(trace: Trace, found: MisalignedProducts) -> EvidenceTable:
     frame["dims"] = calls["input_dims"].to_numpy()
     keys = ["name", "dims", "type", "sizes"]
     worst = frame.groupby(keys, dropna=False, sort=False)["ns"].sum().reset_index()
-    worst = worst.sort_values("ns", ascending=False, kind="stable").head(_products.MOST_ROWS)
-    return _products.table(
+    worst = worst.sort_values("ns", ascending=False, kind="stable").head(product_evidence.MOST_ROWS)
+    return product_evidence.table(
         "Misaligned products",
         {
             "Operator": "text",
             "Shapes": "code",
             "Type": "text",
             "What does not fit": "text",
-            f"Kernel time{_words.a_step(trace)}": "ns",
+            f"Kernel time{phrases.a_step(trace)}": "ns",
         },
         (
             (
@@ -145,8 +146,10 @@ def _claims(trace: Trace, found: MisalignedProducts) -> Iterator[Claim]:
         (found.chosen & ~older, ALIGNED_PRODUCTS, "misaligned"),
     ):
         if chosen.any():
-            method = f"Aligned, what is {what} is {_products.times(factor)} times as fast."
-            yield _kernel_time.claim(trace, _products.work(found.products, chosen), factor, method)
+            method = f"Aligned, what is {what} is {product_evidence.times(factor)} times as fast."
+            yield kernel_time.claim(
+                trace, product_evidence.work(found.products, chosen), factor, method
+            )
 
 
 def _fix(found: MisalignedProducts) -> Fix:

@@ -3,21 +3,22 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stepscope import intervals
-from stepscope.analyses import requirements
-from stepscope.analyses.batch_size import BatchSize, batch_size
-from stepscope.analyses.devices.activity import DeviceActivity
+from stepscope.analyses.core import requirements
+from stepscope.analyses.core.batch_size import BatchSize, batch_size
+from stepscope.analyses.core.device_activity import DeviceActivity
+from stepscope.analyses.core.memory_peak import memory_peak
+from stepscope.analyses.core.training_detection import is_training
+from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.grid_sizes import grid_sizes
-from stepscope.analyses.host.short_turns import short_turns
+from stepscope.analyses.host.short_operator_runs import short_turns
 from stepscope.analyses.idle.ledger import idle_ledger
-from stepscope.analyses.memory.peak import memory_peak
-from stepscope.analyses.steps.window import window
-from stepscope.analyses.training import is_training
-from stepscope.errors import MissingDataError, NotApplicableError
-from stepscope.quantities import duration, share
-from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Answer, Finding, Rejected, Rule, _batch_on_host, option
-from stepscope.trace import Trace
+from stepscope.base.errors import MissingDataError, NotApplicableError
+from stepscope.base.formatting import duration, share
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model import intervals
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Finding, Rejected, Rule, option
+from stepscope.rules.shared import batch_on_host
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,8 +142,8 @@ def _on_host(trace: Trace, options: Options) -> Iterator[Finding]:
         return
     batch = _known_batch(trace)
     if 0 < batch.size <= options.most_count_on_host:
-        _batch_on_host.insist_on_samples(batch)
-        yield _batch_on_host.finding(trace, batch, turns, options.operator_below_ns)
+        batch_on_host.insist_on_samples(batch)
+        yield batch_on_host.finding(trace, batch, turns, options.operator_below_ns)
 
 
 def _signs(trace: Trace, device: DeviceActivity) -> _Signs:
@@ -205,7 +206,7 @@ def _message(trace: Trace, batch: BatchSize, signs: _Signs) -> str:
 
 
 def _evidence(trace: Trace, batch: BatchSize, signs: _Signs) -> Iterator[Evidence]:
-    yield from _batch_on_host.told(batch, Link(view="overview"))
+    yield from batch_on_host.told(batch, Link(view="overview"))
     yield Evidence(label=f"{trace.dialect.device} busy", value=signs.busy, unit="share")
     yield Evidence(
         label="Throughput to gain at most (time lost to dispatch)",

@@ -5,17 +5,15 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from stepscope import intervals
-from stepscope.analyses import requirements
-from stepscope.analyses.devices.activity import DeviceActivity
-from stepscope.analyses.devices.claimable import alone
+from stepscope.analyses.core import requirements
+from stepscope.analyses.core.device_activity import DeviceActivity
+from stepscope.analyses.core.window import window
+from stepscope.analyses.devices.exclusive_device_time import alone
 from stepscope.analyses.devices.kernel_sequences import kernel_sequences
-from stepscope.analyses.devices.short_kernels import ShortKernels, idle_before, short_kernels
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import FUSED_LAUNCHES, FUSED_SHORT_KERNELS
-from stepscope.intervals import Intervals
-from stepscope.quantities import duration, share
-from stepscope.report import (
+from stepscope.analyses.idle.short_kernels import ShortKernels, idle_before, short_kernels
+from stepscope.base.calibration import FUSED_LAUNCHES, FUSED_SHORT_KERNELS
+from stepscope.base.formatting import duration, share
+from stepscope.base.report import (
     Evidence,
     EvidenceColumn,
     EvidenceRow,
@@ -24,18 +22,11 @@ from stepscope.report import (
     Link,
     Severity,
 )
-from stepscope.rules import (
-    INFO_SHARE,
-    Answer,
-    Claim,
-    Finding,
-    Rejected,
-    Rule,
-    _recorded,
-    option,
-    severity_of,
-)
-from stepscope.trace import Trace
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
+from stepscope.rules import INFO_SHARE, Answer, Claim, Finding, Rejected, Rule, option, severity_of
+from stepscope.rules.shared import recorded_facts
 
 MOST_ROWS = 10
 COMPILING = "model = torch.compile(model)"
@@ -174,8 +165,8 @@ def _table(trace: Trace, options: Options) -> EvidenceTable:
 def _fix(trace: Trace, table: EvidenceTable) -> Fix:
     seen = f" Most often here: {table.rows[0].cells[0]}." if table.rows else ""
     code = RULE.fix.code
-    if _recorded.is_compiled(trace):
-        code = code.replace(COMPILING, _recorded.compiling(trace))
+    if recorded_facts.is_compiled(trace):
+        code = code.replace(COMPILING, recorded_facts.compiling(trace))
     elif trace.dialect.terms.get("graph"):
         code = code.replace("(model)", '(model, mode="reduce-overhead")')
     return replace(RULE.fix, summary=f"{RULE.fix.summary}{seen}", code=code)

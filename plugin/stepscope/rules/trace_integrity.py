@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stepscope.analyses.health import health
-from stepscope.quantities import count
-from stepscope.report import Evidence, Fix, HealthItem
+from stepscope.base.formatting import count
+from stepscope.base.report import Evidence, Fix, HealthItem
+from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule
-from stepscope.trace import Trace
 
 ROWS_SHOWN = 10
 

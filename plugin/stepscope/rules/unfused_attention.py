@@ -6,17 +6,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.devices.claimable import alone
-from stepscope.analyses.group_statistics import sums
+from stepscope.analyses.core.group_statistics import sums
+from stepscope.analyses.core.window import window
+from stepscope.analyses.devices.exclusive_device_time import alone
 from stepscope.analyses.operators.attention_chains import AttentionChains, attention_chains
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import FUSED_ATTENTION, FUSED_SHORT_ATTENTION
-from stepscope.frames.naming import named
-from stepscope.quantities import count, duration, share, size
-from stepscope.report import Evidence, EvidenceTable, Fix, Link
-from stepscope.rules import Answer, Claim, Finding, Rule, _kernel_time, _products, _words, option
-from stepscope.rules._kernel_time import Work
-from stepscope.trace import Trace
+from stepscope.base.calibration import FUSED_ATTENTION, FUSED_SHORT_ATTENTION
+from stepscope.base.formatting import count, duration, share, size
+from stepscope.base.report import Evidence, EvidenceTable, Fix, Link
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Claim, Finding, Rule, option
+from stepscope.rules.shared import kernel_time, phrases, product_evidence
+from stepscope.rules.shared.kernel_time import Work
 
 LONG = 512
 """Rows of scores from which they no longer fit caches, and FlashAttention was measured."""
@@ -49,16 +50,16 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         evidence=tuple(_evidence(trace, chains, total_ns)),
         tables=(
             _shapes(trace, chains, duration_ns),
-            _products.kernels(trace, work),
+            product_evidence.kernels(trace, work),
         ),
-        events=_kernel_time.longest(trace, work),
-        locations=_kernel_time.lines(trace, work),
+        events=kernel_time.longest(trace, work),
+        locations=kernel_time.lines(trace, work),
         claims=tuple(_claims(trace, chains)),
         fix=_fix(trace, chains, is_math=is_math),
         effort="flag" if _is_eager(trace) else None,
         place="math fallback" if is_math else "",
     )
-    yield _kernel_time.answer(trace, finding)
+    yield kernel_time.answer(trace, finding)
 
 
 def _message(trace: Trace, chains: AttentionChains, total_ns: int, *, is_math: bool) -> str:
@@ -69,9 +70,9 @@ def _message(trace: Trace, chains: AttentionChains, total_ns: int, *, is_math: b
         if is_math
         else "written as product, softmax, product"
     )
-    lasting = duration(window(trace).per_step(total_ns)) + _words.a_step(trace)
+    lasting = duration(window(trace).per_step(total_ns)) + phrases.a_step(trace)
     text = (
-        f"{count(number, 'attention')}{_words.a_step(trace)} {'is' if number == 1 else 'are'} "
+        f"{count(number, 'attention')}{phrases.a_step(trace)} {'is' if number == 1 else 'are'} "
         f"{what}: {lasting} ({share(total_ns / chains.kernel_ns)} of the kernels' time)."
     )
     largest = np.nanmax(chains.scores_bytes, initial=0)
@@ -100,7 +101,7 @@ def _evidence(trace: Trace, chains: AttentionChains, total_ns: int) -> Iterator[
     largest = float(np.nanmax(chains.scores_bytes, initial=0))
     if largest:
         yield Evidence(label="Scores of one attention", value=round(largest), unit="bytes")
-    yield from _products.limit(trace)
+    yield from product_evidence.limit(trace)
 
 
 def _shapes(trace: Trace, chains: AttentionChains, duration_ns: NDArray[np.int64]) -> EvidenceTable:
@@ -109,14 +110,14 @@ def _shapes(trace: Trace, chains: AttentionChains, duration_ns: NDArray[np.int64
     of_chain = dims.codes.to_numpy()[chains.first].astype(np.int64) % count
     total_ns = sums(duration_ns, of_chain[chains.chains], count)
     number = np.bincount(of_chain, minlength=count)
-    worst = np.argsort(-total_ns, kind="stable")[: _products.MOST_ROWS]
+    worst = np.argsort(-total_ns, kind="stable")[: product_evidence.MOST_ROWS]
     texts = [*map(str, dims.categories), None]
-    return _products.table(
+    return product_evidence.table(
         "Attentions by the shapes of their first product",
         {
             "Shapes": "code",
             "Attentions": "count",
-            f"Kernel time{_words.a_step(trace)}": "ns",
+            f"Kernel time{phrases.a_step(trace)}": "ns",
             "Of all kernels": "share",
         },
         (
@@ -146,7 +147,10 @@ def _claims(trace: Trace, chains: AttentionChains) -> Iterator[Claim]:
             yield Claim(
                 intervals=alone(trace, rows),
                 factor=factor,
-                method=f"Fused, attention with {what} is {_products.times(factor)} times as fast.",
+                method=(
+                    f"Fused, attention with {what} is {product_evidence.times(factor)} "
+                    "times as fast."
+                ),
                 is_device_work=True,
             )
 

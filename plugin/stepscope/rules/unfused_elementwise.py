@@ -6,26 +6,27 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses.frame_times import times
+from stepscope.analyses.core.frame_times import times
+from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.costs import owners_of_device_events
 from stepscope.analyses.operators.pointwise_chains import kernel_chains, operator_chains
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import POINTWISE_CHAINS, POINTWISE_CHAINS_ON_CPU
+from stepscope.base.calibration import POINTWISE_CHAINS, POINTWISE_CHAINS_ON_CPU
+from stepscope.base.errors import NotApplicableError
+from stepscope.base.formatting import duration, share
+from stepscope.base.report import Evidence, Link
 from stepscope.dialects import TRITON_NAME
-from stepscope.errors import NotApplicableError
-from stepscope.quantities import duration, share
-from stepscope.report import Evidence, Link
-from stepscope.rules import Answer, Claim, Finding, Rule, _kernel_time, _words, option
-from stepscope.rules._kernel_time import Work
-from stepscope.rules._pointwise_evidence import (
+from stepscope.model import intervals
+from stepscope.model.trace import Trace
+from stepscope.rules import Answer, Claim, Finding, Rule, option
+from stepscope.rules.shared import kernel_time, phrases
+from stepscope.rules.shared.kernel_time import Work
+from stepscope.rules.shared.pointwise_evidence import (
     chain_table,
     counts,
     fix,
     fix_by,
     lines_of_calls,
 )
-from stepscope.trace import Trace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,12 +49,12 @@ class Options:
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report chains of pointwise operators and reductions that one kernel could do."""
     try:
-        rows = _kernel_time.rows_in_window(trace)
+        rows = kernel_time.rows_in_window(trace)
     except NotApplicableError:
         yield from _on_host(trace, options)
         return
     chains = kernel_chains(trace)
-    found = _kernel_time.work(trace, rows, _mask(trace, chains.fusable))
+    found = kernel_time.work(trace, rows, _mask(trace, chains.fusable))
     if found.share < options.least_share or found.whole_ns < options.least_time_ns:
         return
     call = owners_of_device_events(trace)[chains.rows]
@@ -62,7 +63,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     finding = Finding(
         message=(
             f"Pointwise and reduction kernels follow each other in chains of {length:.1f} on "
-            f"average; all but the longest of each chain take {_kernel_time.taking(trace, found)}, "
+            f"average; all but the longest of each chain take {kernel_time.taking(trace, found)}, "
             "which one kernel a chain could save."
         ),
         evidence=(
@@ -76,12 +77,12 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         ),
         tables=(
             chain_table(trace, chains, call, took),
-            _kernel_time.by_operator(trace, found, "Kernels"),
+            kernel_time.by_operator(trace, found, "Kernels"),
         ),
-        events=_kernel_time.longest(trace, found),
-        locations=_kernel_time.lines(trace, found),
+        events=kernel_time.longest(trace, found),
+        locations=kernel_time.lines(trace, found),
         claims=(
-            _kernel_time.claim(
+            kernel_time.claim(
                 trace,
                 found,
                 POINTWISE_CHAINS,
@@ -90,7 +91,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         ),
         fix=fix(trace, call, is_compiled=_is_compiled(trace)),
     )
-    yield _kernel_time.answer(trace, finding)
+    yield kernel_time.answer(trace, finding)
 
 
 def _on_host(trace: Trace, options: Options) -> Iterator[Finding]:
@@ -107,7 +108,7 @@ def _on_host(trace: Trace, options: Options) -> Iterator[Finding]:
     yield Finding(
         message=(
             f"Pointwise operators and reductions follow each other in chains of {length:.1f} on "
-            f"average; all but the longest of each chain take {lasting} {_words.each(trace)} "
+            f"average; all but the longest of each chain take {lasting} {phrases.each(trace)} "
             f"({share(found.share)}), which one loop a chain could save."
         ),
         evidence=(

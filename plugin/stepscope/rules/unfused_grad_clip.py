@@ -5,17 +5,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope import intervals
 from stepscope.analyses.host.gradient_norms import GradientNorms, gradient_norms
 from stepscope.analyses.host.launched_work import launched_work
 from stepscope.analyses.host.optimizer_updates import optimizer_updates
 from stepscope.analyses.idle.call_cost import CallCost, call_cost
-from stepscope.calibration import CLIPPING_ON_CPU, HALF_TO_ALL
-from stepscope.frames.naming import named
-from stepscope.quantities import share
-from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Claim, Finding, Rule, _calls, _claiming, _words, option
-from stepscope.trace import Trace
+from stepscope.base.calibration import CLIPPING_ON_CPU, HALF_TO_ALL
+from stepscope.base.formatting import share
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model import intervals
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace
+from stepscope.rules import Claim, Finding, Rule, option
+from stepscope.rules.shared import call_costs, claimable_time, phrases
 
 READ = frozenset({"aten::item"})
 
@@ -39,12 +40,12 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         return
     cost = call_cost(trace, found.times, launched_work(trace, found.rows).events)
     claims = (_claim(trace, cost),)
-    saves = _claiming.is_worth_a_word(trace, claims)
+    saves = claimable_time.is_worth_a_word(trace, claims)
     yield Finding(
         message=_message(trace, cost, len(found.rows) / update_count),
         evidence=_evidence(trace, found, cost),
-        events=_calls.longest(trace, found.rows),
-        locations=_calls.lines(trace, found.rows),
+        events=call_costs.longest(trace, found.rows),
+        locations=call_costs.lines(trace, found.rows),
         claims=claims if saves else (),
         fix=_fix(trace, found),
     )
@@ -65,16 +66,16 @@ def _claim(trace: Trace, cost: CallCost) -> Claim:
 
 
 def _message(trace: Trace, cost: CallCost, norms: float) -> str:
-    host = share(_calls.share_of_window(trace, cost.host_ns))
+    host = share(call_costs.share_of_window(trace, cost.host_ns))
     text = (
         f"Gradients are clipped one by one, {norms:.3g} norms an update: that takes the host "
-        f"{_words.lasting(trace, cost.host_ns)} ({host})"
+        f"{phrases.lasting(trace, cost.host_ns)} ({host})"
     )
     if not len(trace.device_events):
         return f"{text}."
     if not cost.idle_ns:
         return f"{text}; the {trace.dialect.device} is not kept waiting by their launches."
-    idle = _words.lasting(trace, cost.idle_ns)
+    idle = phrases.lasting(trace, cost.idle_ns)
     return f"{text}, and the {trace.dialect.device} stands still for {idle} meanwhile."
 
 
@@ -87,7 +88,7 @@ def _evidence(trace: Trace, found: GradientNorms, cost: CallCost) -> tuple[Evide
             link=Link(view="operators", search="norm"),
         ),
         Evidence(label="Values read meanwhile", value=_reads(trace, found), unit="count"),
-        *_calls.evidence(trace, cost),
+        *call_costs.evidence(trace, cost),
     )
 
 

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
-from stepscope import intervals
-from stepscope.analyses import requirements
-from stepscope.analyses.devices.activity import main_device
-from stepscope.analyses.idle.first_use import first_use_times
-from stepscope.analyses.recorded_settings import RECORDED, recorded_settings
-from stepscope.analyses.steps.breakdown import step_breakdown
-from stepscope.analyses.steps.window import window
-from stepscope.quantities import duration, share, significant
-from stepscope.report import Evidence, Fix, Link
+from stepscope.analyses.core import requirements
+from stepscope.analyses.core.device_activity import main_device
+from stepscope.analyses.core.window import window
+from stepscope.analyses.idle.lazy_loading import first_use_times
+from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
+from stepscope.analyses.steps.step_breakdown import step_breakdown
+from stepscope.base.formatting import duration, share, significant
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model import intervals
+from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, option
-from stepscope.trace import Trace
 
 LEAST_STEPS = 3
 

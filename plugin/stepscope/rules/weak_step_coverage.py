@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stepscope.analyses.steps.window import window
-from stepscope.quantities import count
-from stepscope.report import Evidence, Fix, Link
+from stepscope.analyses.core.window import window
+from stepscope.base.formatting import count
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, option
-from stepscope.trace import Trace
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,14 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.call_cost import CallCost
 from stepscope.analyses.idle.zeroed_gradients import ZeroedGradients, zeroed_gradients
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import ALL_OF_IT, HALF_TO_ALL, ZEROING_ON_CPU
-from stepscope.quantities import share
-from stepscope.report import Evidence, Fix, Link
-from stepscope.rules import Claim, Finding, Rule, _calls, _claiming, _words, option
-from stepscope.trace import Trace
+from stepscope.base.calibration import ALL_OF_IT, HALF_TO_ALL, ZEROING_ON_CPU
+from stepscope.base.formatting import share
+from stepscope.base.report import Evidence, Fix, Link
+from stepscope.model.trace import Trace
+from stepscope.rules import Claim, Finding, Rule, option
+from stepscope.rules.shared import call_costs, claimable_time, phrases
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +36,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
 def _finding(trace: Trace, found: ZeroedGradients) -> Finding:
     cost = found.cost
     claims = _claims(cost, has_device=len(trace.device_events) > 0)
-    saves = _claiming.is_worth_a_word(trace, claims)
+    saves = claimable_time.is_worth_a_word(trace, claims)
     return Finding(
         message=_message(trace, len(found.fills), cost),
         evidence=(
@@ -45,10 +46,10 @@ def _finding(trace: Trace, found: ZeroedGradients) -> Finding:
                 unit="count",
                 link=Link(view="operators", search="aten::zero_"),
             ),
-            *_calls.evidence(trace, cost),
+            *call_costs.evidence(trace, cost),
         ),
-        events=_calls.longest(trace, found.zeroing),
-        locations=_calls.lines(trace, found.zeroing),
+        events=call_costs.longest(trace, found.zeroing),
+        locations=call_costs.lines(trace, found.zeroing),
         claims=claims if saves else (),
     )
 
@@ -56,23 +57,23 @@ def _finding(trace: Trace, found: ZeroedGradients) -> Finding:
 def _claims(cost: CallCost, *, has_device: bool) -> tuple[Claim, ...]:
     if not has_device:
         method = "The host's time in the fills; freeing takes some of it, or all."
-        return _calls.claims(cost, ZEROING_ON_CPU, ALL_OF_IT, method)
+        return call_costs.claims(cost, ZEROING_ON_CPU, ALL_OF_IT, method)
     method = "Idle time during zero_grad, half of it at least, and the time of the fills."
-    return _calls.claims(cost, HALF_TO_ALL, ALL_OF_IT, method)
+    return call_costs.claims(cost, HALF_TO_ALL, ALL_OF_IT, method)
 
 
 def _message(trace: Trace, fill_count: int, cost: CallCost) -> str:
     number = fill_count / max(1, window(trace).step_count)
     noun = "operator" if number == 1 else "operators"
-    host = share(_calls.share_of_window(trace, cost.host_ns))
+    host = share(call_costs.share_of_window(trace, cost.host_ns))
     text = (
-        f"Gradients are filled with zeros, {number:.3g} {noun} {_words.each(trace)}: the host "
-        f"is at it for {_words.lasting(trace, cost.host_ns)} ({host})"
+        f"Gradients are filled with zeros, {number:.3g} {noun} {phrases.each(trace)}: the host "
+        f"is at it for {phrases.lasting(trace, cost.host_ns)} ({host})"
     )
     if not len(trace.device_events):
         return f"{text}."
-    idle = f"stands still for {_words.lasting(trace, cost.idle_ns)} meanwhile"
-    work = f"fills memory for {_words.lasting(trace, cost.work_ns)}"
+    idle = f"stands still for {phrases.lasting(trace, cost.idle_ns)} meanwhile"
+    work = f"fills memory for {phrases.lasting(trace, cost.work_ns)}"
     return f"{text}, the {trace.dialect.device} {idle} and {work}."
 
 

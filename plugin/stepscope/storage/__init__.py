@@ -9,10 +9,10 @@ connections must not outlive a fork.
 from collections.abc import Iterator
 from typing import BinaryIO, Protocol
 
-from stepscope import addresses
+from stepscope.base import urls
 from stepscope.storage import local
+from stepscope.storage.file_stamp import FileStamp
 from stepscope.storage.listing import IsWanted, Listing, nothing_more
-from stepscope.storage.stamps import FileStamp
 
 __all__ = [
     "FileStamp",
@@ -38,7 +38,7 @@ class _System(Protocol):
 
 
 def _of(path: str) -> _System:
-    if not addresses.is_remote(path):
+    if not urls.is_remote(path):
         return local
     from stepscope.storage import remote
 

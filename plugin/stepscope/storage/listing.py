@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from stepscope.storage.stamps import FileStamp
+from stepscope.storage.file_stamp import FileStamp
 
 Listing = tuple[str, Mapping[str, FileStamp | None]]
 """A folder, and some of its files by name with what the listing says of them."""

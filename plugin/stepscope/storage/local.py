@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from stepscope.storage.file_stamp import FileStamp
 from stepscope.storage.listing import PAGE_COUNT, IsWanted, Listing, nothing_more
-from stepscope.storage.stamps import FileStamp
 
 SPECIAL = "it is a pipe, a socket or a device, not a file"
 

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import fsspec
 from fsspec.config import conf
 
-from stepscope import addresses
-from stepscope.errors import UnreadableError
-from stepscope.storage import failures, remote_pages
+from stepscope.base import urls
+from stepscope.base.errors import UnreadableError
+from stepscope.storage import error_messages, remote_listing
+from stepscope.storage.file_stamp import FileStamp
 from stepscope.storage.listing import IsWanted, Listing
 from stepscope.storage.local import SPECIAL
-from stepscope.storage.stamps import FileStamp
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -43,7 +43,7 @@ Info = Mapping[str, Any]
 S3 = ("s3", "s3a")
 GOOGLE = ("gs", "gcs")
 AZURE = ("az", "abfs", "abfss")
-FAMILIES = (S3, GOOGLE, AZURE, addresses.WEB)
+FAMILIES = (S3, GOOGLE, AZURE, urls.WEB)
 PATIENCE: tuple[tuple[tuple[str, ...], Options], ...] = (
     (
         S3,
@@ -75,7 +75,7 @@ def stamp(path: str) -> FileStamp:
     """Return the file's size and time of change."""
     info = _info(path)
     if info is None:
-        raise failures.problem(path, FileNotFoundError(path))
+        raise error_messages.problem(path, FileNotFoundError(path))
     if info["type"] == "directory":
         raise IsADirectoryError(errno.EISDIR, "it is a folder", path)
     if info["type"] != "file":
@@ -86,34 +86,34 @@ def stamp(path: str) -> FileStamp:
 def open_binary(path: str) -> BinaryIO:
     """Open a file for reading; it arrives in blocks, one after the other."""
     with system_of(path) as (system, inside):
-        kind = addresses.scheme(path)
+        kind = urls.scheme(path)
         if kind == "memory":  # its files have one place for all who read them
             return BytesIO(system.cat_file(inside))
         # A web server may know no parts of files: one answer is read as it comes.
-        block_bytes = 0 if kind in addresses.WEB else BLOCK_BYTES
+        block_bytes = 0 if kind in urls.WEB else BLOCK_BYTES
         source = system.open(inside, "rb", block_size=block_bytes, cache_type="readahead")
     return BufferedReader(_Source(path, source), BUFFER_BYTES)
 
 
 def walk(root: str, _is_wanted: IsWanted) -> Iterator[Listing]:
     """Yield the folders under `root` that have files; what is listed is known of all of them."""
-    if addresses.scheme(root) in addresses.WEB:
+    if urls.scheme(root) in urls.WEB:
         return
-    root = addresses.tidy(root)
+    root = urls.tidy(root)
     with system_of(root) as (system, inside):
         base = inside.rstrip("/")
-        pages = remote_pages.below(system, base, within(system, LISTING_SECONDS))
+        pages = remote_listing.below(system, base, within(system, LISTING_SECONDS))
         try:
             for page in pages:
                 yield from _by_folder(root, base, page)
         except Exception as error:
-            if not failures.is_absence(root, error):
+            if not error_messages.is_absence(root, error):
                 raise
 
 
 def files_in(folder: str) -> Iterator[Listing]:
     """Yield the files of one folder."""
-    folder = addresses.tidy(folder)
+    folder = urls.tidy(folder)
     with system_of(folder) as (system, base):
         page = system.ls(base, detail=True, **within(system, LISTING_SECONDS))
     yield from _by_folder(folder, base.rstrip("/"), page)
@@ -125,7 +125,7 @@ def _by_folder(root: str, base: str, page: Iterable[Info]) -> Iterator[Listing]:
     for info in page:
         path = _below(root, base, info["name"])
         if path and info.get("type", "file") == "file":
-            folders.setdefault(addresses.parent(path), {})[addresses.name(path)] = stamp_of(info)
+            folders.setdefault(urls.parent(path), {})[urls.name(path)] = stamp_of(info)
     shown = [folder for folder in folders if not _is_hidden(root, folder)]
     for folder in shown:
         yield folder, folders[folder]
@@ -134,7 +134,7 @@ def _by_folder(root: str, base: str, page: Iterable[Info]) -> Iterator[Listing]:
 
 
 def _is_hidden(root: str, folder: str) -> bool:
-    return any(part.startswith(".") for part in addresses.relative(root, folder).split("/"))
+    return any(part.startswith(".") for part in urls.relative(root, folder).split("/"))
 
 
 def is_folder(path: str) -> bool:
@@ -150,7 +150,7 @@ def exists(path: str) -> bool:
 
 def real_path(path: str) -> str:
     """Return the path; what else leads to the same file, remote storage does not tell."""
-    return addresses.tidy(path)
+    return urls.tidy(path)
 
 
 class _Source(RawIOBase):
@@ -165,7 +165,7 @@ class _Source(RawIOBase):
 
     def readinto(self, buffer: "WriteableBuffer", /) -> int:
         room = memoryview(buffer)
-        with failures.told(self._path):
+        with error_messages.told(self._path):
             piece = self._source.read(len(room))
         room[: len(piece)] = piece
         return len(piece)
@@ -182,7 +182,7 @@ def _info(path: str) -> Info | None:
         try:
             info: Info = system.info(inside, **within(system, ANSWER_SECONDS))
         except Exception as error:
-            if failures.is_absence(path, error):
+            if error_messages.is_absence(path, error):
                 return None
             raise
     return info
@@ -194,7 +194,7 @@ def system_of(path: str) -> Iterator[tuple[fsspec.AbstractFileSystem, str]]:
 
     After an error it is made anew: credentials that have come since then would not be seen.
     """
-    with failures.told(path):
+    with error_messages.told(path):
         system, inside = _system(path)
         try:
             yield system, inside
@@ -204,8 +204,8 @@ def system_of(path: str) -> Iterator[tuple[fsspec.AbstractFileSystem, str]]:
 
 
 def _system(path: str) -> tuple[fsspec.AbstractFileSystem, str]:
-    kind = addresses.scheme(path)
-    if kind in (*S3, *GOOGLE, *AZURE) and not addresses.bucket(path):
+    kind = urls.scheme(path)
+    if kind in (*S3, *GOOGLE, *AZURE) and not urls.bucket(path):
         message = "There is no bucket in this address."
         raise UnreadableError(path, message, f"Give {kind}://BUCKET/FOLDER.")
     _quieten()
@@ -230,7 +230,7 @@ def _options(kind: str) -> Options:
 
 
 def _own_options(kind: str) -> Options:
-    if kind in addresses.WEB:
+    if kind in urls.WEB:
         return _web_options()
     return next((own for kinds, own in PATIENCE if kind in kinds), {})
 

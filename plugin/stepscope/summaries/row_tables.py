@@ -6,10 +6,10 @@ from typing import Any, TypeVar, cast
 
 import pyarrow as pa
 
-from stepscope.errors import in_one_line
+from stepscope.base.errors import in_one_line
 from stepscope.storage import FileStamp
 from stepscope.summaries.codec import Codec, codec
-from stepscope.summaries.rows import Row, WholeRow
+from stepscope.summaries.summary_rows import Row, WholeRow
 
 log = logging.getLogger("stepscope.summaries")
 

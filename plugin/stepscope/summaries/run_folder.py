@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from stepscope import addresses
-from stepscope.errors import in_one_line
-from stepscope.storage import objects
-from stepscope.summaries import part_files
-from stepscope.summaries.rows import SCHEMA
+from stepscope.base import urls
+from stepscope.base.errors import in_one_line
+from stepscope.storage import object_files
+from stepscope.summaries import parquet_files
+from stepscope.summaries.summary_rows import SCHEMA
 
 log = logging.getLogger("stepscope.summaries")
 
@@ -48,8 +48,8 @@ class RunFolder:
         Raises:
             OSError, UnreadableError: it cannot be written.
         """
-        content = part_files.written(table)
-        objects.write(self.path, part_files.name(self.settings, content), content)
+        content = parquet_files.written(table)
+        object_files.write(self.path, parquet_files.name(self.settings, content), content)
 
     def tidy(self, newest: Callable[[pa.Table], pa.Table]) -> None:
         """Put many files together to one of their newest rows; remove those of old settings.
@@ -67,10 +67,10 @@ class RunFolder:
         parts = self._parts(tuple(SCHEMA.names), merged)
         if not parts:  # another program was quicker
             return
-        content = part_files.written(newest(pa.concat_tables(parts.values())))
-        whole = part_files.name(self.settings, content)
-        objects.write(self.path, whole, content)
-        objects.remove(self.path, parts.keys() - {whole})
+        content = parquet_files.written(newest(pa.concat_tables(parts.values())))
+        whole = parquet_files.name(self.settings, content)
+        object_files.write(self.path, whole, content)
+        object_files.remove(self.path, parts.keys() - {whole})
 
     def _parts(
         self, columns: tuple[str, ...], only: Collection[str] | None = None
@@ -82,7 +82,7 @@ class RunFolder:
             for name, size_bytes in self._sizes().items():
                 if name in found or (only is not None and name not in only):
                     continue
-                content = objects.read(self.path, name) if _is_readable(size_bytes) else b""
+                content = object_files.read(self.path, name) if _is_readable(size_bytes) else b""
                 has_gone |= content is None
                 if content is not None:
                     found[name] = self._table(name, content, columns)
@@ -92,38 +92,38 @@ class RunFolder:
 
     def _table(self, name: str, content: bytes, columns: tuple[str, ...]) -> pa.Table | None:
         try:
-            return part_files.table_in(name, content, columns)
+            return parquet_files.table_in(name, content, columns)
         except MemoryError:
             raise
         except Exception as error:  # whatever is in there, the traces themselves can be read
-            objects.remove(self.path, [name])
-            shown = addresses.shown(addresses.join(self.path, name))
+            object_files.remove(self.path, [name])
+            shown = urls.shown(urls.join(self.path, name))
             log.warning("%s was damaged, and is removed: %s", shown, in_one_line(error))
             return None
 
     def _sizes(self) -> dict[str, int]:
         return {
             name: stamp.size_bytes
-            for name, stamp in objects.listed(self.path).items()
-            if part_files.settings_of(name) == self.settings
+            for name, stamp in object_files.listed(self.path).items()
+            if parquet_files.settings_of(name) == self.settings
         }
 
     def _forget_old_settings(self) -> None:
         used: dict[str, int] = {}
-        listed = objects.listed(self.path)
+        listed = object_files.listed(self.path)
         for name, stamp in listed.items():
-            if (settings := part_files.settings_of(name)) is not None:
+            if (settings := parquet_files.settings_of(name)) is not None:
                 used[settings] = max(used.get(settings, 0), stamp.modified_ns)
         others = sorted(
             (each for each in used if each != self.settings), key=lambda each: used[each]
         )
         old = set(others[: max(0, len(others) + 1 - MOST_SETTINGS)])
-        objects.remove(self.path, [n for n in listed if part_files.settings_of(n) in old])
+        object_files.remove(self.path, [n for n in listed if parquet_files.settings_of(n) in old])
 
 
 def _is_readable(size_bytes: int) -> bool:
     """Tell whether a file may be taken into memory; what is larger is none of ours."""
-    return size_bytes <= part_files.MOST_BYTES
+    return size_bytes <= parquet_files.MOST_BYTES
 
 
 def _merged(sizes: Mapping[str, int]) -> list[str]:

@@ -13,20 +13,20 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from typing import TypeVar
 
-from stepscope import addresses
 from stepscope.advice import AdviceSettings
 from stepscope.advice.settings import DEFAULT
-from stepscope.cache import own_folder
-from stepscope.config import SummarySettings
-from stepscope.discover import TraceFile
-from stepscope.errors import in_one_line
-from stepscope.storage import FileStamp, kept_files
-from stepscope.summaries.identity import Places, settings_key
-from stepscope.summaries.part_files import PATTERN
+from stepscope.base import urls
+from stepscope.base.config import SummarySettings
+from stepscope.base.errors import in_one_line
+from stepscope.storage import FileStamp, cache_folder
+from stepscope.storage.cache_folder import user_cache_folder
+from stepscope.storage.discover import TraceFile
+from stepscope.summaries.cache_key import Places, settings_key
+from stepscope.summaries.parquet_files import PATTERN
 from stepscope.summaries.row_tables import as_rows, as_table, newest
-from stepscope.summaries.rows import FOLDER, Row, WholeRow, columns_of, row_of, summary_of
 from stepscope.summaries.run_folder import RunFolder
 from stepscope.summaries.summary import Summary
+from stepscope.summaries.summary_rows import FOLDER, Row, WholeRow, columns_of, row_of, summary_of
 
 log = logging.getLogger("stepscope.summaries")
 
@@ -100,20 +100,20 @@ class Store:
             self._waits_since = 0.0
         for folder, rows in waiting.items():
             _tried(folder.path, "written", partial(_write, folder, rows))
-        if waiting and not addresses.is_remote(self._place):
-            bound = partial(kept_files.bound, self._place, PATTERN, self._settings.bound_bytes)
+        if waiting and not urls.is_remote(self._place):
+            bound = partial(cache_folder.bound, self._place, PATTERN, self._settings.bound_bytes)
             _tried(self._place, "removed", bound)
 
     @property
     def _place(self) -> str:
-        return self._settings.place or addresses.join(own_folder(), "summaries")
+        return self._settings.place or urls.join(user_cache_folder(), "summaries")
 
     def _folder(self, file: TraceFile) -> RunFolder:
         if file.run not in self._keys:
             self._keys[file.run] = settings_key(self._rules.of_run(file.run))
-        path = addresses.tidy(self._place)
+        path = urls.tidy(self._place)
         for name in (FOLDER, self._places.run_id(file)):
-            path = addresses.join(path, name)
+            path = urls.join(path, name)
         return RunFolder(path=path, settings=self._keys[file.run])
 
     def _read(
@@ -147,7 +147,7 @@ def _tried(place: str, doing: str, work: Callable[[], T]) -> T | None:
     try:
         return work()
     except Exception as error:  # the traces can be read, whatever is wrong here
-        shown = addresses.shown(place)
+        shown = urls.shown(place)
         say_once(f"{shown}: summaries there cannot be {doing} ({in_one_line(error, place)})")
     return None
 

@@ -5,15 +5,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from stepscope import addresses
 from stepscope.advice import AdviceSettings, RecordingAdvice, advice_of, merged
 from stepscope.advice.settings import DEFAULT
-from stepscope.analyses.communication.rank_part import rank_part
-from stepscope.comparison.sampling import Sample, sample
-from stepscope.errors import in_one_line
-from stepscope.report import RunReport
-from stepscope.trace import Trace
-from stepscope.trends import Trend, trend
+from stepscope.analyses.communication.rank_summary import rank_part
+from stepscope.base import urls
+from stepscope.base.errors import in_one_line
+from stepscope.base.report import RunReport
+from stepscope.comparison.samples import Sample, sample
+from stepscope.comparison.trends import Trend, trend
+from stepscope.model.trace import Trace
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +78,6 @@ def _unless_it_fails(trace: Trace, work: Callable[[], T]) -> T | None:
     except MemoryError:
         raise
     except Exception as error:  # who asks for it alone is told of it
-        path = addresses.shown(trace.path)
+        path = urls.shown(trace.path)
         log.warning("%s: a part of its summary is left out: %s", path, in_one_line(error))
         return None

@@ -17,9 +17,9 @@ from typing import Any, Generic, TypeVar
 
 import pandas as pd
 
-from stepscope.errors import UsageError
-from stepscope.frames import Schema
-from stepscope.trace import Trace
+from stepscope.base.errors import UsageError
+from stepscope.model.frames import Schema
+from stepscope.model.trace import Trace
 
 PartT = TypeVar("PartT")
 

@@ -1,7 +1,7 @@
 """The clocks of ranks."""
 
 from stepscope.analyses.communication.clock_table import SCHEMA, clock_table
-from stepscope.analyses.communication.rank_part import rank_part
+from stepscope.analyses.communication.rank_summary import rank_part
 from stepscope.tables import RunTable
 
 TABLE = RunTable(

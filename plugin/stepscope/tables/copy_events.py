@@ -1,6 +1,6 @@
 """Copies, one by one."""
 
-from stepscope.frames.copies import SCHEMA
+from stepscope.model.frames.copies import SCHEMA
 from stepscope.tables import Table
 
 TABLE = Table(

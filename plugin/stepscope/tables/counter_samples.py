@@ -1,6 +1,6 @@
 """Samples of counters, one by one."""
 
-from stepscope.frames.counters import SCHEMA
+from stepscope.model.frames.counters import SCHEMA
 from stepscope.tables import Table
 
 TABLE = Table(

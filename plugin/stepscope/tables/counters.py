@@ -1,6 +1,6 @@
 """Counters, a series a row."""
 
-from stepscope.analyses.counter_table import SCHEMA, counter_table
+from stepscope.analyses.core.counter_table import SCHEMA, counter_table
 from stepscope.tables import Table
 
 TABLE = Table(

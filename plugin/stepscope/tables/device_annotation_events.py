@@ -1,6 +1,6 @@
 """Annotations as they lie on the devices, one row each."""
 
-from stepscope.frames.device_annotations import SCHEMA
+from stepscope.model.frames.device_annotations import SCHEMA
 from stepscope.tables import Table
 
 TABLE = Table(

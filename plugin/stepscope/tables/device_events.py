@@ -1,6 +1,6 @@
 """What ran on the devices, one by one."""
 
-from stepscope.frames.device_events import SCHEMA
+from stepscope.model.frames.device_events import SCHEMA
 from stepscope.tables import Table
 
 TABLE = Table(

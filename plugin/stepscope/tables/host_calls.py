@@ -1,6 +1,6 @@
 """Operators and annotations, one row a call."""
 
-from stepscope.frames.host_calls import SCHEMA
+from stepscope.model.frames.host_calls import SCHEMA
 from stepscope.tables import Table
 
 TABLE = Table(

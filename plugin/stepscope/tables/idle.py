@@ -1,6 +1,6 @@
 """Idle time."""
 
-from stepscope.analyses.idle.tables import SCHEMA, idle_by_cause
+from stepscope.analyses.idle.idle_tables import SCHEMA, idle_by_cause
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """Idle time by source line."""
 
-from stepscope.analyses.idle.places import SCHEMA, idle_by_source_line
+from stepscope.analyses.idle.idle_by_source import SCHEMA, idle_by_source_line
 from stepscope.tables import Table
 
 TABLE = Table(

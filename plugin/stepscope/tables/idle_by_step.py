@@ -1,6 +1,6 @@
 """Idle time by step."""
 
-from stepscope.analyses.idle.tables import STEP_SCHEMA, idle_by_step
+from stepscope.analyses.idle.idle_tables import STEP_SCHEMA, idle_by_step
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """Idle time by stream."""
 
-from stepscope.analyses.idle.tables import STREAM_SCHEMA, idle_by_stream
+from stepscope.analyses.idle.idle_tables import STREAM_SCHEMA, idle_by_stream
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """Idle time of streams, as HTA tells it apart."""
 
-from stepscope.analyses.idle.kinds import SCHEMA, idle_kinds
+from stepscope.analyses.idle.idle_kinds import SCHEMA, idle_kinds
 from stepscope.tables import Table
 
 TABLE = Table(

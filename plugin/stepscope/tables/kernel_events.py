@@ -1,6 +1,6 @@
 """Kernels, one row a run."""
 
-from stepscope.frames.kernels import SCHEMA
+from stepscope.model.frames.kernels import SCHEMA
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,7 +1,7 @@
 """Collectives over all ranks."""
 
 from stepscope.analyses.communication.matched_collectives import SCHEMA, matched_collectives
-from stepscope.analyses.communication.rank_part import rank_part
+from stepscope.analyses.communication.rank_summary import rank_part
 from stepscope.tables import RunTable
 
 TABLE = RunTable(

@@ -1,6 +1,6 @@
 """Allocations and releases, one by one."""
 
-from stepscope.frames.memory_events import SCHEMA
+from stepscope.model.frames.memory_events import SCHEMA
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """Memory by operator."""
 
-from stepscope.analyses.memory.statistics import SCHEMA, memory_statistics
+from stepscope.analyses.memory.operator_memory import SCHEMA, memory_statistics
 from stepscope.tables import Table
 
 TABLE = Table(

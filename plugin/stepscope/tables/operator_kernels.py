@@ -1,6 +1,6 @@
 """What each operator ran on the devices."""
 
-from stepscope.analyses.operators.kernels import SCHEMA, operator_kernels
+from stepscope.analyses.operators.operator_kernels import SCHEMA, operator_kernels
 from stepscope.tables import Table
 
 TABLE = Table(

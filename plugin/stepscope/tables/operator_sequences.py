@@ -1,6 +1,6 @@
 """Kernels that operators run one after the other."""
 
-from stepscope.analyses.operators.sequences import SCHEMA, operator_sequences
+from stepscope.analyses.operators.kernel_runs import SCHEMA, operator_sequences
 from stepscope.tables import Table
 
 TABLE = Table(

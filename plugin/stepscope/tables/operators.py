@@ -1,6 +1,6 @@
 """Operators by name."""
 
-from stepscope.analyses.operators.table import SCHEMAS, operator_table
+from stepscope.analyses.operators.operator_table import SCHEMAS, operator_table
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from stepscope.analyses.operators.table import SCHEMAS, operator_table
+from stepscope.analyses.operators.operator_table import SCHEMAS, operator_table
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,7 +1,7 @@
 """Ranks and machines whose figures lie apart."""
 
 from stepscope.analyses.communication.outlier_ranks import SCHEMA, outlier_ranks
-from stepscope.analyses.communication.rank_part import rank_part
+from stepscope.analyses.communication.rank_summary import rank_part
 from stepscope.tables import RunTable
 
 TABLE = RunTable(

@@ -1,6 +1,6 @@
 """Calls of Python functions, one by one."""
 
-from stepscope.frames.python_calls import SCHEMA
+from stepscope.model.frames.python_calls import SCHEMA
 from stepscope.tables import Table
 
 TABLE = Table(

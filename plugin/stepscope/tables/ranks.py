@@ -1,6 +1,6 @@
 """The ranks of a run."""
 
-from stepscope.analyses.communication.rank_part import rank_part
+from stepscope.analyses.communication.rank_summary import rank_part
 from stepscope.analyses.communication.rank_table import SCHEMA, rank_table
 from stepscope.tables import RunTable
 

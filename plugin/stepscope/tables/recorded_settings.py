@@ -1,6 +1,6 @@
 """The settings of the run, as stepscope's trace handler recorded them."""
 
-from stepscope.analyses.setting_rows import SETTINGS, settings_table
+from stepscope.analyses.settings.setting_rows import SETTINGS, settings_table
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """The few ranks of a run to look at."""
 
-from stepscope.analyses.communication.rank_part import rank_part
+from stepscope.analyses.communication.rank_summary import rank_part
 from stepscope.analyses.communication.representative_ranks import SCHEMA, representative_ranks
 from stepscope.tables import RunTable
 

@@ -1,6 +1,6 @@
 """Calls into the device's runtime and driver, one by one."""
 
-from stepscope.frames.runtime_calls import SCHEMA
+from stepscope.model.frames.runtime_calls import SCHEMA
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """Statistics of the steady steps."""
 
-from stepscope.analyses.steps.statistics import STATISTICS, step_statistics
+from stepscope.analyses.steps.step_statistics import STATISTICS, step_statistics
 from stepscope.tables import Table
 
 TABLE = Table(

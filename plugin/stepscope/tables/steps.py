@@ -1,6 +1,6 @@
 """Steps with what is odd about them."""
 
-from stepscope.analyses.steps.statistics import STEPS, steps_table
+from stepscope.analyses.steps.step_statistics import STEPS, steps_table
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,6 +1,6 @@
 """Ranks that others wait for."""
 
-from stepscope.analyses.communication.rank_part import rank_part
+from stepscope.analyses.communication.rank_summary import rank_part
 from stepscope.analyses.communication.stragglers import SCHEMA, stragglers
 from stepscope.tables import RunTable
 

@@ -1,6 +1,6 @@
 """What waited for what on the device, one by one."""
 
-from stepscope.frames.synchronization_events import SCHEMA
+from stepscope.model.frames.synchronization_events import SCHEMA
 from stepscope.tables import Table
 
 TABLE = Table(

@@ -1,7 +1,7 @@
 """A run's figures over its spans."""
 
+from stepscope.comparison.trends import SCHEMA, frame, trend
 from stepscope.tables import RunTable
-from stepscope.trends import SCHEMA, frame, trend
 
 TABLE = RunTable(
     title="Trends",

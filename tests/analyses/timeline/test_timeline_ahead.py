@@ -1,8 +1,8 @@
 """What of the timeline is made where the recording is read."""
 
 from loading import trace_of
-from stepscope.analyses.timeline import ahead
-from stepscope.readers.packing import packed, unpacked
+from stepscope.analyses.timeline import prefetch
+from stepscope.readers.trace_transfer import packed, unpacked
 
 
 def test_what_takes_long_is_left_in_the_recording_and_sent_with_it() -> None:
@@ -14,15 +14,15 @@ def test_what_takes_long_is_left_in_the_recording_and_sent_with_it() -> None:
         ]
     )
 
-    ahead.make(trace)
+    prefetch.make(trace)
 
-    assert set(ahead.KEYS) <= trace.results.keys()
-    assert set(ahead.KEYS) <= unpacked(packed(trace)).results.keys()
+    assert set(prefetch.KEYS) <= trace.results.keys()
+    assert set(prefetch.KEYS) <= unpacked(packed(trace)).results.keys()
 
 
 def test_a_recording_without_devices_has_its_timeline_too() -> None:
     trace = trace_of([["cpu_op", "aten::mm", 0, 100]])
 
-    ahead.make(trace)
+    prefetch.make(trace)
 
-    assert ahead.KEYS[0] in trace.results
+    assert prefetch.KEYS[0] in trace.results

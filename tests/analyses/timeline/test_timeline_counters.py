@@ -10,7 +10,7 @@ from loading import trace_of
 from stepscope.analyses.timeline.counters import BUCKET_PIXELS, BUCKETS, counter_tile
 from stepscope.analyses.timeline.timeline import timeline
 from stepscope.analyses.timeline.tracks import Track
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 Sample = tuple[int, int]
 SAMPLES = st.lists(st.tuples(st.integers(0, 2**12), st.integers(0, 99)), min_size=1, max_size=30)

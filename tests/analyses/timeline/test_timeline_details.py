@@ -4,10 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loading import trace_of
-from stepscope.analyses.timeline.details import Details, details
-from stepscope.analyses.timeline.places import around, children, neighbour
+from stepscope.analyses.timeline.slice_details import Details, details
+from stepscope.analyses.timeline.slice_neighbors import around, children, neighbour
 from stepscope.analyses.timeline.timeline import timeline
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 CALLS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 30)), min_size=1, max_size=12)
 

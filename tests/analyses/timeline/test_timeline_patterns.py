@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from stepscope.analyses.timeline import patterns
-from stepscope.analyses.timeline.patterns import MOST_SECONDS, answers, question
-from stepscope.errors import UsageError
+from stepscope.analyses.timeline import search_patterns
+from stepscope.analyses.timeline.search_patterns import MOST_SECONDS, answers, question
+from stepscope.base.errors import UsageError
 
 NAMES = ("aten::mm", "ampere_bf16_s16816gemm_bf16_128x64", "nn.Module: Linear_3", "Straße")
 
@@ -56,7 +56,7 @@ def test_what_is_let_in_ends_on_the_longest_of_names(expression: str) -> None:
 
 
 def test_names_are_asked_for_so_long_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "MOST_SECONDS", -1.0)
+    monkeypatch.setattr(search_patterns, "MOST_SECONDS", -1.0)
 
     with pytest.raises(UsageError, match="make it simpler"):
         answers(question("a", is_exact=True, is_expression=True), NAMES)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from stepscope.analyses.timeline import rows
+from stepscope.analyses.timeline import row_layout
 
 Slices = list[tuple[int, int, int]]
 SLICES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30), st.integers(0, 15)), max_size=14)
@@ -26,17 +26,17 @@ def columns(slices: Slices) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArr
 
 
 def nested_rows(slices: Slices) -> list[int]:
-    found: list[int] = rows.nested(*columns(slices))[0].tolist()
+    found: list[int] = row_layout.nested(*columns(slices))[0].tolist()
     return found
 
 
 def free_rows(slices: Slices) -> list[int]:
-    found: list[int] = rows.free(*columns(slices)).tolist()
+    found: list[int] = row_layout.free(*columns(slices)).tolist()
     return found
 
 
 def parents(slices: Slices) -> list[int]:
-    found: list[int] = rows.nested(*columns(slices))[1].tolist()
+    found: list[int] = row_layout.nested(*columns(slices))[1].tolist()
     return found
 
 

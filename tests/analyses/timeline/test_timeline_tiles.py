@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stepscope.analyses.timeline import tiles
-from stepscope.analyses.timeline.levels import COARSEST
+from stepscope.analyses.timeline.detail_levels import COARSEST
 from stepscope.analyses.timeline.slices import LATEST_NS
 from stepscope.analyses.timeline.tiles import TILE_PIXELS, Tile, tile
-from stepscope.errors import UsageError
+from stepscope.base.errors import UsageError
 from timelinebuild import ROW, ROWS, Row, Span, slices_of, spans
 
 LEVELS = st.integers(0, 12)

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from loading import SAMPLE_LOGS, trace_at, trace_of
-from stepscope.analyses.timeline.categories import CATEGORIES
+from stepscope.analyses.timeline.slice_categories import CATEGORIES
 from stepscope.analyses.timeline.tiles import tile
 from stepscope.analyses.timeline.timeline import timeline
 from stepscope.analyses.timeline.tracks import Track
 from stepscope.dialects import Kind
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 from timelinebuild import shown
 
 SAMPLES = sorted(SAMPLE_LOGS.rglob("*.json.gz"))

@@ -1,4 +1,4 @@
-/** What a comparison says, in words. Pure; `render/compare_words.py` is its twin. */
+/** What a comparison says, in words. Pure; `render/comparison_phrases.py` is its twin. */
 import type { Change, Comparison, Part, Row, Side } from '../../api/types.gen';
 import { chance, change, duration, plural, relativeChange } from '../../core/format';
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.communication.asked import asked_within
 from stepscope.analyses.communication.collective_events import asked_ns
-from stepscope.analyses.steps.window import window
-from stepscope.frames.naming import named
-from stepscope.trace import Trace, computed
+from stepscope.analyses.communication.collectives_in_region import asked_within
+from stepscope.analyses.core.window import window
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace, computed
 
 WRAPPERS: dict[str, re.Pattern[str]] = {
     # what each writes once a forward of the whole model

@@ -22,10 +22,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses import group_statistics as statistics
 from stepscope.analyses.communication.collective_matching import Matches
-from stepscope.analyses.communication.rank_part import RankPart
-from stepscope.analyses.communication.ranks import RecordedRank
+from stepscope.analyses.communication.rank_assignment import RecordedRank
+from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.core import group_statistics as statistics
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

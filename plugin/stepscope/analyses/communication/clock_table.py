@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from stepscope.analyses.communication.rank_part import RankPart
-from stepscope.analyses.communication.rank_run import several_ranks
-from stepscope.analyses.table_columns import framed
-from stepscope.frames import Column, Schema
+from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.ranked_run import several_ranks
+from stepscope.model.frames import Column, Schema
+from stepscope.model.table_columns import framed
 
 SCHEMA: Schema = (
     Column("rank", "float64", "id", "The rank; NaN: unknown."),

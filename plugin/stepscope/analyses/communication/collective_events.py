@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.communication.bandwidth import bus_factor, bytes_per_second
-from stepscope.analyses.communication.exposure import hidden_ns
-from stepscope.analyses.table_columns import framed, plain
-from stepscope.frames import Column, Schema
-from stepscope.trace import Trace, computed
+from stepscope.analyses.core.collective_bandwidth import bus_factor, bytes_per_second
+from stepscope.analyses.core.exposed_communication import hidden_ns
+from stepscope.model.frames import Column, Schema
+from stepscope.model.table_columns import framed, plain
+from stepscope.model.trace import Trace, computed
 
 NO_STEP = -1
 SCHEMA: Schema = (

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.communication.rank_part import Key, RankPart
+from stepscope.analyses.communication.rank_summary import Key, RankPart
 
 Ints = NDArray[np.int64]
 ALONE = -1

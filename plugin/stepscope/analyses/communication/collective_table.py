@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses import group_statistics as statistics
-from stepscope.analyses.communication.bandwidth import bus_factor, bytes_per_second
 from stepscope.analyses.communication.collective_events import collective_events
-from stepscope.analyses.steps.window import window
-from stepscope.analyses.table_columns import framed
-from stepscope.frames import Column, Schema
-from stepscope.trace import Trace, computed
+from stepscope.analyses.core import group_statistics as statistics
+from stepscope.analyses.core.collective_bandwidth import bus_factor, bytes_per_second
+from stepscope.analyses.core.window import window
+from stepscope.model import intervals
+from stepscope.model.frames import Column, Schema
+from stepscope.model.table_columns import framed
+from stepscope.model.trace import Trace, computed
 
 KEY = ("kind", "backend", "group", "group_description", "group_ranks", "group_size", "dtype",
        "message_bytes")  # fmt: skip

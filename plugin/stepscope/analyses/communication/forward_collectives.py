@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.communication.collective_events import asked_ns
-from stepscope.analyses.training import BACKWARD
-from stepscope.frames.naming import named
-from stepscope.trace import Trace, computed
+from stepscope.analyses.core.training_detection import BACKWARD
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace, computed
 
 
 @computed

@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.communication.bandwidth import bus_factor, bytes_per_second
 from stepscope.analyses.communication.collective_matching import Matches, combined
-from stepscope.analyses.communication.rank_part import RankPart
-from stepscope.analyses.communication.rank_run import RankRun, as_ranges, once, several_ranks
-from stepscope.analyses.table_columns import framed
-from stepscope.frames import Column, Schema
+from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.ranked_run import RankRun, as_ranges, once, several_ranks
+from stepscope.analyses.core.collective_bandwidth import bus_factor, bytes_per_second
+from stepscope.model.frames import Column, Schema
+from stepscope.model.table_columns import framed
 
 SCHEMA: Schema = (
     Column("span", "object", "text", "Which recording of the workers; spans never match."),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from stepscope.analyses.communication.rank_names import named_like
-from stepscope.analyses.communication.rank_run import RankRun
+from stepscope.analyses.communication.ranked_run import RankRun
 
 MOST_RANKS = 1_000_000
 """Of a job that says it is larger none are named."""

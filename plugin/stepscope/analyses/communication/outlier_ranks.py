@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.communication.outlying import FEW, outlier_score, scores
-from stepscope.analyses.communication.own_work import LEAST_SCALE_SHARE
-from stepscope.analyses.communication.rank_figures import FIGURES, RankFigures, rank_figures
-from stepscope.analyses.communication.rank_part import RankPart
-from stepscope.analyses.communication.rank_run import RankRun, once, several_ranks
-from stepscope.analyses.table_columns import framed
-from stepscope.frames import Column, Schema
-from stepscope.quantities import count, duration, share, size
+from stepscope.analyses.communication.compute_time import LEAST_SCALE_SHARE
+from stepscope.analyses.communication.rank_metrics import FIGURES, RankFigures, rank_figures
+from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.ranked_run import RankRun, once, several_ranks
+from stepscope.analyses.communication.robust_zscore import FEW, outlier_score, scores
+from stepscope.base.formatting import count, duration, share, size
+from stepscope.model.frames import Column, Schema
+from stepscope.model.table_columns import framed
 
 ENOUGH_RANKS = 8
 """Among fewer, what is usual is not well known."""

@@ -10,12 +10,12 @@ import pandas as pd
 from stepscope.analyses.communication.collective_events import collective_events
 from stepscope.analyses.communication.forward_collectives import is_in_forward
 from stepscope.analyses.communication.group_roles import LARGE_BYTES, Signs, role
-from stepscope.analyses.table_columns import framed
-from stepscope.errors import MissingDataError
-from stepscope.frames import Column, Schema
-from stepscope.frames.naming import named
-from stepscope.frames.process_groups import ProcessGroup, header_groups
-from stepscope.trace import Trace, computed, whole_number
+from stepscope.base.errors import MissingDataError
+from stepscope.model.frames import Column, Schema
+from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.process_groups import ProcessGroup, header_groups
+from stepscope.model.table_columns import framed
+from stepscope.model.trace import Trace, computed, whole_number
 
 SCHEMA: Schema = (
     Column("group", "object", "text", "The name that torch gave it (`pg_name`): mostly a number."),

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stepscope import intervals
-from stepscope.analyses.devices.activity import device_activity
-from stepscope.analyses.memory.peak import MOST_BYTES, device_properties
-from stepscope.analyses.steps.window import window
-from stepscope.trace import Trace, whole_number
+from stepscope.analyses.core.device_activity import device_activity
+from stepscope.analyses.core.memory_peak import MOST_BYTES, device_properties
+from stepscope.analyses.core.window import window
+from stepscope.model import intervals
+from stepscope.model.trace import Trace, whole_number
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses.communication.exposure import communicating
-from stepscope.analyses.devices.activity import main_device, whole_activity
-from stepscope.analyses.steps.breakdown import exclusive_times, step_breakdown
-from stepscope.intervals import Intervals
-from stepscope.trace import Trace, computed
+from stepscope.analyses.core.device_activity import main_device, whole_activity
+from stepscope.analyses.core.exposed_communication import communicating
+from stepscope.analyses.steps.step_breakdown import exclusive_times, step_breakdown
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace, computed
 
 Ints = NDArray[np.int64]
 MOST_EDGES = 8192

@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses.communication.rank_part import RankPart
-from stepscope.analyses.communication.rank_run import RankRun, once, rank_run
-from stepscope.analyses.group_statistics import ratio
-from stepscope.analyses.table_columns import framed
-from stepscope.frames import Column, Schema
+from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.ranked_run import RankRun, once, rank_run
+from stepscope.analyses.core.group_statistics import ratio
+from stepscope.model import intervals
+from stepscope.model.frames import Column, Schema
+from stepscope.model.table_columns import framed
 
 SCHEMA: Schema = (
     Column("rank", "float64", "id", "The rank; NaN: nothing tells it."),

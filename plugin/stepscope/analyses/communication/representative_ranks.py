@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.communication.late_together import late_together
 from stepscope.analyses.communication.outlier_ranks import compared, outlier_ranks_of
-from stepscope.analyses.communication.rank_figures import FIGURES, RankFigures, rank_figures
-from stepscope.analyses.communication.rank_part import RankPart
-from stepscope.analyses.communication.rank_run import RankRun, once, several_ranks
-from stepscope.analyses.table_columns import framed
-from stepscope.frames import Column, Schema
-from stepscope.quantities import count
+from stepscope.analyses.communication.rank_metrics import FIGURES, RankFigures, rank_figures
+from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.ranked_run import RankRun, once, several_ranks
+from stepscope.analyses.communication.straggler_groups import late_together
+from stepscope.base.formatting import count
+from stepscope.model.frames import Column, Schema
+from stepscope.model.table_columns import framed
 
 Kind = Literal["fastest", "slowest", "median", "odd"]
 MOST_ODD = 5

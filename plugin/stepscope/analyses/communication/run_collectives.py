@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses import group_statistics as statistics
-from stepscope.analyses.communication.bandwidth import bus_factor, bytes_per_second
 from stepscope.analyses.communication.collective_matching import FULL
-from stepscope.analyses.communication.rank_run import RankRun, once
-from stepscope.analyses.table_columns import framed
-from stepscope.frames import Column, Schema
+from stepscope.analyses.communication.ranked_run import RankRun, once
+from stepscope.analyses.core import group_statistics as statistics
+from stepscope.analyses.core.collective_bandwidth import bus_factor, bytes_per_second
+from stepscope.model.frames import Column, Schema
+from stepscope.model.table_columns import framed
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

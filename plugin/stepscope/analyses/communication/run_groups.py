@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from stepscope.analyses.communication.rank_groups import RankGroup
-from stepscope.analyses.communication.rank_run import RankRun, once
+from stepscope.analyses.communication.rank_process_groups import RankGroup
+from stepscope.analyses.communication.ranked_run import RankRun, once
 
 SURENESS = ("", "low", "medium", "high")
 TELLING = SURENESS.index("medium")

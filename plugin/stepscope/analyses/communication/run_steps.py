@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses import group_statistics as statistics
 from stepscope.analyses.communication.collective_matching import Matches
-from stepscope.analyses.communication.rank_run import RankRun, once
 from stepscope.analyses.communication.rank_steps import RankSteps
-from stepscope.intervals import Intervals
+from stepscope.analyses.communication.ranked_run import RankRun, once
+from stepscope.analyses.core import group_statistics as statistics
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -16,15 +16,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses import group_statistics as statistics
+from stepscope.analyses.communication.compute_time import own_work, step_excess_ns
 from stepscope.analyses.communication.matched_collectives import last_comers
-from stepscope.analyses.communication.outlying import OUTLIER, scores
-from stepscope.analyses.communication.own_work import own_work, step_excess_ns
-from stepscope.analyses.communication.rank_part import RankPart
-from stepscope.analyses.communication.rank_run import RankRun, once, several_ranks
+from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.ranked_run import RankRun, once, several_ranks
+from stepscope.analyses.communication.robust_zscore import OUTLIER, scores
 from stepscope.analyses.communication.run_steps import run_steps
-from stepscope.analyses.table_columns import framed
-from stepscope.frames import Column, Schema
+from stepscope.analyses.core import group_statistics as statistics
+from stepscope.model.frames import Column, Schema
+from stepscope.model.table_columns import framed
 
 LEAST_SHARE = 0.01
 """Of a step: lateness below it is not worth a word, nor more work of its own."""

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.compiled.compile_events import COMPILE_ID, REGION, compile_events, matching
-from stepscope.frames.naming import named
-from stepscope.trace import Trace
+from stepscope.analyses.core.compile_events import COMPILE_ID, REGION, compile_events, matching
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace
 
 NONE = -1
 CALL = "CompiledFunction"

@@ -10,19 +10,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.compiled.compile_events import (
+from stepscope.analyses.core.compile_events import (
     COMPILE_ID,
     TIMED,
     TOLD_ID,
     compile_events,
     matching,
 )
-from stepscope.analyses.host.main_thread_places import main_thread_places
-from stepscope.analyses.references import users_calls
-from stepscope.analyses.table_columns import framed, plain
-from stepscope.frames import Column, Schema
-from stepscope.frames.naming import named
-from stepscope.trace import Trace, computed
+from stepscope.analyses.core.event_references import users_calls
+from stepscope.analyses.core.main_thread_stacks import main_thread_places
+from stepscope.model.frames import Column, Schema
+from stepscope.model.frames.name_masks import named
+from stepscope.model.table_columns import framed, plain
+from stepscope.model.trace import Trace, computed
 
 NONE = -1
 PARTS = {

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.compiled.compilations import compilation_table
-from stepscope.analyses.compiled.compile_events import (
+from stepscope.analyses.core.compile_events import (
     BACKWARD,
     COMPILE_ID,
     GRAPH,
@@ -23,11 +23,11 @@ from stepscope.analyses.compiled.compile_events import (
     matching,
     nearest_named,
 )
-from stepscope.analyses.group_statistics import sums
-from stepscope.analyses.table_columns import framed
-from stepscope.frames import Column, Schema
-from stepscope.frames.naming import named
-from stepscope.trace import Trace, computed
+from stepscope.analyses.core.group_statistics import sums
+from stepscope.model.frames import Column, Schema
+from stepscope.model.frames.name_masks import named
+from stepscope.model.table_columns import framed
+from stepscope.model.trace import Trace, computed
 
 NONE = -1
 SCHEMA: Schema = (

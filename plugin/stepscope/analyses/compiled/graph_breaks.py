@@ -11,13 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses.compiled.compile_events import LOOKUP, compile_events
-from stepscope.analyses.steps.window import window
-from stepscope.frames.naming import named
-from stepscope.intervals import Intervals
-from stepscope.report import SourceLine
-from stepscope.trace import Trace, computed
+from stepscope.analyses.core.compile_events import LOOKUP, compile_events
+from stepscope.analyses.core.window import window
+from stepscope.base.report import SourceLine
+from stepscope.model import intervals
+from stepscope.model.frames.name_masks import named
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace, computed
 
 NONE = -1
 RESUMED = re.compile(

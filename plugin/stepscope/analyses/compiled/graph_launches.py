@@ -12,13 +12,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.group_statistics import extremes, numbered, ratio, sums
-from stepscope.analyses.links import links
-from stepscope.analyses.table_columns import framed, plain
+from stepscope.analyses.core.group_statistics import extremes, numbered, ratio, sums
+from stepscope.analyses.core.links import links
 from stepscope.dialects import GRAPH_LAUNCH_NAME, Kind
-from stepscope.frames import Column, Schema
-from stepscope.frames.naming import named
-from stepscope.trace import Trace, computed
+from stepscope.model.frames import Column, Schema
+from stepscope.model.frames.name_masks import named
+from stepscope.model.table_columns import framed, plain
+from stepscope.model.trace import Trace, computed
 
 NONE = -1
 GRAPH = Column("graph", "int64", "id", "Number of the graph, from 0 in order of first launch.")

@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.compiled.compile_events import device_work
-from stepscope.analyses.group_statistics import numbered, ratio, sums
-from stepscope.analyses.links import links, matched
-from stepscope.analyses.table_columns import framed, plain
-from stepscope.frames import Column, Schema
-from stepscope.frames.naming import named
-from stepscope.trace import Trace, computed
+from stepscope.analyses.core.compile_events import device_work
+from stepscope.analyses.core.group_statistics import numbered, ratio, sums
+from stepscope.analyses.core.links import links, matched
+from stepscope.model.frames import Column, Schema
+from stepscope.model.frames.name_masks import named
+from stepscope.model.table_columns import framed, plain
+from stepscope.model.trace import Trace, computed
 
 NONE = -1
 NAMED_BY_INDUCTOR = re.compile(r"^triton_(?:poi|red|per|tem|for|split|spl|unk|mix|mm)_")

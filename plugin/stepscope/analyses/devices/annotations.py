@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope import call_tree
-from stepscope.analyses import group_statistics
-from stepscope.analyses.devices.kernel_names import short
-from stepscope.analyses.table_columns import framed, plain
-from stepscope.frames import Column, Schema
-from stepscope.trace import Trace, computed
+from stepscope.analyses.core import group_statistics
+from stepscope.analyses.core.kernel_names import short
+from stepscope.model import call_tree
+from stepscope.model.frames import Column, Schema
+from stepscope.model.table_columns import framed, plain
+from stepscope.model.trace import Trace, computed
 
 SCHEMA: Schema = (
     Column("device", "int64", "id", "The device's number."),

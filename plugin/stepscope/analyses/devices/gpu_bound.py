@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses.devices.activity import DeviceActivity, main_device
-from stepscope.analyses.links import links
-from stepscope.intervals import Intervals
-from stepscope.trace import Trace, computed
+from stepscope.analyses.core.device_activity import DeviceActivity, main_device
+from stepscope.analyses.core.links import links
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace, computed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

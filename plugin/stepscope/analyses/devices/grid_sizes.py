@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.frames.naming import named
-from stepscope.trace import Trace
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace
 
 MOST_BLOCKS = 1e6
 """Blocks a multiprocessor above which the figure is no measurement."""

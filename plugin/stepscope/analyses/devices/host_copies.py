@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses.devices.activity import DeviceActivity
-from stepscope.analyses.links import links, matched
-from stepscope.analyses.steps.window import window
-from stepscope.intervals import Intervals
-from stepscope.trace import Trace
+from stepscope.analyses.core.device_activity import DeviceActivity
+from stepscope.analyses.core.links import links, matched
+from stepscope.analyses.core.window import window
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses import group_statistics
-from stepscope.analyses.devices.activity import DeviceActivity, whole_activity
+from stepscope.analyses.core import group_statistics
+from stepscope.analyses.core.device_activity import DeviceActivity, whole_activity
 from stepscope.dialects import Kind
-from stepscope.frames import Column, Schema
-from stepscope.intervals import Intervals
-from stepscope.trace import Trace, computed
+from stepscope.model import intervals
+from stepscope.model.frames import Column, Schema
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace, computed
 
 TYPES = ("compute", "communication", "memory")
 STATISTICS: Schema = (

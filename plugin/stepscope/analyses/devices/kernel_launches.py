@@ -17,13 +17,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses import group_statistics
-from stepscope.analyses.devices.kernel_names import short
-from stepscope.analyses.links import links
+from stepscope.analyses.core import group_statistics
+from stepscope.analyses.core.kernel_names import short
+from stepscope.analyses.core.links import links
 from stepscope.dialects import GRAPH_LAUNCH_NAME
-from stepscope.frames import Column, Schema
-from stepscope.frames.naming import named
-from stepscope.trace import Trace, computed
+from stepscope.model.frames import Column, Schema
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace, computed
 
 SLOW_CALL_NS = 50_000
 """HTA's `runtime_cutoff`."""

@@ -16,13 +16,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.devices.kernel_names import short
+from stepscope.analyses.core.kernel_names import short
+from stepscope.analyses.core.links import links
 from stepscope.analyses.devices.launch_order import stream_numbers
-from stepscope.analyses.links import links
-from stepscope.analyses.table_columns import framed
 from stepscope.dialects import Kind
-from stepscope.frames import Column, Schema
-from stepscope.trace import Trace, computed
+from stepscope.model.frames import Column, Schema
+from stepscope.model.table_columns import framed
+from stepscope.model.trace import Trace, computed
 
 LONGEST = 8
 LEAST_COUNT = 2

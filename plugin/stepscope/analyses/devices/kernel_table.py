@@ -18,17 +18,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses import group_statistics
+from stepscope.analyses.core import group_statistics
+from stepscope.analyses.core.group_statistics import listed, weighted_mean
+from stepscope.analyses.core.kernel_names import short
+from stepscope.analyses.core.kernel_types import operand_type
+from stepscope.analyses.core.links import links
 from stepscope.analyses.devices.kernel_launches import launches
-from stepscope.analyses.devices.kernel_names import short
-from stepscope.analyses.devices.kernel_types import operand_type
-from stepscope.analyses.group_statistics import listed, weighted_mean
-from stepscope.analyses.links import links
-from stepscope.analyses.table_columns import framed, plain
 from stepscope.dialects import TRITON_BACKEND, TRITON_NAME, Kind
-from stepscope.frames import Column, Schema
-from stepscope.frames.naming import named
-from stepscope.trace import Trace, computed
+from stepscope.model.frames import Column, Schema
+from stepscope.model.frames.name_masks import named
+from stepscope.model.table_columns import framed, plain
+from stepscope.model.trace import Trace, computed
 
 Grouping = Literal["name", "launch", "stream"]
 SCHEMA: Schema = (

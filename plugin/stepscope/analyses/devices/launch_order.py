@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.links import links
-from stepscope.ordered_lookup import NONE, first_not_before, last_not_after
-from stepscope.trace import Trace, computed
+from stepscope.analyses.core.links import links
+from stepscope.model.ordered_lookup import NONE, first_not_before, last_not_after
+from stepscope.model.trace import Trace, computed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -16,13 +16,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses import group_statistics
+from stepscope.analyses.core import group_statistics
 from stepscope.analyses.devices.transfer_table import rates
-from stepscope.analyses.table_columns import framed
 from stepscope.dialects import Kind
-from stepscope.frames import Column, Schema
-from stepscope.frames.copies import moved_bytes
-from stepscope.trace import Trace, computed
+from stepscope.model.frames import Column, Schema
+from stepscope.model.frames.copies import moved_bytes
+from stepscope.model.table_columns import framed
+from stepscope.model.trace import Trace, computed
 
 MEMORY_SET = "set"
 MOST_PER_SECOND = 1e15

@@ -16,11 +16,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses import group_statistics
+from stepscope.analyses.core import group_statistics
+from stepscope.analyses.core.links import links
 from stepscope.analyses.devices.launch_order import stream_numbers
-from stepscope.analyses.links import links
-from stepscope.frames import Column, Schema
-from stepscope.trace import Trace, computed
+from stepscope.model.frames import Column, Schema
+from stepscope.model.trace import Trace, computed
 
 FULL = 1024
 """HTA's `CUDA_MAX_LAUNCH_QUEUE_PER_STREAM`."""

@@ -23,11 +23,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses import group_statistics as statistics
-from stepscope.analyses import requirements
-from stepscope.analyses.devices import specs as device_specs
-from stepscope.analyses.links import links
-from stepscope.analyses.memory.peak import device_properties
+from stepscope.analyses.core import device_specs, requirements
+from stepscope.analyses.core import group_statistics as statistics
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.memory_peak import device_properties
 from stepscope.analyses.operators.flops import (
     counted_products,
     nearest_with_work,
@@ -35,10 +34,10 @@ from stepscope.analyses.operators.flops import (
     with_work_inside,
 )
 from stepscope.analyses.operators.matrix_units import are_told, are_used
-from stepscope.analyses.table_columns import framed, plain
 from stepscope.dialects import Kind
-from stepscope.frames import Column, Schema
-from stepscope.trace import Trace, computed
+from stepscope.model.frames import Column, Schema
+from stepscope.model.table_columns import framed, plain
+from stepscope.model.trace import Trace, computed
 
 NONE = -1
 NOT_TOLD = "not told"

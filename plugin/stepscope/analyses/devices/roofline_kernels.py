@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.links import links
+from stepscope.analyses.core.links import links
 from stepscope.analyses.operators.flops import nearest_with_work
 from stepscope.dialects import Kind
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 
 def kernels_of(trace: Trace, groups: pd.DataFrame) -> NDArray[np.bool_]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses.devices.activity import DeviceActivity
+from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.devices.host_copies import HostCopies, copies_to_device, copies_to_host
-from stepscope.intervals import Intervals
-from stepscope.trace import Trace
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
 
 MOVES = frozenset({"aten::to", "aten::_to_copy", "aten::copy_", "aten::empty_strided"})
 """Operators that only move data."""

@@ -13,14 +13,14 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from stepscope import intervals
-from stepscope.analyses.devices.activity import DeviceActivity, whole_activity
+from stepscope.analyses.core.device_activity import DeviceActivity, whole_activity
+from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.kernel_breakdown import times_by_type
-from stepscope.analyses.steps.breakdown import step_breakdown
-from stepscope.analyses.steps.window import window
-from stepscope.frames import Column, Schema
-from stepscope.intervals import Intervals
-from stepscope.trace import Trace, computed
+from stepscope.analyses.steps.step_breakdown import step_breakdown
+from stepscope.model import intervals
+from stepscope.model.frames import Column, Schema
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace, computed
 
 SCHEMA: Schema = (
     Column("device", "int64", "id", "The device's number."),

@@ -17,17 +17,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses import group_statistics as statistics
-from stepscope.analyses.communication.bandwidth import bytes_per_second
-from stepscope.analyses.host.source_lines import lines_of_device_events
-from stepscope.analyses.links import links
-from stepscope.analyses.steps.breakdown import exclusive_times
-from stepscope.analyses.table_columns import framed, plain
+from stepscope.analyses.core import group_statistics as statistics
+from stepscope.analyses.core.collective_bandwidth import bytes_per_second
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.source_lines import lines_of_device_events
+from stepscope.analyses.steps.step_breakdown import exclusive_times
 from stepscope.dialects import Kind
-from stepscope.frames import Column, Schema
-from stepscope.frames.copies import moved_bytes
-from stepscope.trace import Trace, computed
+from stepscope.model import intervals
+from stepscope.model.frames import Column, Schema
+from stepscope.model.frames.copies import moved_bytes
+from stepscope.model.table_columns import framed, plain
+from stepscope.model.trace import Trace, computed
 
 RECORDED_RATE = "memory bandwidth (GB/s)"
 MOST_GIGABYTES = 1e9

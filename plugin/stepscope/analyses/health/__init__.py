@@ -13,10 +13,10 @@ from pkgutil import iter_modules
 import msgspec
 
 from stepscope.analyses.health._check import NOTHING, PARTS, Check, Part, Parts
-from stepscope.analyses.health.incidents import is_cut_off, losses, losses_among
-from stepscope.errors import in_one_line
-from stepscope.report import Effect, HealthItem, Nature, Severity
-from stepscope.trace import Trace, computed
+from stepscope.analyses.health.incidents import losses, losses_among
+from stepscope.base.errors import in_one_line
+from stepscope.base.report import Effect, HealthItem, Nature, Severity
+from stepscope.model.trace import Trace, computed
 
 __all__ = [
     "PARTS",
@@ -26,7 +26,6 @@ __all__ = [
     "damaged_parts",
     "doubts",
     "health",
-    "is_cut_off",
     "losses",
     "losses_among",
     "with_effect",
@@ -41,7 +40,7 @@ OF_MANY: Mapping[str, Parts] = {
     "duplicate-file": frozenset({"ranks"}),
     "duplicate-rank": frozenset({"ranks"}),
 }
-"""What only a look at all recordings of a run can tell: `analyses/duplicates.py`."""
+"""What only a look at all recordings of a run can tell: `advice/duplicate_ranks.py`."""
 FAILED = "failed-check"
 RESTS_ON: Mapping[str, Parts] = {
     "verdict": frozenset({"device times", "steps"}),

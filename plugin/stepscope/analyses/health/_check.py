@@ -19,13 +19,13 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses import references
+from stepscope.analyses.core import event_references
+from stepscope.base.formatting import duration
+from stepscope.base.report import HealthExample, HealthItem, Severity
 from stepscope.dialects import GRAPH_CAPTURE_NAME, GRAPH_LAUNCH_NAME, LAUNCH_NAME
-from stepscope.frames.naming import named
-from stepscope.ingest.exact import NO_TIME
-from stepscope.quantities import duration
-from stepscope.report import HealthExample, HealthItem, Severity
-from stepscope.trace import Trace
+from stepscope.ingest.exact_numbers import NO_TIME
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace
 
 Part = Literal[
     "host calls", "nesting", "device times", "launches", "clocks", "steps", "memory", "ranks"
@@ -97,7 +97,7 @@ def cut(name: str) -> str:
 
 def on_device(trace: Trace, row: int) -> str:
     """Say when and where a row of `device_events` ran."""
-    event = references.device_event(trace, row)
+    event = event_references.device_event(trace, row)
     lasting = f"{duration(event.duration_ns)} from {duration(event.start_ns)}"
     return f"{lasting} on {event.track}"
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from stepscope.analyses.core.links import links
 from stepscope.analyses.health._check import UNLIKELY_SHARE, Check, examples, on_device
-from stepscope.analyses.links import links
-from stepscope.quantities import count, duration
-from stepscope.report import HealthItem
-from stepscope.trace import Trace
+from stepscope.base.formatting import count, duration
+from stepscope.base.report import HealthItem
+from stepscope.model.trace import Trace
 
 
 def check(trace: Trace) -> Iterator[HealthItem]:

@@ -7,9 +7,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.health._check import UNLIKELY_SHARE, Check, by_share, examples
-from stepscope.quantities import count, duration
-from stepscope.report import HealthItem
-from stepscope.trace import Trace
+from stepscope.base.formatting import count, duration
+from stepscope.base.report import HealthItem
+from stepscope.model.trace import Trace
 
 BLUR_NS = 1_000
 """Stamps of torch before 2.3 are whole microseconds: a child may stick out by one."""

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from stepscope.analyses.health._check import Check, by_share, examples
-from stepscope.frames.source import DEVICE_KINDS
-from stepscope.quantities import count
-from stepscope.report import HealthItem
-from stepscope.trace import Trace
+from stepscope.base.formatting import count
+from stepscope.base.report import HealthItem
+from stepscope.model.frames.source import DEVICE_KINDS
+from stepscope.model.trace import Trace
 
 DOUBTFUL_SHARE = 0.02
 """Of the device's events: from there on the device looks idler than it was."""

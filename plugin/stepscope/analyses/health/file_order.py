@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from stepscope.analyses.health._check import NOTHING, Check, examples
+from stepscope.base.formatting import duration
+from stepscope.base.report import HealthItem
 from stepscope.dialects import Kind
-from stepscope.ingest.exact import NO_TIME
-from stepscope.quantities import duration
-from stepscope.report import HealthItem
-from stepscope.trace import Trace
+from stepscope.ingest.exact_numbers import NO_TIME
+from stepscope.model.trace import Trace
 
 MANY_SHARE = 0.05
 """Of neighbours: a few are usual. Traces of torch 1.8 reach 24 %."""

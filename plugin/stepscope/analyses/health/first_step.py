@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from stepscope.analyses.core.window import window
 from stepscope.analyses.health._check import UNLIKELY_SHARE, Check, by_share, examples, on_device
-from stepscope.analyses.steps.breakdown import step_breakdown
-from stepscope.analyses.steps.window import window
-from stepscope.quantities import duration, share, significant
-from stepscope.report import HealthItem
-from stepscope.trace import Trace
+from stepscope.analyses.steps.step_breakdown import step_breakdown
+from stepscope.base.formatting import duration, share, significant
+from stepscope.base.report import HealthItem
+from stepscope.model.trace import Trace
 
 LEAST_STEPS = 3
 LONGER = 1.3

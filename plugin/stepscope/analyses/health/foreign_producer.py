@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from stepscope.analyses.core.producer import producer
 from stepscope.analyses.health._check import NOTHING, Check
-from stepscope.analyses.producer import producer
-from stepscope.report import HealthItem
-from stepscope.trace import Trace
+from stepscope.base.report import HealthItem
+from stepscope.model.trace import Trace
 
 
 def check(trace: Trace) -> Iterator[HealthItem]:

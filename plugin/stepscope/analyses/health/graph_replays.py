@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.analyses.core.links import links
 from stepscope.analyses.health._check import Check, examples
-from stepscope.analyses.links import links
+from stepscope.base.formatting import count
+from stepscope.base.report import HealthItem, Severity
 from stepscope.dialects import GRAPH_LAUNCH_NAME
-from stepscope.frames.naming import named
-from stepscope.quantities import count
-from stepscope.report import HealthItem, Severity
-from stepscope.trace import Trace
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace
 
 DAMAGED_SHARE = 0.2
 """Of the launches of graphs."""

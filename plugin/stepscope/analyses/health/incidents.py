@@ -10,13 +10,11 @@ from stepscope.analyses.health._check import (
     Parts,
     by_share,
 )
+from stepscope.base.report import HealthExample, HealthItem, Severity
 from stepscope.ingest import Incident
-from stepscope.report import HealthExample, HealthItem, Severity
-from stepscope.trace import Trace
+from stepscope.model.trace import TRUNCATIONS, Trace
 
-CUT_OFF = frozenset({"truncated-gzip", "truncated-json"})
-"""The file ends in the middle."""
-WHOLE = CUT_OFF | {"interleaved-documents"}
+WHOLE = TRUNCATIONS | {"interleaved-documents"}
 """What puts all of the file in doubt, however often it was met."""
 LOSING = frozenset({"skipped-events", "not-an-event", "impossible-times"})
 """What costs events: one of a million moves nothing."""
@@ -71,11 +69,6 @@ def losses_among(items: Iterable[HealthItem]) -> tuple[HealthItem, ...]:
     return tuple(sorted(found, key=lambda item: item.severity != "critical"))
 
 
-def is_cut_off(trace: Trace) -> bool:
-    """Tell whether the file ends in the middle. Kineto writes the device's events last."""
-    return any(incident.kind in CUT_OFF for incident in trace.columns.incidents)
-
-
 def _severity(trace: Trace, incident: Incident) -> Severity:
     if incident.kind in MENDED:
         return "info"
@@ -88,7 +81,7 @@ def _severity(trace: Trace, incident: Incident) -> Severity:
 
 def _count(incident: Incident) -> int:
     """Return how often it was met; a file ends once, whatever was open then."""
-    return 1 if incident.kind in CUT_OFF else incident.count
+    return 1 if incident.kind in TRUNCATIONS else incident.count
 
 
 def _counted(incident: Incident) -> str:

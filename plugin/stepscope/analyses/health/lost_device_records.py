@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from stepscope.analyses.core.complete_steps import complete_steps
+from stepscope.analyses.core.links import links
 from stepscope.analyses.health._check import (
     Check,
     by_share,
@@ -12,12 +14,9 @@ from stepscope.analyses.health._check import (
     kernel_launches,
     synchronize,
 )
-from stepscope.analyses.health.incidents import is_cut_off
-from stepscope.analyses.links import links
-from stepscope.analyses.steps.complete_steps import complete_steps
-from stepscope.quantities import count, duration, share
-from stepscope.report import HealthItem, Severity
-from stepscope.trace import Trace
+from stepscope.base.formatting import count, duration, share
+from stepscope.base.report import HealthItem, Severity
+from stepscope.model.trace import Trace
 
 DOUBTFUL_SHARE = 0.02
 DAMAGED_SHARE = 0.2
@@ -26,7 +25,7 @@ DAMAGED_SHARE = 0.2
 
 def check(trace: Trace) -> Iterator[HealthItem]:
     """Report launches of kernels without a device event."""
-    if not len(trace.device_events) or is_cut_off(trace):
+    if not len(trace.device_events) or trace.is_truncated:
         return
     launches = kernel_launches(trace)
     has_event = _left_an_event(trace, launches)

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses import frame_times
+from stepscope.analyses.core import frame_times
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.window import window
 from stepscope.analyses.health._check import Check, by_share, examples, on_device, synchronize
-from stepscope.analyses.links import links
-from stepscope.analyses.steps.window import window
-from stepscope.quantities import count, duration, share
-from stepscope.report import HealthItem
-from stepscope.trace import Trace
+from stepscope.base.formatting import count, duration, share
+from stepscope.base.report import HealthItem
+from stepscope.model import intervals
+from stepscope.model.trace import Trace
 
 ORPHAN_SHARE = 0.02
 """Share of device events without a recorded launch from which attribution suffers."""

@@ -5,20 +5,19 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from stepscope.analyses.core.memory_peak import device_properties
 from stepscope.analyses.health._check import Check, Parts, examples, kernel_launches
-from stepscope.analyses.health.incidents import is_cut_off
-from stepscope.analyses.memory.peak import device_properties
-from stepscope.analyses.recorded_settings import recorded_settings
-from stepscope.quantities import count
-from stepscope.report import HealthItem
-from stepscope.trace import Trace
+from stepscope.analyses.settings.recorded_settings import recorded_settings
+from stepscope.base.formatting import count
+from stepscope.base.report import HealthItem
+from stepscope.model.trace import Trace
 
 RECORD_DEVICE = "torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])"
 
 
 def check(trace: Trace) -> Iterator[HealthItem]:
     """Report launches, allocations and devices that left no device event at all."""
-    if len(trace.device_events) or is_cut_off(trace):
+    if len(trace.device_events) or trace.is_truncated:
         return
     launches = kernel_launches(trace)
     allocated = _on_device(trace)

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.health._check import UNLIKELY_SHARE, Check, by_share, examples
+from stepscope.base.formatting import count, duration
+from stepscope.base.report import HealthItem
 from stepscope.dialects import Kind
-from stepscope.frames.source import DEVICE_KINDS
-from stepscope.ingest.exact import NO_TIME
-from stepscope.quantities import count, duration
-from stepscope.report import HealthItem
-from stepscope.trace import Trace
+from stepscope.ingest.exact_numbers import NO_TIME
+from stepscope.model.frames.source import DEVICE_KINDS
+from stepscope.model.trace import Trace
 
 HOST_KINDS = (Kind.OPERATOR, Kind.ANNOTATION, Kind.RUNTIME_CALL, Kind.PYTHON_CALL)
 LONGEST_NS = 24 * 3600 * 1_000_000_000

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from stepscope.analyses.health._check import Check, examples
-from stepscope.frames.naming import named
-from stepscope.frames.steps import STEP_NAME
-from stepscope.quantities import count, duration
-from stepscope.report import HealthItem
-from stepscope.trace import Trace
+from stepscope.base.formatting import count, duration
+from stepscope.base.report import HealthItem
+from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.steps import STEP_NAME
+from stepscope.model.trace import Trace
 
 
 def check(trace: Trace) -> Iterator[HealthItem]:

@@ -15,9 +15,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.health._check import Check, by_share, cut, examples, on_device
-from stepscope.quantities import count, duration
-from stepscope.report import HealthItem
-from stepscope.trace import Trace
+from stepscope.base.formatting import count, duration
+from stepscope.base.report import HealthItem
+from stepscope.model.trace import Trace
 
 SMALL_NS = 20_000
 """On a B200 dependent launches overlap by 3.7 µs at most; microsecond stamps blur 13 µs."""

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from stepscope.analyses.health._check import NOTHING, Check
-from stepscope.analyses.recorded_settings import RECORDED, recorded_settings
-from stepscope.quantities import count
-from stepscope.report import HealthItem
-from stepscope.trace import Trace
+from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
+from stepscope.base.formatting import count
+from stepscope.base.report import HealthItem
+from stepscope.model.trace import Trace
 
 MANY_TIMES = 2
 """As many threads as CPUs: from there on most wait for a CPU."""

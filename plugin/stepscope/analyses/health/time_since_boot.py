@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from stepscope.analyses.health._check import Check
-from stepscope.report import HealthItem
-from stepscope.trace import Trace, whole_number
+from stepscope.base.report import HealthItem
+from stepscope.model.trace import Trace, whole_number
 
 FIRST_DATE_NS = 10**18
 """September 2001: before it there was no torch. A machine would have to run for 31 years."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from stepscope.analyses.health._check import NOTHING, Check
-from stepscope.report import HealthItem
-from stepscope.trace import Trace
+from stepscope.base.report import HealthItem
+from stepscope.model.trace import Trace
 
 
 def check(trace: Trace) -> Iterator[HealthItem]:

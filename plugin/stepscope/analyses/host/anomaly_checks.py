@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.steps.window import window
-from stepscope.frames.naming import named
-from stepscope.trace import Trace, computed
+from stepscope.analyses.core.window import window
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace, computed
 
 ENGINE = "autograd::engine::evaluate_function"
 QUESTION = "aten::isnan"

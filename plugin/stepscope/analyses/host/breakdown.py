@@ -10,21 +10,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses.compiled.compile_events import compile_events
-from stepscope.analyses.frame_times import times
-from stepscope.analyses.host.activity import main_thread
-from stepscope.analyses.idle.data_loading import data_loading
-from stepscope.analyses.idle.synchronizations import is_blocking
-from stepscope.analyses.steps.complete_steps import complete_steps
-from stepscope.analyses.steps.window import window
-from stepscope.analyses.table_columns import framed
+from stepscope.analyses.core.compile_events import compile_events
+from stepscope.analyses.core.complete_steps import complete_steps
+from stepscope.analyses.core.data_loading import data_loading
+from stepscope.analyses.core.frame_times import times
+from stepscope.analyses.core.host_activity import main_thread
+from stepscope.analyses.core.synchronizations import is_blocking
+from stepscope.analyses.core.window import window
+from stepscope.base.errors import MissingDataError
 from stepscope.dialects import LAUNCH_NAME
-from stepscope.errors import MissingDataError
-from stepscope.frames import Column, Schema
-from stepscope.frames.naming import named
-from stepscope.intervals import Intervals
-from stepscope.trace import Trace, computed
+from stepscope.model import intervals
+from stepscope.model.frames import Column, Schema
+from stepscope.model.frames.name_masks import named
+from stepscope.model.intervals import Intervals
+from stepscope.model.table_columns import framed
+from stepscope.model.trace import Trace, computed
 
 CATEGORIES: dict[str, str] = {
     "data_loading": "waiting for the next batch",

@@ -16,15 +16,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import call_tree
-from stepscope.analyses.group_statistics import sums_where
-from stepscope.analyses.host.flame import Paths
-from stepscope.analyses.host.python_callers import python_calls_at, python_paths
-from stepscope.analyses.host.tree import HostTree, host_tree
-from stepscope.analyses.links import links
-from stepscope.analyses.operators.forward_operators import forward_operators
-from stepscope.errors import MissingDataError
-from stepscope.trace import Trace, computed
+from stepscope.analyses.core.call_paths import Paths
+from stepscope.analyses.core.group_statistics import sums_where
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.python_callers import python_calls_at, python_paths
+from stepscope.analyses.host.forward_operators import forward_operators
+from stepscope.analyses.host.host_call_tree import HostTree, host_tree
+from stepscope.base.errors import MissingDataError
+from stepscope.model import call_tree
+from stepscope.model.trace import Trace, computed
 
 NONE = -1
 Metric = Literal["self-cpu", "self-device"]

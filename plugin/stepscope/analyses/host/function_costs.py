@@ -11,16 +11,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses import ancestry
-from stepscope.analyses.group_statistics import sums_where
-from stepscope.analyses.host.flame import Flame, host_flame, is_outermost
-from stepscope.analyses.host.libraries import FRAME, library_of
-from stepscope.analyses.host.tree import host_tree
-from stepscope.analyses.references import is_users
-from stepscope.analyses.table_columns import framed
-from stepscope.errors import MissingDataError
-from stepscope.frames import Column, Schema
-from stepscope.trace import Trace, computed
+from stepscope.analyses.core import ancestry
+from stepscope.analyses.core.call_paths import is_outermost
+from stepscope.analyses.core.event_references import is_users
+from stepscope.analyses.core.group_statistics import sums_where
+from stepscope.analyses.host.host_call_tree import host_tree
+from stepscope.analyses.host.host_flame import Flame, host_flame
+from stepscope.analyses.host.library_detection import FRAME, library_of
+from stepscope.base.errors import MissingDataError
+from stepscope.model.frames import Column, Schema
+from stepscope.model.table_columns import framed
+from stepscope.model.trace import Trace, computed
 
 NONE = -1
 RECORD = "profile(with_stack=True)"

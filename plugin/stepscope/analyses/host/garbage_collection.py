@@ -10,16 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import call_tree, intervals
-from stepscope.analyses.frame_times import times
-from stepscope.analyses.host.libraries import COLLECTION
-from stepscope.analyses.references import users_calls
-from stepscope.analyses.steps.window import window
-from stepscope.errors import MissingDataError
-from stepscope.frames.naming import named
-from stepscope.frames.spans import spans
-from stepscope.intervals import Intervals
-from stepscope.trace import Trace
+from stepscope.analyses.core.event_references import users_calls
+from stepscope.analyses.core.frame_times import times
+from stepscope.analyses.core.window import window
+from stepscope.analyses.host.library_detection import COLLECTION
+from stepscope.base.errors import MissingDataError
+from stepscope.model import call_tree, intervals
+from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.spans import spans
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
 
 RUN = re.compile(r"^Python GC")
 RECORD = (

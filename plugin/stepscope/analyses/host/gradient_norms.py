@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses import ancestry
+from stepscope.analyses.core import ancestry
+from stepscope.analyses.core.training_detection import BACKWARD
+from stepscope.analyses.core.window import window
 from stepscope.analyses.host.optimizer_updates import optimizer_updates
-from stepscope.analyses.steps.window import window
-from stepscope.analyses.training import BACKWARD
-from stepscope.frames.naming import named
-from stepscope.intervals import Intervals
-from stepscope.trace import Trace, computed
+from stepscope.model import intervals
+from stepscope.model.frames.name_masks import named
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace, computed
 
 NORM = re.compile(r"^aten::(?:linalg_vector_)?norm$")
 SCALING = re.compile(r"^aten::mul_$")

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses import frame_times
-from stepscope.analyses.compiled.compile_events import BACKWARD, GRAPH, LOOKUP, REGION, TIMED
-from stepscope.analyses.host.activity import main_thread
+from stepscope.analyses.core import frame_times
+from stepscope.analyses.core.compile_events import BACKWARD, GRAPH, LOOKUP, REGION, TIMED
+from stepscope.analyses.core.host_activity import main_thread
+from stepscope.analyses.core.main_thread_stacks import main_thread_places
+from stepscope.analyses.core.window import window
 from stepscope.analyses.host.library_times import without_operators
-from stepscope.analyses.host.main_thread_places import main_thread_places
-from stepscope.analyses.steps.window import window
 from stepscope.dialects import ANNOTATION_NAME
-from stepscope.intervals import Intervals
-from stepscope.trace import Trace
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
 
 NONE = -1
 BACKEND = re.compile(r"^(?:nccl|rccl|xccl|hccl|gloo|mpi|ucc|c10d|FSDP|torch)(?::|::)|^\[param\|")

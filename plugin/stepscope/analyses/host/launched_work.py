@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses import ancestry
-from stepscope.analyses.links import calls_around_runtime_calls, links
+from stepscope.analyses.core import ancestry
+from stepscope.analyses.core.links import calls_around_runtime_calls, links
 from stepscope.dialects import LAUNCH_NAME
-from stepscope.frames.naming import named
-from stepscope.trace import Trace
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace
 
 NONE = -1
 Rows = NDArray[np.int64]

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses import frame_times
-from stepscope.analyses.host.activity import main_thread
-from stepscope.analyses.host.libraries import NAMED, library_of
-from stepscope.analyses.host.python_callers import python_nesting
-from stepscope.analyses.idle.data_loading import data_loading
-from stepscope.analyses.steps.window import window
-from stepscope.frames.naming import named
-from stepscope.intervals import Intervals
-from stepscope.trace import Trace, computed
+from stepscope.analyses.core import frame_times
+from stepscope.analyses.core.data_loading import data_loading
+from stepscope.analyses.core.host_activity import main_thread
+from stepscope.analyses.core.python_callers import python_nesting
+from stepscope.analyses.core.window import window
+from stepscope.analyses.host.library_detection import NAMED, library_of
+from stepscope.model import intervals
+from stepscope.model.frames.name_masks import named
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace, computed
 
 TO_NUMPY = re.compile(r"^<built-in (?:method|function) numpy of Tensor")
 FROM_NUMPY = re.compile(r"^<built-in (?:method|function) from_numpy\b")

@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from stepscope.base.errors import MissingDataError
 from stepscope.dialects import ANNOTATION_NAME
-from stepscope.errors import MissingDataError
-from stepscope.trace import Trace, computed
+from stepscope.model.trace import Trace, computed
 
 Origin = Literal["nn.Module", "Lightning", "record_function"]
 TORCH_MODULE = re.compile(r"^nn\.Module: (?P<name>(?P<class>.*?)(?:_\d+)?)$", re.DOTALL)

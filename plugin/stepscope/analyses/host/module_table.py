@@ -7,16 +7,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses import ancestry
-from stepscope.analyses.group_statistics import sums_where
-from stepscope.analyses.host.flame import host_flame, is_outermost, preorder
+from stepscope.analyses.core import ancestry
+from stepscope.analyses.core.call_paths import is_outermost, preorder
+from stepscope.analyses.core.group_statistics import sums_where
+from stepscope.analyses.host.host_call_tree import host_tree
+from stepscope.analyses.host.host_flame import host_flame
 from stepscope.analyses.host.module_tree import ModuleTree, module_tree
-from stepscope.analyses.host.tree import host_tree
 from stepscope.analyses.memory.owners import calls_around, modules_around
-from stepscope.analyses.table_columns import framed
 from stepscope.dialects import MEMORY_DEVICES
-from stepscope.frames import Column, Schema
-from stepscope.trace import Trace, computed
+from stepscope.model.frames import Column, Schema
+from stepscope.model.table_columns import framed
+from stepscope.model.trace import Trace, computed
 
 NONE = -1
 SHOWN_NAMES = 64

@@ -17,14 +17,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import call_tree
-from stepscope.analyses import ancestry
-from stepscope.analyses.group_statistics import sums_where
-from stepscope.analyses.host.flame import Flame, Paths, host_flame, merged
+from stepscope.analyses.core import ancestry
+from stepscope.analyses.core.call_paths import Paths, merged
+from stepscope.analyses.core.forward_backward import WRAPPER, forward_backward
+from stepscope.analyses.core.group_statistics import sums_where
+from stepscope.analyses.host.host_call_tree import HostTree, host_tree
+from stepscope.analyses.host.host_flame import Flame, host_flame
 from stepscope.analyses.host.module_names import ModuleName, Origin, module_names
-from stepscope.analyses.host.tree import HostTree, host_tree
-from stepscope.analyses.operators.forward_backward import WRAPPER, forward_backward
-from stepscope.trace import Trace, computed
+from stepscope.model import call_tree
+from stepscope.model.trace import Trace, computed
 
 NONE = -1
 BACKWARD_PASS = re.compile(

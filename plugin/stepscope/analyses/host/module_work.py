@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses import ancestry
-from stepscope.analyses.host.flame import host_flame
+from stepscope.analyses.core import ancestry
+from stepscope.analyses.core.links import links
+from stepscope.analyses.host.host_call_tree import host_tree
+from stepscope.analyses.host.host_flame import host_flame
 from stepscope.analyses.host.module_names import module_names
 from stepscope.analyses.host.module_tree import module_tree
-from stepscope.analyses.host.tree import host_tree
-from stepscope.analyses.links import links
-from stepscope.frames import Column, Schema
-from stepscope.trace import Trace, computed
+from stepscope.model.frames import Column, Schema
+from stepscope.model.trace import Trace, computed
 
 NONE = -1
 PASSES = ("forward", "backward", "forward again")

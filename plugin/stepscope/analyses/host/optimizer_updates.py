@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses import ancestry
-from stepscope.analyses.compiled.compile_events import REGION
+from stepscope.analyses.core import ancestry
+from stepscope.analyses.core.compile_events import REGION
+from stepscope.analyses.core.training_detection import BACKWARD
+from stepscope.analyses.core.window import window
 from stepscope.analyses.host.launched_work import LaunchedWork, launched_work, outermost
-from stepscope.analyses.steps.window import window
-from stepscope.analyses.training import BACKWARD
-from stepscope.errors import NotApplicableError
-from stepscope.frames.naming import named
-from stepscope.trace import Trace, computed
+from stepscope.base.errors import NotApplicableError
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace, computed
 
 STEP = re.compile(r"^Optimizer\.step#(?P<optimizer>.+?)(?:\.step)?$")
 LISTWISE = re.compile(r"^aten::_foreach_|^aten::_fused_")

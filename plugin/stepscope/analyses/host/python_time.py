@@ -9,16 +9,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses import ancestry
-from stepscope.analyses.host.activity import main_thread
-from stepscope.analyses.host.flame import host_flame
-from stepscope.analyses.host.libraries import GARBAGE, NAMED, OTHER, TORCH, USER, library_of
-from stepscope.analyses.host.tree import HostTree, host_tree
-from stepscope.analyses.steps.window import window
-from stepscope.analyses.table_columns import framed
-from stepscope.errors import MissingDataError
-from stepscope.frames import Column, Schema
-from stepscope.trace import Trace, computed
+from stepscope.analyses.core import ancestry
+from stepscope.analyses.core.host_activity import main_thread
+from stepscope.analyses.core.window import window
+from stepscope.analyses.host.host_call_tree import HostTree, host_tree
+from stepscope.analyses.host.host_flame import host_flame
+from stepscope.analyses.host.library_detection import GARBAGE, NAMED, OTHER, TORCH, USER, library_of
+from stepscope.base.errors import MissingDataError
+from stepscope.model.frames import Column, Schema
+from stepscope.model.table_columns import framed
+from stepscope.model.trace import Trace, computed
 
 NONE = -1
 RUNTIME, UNKNOWN, OPERATORS = "runtime", "not recorded", "operators"

@@ -8,13 +8,13 @@ to be what ended last, on any device, before the call returned.
 import numpy as np
 from numpy.typing import NDArray
 
+from stepscope.analyses.core.links import links, matched
+from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.analyses.devices.launch_order import launch_order
 from stepscope.analyses.idle.ledger import SYNC_SLACK_NS
-from stepscope.analyses.idle.synchronizations import synchronizations
-from stepscope.analyses.links import links, matched
-from stepscope.frames.naming import named
-from stepscope.frames.synchronization_events import EVENT_SYNC, STREAM_SYNC
-from stepscope.trace import Trace, computed
+from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.synchronization_events import EVENT_SYNC, STREAM_SYNC
+from stepscope.model.trace import Trace, computed
 
 NONE, UNTOLD = -1, -2
 Rows = NDArray[np.int64]

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses.devices.activity import main_device
-from stepscope.analyses.devices.claimable import alone
+from stepscope.analyses.core.device_activity import main_device
+from stepscope.analyses.core.window import window
+from stepscope.analyses.devices.exclusive_device_time import alone
 from stepscope.analyses.idle.ledger import idle_ledger
-from stepscope.analyses.steps.window import window
-from stepscope.intervals import EMPTY, Intervals
-from stepscope.trace import Trace
+from stepscope.model import intervals
+from stepscope.model.intervals import EMPTY, Intervals
+from stepscope.model.trace import Trace
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

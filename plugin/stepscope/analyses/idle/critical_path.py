@@ -16,15 +16,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses.host.activity import main_thread
+from stepscope.analyses.core.data_loading import data_loading
+from stepscope.analyses.core.host_activity import main_thread
 from stepscope.analyses.idle import device_waits, host_waits
-from stepscope.analyses.idle.data_loading import data_loading
 from stepscope.analyses.idle.device_waits import DeviceWaits
 from stepscope.analyses.idle.host_waits import HostWaits
-from stepscope.analyses.steps.breakdown import step_breakdown
+from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.dialects import Kind
-from stepscope.trace import Trace, computed
+from stepscope.model import intervals
+from stepscope.model.trace import Trace, computed
 
 BOUNDS: dict[str, tuple[str, str]] = {
     "cpu": ("CPU", "The host runs operators, runtime calls, or Python between them."),

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses.group_statistics import sums
+from stepscope.analyses.core.group_statistics import sums
+from stepscope.analyses.core.links import links
 from stepscope.analyses.idle.critical_path import (
     CPU,
     DATA_LOADING,
@@ -17,13 +17,13 @@ from stepscope.analyses.idle.critical_path import (
     critical_path,
 )
 from stepscope.analyses.idle.host_waits import host_waits
-from stepscope.analyses.links import links
-from stepscope.analyses.operators.tree import operator_tree, self_covered_ns
-from stepscope.analyses.steps.breakdown import step_breakdown
-from stepscope.analyses.table_columns import framed, plain
-from stepscope.errors import MissingDataError
-from stepscope.frames import Column, Schema
-from stepscope.trace import Trace, computed
+from stepscope.analyses.operators.operator_tree import operator_tree, self_covered_ns
+from stepscope.analyses.steps.step_breakdown import step_breakdown
+from stepscope.base.errors import MissingDataError
+from stepscope.model import intervals
+from stepscope.model.frames import Column, Schema
+from stepscope.model.table_columns import framed, plain
+from stepscope.model.trace import Trace, computed
 
 NONE = -1
 BOUND_BY = Column(

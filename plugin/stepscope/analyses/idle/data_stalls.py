@@ -6,17 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses import ancestry, frame_times, references
-from stepscope.analyses.devices.activity import all_busy
-from stepscope.analyses.idle.data_loading import data_loading
-from stepscope.analyses.recorded_settings import recorded_settings
-from stepscope.analyses.steps.window import window
-from stepscope.errors import MissingDataError, NotApplicableError
-from stepscope.intervals import Intervals
-from stepscope.quantities import share
-from stepscope.report import EventReference
-from stepscope.trace import Trace
+from stepscope.analyses.core import ancestry, event_references, frame_times
+from stepscope.analyses.core.data_loading import data_loading
+from stepscope.analyses.core.device_activity import all_busy
+from stepscope.analyses.core.window import window
+from stepscope.analyses.settings.recorded_settings import recorded_settings
+from stepscope.base.errors import MissingDataError, NotApplicableError
+from stepscope.base.formatting import share
+from stepscope.base.report import EventReference
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
 
 WORTH_NAMING = 0.05
 """What took less of a call explains nothing."""
@@ -122,7 +122,7 @@ def slowest(trace: Trace, stalls: DataStalls, count: int = 10) -> tuple[EventRef
     duration_ns = trace.host_calls["duration_ns"].to_numpy()[stalls.rows]
     rows = stalls.rows[np.argsort(-duration_ns, kind="stable")[:count]]
     return tuple(
-        references.host_call(trace, int(row), detail=_heaviest_inside(trace, int(row)))
+        event_references.host_call(trace, int(row), detail=_heaviest_inside(trace, int(row)))
         for row in rows
     )
 
@@ -130,7 +130,7 @@ def slowest(trace: Trace, stalls: DataStalls, count: int = 10) -> tuple[EventRef
 def _heaviest_inside(trace: Trace, row: int) -> str:
     """Name what took most of one call: a function of the user's, or an operator directly inside."""
     call = trace.host_calls.iloc[row]
-    name, spent_ns = references.costliest_frame_within(
+    name, spent_ns = event_references.costliest_frame_within(
         trace, str(call["thread"]), int(call["start_ns"]), int(call["end_ns"])
     )
     start = trace.host_calls["start_ns"]

@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.analyses.core.links import links, matched
 from stepscope.analyses.devices.launch_order import launch_order, stream_numbers
-from stepscope.analyses.links import links, matched
-from stepscope.frames.synchronization_events import STREAM_WAIT
-from stepscope.trace import Trace, computed
+from stepscope.model.frames.synchronization_events import STREAM_WAIT
+from stepscope.model.trace import Trace, computed
 
 NOTHING, STREAM, EVENT, INFERRED, LAUNCH = range(5)
 LAUNCH_OUTLIER_NS = 100_000

@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.analyses.idle.awaited_work import awaited_work
-from stepscope.analyses.idle.synchronizations import synchronizations
-from stepscope.ordered_lookup import Grouped, last_not_after
-from stepscope.trace import Trace, computed
+from stepscope.model.ordered_lookup import Grouped, last_not_after
+from stepscope.model.trace import Trace, computed
 
 NOTHING, BETWEEN, SYNC = range(3)
 NONE = -1

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses import frame_times
-from stepscope.analyses.devices.activity import device_activity
-from stepscope.analyses.idle.data_loading import data_loading
-from stepscope.analyses.idle.synchronizations import synchronizations
-from stepscope.analyses.links import links
-from stepscope.analyses.steps.window import window
-from stepscope.frames.naming import named
-from stepscope.intervals import Intervals
-from stepscope.trace import Trace, computed
+from stepscope.analyses.core import frame_times
+from stepscope.analyses.core.data_loading import data_loading
+from stepscope.analyses.core.device_activity import device_activity
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.synchronizations import synchronizations
+from stepscope.analyses.core.window import window
+from stepscope.model import intervals
+from stepscope.model.frames.name_masks import named
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace, computed
 
 CAUSES: dict[str, tuple[str, str]] = {
     "dataloader": ("Data loading", "The host was waiting for the next batch."),

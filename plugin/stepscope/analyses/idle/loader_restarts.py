@@ -14,14 +14,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope import call_tree, intervals
-from stepscope.analyses import frame_times
-from stepscope.analyses.idle.data_loading import MULTI_PROCESS, data_loading
-from stepscope.analyses.steps.window import window
-from stepscope.frames.naming import named
-from stepscope.frames.spans import spans
-from stepscope.intervals import EMPTY, Intervals
-from stepscope.trace import Trace
+from stepscope.analyses.core import frame_times
+from stepscope.analyses.core.data_loading import MULTI_PROCESS, data_loading
+from stepscope.analyses.core.window import window
+from stepscope.model import call_tree, intervals
+from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.spans import spans
+from stepscope.model.intervals import EMPTY, Intervals
+from stepscope.model.trace import Trace
 
 SOURCE = r"(?:^|[/\\])torch[/\\]utils[/\\]data[/\\]dataloader\.py\(\d+\): "
 NEW_ITERATOR = re.compile(SOURCE + "__iter__$")

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope import call_tree
-from stepscope.analyses import references
-from stepscope.analyses.group_statistics import sums
-from stepscope.frames.spans import spans
-from stepscope.trace import Trace
+from stepscope.analyses.core import event_references
+from stepscope.analyses.core.group_statistics import sums
+from stepscope.model import call_tree
+from stepscope.model.frames.spans import spans
+from stepscope.model.trace import Trace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ def loading_costs(trace: Trace, rows: NDArray[np.int64], most: int = 10) -> tupl
     """
     calls = trace.host_calls
     loading = spans(calls.iloc[rows])
-    frames = references.users_calls(trace)
+    frames = event_references.users_calls(trace)
     in_loading = call_tree.enclosing(loading, spans(frames)) >= 0
     found = _costs(frames[in_loading], is_function=True)
     is_loading = np.zeros(len(calls) + 1, dtype=bool)  # the last is of row -1

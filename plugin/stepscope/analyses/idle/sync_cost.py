@@ -9,16 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses import references
-from stepscope.analyses.devices.activity import all_busy, main_device
+from stepscope.analyses.core import event_references
+from stepscope.analyses.core.device_activity import all_busy, main_device
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.synchronizations import Cause, synchronizations
 from stepscope.analyses.idle.ledger import idle_ledger
-from stepscope.analyses.idle.synchronizations import Cause, synchronizations
-from stepscope.analyses.links import links
 from stepscope.dialects import LAUNCH_NAME
-from stepscope.frames.naming import named
-from stepscope.intervals import EMPTY, Intervals
-from stepscope.trace import Trace, computed
+from stepscope.model import intervals
+from stepscope.model.frames.name_masks import named
+from stepscope.model.intervals import EMPTY, Intervals
+from stepscope.model.trace import Trace, computed
 
 REFILL_LAUNCHES = 2
 """Once this many operations are queued again, the device no longer feels the wait."""
@@ -119,4 +119,6 @@ def place(trace: Trace, owner: int) -> str:
     """Return where something was asked for: the user's line, else the operator, else say so."""
     if owner < 0:
         return "outside any operator"
-    return references.line_of_host_call(trace, owner) or str(trace.host_calls["name"].iloc[owner])
+    return event_references.line_of_host_call(trace, owner) or str(
+        trace.host_calls["name"].iloc[owner]
+    )

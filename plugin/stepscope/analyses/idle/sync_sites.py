@@ -10,16 +10,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope import call_tree, intervals
-from stepscope.analyses.devices.activity import main_device
-from stepscope.analyses.group_statistics import numbered, sums
+from stepscope.analyses.core.device_activity import main_device
+from stepscope.analyses.core.event_references import users_calls, users_line
+from stepscope.analyses.core.group_statistics import numbered, sums
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.idle.sync_cost import SyncCost
-from stepscope.analyses.idle.synchronizations import synchronizations
-from stepscope.analyses.links import links
-from stepscope.analyses.references import users_calls, users_line
-from stepscope.frames.spans import spans
-from stepscope.trace import Trace
+from stepscope.model import call_tree, intervals
+from stepscope.model.frames.spans import spans
+from stepscope.model.trace import Trace
 
 NONE = -1
 Rows = NDArray[np.int64]

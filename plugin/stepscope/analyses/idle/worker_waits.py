@@ -5,11 +5,11 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import call_tree, intervals
-from stepscope.analyses.frame_times import ALL, times
-from stepscope.frames.naming import named
-from stepscope.frames.spans import spans
-from stepscope.trace import Trace
+from stepscope.analyses.core.frame_times import ALL, times
+from stepscope.model import call_tree, intervals
+from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.spans import spans
+from stepscope.model.trace import Trace
 
 WAITING = re.compile(
     r"^<built-in (?:method (?:poll of select|acquire of _thread)|function (?:select|Wait\w+)>)"

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses import ancestry, frame_times
+from stepscope.analyses.core import ancestry, frame_times
+from stepscope.analyses.core.window import window
 from stepscope.analyses.host.launched_work import launched_work, outermost
 from stepscope.analyses.idle.call_cost import CallCost, call_cost
-from stepscope.analyses.steps.window import window
-from stepscope.errors import NotApplicableError
-from stepscope.frames.naming import named
-from stepscope.trace import Trace, computed
+from stepscope.base.errors import NotApplicableError
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace, computed
 
 ZERO_GRAD = "Optimizer.zero_grad#"
 LISTWISE_FILL = "aten::_foreach_zero_"

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from stepscope.analyses.memory.allocation_pairs import NONE, memory_pairs
 from stepscope.analyses.memory.curve import memory_curves
 from stepscope.analyses.memory.owners import operators_around
-from stepscope.analyses.memory.pairs import NONE, memory_pairs
-from stepscope.trace import Trace, computed
+from stepscope.model.trace import Trace, computed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.memory.devices import DEVICE_COLUMNS, device_columns
-from stepscope.analyses.memory.names import module_names, operator_names, stacks
-from stepscope.analyses.memory.pairs import NONE, STATES, memory_pairs
-from stepscope.frames import THREAD, Column, Schema
-from stepscope.trace import Trace, computed
+from stepscope.analyses.memory.allocation_pairs import NONE, STATES, memory_pairs
+from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns
+from stepscope.analyses.memory.owner_names import module_names, operator_names, stacks
+from stepscope.model.frames import THREAD, Column, Schema
+from stepscope.model.trace import Trace, computed
 
 OWNER_COLUMNS: Schema = (
     Column(

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.analyses.core.memory_peak import memory_peak
+from stepscope.analyses.memory.allocation_pairs import EARLIER, NONE, UNKNOWN, Pairs, memory_pairs
 from stepscope.analyses.memory.curve import MemoryCurve, memory_curves
-from stepscope.analyses.memory.devices import DEVICE_COLUMNS, device_columns
-from stepscope.analyses.memory.pairs import EARLIER, NONE, UNKNOWN, Pairs, memory_pairs
-from stepscope.analyses.memory.peak import memory_peak
-from stepscope.frames import Column, Schema
-from stepscope.trace import Trace, computed
+from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns
+from stepscope.model.frames import Column, Schema
+from stepscope.model.trace import Trace, computed
 
 SCHEMA: Schema = (
     *DEVICE_COLUMNS,

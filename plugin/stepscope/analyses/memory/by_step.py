@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.analyses.core.complete_steps import complete_steps
+from stepscope.analyses.memory.allocation_pairs import HELD, Pairs, memory_pairs
 from stepscope.analyses.memory.curve import MemoryCurve, memory_curves
-from stepscope.analyses.memory.devices import DEVICE_COLUMNS, device_columns, memory_devices
-from stepscope.analyses.memory.pairs import HELD, Pairs, memory_pairs
-from stepscope.analyses.steps.complete_steps import complete_steps
-from stepscope.errors import MissingDataError
-from stepscope.frames import Column, Schema
-from stepscope.trace import Trace, computed
+from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns, memory_devices
+from stepscope.base.errors import MissingDataError
+from stepscope.model.frames import Column, Schema
+from stepscope.model.trace import Trace, computed
 
 MOST_ROWS = 2**22
 """More rows than this are many devices that nobody has, in a file that somebody made up."""

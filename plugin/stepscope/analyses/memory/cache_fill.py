@@ -10,8 +10,8 @@ import numpy as np
 
 from stepscope.analyses.memory.by_step import memory_by_step
 from stepscope.analyses.memory.curve import MemoryCurve, memory_curves
-from stepscope.errors import MissingDataError
-from stepscope.trace import Trace, computed
+from stepscope.base.errors import MissingDataError
+from stepscope.model.trace import Trace, computed
 
 
 @dataclass(frozen=True, kw_only=True)

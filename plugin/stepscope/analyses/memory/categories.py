@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.frames import Column, Schema
-from stepscope.frames.memory_timeline import CATEGORIES, MemoryTimeline
+from stepscope.model.frames import Column, Schema
+from stepscope.model.frames.memory_timeline import CATEGORIES, MemoryTimeline
 
 CURVE_SCHEMA: Schema = (
     Column("time_ns", "int64", "ns", "From the first event."),

@@ -14,14 +14,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.memory.devices import (
+from stepscope.analyses.memory.memory_devices import (
     DEVICE_COLUMNS,
     MemoryDevice,
     device_columns,
     memory_devices,
 )
-from stepscope.frames import Column, Schema
-from stepscope.trace import Trace, computed
+from stepscope.model.frames import Column, Schema
+from stepscope.model.trace import Trace, computed
 
 MOST_TOTAL_BYTES = 2.0**63
 SCHEMA: Schema = (

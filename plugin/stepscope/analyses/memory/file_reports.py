@@ -7,15 +7,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope import quantities
+from stepscope.analyses.core.robust_slope import SURE, slope
 from stepscope.analyses.memory import categories as memory_categories
 from stepscope.analyses.memory import snapshot_holders, snapshot_ooms, snapshot_pools
-from stepscope.analyses.memory.report import MemoryReport, first_rows
+from stepscope.analyses.memory.memory_report import MemoryReport, first_rows
 from stepscope.analyses.memory.snapshot_history import History, histories
-from stepscope.analyses.robust_slope import SURE, slope
-from stepscope.frames import Column, Schema
-from stepscope.frames.memory_snapshot import MemorySnapshot
-from stepscope.frames.memory_timeline import MemoryTimeline
+from stepscope.base import formatting
+from stepscope.model.frames import Column, Schema
+from stepscope.model.frames.memory_snapshot import MemorySnapshot
+from stepscope.model.frames.memory_timeline import MemoryTimeline
 
 SAMPLES = 64
 """The level is compared at so many moments, evenly spaced."""
@@ -77,8 +77,8 @@ def report_of_timeline(timeline: MemoryTimeline, *, most_rows: int) -> MemoryRep
         nothing = "This timeline is empty: no memory of that device was recorded."
         return MemoryReport(what="timeline", summary=(nothing,), tables=(categories,))
     first = table.iloc[0]
-    size, when = quantities.size(peak.bytes), quantities.duration(peak.time_ns)
-    share, category = quantities.share(first["at_peak_share"]), first["category"].replace("_", " ")
+    size, when = formatting.size(peak.bytes), formatting.duration(peak.time_ns)
+    share, category = formatting.share(first["at_peak_share"]), first["category"].replace("_", " ")
     trend = slope(_sampled(timeline.time_ns, timeline.sizes_bytes.sum(axis=1)))
     grows = "It grows all the time: something may leak."
     summary = (
@@ -146,11 +146,11 @@ def _snapshot_summary(
     if (free := int(pools["free_bytes"].sum())) > 0:
         largest = int(pools["largest_free_bytes"].max())
         sentences.append(
-            f"{quantities.size(free)} of reserved memory are free, the largest piece"
-            f" {quantities.size(largest)}."
+            f"{formatting.size(free)} of reserved memory are free, the largest piece"
+            f" {formatting.size(largest)}."
         )
     if len(ooms):
-        times = quantities.count(len(ooms), "time")
+        times = formatting.count(len(ooms), "time")
         sentences.append(f"It ran out of memory {times}: {snapshot_ooms.CAUSES[ooms['cause'][0]]}")
     if not len(snapshot.entries):
         sentences.append(NO_HISTORY)
@@ -158,8 +158,8 @@ def _snapshot_summary(
 
 
 def _of_device(row: Mapping[Hashable, Any]) -> str:
-    peak, end = quantities.size(row["peak_bytes"]), quantities.size(row["end_bytes"])
-    reserved = quantities.size(row["most_reserved_bytes"])
+    peak, end = formatting.size(row["peak_bytes"]), formatting.size(row["end_bytes"])
+    reserved = formatting.size(row["most_reserved_bytes"])
     return (
         f"Tensors on device {row['device']:.0f} held at most {peak} of {reserved} reserved,"
         f" and {end} in the end."

@@ -11,10 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.memory.curve import MemoryCurve, memory_curves
-from stepscope.analyses.memory.devices import device_columns
-from stepscope.errors import MissingDataError
-from stepscope.frames import Column, Schema
-from stepscope.trace import Trace, computed
+from stepscope.analyses.memory.memory_devices import device_columns
+from stepscope.base.errors import MissingDataError
+from stepscope.model.frames import Column, Schema
+from stepscope.model.trace import Trace, computed
 
 SCHEMA: Schema = (
     Column("device_type", "category", "text", "`CUDA`, `HIP`, … (c10::DeviceType)."),

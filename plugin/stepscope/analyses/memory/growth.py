@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.analyses.core.complete_steps import complete_steps
+from stepscope.analyses.core.robust_slope import LIKELY, SURE, Slope, slope
 from stepscope.analyses.memory.at_peak import memory_peak_table
 from stepscope.analyses.memory.by_step import memory_by_step
-from stepscope.analyses.memory.devices import DEVICE_COLUMNS, device_columns, memory_devices
-from stepscope.analyses.robust_slope import LIKELY, SURE, Slope, slope
-from stepscope.analyses.steps.complete_steps import complete_steps
-from stepscope.frames import Column, Schema
-from stepscope.trace import Trace, computed
+from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns, memory_devices
+from stepscope.model.frames import Column, Schema
+from stepscope.model.trace import Trace, computed
 
 MANY_STEPS = 6
 SCHEMA: Schema = (

@@ -9,12 +9,12 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from stepscope.analyses.group_statistics import extremes, sums
+from stepscope.analyses.core.group_statistics import extremes, sums
 from stepscope.analyses.memory.at_peak import Peak, memory_at_peak
-from stepscope.analyses.memory.devices import DEVICE_COLUMNS, device_columns
-from stepscope.analyses.memory.names import module_names, operator_names, stacks
-from stepscope.frames import Column, Schema
-from stepscope.trace import Trace, computed
+from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns
+from stepscope.analyses.memory.owner_names import module_names, operator_names, stacks
+from stepscope.model.frames import Column, Schema
+from stepscope.model.trace import Trace, computed
 
 NONE = -1
 By = Literal["operator", "module", "stack"]

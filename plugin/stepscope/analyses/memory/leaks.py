@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.memory.devices import DEVICE_COLUMNS, device_columns, memory_devices
+from stepscope.analyses.core.complete_steps import complete_steps
+from stepscope.analyses.memory.allocation_pairs import HELD, Pairs, memory_pairs
 from stepscope.analyses.memory.growth import memory_growth
-from stepscope.analyses.memory.names import module_names, operator_names, stacks
-from stepscope.analyses.memory.pairs import HELD, Pairs, memory_pairs
-from stepscope.analyses.steps.complete_steps import complete_steps
-from stepscope.frames import Column, Schema
-from stepscope.trace import Trace, computed
+from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns, memory_devices
+from stepscope.analyses.memory.owner_names import module_names, operator_names, stacks
+from stepscope.model.frames import Column, Schema
+from stepscope.model.trace import Trace, computed
 
 FEW_STEPS, MANY_STEPS = 3, 5
 """Steps before the last that make a suspicion worth something, and those that make it strong."""

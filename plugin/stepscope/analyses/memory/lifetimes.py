@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.memory.pairs import FREED, HELD, NONE, memory_pairs
-from stepscope.trace import Trace, computed
+from stepscope.analyses.memory.allocation_pairs import FREED, HELD, NONE, memory_pairs
+from stepscope.model.trace import Trace, computed
 
 LIFETIMES = (
     "freed in the step that allocated it",

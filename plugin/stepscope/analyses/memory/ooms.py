@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.links import enclosing_operator
-from stepscope.analyses.memory.devices import REMEDY
+from stepscope.analyses.core.links import enclosing_operator
+from stepscope.analyses.memory.memory_devices import REMEDY
+from stepscope.base.errors import MissingDataError
 from stepscope.dialects import MEMORY_DEVICES
-from stepscope.errors import MissingDataError
-from stepscope.frames import THREAD, Column, Schema
-from stepscope.ingest.exact import NO_TIME
-from stepscope.trace import Trace, computed
+from stepscope.ingest.exact_numbers import NO_TIME
+from stepscope.model.frames import THREAD, Column, Schema
+from stepscope.model.trace import Trace, computed
 
 NAME = "[OutOfMemory]"
 NONE = -1

@@ -12,11 +12,11 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses import ancestry
-from stepscope.analyses.host.python_callers import python_calls_at, python_nesting
-from stepscope.analyses.links import enclosing_call
-from stepscope.frames.naming import named
-from stepscope.trace import Trace, computed
+from stepscope.analyses.core import ancestry
+from stepscope.analyses.core.links import enclosing_call
+from stepscope.analyses.core.python_callers import python_calls_at, python_nesting
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace, computed
 
 MODULE_NAME = re.compile(r"^nn\.Module: ")
 """How torch's Python tracer names calls of modules (`torch/csrc/profiler/collection.cpp`)."""

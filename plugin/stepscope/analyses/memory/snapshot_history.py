@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.frames import Column, Schema
-from stepscope.frames.memory_snapshot import MemorySnapshot
+from stepscope.model.frames import Column, Schema
+from stepscope.model.frames.memory_snapshot import MemorySnapshot
 
 NONE = -1
 ALLOCATE, RELEASE, RELEASE_DONE = "alloc", "free_requested", "free_completed"

@@ -12,8 +12,8 @@ from stepscope.analyses.memory.snapshot_history import (
     held_at_peak,
     histories,
 )
-from stepscope.frames import Column, Schema
-from stepscope.frames.memory_snapshot import MemorySnapshot
+from stepscope.model.frames import Column, Schema
+from stepscope.model.frames.memory_snapshot import MemorySnapshot
 
 Moment = Literal["end", "peak"]
 SCHEMA: Schema = (

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 from stepscope.analyses.memory.snapshot_history import histories
-from stepscope.frames import Column, Schema
-from stepscope.frames.memory_snapshot import MemorySnapshot
+from stepscope.model.frames import Column, Schema
+from stepscope.model.frames.memory_snapshot import MemorySnapshot
 
 CAUSES = {
     "fragmented": "So much lay unused in the allocator, but in pieces that were too small, in"

@@ -8,8 +8,8 @@ piece is the largest request that needs nothing from the device.
 import numpy as np
 import pandas as pd
 
-from stepscope.frames import Column, Schema
-from stepscope.frames.memory_snapshot import MemorySnapshot
+from stepscope.model.frames import Column, Schema
+from stepscope.model.frames.memory_snapshot import MemorySnapshot
 
 KEYS = ["device", "pool", "size_class", "stream"]
 SCHEMA: Schema = (

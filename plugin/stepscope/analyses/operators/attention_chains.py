@@ -12,14 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses import ancestry
-from stepscope.analyses.links import links
+from stepscope.analyses.core import ancestry
+from stepscope.analyses.core.links import links
 from stepscope.analyses.operators.flops import operator_work
 from stepscope.analyses.operators.product_kernels import kernels_in_window
 from stepscope.analyses.operators.product_shapes import batched, distinct
-from stepscope.frames.data_types import BYTES
-from stepscope.frames.naming import named
-from stepscope.trace import Trace, computed
+from stepscope.model.frames.data_types import BYTES
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace, computed
 
 NONE = -1
 Rows = NDArray[np.int64]

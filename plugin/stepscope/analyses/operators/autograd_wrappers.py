@@ -8,9 +8,9 @@ name, which takes as long as the wrapper.
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.operators.forward_backward import WRAPPER, forward_backward
-from stepscope.analyses.operators.groups import Labels, distinct, names
-from stepscope.trace import Trace
+from stepscope.analyses.core.forward_backward import WRAPPER, forward_backward
+from stepscope.analyses.operators.grouping import Labels, distinct, names
+from stepscope.model.trace import Trace
 
 NONE = -1
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.ancestry import nearest_of
-from stepscope.analyses.links import links
-from stepscope.analyses.operators.arguments import argument
-from stepscope.analyses.training import is_training
-from stepscope.frames.naming import named
-from stepscope.trace import Trace, computed
+from stepscope.analyses.core.ancestry import nearest_of
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.training_detection import is_training
+from stepscope.analyses.operators.operator_arguments import argument
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace, computed
 
 NONE = -1
 CONVOLUTION = re.compile(r"^aten::(?:conv(?:_transpose)?[123]d|convolution)$")

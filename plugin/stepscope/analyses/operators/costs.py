@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import call_tree
-from stepscope.analyses import ancestry
-from stepscope.analyses.group_statistics import EVERY_ROW, sums, sums_where
-from stepscope.analyses.links import calls_around_runtime_calls, links
+from stepscope.analyses.core import ancestry
+from stepscope.analyses.core.group_statistics import EVERY_ROW, sums, sums_where
+from stepscope.analyses.core.links import calls_around_runtime_calls, links
 from stepscope.analyses.operators import matrix_units
 from stepscope.dialects import Kind
-from stepscope.trace import Trace, computed
+from stepscope.model import call_tree
+from stepscope.model.trace import Trace, computed
 
 Rows = NDArray[np.int64]
 

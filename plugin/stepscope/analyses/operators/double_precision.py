@@ -12,15 +12,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses import ancestry
-from stepscope.analyses.devices.kernel_types import operand_type
-from stepscope.analyses.group_statistics import ratio, sums
-from stepscope.analyses.links import links
+from stepscope.analyses.core import ancestry
+from stepscope.analyses.core.group_statistics import ratio, sums
+from stepscope.analyses.core.kernel_types import operand_type
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.flops import operator_work
 from stepscope.analyses.operators.product_kernels import TYPES, is_product, kernels_in_window
-from stepscope.analyses.steps.window import window
-from stepscope.frames.naming import named
-from stepscope.trace import Trace, computed
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace, computed
 
 NONE = -1
 Rows = NDArray[np.int64]

@@ -16,12 +16,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses import ancestry
+from stepscope.analyses.core import ancestry
 from stepscope.analyses.operators.work_formulas import FORMULAS, WITH_FLOPS, Formula
 from stepscope.analyses.operators.work_inputs import Inputs, UnknownWorkError, Work
-from stepscope.frames.data_types import BYTES, data_type
-from stepscope.frames.naming import named
-from stepscope.trace import Trace, computed
+from stepscope.model.frames.data_types import BYTES, data_type
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace, computed
 
 NONE = -1
 Rows = NDArray[np.int64]

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.group_statistics import ratio, sums
+from stepscope.analyses.core.forward_backward import forward_backward
+from stepscope.analyses.core.group_statistics import ratio, sums
 from stepscope.analyses.operators.costs import operator_calls
-from stepscope.analyses.operators.forward_backward import forward_backward
-from stepscope.analyses.operators.groups import names
-from stepscope.frames import Column, Schema
-from stepscope.trace import Trace, computed
+from stepscope.analyses.operators.grouping import names
+from stepscope.model.frames import Column, Schema
+from stepscope.model.trace import Trace, computed
 
 NONE = -1
 SCHEMA: Schema = (

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from stepscope.analyses.operators import matrix_units
 from stepscope.analyses.operators.costs import operator_calls
 from stepscope.analyses.operators.flops import operator_work
-from stepscope.frames.naming import named
-from stepscope.trace import Trace
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace
 
 FITTING_TYPES = frozenset(
     {

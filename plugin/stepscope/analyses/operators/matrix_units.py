@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.dialects import Kind
-from stepscope.frames.naming import named
-from stepscope.trace import Trace
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace
 
 ELIGIBLE = frozenset(
     """

@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses import ancestry, group_statistics
-from stepscope.analyses.devices.capability import compute_major
+from stepscope.analyses.core import ancestry, group_statistics
+from stepscope.analyses.core.device_capability import compute_major
 from stepscope.analyses.operators.product_kernels import TF32, ProductKernels, product_kernels
 from stepscope.analyses.operators.product_shapes import distinct, operands
-from stepscope.frames.data_types import BYTES
-from stepscope.frames.naming import named
-from stepscope.trace import Trace, computed
+from stepscope.model.frames.data_types import BYTES
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace, computed
 
 NONE = -1
 Rows = NDArray[np.int64]

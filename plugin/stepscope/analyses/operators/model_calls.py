@@ -10,15 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses import ancestry, frame_times
-from stepscope.analyses.compiled.compile_events import compile_events
-from stepscope.analyses.idle.data_loading import data_loading
-from stepscope.analyses.links import links
-from stepscope.analyses.steps.window import window
-from stepscope.frames.naming import named
-from stepscope.intervals import Intervals
-from stepscope.trace import Trace, computed
+from stepscope.analyses.core import ancestry, frame_times
+from stepscope.analyses.core.compile_events import compile_events
+from stepscope.analyses.core.data_loading import data_loading
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.window import window
+from stepscope.model import intervals
+from stepscope.model.frames.name_masks import named
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace, computed
 
 MODEL_OPERATOR = re.compile(
     r"^aten::(?:_?conv(?:olution(?:_overrideable)?|[123]d|_transpose[123]d)?|convolution_backward"

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.ancestry import nearest, nearest_of
-from stepscope.analyses.devices.activity import main_device
+from stepscope.analyses.core.ancestry import nearest, nearest_of
+from stepscope.analyses.core.device_activity import main_device
+from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.costs import owners_of_device_events
-from stepscope.analyses.steps.window import window
-from stepscope.frames.naming import named
-from stepscope.trace import Trace, computed
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace, computed
 
 NONE = -1
 SHORTEST = 2

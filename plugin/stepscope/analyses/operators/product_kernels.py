@@ -14,16 +14,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses import ancestry, requirements
-from stepscope.analyses.devices.kernel_types import operand_type
-from stepscope.analyses.links import links
+from stepscope.analyses.core import ancestry, requirements
+from stepscope.analyses.core.kernel_types import operand_type
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.window import window
 from stepscope.analyses.operators import matrix_units
 from stepscope.analyses.operators.flops import operator_work
-from stepscope.analyses.steps.window import window
 from stepscope.dialects import Dialect, Kind
-from stepscope.frames.data_types import BYTES
-from stepscope.frames.naming import named
-from stepscope.trace import Trace, computed
+from stepscope.model.frames.data_types import BYTES
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace, computed
 
 NONE = -1
 Rows = NDArray[np.int64]

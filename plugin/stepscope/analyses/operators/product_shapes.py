@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses import group_statistics
-from stepscope.trace import Trace
+from stepscope.analyses.core import group_statistics
+from stepscope.model.trace import Trace
 
 LEFT_OPERAND: Mapping[str, int] = MappingProxyType(
     {

@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import prod
 
 from stepscope.analyses.operators.work_inputs import Inputs, Shape, UnknownWorkError, Work
-from stepscope.frames.data_types import PACKED_TYPE, SCALAR_TYPES
+from stepscope.model.frames.data_types import PACKED_TYPE, SCALAR_TYPES
 
 
 def matrices(inputs: Inputs, left: int, rank: int) -> Work:

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.frames.naming import named
-from stepscope.trace import Trace, computed
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace, computed
 
 DROPOUTS = frozenset({"aten::dropout", "aten::feature_dropout", "aten::alpha_dropout"})
 BATCH_NORM, INSTANCE_NORM = "aten::batch_norm", "aten::instance_norm"

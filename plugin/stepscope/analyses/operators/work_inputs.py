@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from stepscope.frames.data_types import data_type
+from stepscope.model.frames.data_types import data_type
 
 Shape = tuple[int, ...]
 

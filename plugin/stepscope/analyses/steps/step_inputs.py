@@ -4,9 +4,9 @@ from collections.abc import Collection
 
 import numpy as np
 
-from stepscope.analyses.batch_size import FIRST_DIMENSION
-from stepscope.frames.naming import named
-from stepscope.trace import Trace
+from stepscope.analyses.core.batch_size import FIRST_DIMENSION
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace
 
 
 def inputs_differ(trace: Trace, numbers: Collection[int]) -> bool:

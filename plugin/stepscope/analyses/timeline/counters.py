@@ -6,22 +6,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope import intervals
-from stepscope.analyses import group_statistics
-from stepscope.analyses.counter_table import TRACK, counter_table
-from stepscope.analyses.devices.activity import whole_activity
+from stepscope.analyses.core import group_statistics
+from stepscope.analyses.core.counter_table import TRACK, counter_table
+from stepscope.analyses.core.device_activity import whole_activity
+from stepscope.analyses.devices.device_metrics import capped_sums
 from stepscope.analyses.devices.memory_bandwidth import MEMORY_SET, memory_rates
-from stepscope.analyses.devices.metrics import capped_sums
 from stepscope.analyses.devices.queue_length import queues
 from stepscope.analyses.memory.curve import memory_curves
 from stepscope.analyses.timeline.tiles import TILE_PIXELS, require
+from stepscope.analyses.timeline.track_names import ThreadWords, device_owner
 from stepscope.analyses.timeline.tracks import About, Track
-from stepscope.analyses.timeline.words import ThreadWords, device_owner
+from stepscope.base.errors import MissingDataError, NotFoundError
 from stepscope.dialects import Kind
-from stepscope.errors import MissingDataError, NotFoundError
-from stepscope.frames.copies import SIZES
-from stepscope.intervals import Intervals
-from stepscope.trace import Trace, computed
+from stepscope.model import intervals
+from stepscope.model.frames.copies import SIZES
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace, computed
 
 BUCKET_PIXELS = 4
 BUCKETS = TILE_PIXELS // BUCKET_PIXELS

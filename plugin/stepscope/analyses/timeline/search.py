@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.timeline.patterns import IsFound, answers, question
+from stepscope.analyses.timeline.search_patterns import IsFound, answers, question
 from stepscope.analyses.timeline.timeline import Timeline, timeline
-from stepscope.errors import UsageError
+from stepscope.base.errors import UsageError
 from stepscope.ingest import ArgumentColumn
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 BINS = 1000
 MOST_HITS = 10_000

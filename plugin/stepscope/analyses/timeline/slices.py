@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.timeline.levels import Level, Times, levels
+from stepscope.analyses.timeline.detail_levels import Level, Times, levels
 
 MOST_ROWS = 1000
 """Rows of one track that are kept: what lies deeper is counted, not drawn."""

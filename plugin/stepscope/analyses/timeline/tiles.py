@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.timeline.levels import COARSEST, finest_above, longest_of, new_items
+from stepscope.analyses.timeline.detail_levels import COARSEST, finest_above, longest_of, new_items
 from stepscope.analyses.timeline.slices import LATEST_NS, Slices
-from stepscope.errors import UsageError
+from stepscope.base.errors import UsageError
 
 TILE_PIXELS = 1024
 MOST_ITEMS = 250_000

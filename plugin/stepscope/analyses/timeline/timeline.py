@@ -9,16 +9,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope import intervals
 from stepscope.analyses.idle.ledger import CAUSES
-from stepscope.analyses.timeline.categories import category_codes
 from stepscope.analyses.timeline.counters import counter_tracks, idle_track
+from stepscope.analyses.timeline.slice_categories import category_codes
 from stepscope.analyses.timeline.slices import MOST_ROWS, Placed, Slices, arranged, row_counts
-from stepscope.analyses.timeline.strands import Strands, steps_strand, strands
+from stepscope.analyses.timeline.track_events import Strands, steps_strand, strands
+from stepscope.analyses.timeline.track_names import thread_words
 from stepscope.analyses.timeline.tracks import Track, numbered
-from stepscope.analyses.timeline.words import thread_words
-from stepscope.errors import MissingDataError, NotFoundError
-from stepscope.trace import Trace
+from stepscope.base.errors import MissingDataError, NotFoundError
+from stepscope.model import intervals
+from stepscope.model.trace import Trace
 
 KEY = f"{__name__}.timeline"
 NONE = -1

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from stepscope.api.comparison import ComparisonAnswer, answer
 from stepscope.api.endpoint import Group, GroupsEndpoint, Query
-from stepscope.catalog import Catalog
-from stepscope.comparison.sampling import Sample, sample
-from stepscope.entries import Entry
-from stepscope.errors import NotFoundError
+from stepscope.base.errors import NotFoundError
+from stepscope.catalog.catalog import Catalog
+from stepscope.catalog.file_state import Entry
+from stepscope.comparison.samples import Sample, sample
 
 BEFORE, AFTER = "before", "after"
 

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from stepscope.analyses.communication.rank_part import RankPart, rank_part
-from stepscope.api import distributed_answers as answers
+from stepscope.analyses.communication.rank_summary import RankPart, rank_part
+from stepscope.api import distributed_ranks as answers
 from stepscope.api import distributed_tables as tables
 from stepscope.api.distributed_messages import (
     By,
@@ -17,13 +17,13 @@ from stepscope.api.distributed_messages import (
     RankBreakdown,
     RankSteps,
 )
-from stepscope.api.distributed_run import LOCK, SharedRun, shared_run
 from stepscope.api.endpoint import AnswerType, Group, GroupsEndpoint, OfRun
 from stepscope.api.messages import Table
-from stepscope.catalog import Catalog
-from stepscope.entries import Entry
-from stepscope.errors import NotFoundError
-from stepscope.report import SCHEMA_VERSION
+from stepscope.api.run_ranks import LOCK, SharedRun, shared_run
+from stepscope.base.errors import NotFoundError
+from stepscope.base.report import SCHEMA_VERSION
+from stepscope.catalog.catalog import Catalog
+from stepscope.catalog.file_state import Entry
 
 DEFAULT_LIMIT, MOST_ROWS = 2_000, 50_000
 Groups = Mapping[str, Group[RankPart]]

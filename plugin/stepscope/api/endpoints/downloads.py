@@ -5,9 +5,9 @@ import msgspec
 from stepscope.api import perfetto
 from stepscope.api.downloads import part_file, whole_file
 from stepscope.api.endpoint import Binary, Bytes, CatalogEndpoint, InTime, Query, TraceEndpoint
-from stepscope.catalog import Catalog
-from stepscope.report import SCHEMA_VERSION
-from stepscope.trace import Trace
+from stepscope.base.report import SCHEMA_VERSION
+from stepscope.catalog.catalog import Catalog
+from stepscope.model.trace import Trace
 
 
 class Download(InTime, frozen=True, kw_only=True):

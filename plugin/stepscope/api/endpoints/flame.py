@@ -29,8 +29,8 @@ from stepscope.api.flame_comparison import (
     recordings,
 )
 from stepscope.api.flame_messages import FlameFunctions, FlameGraph
+from stepscope.model.trace import Trace
 from stepscope.render import speedscope
-from stepscope.trace import Trace
 
 SPEEDSCOPE = Bytes(
     media_type="application/json", meaning="A file for speedscope: one sample a path of calls."

@@ -1,9 +1,9 @@
 """The tables of operators and kernels, by one grouping or another."""
 
 from stepscope.api.endpoint import InTime, TraceEndpoint
+from stepscope.api.grouped_tables import kernels_table, operators_table
 from stepscope.api.messages import Table
-from stepscope.api.tables import kernels_table, operators_table
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 
 class Grouped(InTime, frozen=True, kw_only=True):

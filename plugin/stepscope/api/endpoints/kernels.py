@@ -1,9 +1,9 @@
 """One kernel in detail."""
 
-from stepscope.api.details import KernelDetails
 from stepscope.api.endpoint import InTime, TraceEndpoint
 from stepscope.api.kernel_details import Chosen, kernel_details
-from stepscope.trace import Trace
+from stepscope.api.name_details import KernelDetails
+from stepscope.model.trace import Trace
 
 
 class OneKernel(InTime, frozen=True, kw_only=True):

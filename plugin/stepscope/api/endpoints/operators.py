@@ -1,9 +1,9 @@
 """One operator or annotation in detail."""
 
-from stepscope.api.details import OperatorDetails
 from stepscope.api.endpoint import InTime, TraceEndpoint
+from stepscope.api.name_details import OperatorDetails
 from stepscope.api.operator_details import Chosen, operator_details
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 
 class OneOperator(InTime, frozen=True, kw_only=True):

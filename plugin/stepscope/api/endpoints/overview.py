@@ -3,7 +3,7 @@
 from stepscope.api.endpoint import Query, TraceEndpoint
 from stepscope.api.messages import Overview
 from stepscope.api.overview import overview
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 
 def ask(trace: Trace, _: Query) -> Overview:

@@ -4,10 +4,10 @@ import msgspec
 
 from stepscope.advice.settings import find_rule, known_rules
 from stepscope.api.endpoint import CatalogEndpoint, Query
-from stepscope.catalog import Catalog
-from stepscope.errors import NotFoundError, UsageError
+from stepscope.base.errors import NotFoundError, UsageError
+from stepscope.base.report import SCHEMA_VERSION
+from stepscope.catalog.catalog import Catalog
 from stepscope.render import rule_page
-from stepscope.report import SCHEMA_VERSION
 
 
 class OfRule(Query, frozen=True, kw_only=True):

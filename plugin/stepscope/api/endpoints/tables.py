@@ -18,11 +18,11 @@ from stepscope.api.endpoint import (
 )
 from stepscope.api.messages import Table
 from stepscope.api.public_tables import DEFAULT_LIMIT, MOST_ROWS, Order, shown_table
-from stepscope.catalog import Catalog
-from stepscope.errors import UsageError
-from stepscope.report import SCHEMA_VERSION
+from stepscope.base.errors import UsageError
+from stepscope.base.report import SCHEMA_VERSION
+from stepscope.catalog.catalog import Catalog
+from stepscope.model.trace import Trace
 from stepscope.tables import RunTable, all_tables, find
-from stepscope.trace import Trace
 
 RowCount = Annotated[int, msgspec.Meta(ge=1, le=MOST_ROWS)]
 

@@ -1,6 +1,6 @@
 """The timeline of one recording: its tracks, tiles of them, and what is told of a slice."""
 
-from stepscope.analyses.timeline.idle import idle_slices
+from stepscope.analyses.timeline.idle_slices import idle_slices
 from stepscope.analyses.timeline.tiles import tile
 from stepscope.analyses.timeline.timeline import timeline
 from stepscope.api.endpoint import Binary, Bytes, Query, TraceEndpoint
@@ -13,8 +13,8 @@ from stepscope.api.timeline import (
     timeline_tracks,
 )
 from stepscope.api.timeline_tiles import encoded
-from stepscope.errors import NotFoundError, UsageError
-from stepscope.trace import Trace
+from stepscope.base.errors import NotFoundError, UsageError
+from stepscope.model.trace import Trace
 
 MOST_TRACKS = 10_000
 

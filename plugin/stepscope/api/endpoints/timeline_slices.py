@@ -1,7 +1,7 @@
 """Slices of the timeline: all that is known of one, those that are found, an area's sums."""
 
-from stepscope.analyses.timeline.places import Direction
 from stepscope.analyses.timeline.search import Search
+from stepscope.analyses.timeline.slice_neighbors import Direction
 from stepscope.analyses.timeline.timeline import timeline
 from stepscope.api.endpoint import Query, TraceEndpoint
 from stepscope.api.endpoints.timeline import chosen_tracks
@@ -17,7 +17,7 @@ from stepscope.api.timeline_slices import (
     timeline_search,
     timeline_slice,
 )
-from stepscope.trace import Trace
+from stepscope.model.trace import Trace
 
 
 class SliceQuery(Query, frozen=True, kw_only=True):

@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from stepscope import addresses
 from stepscope.api.endpoint import Group, GroupsEndpoint, Query
 from stepscope.api.trends import Recorded, Trends, described, points
-from stepscope.catalog import Catalog
-from stepscope.entries import Entry
-from stepscope.errors import NotFoundError
-from stepscope.report import SCHEMA_VERSION
-from stepscope.trends import Trend, trend
+from stepscope.base import urls
+from stepscope.base.errors import NotFoundError
+from stepscope.base.report import SCHEMA_VERSION
+from stepscope.catalog.catalog import Catalog
+from stepscope.catalog.file_state import Entry
+from stepscope.comparison.trends import Trend, trend
 
 MOST_RECORDINGS = 500
 """More than can be told apart on a screen; each is read if it was not yet."""
@@ -43,11 +43,11 @@ def _in_scope(catalog: Catalog, query: Followed) -> Sequence[Entry]:
     own = catalog.run(query.run)
     if query.scope == "spans":
         return _of_worker(own, query.worker)
-    folder = addresses.parent(own[0].file.folder)
+    folder = urls.parent(own[0].file.folder)
     return [
         entry
         for entry in catalog.entries()
-        if query.scope == "all" or addresses.parent(entry.file.folder) == folder
+        if query.scope == "all" or urls.parent(entry.file.folder) == folder
     ]
 
 

@@ -12,10 +12,10 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from stepscope.errors import unforeseen
-from stepscope.readers.cluster.answers import NoClusterError, Patience
-from stepscope.readers.many import Arrived, Outcome, Watch, unwatched
-from stepscope.readers.orders import Answer, CancelledError, Order, Stop, Tell, Told
+from stepscope.base.errors import unforeseen
+from stepscope.readers.batch import Arrived, Outcome, Watch, unwatched
+from stepscope.readers.cluster.replies import NoClusterError, Patience
+from stepscope.readers.requests import Answer, CancelledError, Order, Stop, Tell, Told
 
 if TYPE_CHECKING:
     from stepscope.readers.cluster.session import Session
@@ -208,7 +208,7 @@ async def _outcome(
 
 
 async def _carried_out(session: "Session", order: Order, tell: Tell) -> Answer:
-    from stepscope.readers.cluster.carrying import Carrying
+    from stepscope.readers.cluster.dispatch import Carrying
 
     if order.is_kept:
         msg = "a cluster returns what is worked out of a recording, not the recording"

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stepscope.readers.cluster.answers import NoClusterError, Patience
+from stepscope.readers.cluster.replies import NoClusterError, Patience
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -11,10 +11,10 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from stepscope.readers.cluster.answers import PACKAGE, TOPIC, NoClusterError, Patience
 from stepscope.readers.cluster.connection import connected, sees_workers
-from stepscope.readers.cluster.crew import Crew, why_unfit
-from stepscope.readers.orders import Tell, Told
+from stepscope.readers.cluster.replies import PACKAGE, TOPIC, NoClusterError, Patience
+from stepscope.readers.cluster.workers import Crew, why_unfit
+from stepscope.readers.requests import Tell, Told
 
 if TYPE_CHECKING:
     from distributed import Client

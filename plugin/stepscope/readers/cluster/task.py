@@ -11,15 +11,16 @@ from dataclasses import asdict, dataclass, field, replace
 from traceback import format_exception
 from typing import TYPE_CHECKING, Any
 
-from stepscope import machine, storage
+from stepscope import storage
 from stepscope._version import __version__
-from stepscope.addresses import shown
-from stepscope.errors import UnreadableError, in_one_line, unforeseen
-from stepscope.frames.string_storage import texts_kept_plainly
-from stepscope.readers import need
-from stepscope.readers.cluster.answers import TOPIC, Done, Failed, Result, Unfit, Unseen
-from stepscope.readers.orders import CancelledError, Order, Told
-from stepscope.readers.work import carry_out
+from stepscope.base import host_limits
+from stepscope.base.errors import UnreadableError, in_one_line, unforeseen
+from stepscope.base.urls import shown
+from stepscope.model.frames.string_storage import texts_kept_plainly
+from stepscope.readers import memory_estimate
+from stepscope.readers.cluster.replies import TOPIC, Done, Failed, Result, Unfit, Unseen
+from stepscope.readers.file_work import carry_out
+from stepscope.readers.requests import CancelledError, Order, Told
 from stepscope.storage import FileStamp
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _answer(order: Order, path: str, course: "_Course", seen: FileStamp) -> Resu
         return refused
     try:
         # The system has a limit for the process, none for one of its threads.
-        with texts_kept_plainly(), machine.data_limit(order.memory_bytes):
+        with texts_kept_plainly(), host_limits.data_limit(order.memory_bytes):
             answer = carry_out(order, course.tell, path)
     except CancelledError:
         raise
@@ -98,15 +99,15 @@ def _answer(order: Order, path: str, course: "_Course", seen: FileStamp) -> Resu
 
 def _refused(path: str, seen: FileStamp, most: int) -> Failed | None:
     try:
-        need.refuse_beyond(path, seen, need.inflated_bytes(path, seen), most)
+        memory_estimate.refuse_beyond(path, seen, memory_estimate.inflated_bytes(path, seen), most)
     except UnreadableError as error:
         return Failed(message=error.message, remedy=MORE_MEMORY)
     return None
 
 
 def _failed(order: Order, path: str, error: Exception, worker: "Worker") -> Result:
-    if order.memory_bytes is not None and need.is_for_memory(error):
-        short = need.beyond_share(path, order.memory_bytes)
+    if order.memory_bytes is not None and memory_estimate.is_for_memory(error):
+        short = memory_estimate.beyond_share(path, order.memory_bytes)
         return Failed(message=short.message, remedy=MORE_MEMORY)
     if isinstance(error, UnreadableError):
         cause = error.__cause__
@@ -129,7 +130,7 @@ def _most_bytes(worker: "Worker") -> int | None:
     limit = worker.memory_manager.memory_limit
     if not limit:
         return None
-    return max(0, int(limit * USED_SHARE) - machine.resident_bytes()) // worker.state.nthreads
+    return max(0, int(limit * USED_SHARE) - host_limits.resident_bytes()) // worker.state.nthreads
 
 
 class _Course:

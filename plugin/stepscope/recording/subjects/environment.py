@@ -4,8 +4,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from stepscope.recording.scene import Scene
-from stepscope.recording.subjects._known import known
+from stepscope.recording.live_objects import Scene
+from stepscope.recording.subjects._fields import known
 
 RECORDED = (
     "CUBLAS_WORKSPACE_CONFIG",

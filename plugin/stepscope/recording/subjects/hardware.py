@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from stepscope.recording.scene import Scene
-from stepscope.recording.subjects._known import known
+from stepscope.recording.live_objects import Scene
+from stepscope.recording.subjects._fields import known
 
 NVIDIA_VERSION = Path("/proc/driver/nvidia/version")
 NVIDIA_DEVICES = Path("/proc/driver/nvidia/gpus")

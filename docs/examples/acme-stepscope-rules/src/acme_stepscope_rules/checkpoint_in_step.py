@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from stepscope import intervals
-from stepscope.analyses.devices.activity import main_device
-from stepscope.analyses.steps.window import window
-from stepscope.calibration import HALF_TO_ALL
-from stepscope.errors import NotApplicableError
-from stepscope.quantities import count, duration
-from stepscope.report import Evidence, Fix
+from stepscope.analyses.core.device_activity import main_device
+from stepscope.analyses.core.window import window
+from stepscope.base.calibration import HALF_TO_ALL
+from stepscope.base.errors import NotApplicableError
+from stepscope.base.formatting import count, duration
+from stepscope.base.report import Evidence, Fix
+from stepscope.model import intervals
+from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, option
-from stepscope.trace import Trace
 
 LABEL = "save_checkpoint"
 """Our training loop wraps checkpoints in `record_function("save_checkpoint")`."""

@@ -74,7 +74,7 @@ function binsOf(sorted: Float64Array, low: number, high: number): Bin[] {
   }));
 }
 
-/** Of more ranks one must lie further out to be odd: `outlier_score` of analyses/communication/outlying.py. */
+/** Of more ranks one must lie further out to be odd: `outlier_score` of analyses/communication/robust_zscore.py. */
 const oddScore = (count: number): number =>
   Math.max(ODD_SCORE, Math.sqrt(2 * Math.log(count / CHANCE)));
 

@@ -1,0 +1,147 @@
+"""What the analyses say of one recording, and of one file, without advice."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from stepscope.advice.duplicate_ranks import fingerprint
+from stepscope.advice.settings import DEFAULT, rules_of
+from stepscope.advice.step_summary import verdict
+from stepscope.analyses.core.device_activity import main_device
+from stepscope.analyses.core.producer import producer
+from stepscope.analyses.core.record_next import profile_call, record_next
+from stepscope.analyses.core.window import window
+from stepscope.analyses.devices.device_metrics import device_metrics
+from stepscope.analyses.health import PARTS, damaged_parts, doubts, health
+from stepscope.analyses.idle.ledger import idle_ledger
+from stepscope.analyses.settings.setting_rows import run_settings
+from stepscope.analyses.steps.step_breakdown import step_breakdown, whole_parts
+from stepscope.base import urls
+from stepscope.base.report import DeviceReport, FileHealth, HealthItem, StepReport, WorkerReport
+from stepscope.ingest import is_compiled
+from stepscope.model.trace import Trace
+from stepscope.rules import Rule, all_rules
+
+METRICS_OF_TIMES = (
+    "busy_share",
+    "kernel_busy_share",
+    "sm_efficiency_share",
+    "occupancy_share",
+    "tensor_core_share",
+)
+"""Device metrics that rest on when kernels ran."""
+
+
+def worker_report(trace: Trace, rules: Sequence[Rule[Any]] | None = None) -> WorkerReport:
+    """Return what the analyses say of one recording, without advice.
+
+    Its health names those of the rules (of all, by default) that rest on what is damaged.
+    """
+    steps = step_breakdown(trace)
+    return WorkerReport(
+        trace=trace.id,
+        name=trace.worker,
+        span=trace.span,
+        rank=trace.rank,
+        events=len(trace),
+        dialect=trace.dialect.name,
+        synthetic=trace.is_synthetic,
+        verdict=verdict(trace),
+        step=StepReport(
+            count=steps.step_count,
+            mean_ns=steps.mean_ns,
+            standard_deviation_ns=steps.standard_deviation_ns,
+            breakdown_ns=steps.mean_parts_ns,
+        ),
+        devices=_device_reports(trace),
+        idle_ns=idle_per_step(trace),
+        health=recorded_health(trace, _usual_rules() if rules is None else rules),
+        inflated_bytes=trace.columns.inflated_bytes,
+        reader=_reader(),
+        producer=producer(trace).name,
+        fingerprint=fingerprint(trace),
+        record_next=record_next(trace),
+        profile_call=_profile_call(trace),
+        file=urls.name(urls.shown(trace.path)) if trace.path else "",
+        settings=run_settings(trace),
+    )
+
+
+def _device_reports(trace: Trace) -> tuple[DeviceReport, ...]:
+    """Return the devices' metrics; a note on each that damage to the trace makes unreliable."""
+    damage = doubts(trace, ("device times",), "withheld") or doubts(trace, ("device times",), "low")
+    if not damage:
+        return device_metrics(trace)
+    reliance = "Not to be relied upon" if damage[0].effect == "withheld" else "To be read with care"
+    note = f"{reliance}: {damage[0].message}."
+    return tuple(
+        msgspec.structs.replace(report, notes=report.notes | _notes_on_times(report, note))
+        for report in device_metrics(trace)
+    )
+
+
+def _notes_on_times(report: DeviceReport, note: str) -> dict[str, str]:
+    return {name: note for name in METRICS_OF_TIMES if getattr(report, name) is not None}
+
+
+def file_health(trace: Trace, *, run: str, file_bytes: int) -> FileHealth:
+    """Return what one file is worth, without asking more of it than that."""
+    return FileHealth(
+        path=trace.path,
+        run=run,
+        name=trace.worker,
+        span=trace.span,
+        rank=trace.rank,
+        file_bytes=file_bytes,
+        inflated_bytes=trace.columns.inflated_bytes,
+        events=len(trace),
+        reader=_reader(),
+        dialect=trace.dialect.name,
+        producer=producer(trace).name,
+        synthetic=trace.is_synthetic,
+        fingerprint=fingerprint(trace),
+        health=recorded_health(trace, _usual_rules()),
+        record_next=record_next(trace),
+        profile_call=_profile_call(trace),
+        settings=run_settings(trace),
+    )
+
+
+def _usual_rules() -> tuple[Rule[Any], ...]:
+    """Return the rules that are asked where the user chooses none."""
+    return rules_of(DEFAULT.changes, all_rules())
+
+
+def _reader() -> str:
+    return "compiled scanner" if is_compiled() else "Python reader"
+
+
+def _profile_call(trace: Trace) -> str:
+    return profile_call(trace) if record_next(trace) else ""
+
+
+def recorded_health(trace: Trace, rules: Sequence[Rule[Any]]) -> tuple[HealthItem, ...]:
+    """Return a recording's health, with the rules among that which each item makes unreliable."""
+    return tuple(
+        msgspec.structs.replace(item, affects=(*_ids_resting_on(item, rules), *item.affects))
+        for item in health(trace)
+    )
+
+
+def _ids_resting_on(item: HealthItem, rules: Sequence[Rule[Any]]) -> tuple[str, ...]:
+    if item.effect == "none":
+        return ()
+    damaged = damaged_parts().get(item.kind, PARTS)
+    return tuple(rule.id for rule in rules if rule.rests_on & damaged)
+
+
+def idle_per_step(trace: Trace) -> dict[str, int]:
+    """Return the busiest device's idle time by cause, per step; the causes sum to its idle time."""
+    device = main_device(trace)
+    if device is None:
+        return {}
+    idle = idle_ledger(trace)[device.device].idle_ns
+    total = window(trace).per_step(sum(idle.values()))
+    return dict(zip(idle, whole_parts(np.array(list(idle.values())), total), strict=True))

@@ -1,0 +1,159 @@
+"""Each rank's figures beside those of its peers in the same steps: what is usual, and how far off.
+
+Recordings may hold other steps of one job; a step is compared with the same step of the others.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.communication.compute_time import (
+    LEAST_SCALE_SHARE,
+    own_work,
+    own_work_of_steps,
+    peers_of,
+)
+from stepscope.analyses.communication.ranked_run import RankRun, once
+from stepscope.analyses.communication.robust_zscore import scores
+from stepscope.analyses.communication.run_steps import RunSteps, run_steps
+from stepscope.analyses.core import group_statistics as statistics
+from stepscope.base.report import Unit
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """What a column of figures is."""
+
+    label: str
+    """As a sentence goes on with it after `its`."""
+    unit: Unit
+
+
+FIGURES: Mapping[str, Figure] = {
+    "own_work": Figure(label="own work a step", unit="ns"),
+    "step": Figure(label="step", unit="ns"),
+    "computing": Figure(label="computing a step", unit="ns"),
+    "transfer": Figure(label="exposed transfer a step", unit="ns"),
+    "waiting": Figure(label="waiting for other ranks a step", unit="ns"),
+    "loading": Figure(label="data loading a step", unit="ns"),
+    "copies": Figure(label="copying a step", unit="ns"),
+    "idle": Figure(label="device's idle time a step", unit="ns"),
+    "kernels": Figure(label="number of kernels a step", unit="count"),
+    "memory": Figure(label="memory peak", unit="bytes"),
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RankFigures:
+    """A row a recording, a column each of `FIGURES`."""
+
+    value: Floats
+    """NaN: not known."""
+    usual: Floats
+    """The median of its peers, in the same steps."""
+    score: Floats
+    """Modified z-score among the peers; NaN with fewer than three."""
+    peer_count: Ints
+    """Recordings that it is compared with, itself among them."""
+    is_short: NDArray[np.bool_]
+    """Whether it has less than half as many steps as most have: cut off, it says less."""
+
+
+@once
+def rank_figures(run: RankRun) -> RankFigures:
+    """Put a run's figures beside each other."""
+    steps, peers = run_steps(run), peers_of(run)
+    step_ns = statistics.mean(steps.duration_ns, steps.recording, len(run.parts))
+    is_whole = _unmatched_ns(run) <= LEAST_SCALE_SHARE * step_ns
+    of_steps, of_rank = _of_steps(steps, is_whole[steps.recording]), _of_rank(run)
+    columns = [
+        _beside(steps, peers, of_steps[name]) if name in of_steps else _alone(peers, of_rank[name])
+        for name in FIGURES
+    ]
+    value = np.stack([own for own, _ in columns], axis=1)
+    usual = np.stack([middle for _, middle in columns], axis=1)
+    scale = np.where(
+        [figure.unit == "ns" for figure in FIGURES.values()],
+        _median(step_ns, peers)[:, None],
+        usual,
+    )
+    return RankFigures(
+        value=value,
+        usual=usual,
+        score=_scores(value - usual, np.nan_to_num(scale) * LEAST_SCALE_SHARE, peers),
+        peer_count=np.bincount(peers)[peers] if len(peers) else peers,
+        is_short=own_work(run).is_short,
+    )
+
+
+def _unmatched_ns(run: RankRun) -> Floats:
+    """Return how long a step each recording was in collectives that are on no other rank.
+
+    What of them is waiting is not known: a neighbour was not recorded, or not as long.
+    """
+    found = run.matches
+    is_alone = (found.size == 1)[found.match]
+    who = found.recording[is_alone]
+    total = np.bincount(who, found.duration_ns[is_alone], minlength=len(run.parts))
+    steps = np.array([max(1, part.totals.step_count) for part in run.parts])
+    return np.asarray(total / steps, dtype=np.float64)
+
+
+def _of_steps(steps: RunSteps, is_whole: NDArray[np.bool_]) -> dict[str, Floats]:
+    has_device = ~np.isnan(steps.idle_ns)
+    found = {
+        "own_work": own_work_of_steps(steps),
+        "step": steps.duration_ns,
+        "computing": steps.of("computing") + steps.of("overlapped"),
+        "transfer": np.where(is_whole, steps.of("transfer"), np.nan),
+        "waiting": np.where(is_whole, steps.of("waiting"), np.nan),
+        "loading": steps.of("loading"),
+        "copies": np.where(has_device, steps.of("copies"), np.nan),
+        "idle": steps.idle_ns,
+    }
+    return {name: np.asarray(values, dtype=np.float64) for name, values in found.items()}
+
+
+def _of_rank(run: RankRun) -> dict[str, Floats]:
+    totals = [part.totals for part in run.parts]
+    return {
+        "kernels": np.array([of.kernel_count for of in totals], dtype=np.float64),
+        "memory": np.array([of.memory_peak_bytes for of in totals], dtype=np.float64),
+    }
+
+
+def _beside(steps: RunSteps, peers: Ints, values: Floats) -> tuple[Floats, Floats]:
+    """Return each recording's mean over its steps, and that of the medians in those steps."""
+    step, _ = pd.factorize(steps.number)
+    together = peers[steps.recording] * (int(step.max(initial=0)) + 1) + step
+    middle = _median(values, together)
+    middle = np.where(np.isnan(values), np.nan, middle)
+    count = len(peers)
+    return (
+        statistics.mean_known(values, steps.recording, count),
+        statistics.mean_known(middle, steps.recording, count),
+    )
+
+
+def _alone(peers: Ints, values: Floats) -> tuple[Floats, Floats]:
+    return values, np.where(np.isnan(values), np.nan, _median(values, peers))
+
+
+def _median(values: Floats, group: Ints) -> Floats:
+    return np.asarray(pd.Series(values).groupby(group).transform("median"), dtype=np.float64)
+
+
+def _scores(apart: Floats, least_scale: Floats, peers: Ints) -> Floats:
+    score = np.full(apart.shape, np.nan)
+    for which in range(int(peers.max(initial=-1)) + 1):
+        mine = np.flatnonzero(peers == which)
+        for column in range(apart.shape[1]):
+            least = float(least_scale[mine, column].max(initial=0.0))
+            score[mine, column] = scores(apart[mine, column], least)
+    return score

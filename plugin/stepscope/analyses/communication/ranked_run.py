@@ -1,0 +1,113 @@
+"""A run's recordings together: whose rank each is, what matches, and how their clocks lie."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache, wraps
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+
+from stepscope.analyses.communication.clock_alignment import Alignment, alignment
+from stepscope.analyses.communication.collective_matching import Matches, matches
+from stepscope.analyses.communication.rank_assignment import RecordedRank, recorded_ranks
+from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.base.errors import MissingDataError
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+
+ONE_RANK = "only one rank was recorded"
+REMEDY = (
+    "torch.profiler.tensorboard_trace_handler(folder, worker_name=f'rank{rank}')"
+    "  # on every rank, into one folder"
+)
+KEPT_RUNS = 2
+"""Several rules, tables and answers are asked of the same recordings one after the other."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RankRun:
+    """Recordings by rank, then span; what is reckoned of them is reckoned when asked for."""
+
+    parts: tuple[RankPart, ...]
+    ranks: tuple[RecordedRank, ...]
+    results: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What analyses found already: `once`."""
+
+    @cached_property
+    def matches(self) -> Matches:
+        """Which collectives of several ranks are one."""
+        return matches(self.parts)
+
+    @cached_property
+    def alignment(self) -> Alignment:
+        """How the ranks' clocks lie."""
+        return alignment(self.parts, self.ranks, self.matches)
+
+    @cached_property
+    def waits(self) -> tuple[Intervals, ...]:
+        """When each recording waited: from its collectives' starts until only transfer was left.
+
+        It is by its own clock, and of matched collectives only.
+        """
+        found = self.matches
+        order = np.flatnonzero((found.size > 1)[found.match])
+        order = order[np.argsort(found.recording[order], kind="stable")]
+        bounds = np.searchsorted(found.recording[order], np.arange(len(self.parts) + 1))
+        own = [order[low:high] for low, high in pairwise(bounds)]
+        start, wait_ns = found.start_ns, found.wait_ns
+        return tuple(intervals.union(start[at], start[at] + wait_ns[at]) for at in own)
+
+
+def once(analysis: Callable[[RankRun], T]) -> Callable[[RankRun], T]:
+    """Let an analysis of a run be called anywhere, and run once for as long as the run is kept."""
+    key = f"{analysis.__module__}.{analysis.__qualname__}"
+
+    @wraps(analysis)
+    def kept(run: RankRun) -> T:
+        try:
+            result: T = run.results[key]
+        except KeyError:
+            result = run.results[key] = analysis(run)
+        return result
+
+    return kept
+
+
+def rank_run(parts: Sequence[RankPart]) -> RankRun:
+    """Put a run's recordings together, whatever order they were read in."""
+    return _rank_run(tuple(parts))
+
+
+@lru_cache(maxsize=KEPT_RUNS)
+def _rank_run(parts: tuple[RankPart, ...]) -> RankRun:
+    ranks = recorded_ranks([part.evidence for part in parts])
+    order = sorted(range(len(parts)), key=lambda at: _place(parts[at], ranks[at]))
+    return RankRun(parts=tuple(parts[at] for at in order), ranks=tuple(ranks[at] for at in order))
+
+
+def several_ranks(parts: Sequence[RankPart]) -> RankRun:
+    """Put a run's recordings together.
+
+    Raises:
+        MissingDataError: they are of one rank.
+    """
+    if len({part.evidence.worker for part in parts}) < 2:
+        raise MissingDataError(ONE_RANK, REMEDY)
+    return rank_run(parts)
+
+
+def _place(part: RankPart, rank: RecordedRank) -> tuple[int, str, int, str]:
+    span = part.evidence.span
+    number = rank.rank if rank.rank is not None else 2**62
+    return (number, part.evidence.worker, int(span) if span.isdecimal() else 0, span)
+
+
+def as_ranges(ranks: Iterable[int]) -> str:
+    """Return ranks as text: `0-3, 7`."""
+    ordered = sorted(set(ranks))
+    breaks = [at for at, (one, next_one) in enumerate(pairwise(ordered), 1) if next_one > one + 1]
+    bounds = [0, *breaks, len(ordered)]
+    runs = [ordered[low:high] for low, high in pairwise(bounds) if high > low]
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)

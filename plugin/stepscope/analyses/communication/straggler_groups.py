@@ -1,0 +1,133 @@
+"""Stragglers that are one thing: all of a machine, all of a process group, or a rank by itself.
+
+A slow machine makes each of its ranks a straggler, and a slow rank each of its recordings; nobody
+wants to read that eight times. What mending one wins depends on the others: a step ends when the
+slowest has done its work.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from stepscope.analyses.communication.compute_time import OwnWork, own_work
+from stepscope.analyses.communication.ranked_run import RankRun, once
+from stepscope.analyses.communication.robust_zscore import OUTLIER
+from stepscope.analyses.communication.run_groups import run_groups
+from stepscope.analyses.communication.stragglers import stragglers_of
+
+Kind = Literal["rank", "ranks", "host", "group"]
+MOST_ALONE = 3
+"""More late ranks that nothing joins are told together."""
+MOST_SHARE = 0.5
+"""Of the recorded ranks of a machine or group: where more are late, it is the machine or group. Of
+all ranks: a group of more tells nothing."""
+
+
+class _Set(NamedTuple):
+    kind: Kind
+    name: str
+    members: frozenset[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LateTogether:
+    """Recordings that are late for one reason."""
+
+    kind: Kind
+    name: str
+    """The machine's or the group's; empty of ranks."""
+    places: tuple[int, ...]
+    """In the run's recordings, the costliest first."""
+    recorded_count: int
+    """Recorded ranks of that machine or group, late or not."""
+    gain_ns: float
+    """How much sooner a step would end if no straggler did more than the slowest of the others: the
+    part of it that these have in the stragglers' excess; 0: their own work is not what tells them.
+    """
+
+
+@once
+def late_together(run: RankRun) -> tuple[LateTogether, ...]:
+    """Return a run's stragglers, the costliest first, each in one of the answers."""
+    table = stragglers_of(run)
+    late = table[table["is_straggler"]]
+    place = {(of.evidence.worker, of.evidence.span): at for at, of in enumerate(run.parts)}
+    left = [place[key] for key in zip(late["worker"], late["span"], strict=True)]
+    cost = {at: number for number, at in enumerate(left)}
+    found: list[tuple[_Set, tuple[int, ...]]] = []
+    sets = [*_hosts(run), *_groups(run)] if len(_workers(run, left)) > 1 else []
+    while (most := _largest(run, sets, left)) is not None:
+        found.append((most, tuple(at for at in left if at in most.members)))
+        left = [at for at in left if at not in most.members]
+    alone = list(_workers(run, left).values())
+    kind: Kind = "ranks" if len(alone) > MOST_ALONE else "rank"
+    alone = [tuple(left)] if kind == "ranks" else alone
+    found += [(_Set(kind, "", frozenset(each)), each) for each in alone if each]
+    found.sort(key=lambda each: cost[each[1][0]])
+    return tuple(_with_gains(run, found))
+
+
+def _workers(run: RankRun, places: Iterable[int]) -> dict[str, tuple[int, ...]]:
+    """Return the recordings of each worker among some, in their order: a rank may have several."""
+    found: dict[str, tuple[int, ...]] = {}
+    for at in places:
+        worker = run.parts[at].evidence.worker
+        found[worker] = (*found.get(worker, ()), at)
+    return found
+
+
+def _largest(run: RankRun, sets: Sequence[_Set], left: Sequence[int]) -> _Set | None:
+    """Return the machine or group that explains most of what is left; None: none explains two."""
+    held = [(len(_workers(run, each.members.intersection(left))), each) for each in sets]
+    explains = [
+        (count, each)
+        for count, each in held
+        if count > 1 and count > MOST_SHARE * len(_workers(run, each.members))
+    ]
+    return max(explains, key=lambda one: one[0], default=(0, None))[1]
+
+
+def _hosts(run: RankRun) -> Iterator[_Set]:
+    members: dict[str, list[int]] = {}
+    for at, part in enumerate(run.parts):
+        if part.host is not None:
+            members.setdefault(part.host, []).append(at)
+    if len(members) > 1:
+        yield from (_Set("host", name, frozenset(own)) for name, own in members.items())
+
+
+def _groups(run: RankRun) -> Iterator[_Set]:
+    places: dict[int, list[int]] = {}
+    for at, of in enumerate(run.ranks):
+        if of.rank is not None:
+            places.setdefault(of.rank, []).append(at)
+    for group in run_groups(run):
+        own = frozenset(at for rank in group.ranks for at in places.get(rank, ()))
+        if 1 < len(own) <= MOST_SHARE * len(run.parts):
+            has_words = group.description not in {"", "undefined"}
+            name = f"{group.description} ({group.name})" if has_words else group.name
+            yield _Set("group", name, own)
+
+
+def _with_gains(
+    run: RankRun, found: Sequence[tuple[_Set, tuple[int, ...]]]
+) -> Iterator[LateTogether]:
+    work = own_work(run)
+    excess = np.nan_to_num(work.excess_ns)
+    most = [float(excess[_outlying(work, places)].max(initial=0.0)) for _, places in found]
+    others = np.delete(excess, [at for _, places in found for at in places])
+    gain = max(0.0, max(most, default=0.0) - max(0.0, float(others.max(initial=0.0))))
+    for (late, places), own in zip(found, most, strict=True):
+        yield LateTogether(
+            kind=late.kind,
+            name=late.name,
+            places=places,
+            recorded_count=len(_workers(run, late.members)),
+            gain_ns=gain * own / sum(most) if own else 0.0,
+        )
+
+
+def _outlying(work: OwnWork, places: Sequence[int]) -> list[int]:
+    return [at for at in places if work.score[at] > OUTLIER]

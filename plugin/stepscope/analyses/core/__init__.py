@@ -1,0 +1,1 @@
+"""Building blocks of analyses: the window, links, device and host activity, source lines."""

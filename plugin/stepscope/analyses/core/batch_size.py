@@ -1,0 +1,136 @@
+"""The batch size: as it was recorded, else read from the shapes that operators were given."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+
+from stepscope.analyses.core.host_activity import main_thread
+from stepscope.analyses.settings.recorded_settings import (
+    RECORDED,
+    agreed,
+    recorded_settings,
+    used_loaders,
+)
+from stepscope.analyses.settings.user_metadata import hints
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace, computed
+
+FIRST_DIMENSION = {
+    "aten::conv1d": (0, 3),
+    "aten::conv2d": (0, 4),
+    "aten::conv3d": (0, 5),
+    "aten::embedding": (1, 2),
+    "aten::linear": (0, 2),
+}
+"""Operator to (input, least dimensions): that input's first dimension is the batch."""
+IN_PARTS = "DataParallel"
+"""It gives each device a part of the loader's batch."""
+Source = Literal["shapes", "program", "trace handler"]
+ROWS_ONLY = 2
+"""A linear layer's input of two dimensions may hold tokens, not samples."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchSize:
+    """What one step's batch seems to be."""
+
+    size: int
+    operator: str
+    """Whose shape tells it; empty where it was said or recorded."""
+    dims: str
+    """The operator's input shapes, as recorded."""
+    is_certain: bool
+    """False where the first dimension may be tokens, or differs from step to step."""
+    step_count: int
+    source: Source = "shapes"
+
+    @property
+    def told_by(self) -> str:
+        """How it is known, behind a number."""
+        if self.source == "shapes":
+            return f"first dimension of {self.operator}"
+        return RECORDED if self.source == "trace handler" else "as the program says"
+
+
+@computed
+def batch_size(trace: Trace) -> BatchSize | None:
+    """Return the first dimension of each step's first layer; None where no shape tells.
+
+    Of convolution, embedding and linear, whichever comes first on the thread that runs the loop.
+    What the program said itself (`hints`), and what the trace handler recorded, go before that.
+    """
+    if (said := hints(trace).batch_size) is not None:
+        return _known(trace, said, "program")
+    if (recorded := _recorded(trace)) is not None:
+        return _known(trace, recorded, "trace handler")
+    calls = trace.host_calls
+    wanted = named(calls["name"], FIRST_DIMENSION.__contains__)
+    dims_known = calls["input_dims"].cat.codes.to_numpy() >= 0
+    on_main = (calls["thread"] == main_thread(trace)).to_numpy()
+    rows = np.flatnonzero(wanted & dims_known & on_main)
+    firsts = _first_in_steps(trace, rows)
+    first_calls = calls.iloc[firsts]
+    named_dims = zip(first_calls["name"].tolist(), first_calls["input_dims"].tolist(), strict=True)
+    found = [each for name, dims in named_dims if (each := _batch(name, dims))]
+    if not found:
+        return None
+    (size, operator, dims, is_samples), _ = Counter(found).most_common(1)[0]
+    same = all(each[0] == size for each in found)
+    return BatchSize(
+        size=size,
+        operator=operator,
+        dims=dims,
+        is_certain=is_samples and same,
+        step_count=len(found),
+    )
+
+
+def _known(trace: Trace, size: int, source: Source) -> BatchSize:
+    return BatchSize(
+        size=size,
+        operator="",
+        dims="",
+        is_certain=True,
+        step_count=len(trace.steps),
+        source=source,
+    )
+
+
+def _recorded(trace: Trace) -> int | None:
+    """Return the samples a step, or those of a batch where all loaders have as many."""
+    settings = recorded_settings(trace)
+    if settings.distributed.strategy == IN_PARTS:
+        return None
+    if settings.batch.sample_count is not None:
+        return settings.batch.sample_count
+    return agreed(each.batch_size for each in used_loaders(settings))
+
+
+def _first_in_steps(trace: Trace, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the first of the rows in each step, or the first of all where there are no steps."""
+    steps = trace.steps
+    if not len(steps):
+        return rows[:1]
+    start = trace.host_calls["start_ns"].to_numpy()[rows]
+    begin, end = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
+    place = np.searchsorted(start, begin, side="left")
+    inside = (place < len(rows)) & (np.append(start, 0)[np.minimum(place, len(rows))] < end)
+    return rows[place[inside]]
+
+
+@lru_cache
+def _batch(name: str, dims: str) -> tuple[int, str, str, bool] | None:
+    """Return the batch size, operator, shapes and whether it counts samples; None: cannot tell."""
+    which, least = FIRST_DIMENSION[name]
+    try:
+        shape = json.loads(dims)[which]
+    except (ValueError, IndexError, TypeError, KeyError):
+        return None
+    if not isinstance(shape, list) or len(shape) < least or not isinstance(shape[0], int):
+        return None
+    is_samples = not (name == "aten::linear" and len(shape) == ROWS_ONLY)
+    return shape[0], name, dims, is_samples

@@ -1,0 +1,113 @@
+"""Calls merged by the path of names that led to them: the nodes of a flame graph."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.core import group_statistics
+from stepscope.analyses.core.ancestry import with_descendants
+from stepscope.model.call_tree import by_level
+
+NONE = -1
+MOST_LEVELS = 1000
+"""Python's own limit of recursion. What is nested deeper counts as its caller at that depth."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Paths:
+    """Nodes are distinct paths of names. A parent's index is lower than its children's."""
+
+    parent: NDArray[np.int64]
+    """A node, or -1 at the top."""
+    name: NDArray[np.int64]
+    depth: NDArray[np.int64]
+    node: NDArray[np.int64]
+    """The node of each call."""
+
+    def __len__(self) -> int:
+        """Return how many nodes there are."""
+        return len(self.parent)
+
+    def sums(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return, for each node, the sum of its own calls' values."""
+        return group_statistics.sums(values, self.node, len(self))
+
+
+def merged(
+    parent: NDArray[np.int64], depth: NDArray[np.integer], name: NDArray[np.int64], name_count: int
+) -> Paths:
+    """Merge calls whose names, and whose callers' names, are the same: level by level.
+
+    `parent` and `depth` are a `call_tree.Nesting`'s; names are numbers below `name_count`.
+    """
+    above = _cut(parent, depth)
+    node = np.full(len(parent) + 1, NONE, dtype=np.int64)  # the last is no call's
+    parents, names, sizes = [], [], []
+    count = 0
+    for rows in by_level(np.minimum(depth, MOST_LEVELS)):
+        if depth[rows[0]] >= MOST_LEVELS:  # these are their caller's
+            node[rows] = node[above[rows]]
+            continue
+        own, distinct = pd.factorize((node[above[rows]] + 1) * name_count + name[rows])
+        node[rows] = own + count
+        of_parent, of_name = np.divmod(distinct, name_count)
+        parents.append(of_parent - 1)
+        names.append(of_name)
+        sizes.append(len(distinct))
+        count += len(distinct)
+    return Paths(
+        parent=_joined(parents),
+        name=_joined(names),
+        depth=np.repeat(np.arange(len(sizes)), sizes),
+        node=node[:-1],
+    )
+
+
+def _joined(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def _cut(parent: NDArray[np.int64], depth: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return the parents; those of calls nested too deep are ancestors at the deepest level."""
+    if not len(depth) or depth.max() < MOST_LEVELS:
+        return parent
+    above = parent.copy()
+    going = np.flatnonzero(depth >= MOST_LEVELS)
+    going = going[depth[above[going]] >= MOST_LEVELS]
+    while len(going):  # twice as far each round
+        above[going] = above[above[going]]
+        going = going[depth[above[going]] >= MOST_LEVELS]
+    return above
+
+
+def preorder(parent: NDArray[np.int64], depth: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return each node's place when every node is followed by all below it, siblings in order."""
+    (size,) = with_descendants(parent, np.ones(len(parent), dtype=np.int64))
+    place = np.zeros(len(parent), dtype=np.int64)
+    for rows in by_level(depth):
+        siblings = rows[np.argsort(parent[rows], kind="stable")]
+        before = np.cumsum(size[siblings]) - size[siblings]
+        above = parent[siblings]
+        first = np.flatnonzero(np.append(True, above[1:] != above[:-1]))
+        offset = np.repeat(before[first], np.diff(np.append(first, len(siblings))))
+        place[siblings] = before - offset + np.append(place, NONE)[above] + 1
+    return place
+
+
+def is_outermost(
+    kind: NDArray[np.int64], parent: NDArray[np.int64], depth: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Tell which nodes have no node of their kind above them, so that totals count time once."""
+    place = preorder(parent, depth)
+    (size,) = with_descendants(parent, np.ones(len(parent), dtype=np.int64))
+    end = place + size
+    order = np.lexsort((place, kind))
+    _, group = np.unique(kind[order], return_inverse=True)
+    # Ends of kinds before are below this kind's places, so one running maximum serves all.
+    base = group * (len(parent) + 1)
+    reached = np.maximum.accumulate(np.append(0, (base + end[order])[:-1])) if len(order) else base
+    outermost = np.zeros(len(parent), dtype=bool)
+    outermost[order] = reached <= base + place[order]
+    return outermost

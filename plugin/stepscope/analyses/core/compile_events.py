@@ -1,0 +1,106 @@
+"""Which host calls torch.compile left in a trace, by the names that torch gives them.
+
+As of torch 2.13 (`torch/_dynamo/convert_frame.py`, `torch/_dynamo/utils.py`,
+`torch/_inductor/output_code.py`); earlier versions write some of them:
+
+- `Torch-Compiled Region: 0/1`: a call of compiled code; 0 is the frame, 1 its second compilation;
+- `… (dynamo_timed)`: a phase of compiling, with `…_data: …, compile_id=0/1` beside it since 2.12;
+- `TorchDynamo Cache Lookup`: guards were checked;
+- `## Call CompiledFxGraph <hash> ##`: what Inductor made of a graph was called.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.core.ancestry import nearest
+from stepscope.analyses.core.group_statistics import sums_where
+from stepscope.analyses.core.links import links
+from stepscope.dialects import Kind
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace, computed
+
+NONE = -1
+COMPILE_ID = re.compile(
+    # torch/_guards.py, CompileId: `!` is compiled autograd's, `_1` a second attempt
+    r"(?:!(?P<autograd>\d{1,9})/?)?(?:(?P<frame>\d{1,9})/(?P<number>\d{1,9})(?:_\d+)?)?"
+)
+REGION = re.compile(r"^Torch-Compiled Region: (?P<id>\S+)$")
+GRAPH = re.compile(r"^## Call CompiledFxGraph (?P<hash>\S+) ##$")
+TIMED = re.compile(r"^(?P<phase>.+) \(dynamo_timed\)$")
+TOLD_ID = re.compile(r"_data: .*\bcompile_id=(?P<id>[^,\s]+)")
+LOOKUP = "TorchDynamo Cache Lookup"
+BACKWARD = re.compile(r"^CompiledFunctionBackward$")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CompileEvents:
+    """For each row of `host_calls`: the nearest such call, itself or around it, or -1."""
+
+    region: NDArray[np.int64]
+    """A call of compiled code."""
+    graph: NDArray[np.int64]
+    """A call of a graph that Inductor compiled."""
+    phase: NDArray[np.int64]
+    """The outermost phase of compiling."""
+
+
+@computed
+def compile_events(trace: Trace) -> CompileEvents:
+    """Return where in torch.compile each host call belongs."""
+    return CompileEvents(
+        region=nearest_named(trace, REGION),
+        graph=nearest_named(trace, GRAPH),
+        phase=outermost_named(trace, TIMED),
+    )
+
+
+def nearest_named(trace: Trace, pattern: re.Pattern[str]) -> NDArray[np.int64]:
+    """Return, for each row of `host_calls`, the nearest so named, itself or around it, or -1."""
+    calls = trace.host_calls
+    if not any(pattern.search(str(name)) for name in calls["name"].cat.categories):
+        return np.full(len(calls), NONE, dtype=np.int64)
+    return nearest(calls["parent"].to_numpy(), named(calls["name"], pattern.search))
+
+
+def outermost_named(trace: Trace, pattern: re.Pattern[str]) -> NDArray[np.int64]:
+    """Return, for each row of `host_calls`, the topmost so named, itself or around it, or -1."""
+    top = nearest_named(trace, pattern)
+    if not (top >= 0).any():
+        return top
+    above = np.append(np.append(top, NONE)[trace.host_calls["parent"].to_numpy()], NONE)
+    while (climbing := above[top] != NONE).any():
+        top[climbing] = above[top[climbing]]
+    return top
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DeviceWork:
+    """For each row of `host_calls`: the device work that it launched itself."""
+
+    kernel_count: NDArray[np.int64]
+    device_ns: NDArray[np.int64]
+    """Kernels, copies and memory sets."""
+
+
+@computed
+def device_work(trace: Trace) -> DeviceWork:
+    """Return what each host call launched itself, by the innermost operator around the launch."""
+    events, owner = trace.device_events, links(trace).owner_of_device_event
+    count, is_kernel = len(trace.host_calls), (events["kind"] == int(Kind.KERNEL)).to_numpy()
+    return DeviceWork(
+        kernel_count=np.bincount(owner[is_kernel & (owner != NONE)], minlength=count),
+        device_ns=sums_where(events["duration_ns"].to_numpy(), owner, count),
+    )
+
+
+def matching(
+    trace: Trace, rows: NDArray[np.int64], pattern: re.Pattern[str], group: str
+) -> NDArray[np.object_]:
+    """Return a group of a pattern in the names of host calls (or -1), None where there is none."""
+    names = trace.host_calls["name"].cat
+    found = [pattern.search(str(name)) for name in names.categories]
+    texts = np.array([*(match[group] if match else None for match in found), None], dtype=object)
+    return np.asarray(texts[np.append(names.codes.to_numpy(), NONE)[rows]])

@@ -1,0 +1,91 @@
+"""Each counter's series in one line: how many samples, how low and high, and the mean over time.
+
+A sample holds until the next one of its series. The mean weighs each by how long it held; the last
+one's end is not known, so that it weighs nothing. Samples of one moment have the plain mean.
+"""
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.core import group_statistics as statistics
+from stepscope.model.frames import Column, Schema
+from stepscope.model.table_columns import framed, plain
+from stepscope.model.trace import Trace, computed
+
+UNIT = re.compile(r"[(\[]([^()\[\]]{1,20})[)\]]$")
+"""`Power (W)`, `rx [bytes/s]`."""
+TRACK = ("name", "series", "process", "identifier", "device", "derived_by")
+SCHEMA: Schema = (
+    Column("name", "object", "text", "The counter's name as it was written."),
+    Column("series", "object", "text", "Which of its values: the argument's name."),
+    Column("process", "object", "text", "The process, or device, that it belongs to."),
+    Column("identifier", "object", "text", "Tells tracks of one name apart; None: there is none."),
+    Column("device", "int64", "id", "The device's number; -1: none is told."),
+    Column("unit", "object", "text", "Where series or name end in it, as in `Power (W)`; None."),
+    Column(
+        "derived_by",
+        "object",
+        "text",
+        "`torch-tb-profiler` or `HTA`, where they worked it out of the events; None: recorded.",
+    ),
+    Column("sample_count", "int64", "count", "Samples; what is no number is none."),
+    Column(
+        "first_ns", "int64", "ns", "When the first one was taken, from the trace's first event."
+    ),
+    Column("last_ns", "int64", "ns", "When the last one was taken."),
+    Column("minimum", "float64", "", "The least value."),
+    Column("mean", "float64", "", "Mean over the time from the first to the last sample."),
+    Column("maximum", "float64", "", "The greatest value."),
+    Column("last", "float64", "", "The last value."),
+)
+
+
+@computed
+def counter_table(trace: Trace) -> pd.DataFrame:
+    """Return one row a series of a track, by name, series and process."""
+    samples = trace.counters
+    group, first = statistics.numbered(samples, TRACK)
+    columns: dict[str, NDArray[Any]] = {key: plain(samples[key].iloc[first]) for key in TRACK}
+    pairs = zip(columns["series"], columns["name"], strict=True)
+    columns["unit"] = np.array([_unit(*pair) for pair in pairs], dtype=object)
+    columns |= _figures(samples, group, len(first))
+    table = framed(SCHEMA, columns).sort_values(
+        ["name", "series", "process", "identifier", "device"], kind="stable"
+    )
+    return table.reset_index(drop=True)
+
+
+def _unit(series: str | None, name: str | None) -> str | None:
+    for text in (series, name):
+        if text and (found := UNIT.search(text.rstrip())):
+            return found[1].strip()
+    return None
+
+
+def _figures(
+    samples: pd.DataFrame, group: NDArray[np.int64], count: int
+) -> dict[str, NDArray[Any]]:
+    order = np.argsort(group, kind="stable")  # by series, then time
+    group = group[order]
+    time_ns = samples["start_ns"].to_numpy()[order]
+    values = samples["value"].to_numpy()[order]
+    size = np.bincount(group, minlength=count)
+    end = np.cumsum(size)
+    begin = end - size
+    held_ns = np.append(time_ns[1:], time_ns[-1:]) - time_ns
+    held_ns[end - 1] = 0
+    weight = held_ns / max(1, held_ns.max(initial=0))  # no product is beyond a float
+    held = statistics.weighted_mean(values, weight, group, count)
+    return {
+        "sample_count": size,
+        "first_ns": time_ns[begin],
+        "last_ns": time_ns[end - 1],
+        "minimum": np.minimum.reduceat(values, begin) if count else values,
+        "mean": np.where(np.isnan(held), statistics.mean(values, group, count), held),
+        "maximum": np.maximum.reduceat(values, begin) if count else values,
+        "last": values[end - 1],
+    }

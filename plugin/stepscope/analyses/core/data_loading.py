@@ -1,0 +1,54 @@
+"""When the host waited for the data pipeline."""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.analyses.core import frame_times
+from stepscope.model.frames.name_masks import named
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace, computed
+
+LOADING = re.compile(
+    r"^enumerate\(Data(?:Loader|Pipe)\)#"
+    # Lightning's profiler names (pytorch_lightning/loops: train_dataloader_next, val_next; before
+    # 1.5 get_train_batch): the fetch of the next batch
+    r"|^\[pl\]\[profile\].*(?:_next$|_next_data|get_\w+_batch$)"
+)
+SINGLE_PROCESS = re.compile(r"_SingleProcessDataLoaderIter")
+MULTI_PROCESS = re.compile(r"_MultiProcessingDataLoaderIter")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DataLoading:
+    """The host's calls for the next batch."""
+
+    times: Intervals
+    """All times within such a call."""
+    rows: np.ndarray[tuple[int], np.dtype[np.int64]]
+    """The calls, as `host_calls` rows."""
+    single_process_count: int
+    """Calls of a DataLoader with `num_workers=0`: they load the batch themselves."""
+    multi_process_count: int
+    """Calls of a DataLoader with workers: they wait for a batch."""
+
+    @property
+    def call_count(self) -> int:
+        """How many calls there were."""
+        return len(self.rows)
+
+
+@computed
+def data_loading(trace: Trace) -> DataLoading:
+    """Find the calls that fetched batches: torch's DataLoader and DataPipe, Lightning's loops."""
+    calls = trace.host_calls
+    names = calls["name"]
+    found = named(names, LOADING.search)
+    rows = np.flatnonzero(found)
+    return DataLoading(
+        times=frame_times.times(calls, rows),
+        rows=rows,
+        single_process_count=int((found & named(names, SINGLE_PROCESS.search)).sum()),
+        multi_process_count=int((found & named(names, MULTI_PROCESS.search)).sum()),
+    )

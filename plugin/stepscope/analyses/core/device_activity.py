@@ -1,0 +1,94 @@
+"""When each device worked, and at what."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.core.frame_times import times
+from stepscope.analyses.core.window import window
+from stepscope.dialects import Kind
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace, computed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DeviceActivity:
+    """One device's work within some time, as time sets."""
+
+    device: int
+    rows: NDArray[np.int64]
+    """Its rows of `device_events`, within that time or not, in the order they began."""
+    busy: Intervals
+    """Anything at all: kernels, copies, memory sets."""
+    kernels: Intervals
+    computation: Intervals
+    """Kernels that are no collectives."""
+    communication: Intervals
+    """Collectives' kernels."""
+    copies: Intervals
+    memory_sets: Intervals
+    kernel_sum_ns: int
+    """Sum of kernel durations, concurrent ones counted each."""
+
+    def within(self, start_ns: int, end_ns: int) -> "DeviceActivity":
+        """Return the part of it in `[start_ns, end_ns)`."""
+        times: dict[str, Any] = {
+            name: intervals.clip(getattr(self, name), start_ns, end_ns) for name in TIME_SETS
+        }
+        return replace(self, **times)
+
+
+TIME_SETS = ("busy", "kernels", "computation", "communication", "copies", "memory_sets")
+
+
+@computed
+def device_activity(trace: Trace) -> tuple[DeviceActivity, ...]:
+    """Return every device's work within the window (`Window.start_ns` to `device_end_ns`)."""
+    span = window(trace)
+    activities = whole_activity(trace)
+    return tuple(activity.within(span.start_ns, span.device_end_ns) for activity in activities)
+
+
+@computed
+def whole_activity(trace: Trace) -> tuple[DeviceActivity, ...]:
+    """Return every device's work in the whole recording, by the device's number."""
+    device = trace.device_events["device"].to_numpy()
+    return tuple(_activity(trace, int(number)) for number in np.unique(device))
+
+
+def _activity(trace: Trace, device: int) -> DeviceActivity:
+    events = trace.device_events
+    rows = np.flatnonzero(events["device"].to_numpy() == device)
+    duration_ns = events["duration_ns"].to_numpy()[rows]
+    kind = events["kind"].to_numpy()[rows]
+    collective = events["is_collective"].to_numpy()[rows]
+    is_kernel = kind == int(Kind.KERNEL)
+    return DeviceActivity(
+        device=device,
+        rows=rows,
+        busy=times(events, rows),
+        kernels=times(events, rows[is_kernel]),
+        computation=times(events, rows[is_kernel & ~collective]),
+        communication=times(events, rows[collective]),
+        copies=times(events, rows[kind == int(Kind.COPY)]),
+        memory_sets=times(events, rows[kind == int(Kind.MEMORY_SET)]),
+        kernel_sum_ns=int(duration_ns[is_kernel].sum()),
+    )
+
+
+@computed
+def all_busy(trace: Trace) -> Intervals:
+    """Return when any device was busy."""
+    return intervals.merged(*(activity.busy for activity in device_activity(trace)))
+
+
+@computed
+def main_device(trace: Trace) -> DeviceActivity | None:
+    """Return the device that was busy longest; None where no device did anything."""
+    activities = device_activity(trace)
+    if not activities:
+        return None
+    return max(activities, key=lambda activity: intervals.duration_ns(activity.busy))

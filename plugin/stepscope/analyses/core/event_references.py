@@ -1,0 +1,169 @@
+"""Events named for people: what, on which track, when, and the source line that led to it."""
+
+import re
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from stepscope.base.report import EventReference, SourceLine
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace, computed
+
+FOREIGN_PREFIXES = (
+    "<built-in",
+    "<frozen",
+    "<string>",
+    "nn.Module:",
+    "torch/",
+    "torch\\",
+    # torch leaves `site-packages/` out of what it writes
+    "numpy/",
+    "pandas/",
+    "PIL/",
+    "torchvision/",
+    "tqdm/",
+    "triton/",
+    "typing_extensions.py",
+    "Python GC",
+)
+FOREIGN_PARTS = ("site-packages/", "site-packages\\", "dist-packages/", "/torch/", "lib/python3")
+
+
+def device_event(trace: Trace, row: int, detail: str = "") -> EventReference:
+    """Name a row of `device_events`."""
+    event = trace.device_events.iloc[row]
+    track = f"{trace.dialect.device} {event['device']}"
+    if event["stream"] >= 0:
+        track += f" stream {event['stream']}"
+    return EventReference(
+        name=str(event["name"]),
+        track=track,
+        start_ns=int(event["start_ns"]),
+        duration_ns=int(event["duration_ns"]),
+        detail=detail,
+        event=int(event["event"]),
+    )
+
+
+def runtime_call(trace: Trace, row: int, detail: str = "") -> EventReference:
+    """Name a row of `runtime_calls`."""
+    return _on_thread(trace.runtime_calls.iloc[row], detail)
+
+
+def host_call(trace: Trace, row: int, detail: str = "") -> EventReference:
+    """Name a row of `host_calls`."""
+    return _on_thread(trace.host_calls.iloc[row], detail)
+
+
+def python_call(trace: Trace, row: int, detail: str = "") -> EventReference:
+    """Name a row of `python_calls`."""
+    return _on_thread(trace.python_calls.iloc[row], detail)
+
+
+def _on_thread(event: "pd.Series[Any]", detail: str) -> EventReference:
+    thread = str(event["thread"]).rpartition("/")[2]
+    return EventReference(
+        name=str(event["name"]),
+        track=f"thread {thread}",
+        start_ns=int(str(event["start_ns"])),
+        duration_ns=int(str(event["duration_ns"])),
+        detail=detail,
+        event=int(str(event["event"])),
+    )
+
+
+FRAME = re.compile(r"^(?P<path>.+?)\((?P<line>[0-9]{1,9})\): (?P<function>.*)$")
+"""A Python frame as the profiler writes it: `train.py(42): forward`."""
+
+
+def source_lines(frames: Iterable[str]) -> tuple[SourceLine, ...]:
+    """Return frames as lines of a program, each once and in their order; others are left out."""
+    matches = (FRAME.match(frame.strip()) for frame in frames)
+    lines = (
+        SourceLine(path=found["path"], line=int(found["line"]), function=found["function"])
+        for found in matches
+        if found
+    )
+    return tuple(dict.fromkeys(lines))
+
+
+def is_users(frame: str) -> bool:
+    """Tell whether a Python frame (`train.py(42): forward`) is the user's own code."""
+    if frame.startswith(FOREIGN_PREFIXES) or any(part in frame for part in FOREIGN_PARTS):
+        return False
+    path = frame.partition("(")[0].replace("\\", "/")
+    stem = path.removeprefix("./").partition("/")[0].removesuffix(".py")
+    return stem not in sys.stdlib_module_names
+
+
+@computed
+def users_calls(trace: Trace) -> pd.DataFrame:
+    """Return the calls of the user's own code, in the order they began: few of all Python calls."""
+    calls = trace.python_calls[["name", "start_ns", "end_ns", "thread"]]
+    return calls[named(calls["name"], is_users)]
+
+
+def source_line(trace: Trace, thread: str, start_ns: int, end_ns: int) -> str:
+    """Return the user's innermost frame around a time on a thread, or "" where none is known."""
+    frames = users_calls(trace)
+    around = (frames["start_ns"].to_numpy() <= start_ns) & (frames["end_ns"].to_numpy() >= end_ns)
+    rows = np.flatnonzero(around & (frames["thread"] == thread).to_numpy())
+    return str(frames["name"].iloc[rows[-1]]) if len(rows) else ""
+
+
+def longest_frame_within(trace: Trace, thread: str, start_ns: int, end_ns: int) -> str:
+    """Return the user's frame that fills most of a time on a thread, the innermost of equals.
+
+    Frames that go on for longer than twice that time (the training loop itself) are passed over.
+    """
+    frames = users_calls(trace)
+    begin, stop = frames["start_ns"].to_numpy(), frames["end_ns"].to_numpy()
+    covered = np.minimum(stop, end_ns) - np.maximum(begin, start_ns)
+    fits = (stop - begin <= 2 * (end_ns - start_ns)) & (2 * covered >= end_ns - start_ns)
+    fits &= (frames["thread"] == thread).to_numpy()
+    rows = np.flatnonzero(fits)
+    if not len(rows):
+        return ""
+    best = rows[np.lexsort((begin[rows], covered[rows]))[-1]]
+    return str(frames["name"].iloc[best])
+
+
+def costliest_frame_within(
+    trace: Trace, thread: str, start_ns: int, end_ns: int
+) -> tuple[str, int]:
+    """Return the user's function that took most of a time on a thread, all its calls, and how much.
+
+    ("", 0) where none of the user's own frames lies within. Of equals, the innermost.
+    """
+    frames = users_calls(trace)
+    begin, stop = frames["start_ns"].to_numpy(), frames["end_ns"].to_numpy()
+    inside = (begin >= start_ns) & (stop <= end_ns) & (frames["thread"] == thread).to_numpy()
+    rows = np.flatnonzero(inside)
+    if not len(rows):
+        return "", 0
+    names = frames["name"].cat
+    codes = names.codes.to_numpy()[rows]
+    total_ns = np.bincount(codes, weights=(stop - begin)[rows])
+    innermost = np.zeros(len(total_ns), dtype=np.int64)
+    np.maximum.at(innermost, codes, begin[rows])
+    best = int(np.lexsort((innermost, total_ns))[-1])
+    return str(names.categories[best]), min(int(total_ns[best]), end_ns - start_ns)
+
+
+def line_of_host_call(trace: Trace, row: int) -> str:
+    """Return the user's source line that led to a row of `host_calls`, or ""."""
+    if row < 0:
+        return ""
+    call = trace.host_calls.iloc[row]
+    stack = call["call_stack"]
+    if isinstance(stack, str):
+        return users_line(stack.split(";"))
+    return source_line(trace, str(call["thread"]), int(call["start_ns"]), int(call["end_ns"]))
+
+
+def users_line(frames: Iterable[str]) -> str:
+    """Return the first of the user's own frames; torch 1.8 writes stacks innermost first."""
+    return next((frame.strip() for frame in frames if is_users(frame.strip())), "")

@@ -1,0 +1,93 @@
+"""How much of communication was hidden behind computing.
+
+Exposed is communication minus computing: the time in which a device transfers and does not compute.
+Computing is what a device's kernels do that are no collectives, as in `temporal_breakdown` and
+HTA's overlap (`communication_analysis.py`). Where a trace has no device at all, it is what the
+host's operators do that are no collectives, as in torch-tb-profiler's (`communication.py`).
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.core import frame_times
+from stepscope.analyses.core.device_activity import whole_activity
+from stepscope.model import intervals
+from stepscope.model.frames.name_masks import named
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace, computed
+
+HOST = -1
+COLLECTIVE_OPERATOR = re.compile(r"^c10d(?:_functional)?::|^record_param_comms$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exposure:
+    """Time of one recording's communication within a span of time, on one device or the host."""
+
+    communication_ns: int
+    exposed_ns: int
+
+    @property
+    def overlap_share(self) -> float:
+        """Share of the communication that computing hid; NaN where there was none."""
+        if not self.communication_ns:
+            return float("nan")
+        return 1 - self.exposed_ns / self.communication_ns
+
+
+@computed
+def computing(trace: Trace) -> dict[int, Intervals]:
+    """Return when each device computed; `HOST` is any device, or the host where there is none."""
+    times = {of.device: of.computation for of in whole_activity(trace)}
+    host = intervals.merged(*times.values()) if times else host_computing(trace)
+    return {**times, HOST: host}
+
+
+@computed
+def host_computing(trace: Trace) -> Intervals:
+    """Return when the host was in operators that are no collectives."""
+    calls = trace.host_calls
+    is_collective = named(calls["name"], COLLECTIVE_OPERATOR.match)
+    return frame_times.times(calls, calls["is_operator"].to_numpy() & ~is_collective)
+
+
+@computed
+def communicating(trace: Trace) -> dict[int, Intervals]:
+    """Return when each device communicated; `HOST` is gloo and the like."""
+    frame = trace.collectives
+    times = {of.device: of.communication for of in whole_activity(trace)}
+    return {**times, HOST: frame_times.times(frame, frame["kernel_count"].to_numpy() == 0)}
+
+
+@computed
+def hidden_ns(trace: Trace) -> NDArray[np.int64]:
+    """Return, for each row of `collectives`, how long something computed meanwhile."""
+    frame = trace.collectives
+    device = frame["device"].to_numpy()
+    start, end = frame["start_ns"].to_numpy(), frame["end_ns"].to_numpy()
+    hidden = np.zeros(len(frame), dtype=np.int64)
+    if not len(frame):
+        return hidden
+    for number, times in computing(trace).items():
+        mine = device == number
+        hidden[mine] = intervals.covered_ns(times, start[mine], end[mine])
+    return hidden
+
+
+def exposure(trace: Trace, start_ns: int, end_ns: int) -> Exposure:
+    """Return the communication within a time, concurrent collectives counted once.
+
+    Of several devices it is the one with most communication.
+    """
+    best = Exposure(communication_ns=0, exposed_ns=0)
+    for device, times in communicating(trace).items():
+        own = intervals.clip(times, start_ns, end_ns)
+        total = intervals.duration_ns(own)
+        if total > best.communication_ns:
+            left = intervals.difference(own, computing(trace)[device])
+            exposed = intervals.duration_ns(left)
+            best = Exposure(communication_ns=total, exposed_ns=exposed)
+    return best

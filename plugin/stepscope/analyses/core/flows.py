@@ -1,0 +1,81 @@
+"""Which operator launched what, by the arrows that the profiler drew between them.
+
+Where a thread of its own launches what operators ask for (torch_npu's task queue), no operator is
+around the launch. There a flow leads from the operator's start to the start of the device's task.
+"""
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.dialects import Kind
+from stepscope.ingest.exact_numbers import NO_TIME
+from stepscope.model.frames.source import Rows
+from stepscope.model.trace import Trace
+
+NONE = -1
+SLACK_NS = 1000
+"""Flows' stamps are written as floats, which hold an absolute stamp to 250 ns."""
+
+
+def owner_by_flow(trace: Trace) -> NDArray[np.int64]:
+    """Return, for each row of `device_events`, the operator that a flow comes from, or -1.
+
+    Operators are rows of `host_calls`. Only flows of the category that the dialect names count.
+    """
+    found = np.full(len(trace.device_events), NONE, dtype=np.int64)
+    category = trace.dialect.operator_flow
+    starts, ends = flow_events(trace, category, "s"), flow_events(trace, category, "f")
+    if not len(starts) or not len(ends):
+        return found
+    identifier = trace.columns.identifier
+    operators = np.flatnonzero(trace.host_calls["is_operator"].to_numpy())
+    begun = trace.host_calls["event"].to_numpy()[operators]
+    origin = np.append(operators, NONE)[beginning_at(trace, starts, begun)]
+    of_flow = pd.Series(origin, index=identifier[starts])
+    of_flow = of_flow[~of_flow.index.duplicated()]
+    event = beginning_at(trace, ends, trace.device_events["event"].to_numpy())
+    owner = of_flow.reindex(identifier[ends], fill_value=NONE).to_numpy()
+    reached = event >= 0
+    found[event[reached]] = owner[reached]
+    return found
+
+
+def flow_events(trace: Trace, category: str, phase: str) -> Rows:
+    """Return the events that begin (`s`) or end (`f`) the flows of a category, in time's order."""
+    columns = trace.columns
+    if not category:
+        return np.zeros(0, dtype=np.int64)
+    rows: Rows = np.flatnonzero(trace.source.kinds == int(Kind.FLOW))
+    for column, text in ((columns.category, category), (columns.phase, phase)):
+        present = pd.unique(column[rows])
+        codes = [code for code in present.tolist() if code >= 0 and columns.strings[code] == text]
+        rows = rows[np.isin(column[rows], codes)]
+    rows = rows[(columns.start_ns[rows] != NO_TIME) & (columns.identifier[rows] >= 0)]
+    ordered: Rows = rows[np.argsort(columns.start_ns[rows], kind="stable")]
+    return ordered
+
+
+def beginning_at(trace: Trace, flows: Rows, events: Rows) -> NDArray[np.int64]:
+    """Return which of `events` (a place in it) begins where each flow begins or ends, or -1."""
+    order = np.argsort(trace.columns.start_ns[events], kind="stable")
+    nearest = pd.merge_asof(
+        _places(trace, flows),
+        _places(trace, events[order]).assign(place=order),
+        on="start_ns",
+        by=["pid", "tid"],
+        direction="nearest",
+        tolerance=SLACK_NS,
+    )
+    return nearest["place"].fillna(NONE).to_numpy().astype(np.int64)
+
+
+def _places(trace: Trace, rows: Rows) -> pd.DataFrame:
+    columns = trace.columns
+    return pd.DataFrame(
+        {
+            "pid": columns.pid[rows],
+            "tid": columns.tid[rows],
+            "start_ns": columns.start_ns[rows],
+        }
+    )

@@ -1,0 +1,141 @@
+"""Which forward operator each call of autograd's backward pass belongs to.
+
+Autograd numbers its nodes on each thread. An operator carries the number that the next node on its
+thread will get, a node its own and torch's number of that thread (`Sequence number`,
+`Fwd thread id`). So a node was made by the last operator that began with its number, as in kineto's
+arrows `fwdbwd` (`torch/csrc/profiler/kineto_shim`, `generateForwardBackwardLinks`); those before it
+made none. torch's `key_averages(group_by_stack_n=…)` takes the first instead
+(`_set_backward_stacktraces`), which may be anything since the node before.
+
+Where number and arrow differ, the number counts: arrows are drawn from the same numbers, but are
+tied to calls by their time alone. They tell which thread it is that torch numbered so, and stand
+in where there is no number.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.core import ancestry
+from stepscope.analyses.core.flows import beginning_at, flow_events
+from stepscope.analyses.core.links import matched
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace, computed
+
+NONE = -1
+WRAPPER = "autograd::engine::evaluate_function: "
+"""How the engine names what it does around a node: running it, and adding up its gradients."""
+FLOW = "fwdbwd"
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ForwardBackward:
+    """Rows of `host_calls`; all arrays are parallel to it."""
+
+    node: Rows
+    """The innermost autograd node that each call is, or runs in; -1: it is of the forward pass."""
+    wrapper: Rows
+    """Of a node, the engine's call around it; -1 where there is none, and of other calls."""
+    forward: Rows
+    """Of a node, the operator that made it; -1 where that is not known, and of other calls."""
+    differing_count: int
+    """Nodes for which the number and the arrow tell different operators."""
+
+
+@computed
+def forward_backward(trace: Trace) -> ForwardBackward:
+    """Link backward calls to forward ones."""
+    calls = trace.host_calls
+    parent = calls["parent"].to_numpy()
+    is_wrapper = named(calls["name"], lambda name: name.startswith(WRAPPER))
+    is_wrapped = _are_wrapped(calls)
+    is_operator = calls["is_operator"].to_numpy()
+    is_numbered = (calls["forward_thread_id"].to_numpy() > 0) & is_operator
+    is_node = (is_numbered & ~is_wrapper) | is_wrapped
+    nodes = np.flatnonzero(is_node)
+    forward = np.full(len(calls), NONE, dtype=np.int64)
+    makers = np.flatnonzero(
+        is_operator & ~is_node & ~is_wrapper & (calls["sequence_number"].to_numpy() >= 0)
+    )
+    by_arrow = _by_arrow(trace, nodes, makers)
+    by_number = _by_number(calls, nodes, makers, by_arrow)
+    forward[nodes] = np.where(by_number != NONE, by_number, by_arrow)
+    is_told_twice = (by_number != NONE) & (by_arrow != NONE)
+    return ForwardBackward(
+        node=ancestry.nearest(parent, is_node),
+        wrapper=np.where(is_wrapped, parent, NONE),
+        forward=forward,
+        differing_count=int((is_told_twice & (by_number != by_arrow)).sum()),
+    )
+
+
+def _are_wrapped(calls: pd.DataFrame) -> NDArray[np.bool_]:
+    """Tell which calls are nodes that the engine's wrapper of their name calls."""
+    named_calls = calls["name"].cat
+    place = {str(name): code for code, name in enumerate(named_calls.categories)}
+    wrapper = [place.get(WRAPPER + str(name), NONE) for name in named_calls.categories]
+    wanted, codes = np.array([*wrapper, NONE]), named_calls.codes.to_numpy()
+    rows = np.flatnonzero((wanted != NONE)[codes])
+    parent = calls["parent"].to_numpy()[rows]
+    is_operator = calls["is_operator"].to_numpy()
+    found = np.zeros(len(calls), dtype=bool)
+    found[rows] = (parent != NONE) & is_operator[rows] & is_operator[parent]
+    found[rows] &= codes[parent] == wanted[codes[rows]]
+    return found
+
+
+def _by_number(calls: pd.DataFrame, nodes: Rows, makers: Rows, by_arrow: Rows) -> Rows:
+    """Return the last operator with each node's number on the thread it was made on, or -1."""
+    thread = calls["thread"].cat.codes.to_numpy().astype(np.int64)
+    number, _ = pd.factorize(calls["sequence_number"].to_numpy())
+    their_id = calls["forward_thread_id"].to_numpy()[nodes]
+    made_on = _threads(thread, number, nodes, makers, (their_id, by_arrow))
+    size = int(thread.max(initial=0)) + 2
+    wanted = np.where(made_on >= 0, number[nodes] * size + made_on, NONE)
+    last_first = makers[::-1]
+    found = matched(wanted, number[last_first] * size + thread[last_first])
+    return np.append(last_first, NONE)[found]
+
+
+def _threads(
+    thread: Rows, number: Rows, nodes: Rows, makers: Rows, told: tuple[Rows, Rows]
+) -> Rows:
+    """Return the thread on which each node was made, or -1.
+
+    torch's numbers of threads are not the system's. Arrows tell which is which; else operators do
+    whose number is found on one thread only. `told` is the thread's number by torch, and the
+    operator by the arrow.
+    """
+    their_id, by_arrow = told
+    lowest = np.full(int(number.max(initial=0)) + 1, np.iinfo(np.int64).max)
+    highest = np.full(len(lowest), NONE)
+    np.minimum.at(lowest, number[makers], thread[makers])
+    np.maximum.at(highest, number[makers], thread[makers])
+    only = np.where(lowest == highest, highest, NONE)[number[nodes]]
+    seen = np.where(by_arrow != NONE, np.append(thread, NONE)[by_arrow], NONE)
+    made_on = np.full(len(nodes), NONE, dtype=np.int64)
+    for votes in (only, seen):  # what arrows say counts more
+        heard = (votes != NONE) & (their_id > 0)
+        ballots = pd.DataFrame({"id": their_id[heard], "thread": votes[heard]}).value_counts()
+        first = ballots.index.to_frame(index=False).drop_duplicates("id").set_index("id")["thread"]
+        elected = first.reindex(their_id, fill_value=NONE).to_numpy()
+        made_on = np.where(elected != NONE, elected, made_on)
+    return made_on
+
+
+def _by_arrow(trace: Trace, nodes: Rows, makers: Rows) -> Rows:
+    """Return the operator at whose start the arrow to each node begins, or -1."""
+    found = np.full(len(nodes), NONE, dtype=np.int64)
+    starts, ends = flow_events(trace, FLOW, "s"), flow_events(trace, FLOW, "f")
+    if not len(starts) or not len(ends):
+        return found
+    event, identifier = trace.host_calls["event"].to_numpy(), trace.columns.identifier
+    origin = np.append(makers, NONE)[beginning_at(trace, starts, event[makers])]
+    target = beginning_at(trace, ends, event[nodes])
+    start = matched(identifier[ends].astype(np.int64), identifier[starts].astype(np.int64))
+    reached = (target != NONE) & (start != NONE)
+    found[target[reached]] = origin[start[reached]]
+    return found

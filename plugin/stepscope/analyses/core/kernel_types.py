@@ -1,0 +1,43 @@
+"""What kernels' names tell of the type of their operands.
+
+C++ kernels have it in their template: the first floating-point type there is the operands', what
+follows is the accumulator's or the result's. Libraries spell it in their own ways
+(`Dialect.operand_types`). Collectives move bytes: their names tell no type to rely on.
+"""
+
+import re
+
+from stepscope.analyses.core.kernel_names import template
+from stepscope.dialects import Dialect
+
+TEMPLATE_TYPES = (
+    ("BFloat16|bfloat16(?:_t)?|__nv_bfloat16|__hip_bfloat16|bf16_t", "bfloat16"),
+    ("Half|half(?:_t)?|__half|fp16_t|_Float16", "float16"),
+    ("Float8_e4m3fn|float_e4m3_t|__nv_fp8_e4m3", "float8_e4m3fn"),
+    ("Float8_e4m3fnuz|__hip_fp8_e4m3_fnuz", "float8_e4m3fnuz"),
+    ("Float8_e5m2|float_e5m2_t|__nv_fp8_e5m2", "float8_e5m2"),
+    ("tfloat32_t", "tf32"),
+    ("complex<float>", "complex64"),
+    ("complex<double>", "complex128"),
+    ("float", "float32"),
+    ("double", "float64"),
+)
+"""Names of types in C++ (torch, CUDA, HIP, cutlass) and torch's name of each."""
+_TYPES = re.compile(
+    "|".join(rf"\b(?P<t{place}>{names})(?!\w)" for place, (names, _) in enumerate(TEMPLATE_TYPES))
+)
+_ARGUMENTS = re.compile(r"(?<!lambda)\([^()]*\)")
+"""Of functions in a template; `{lambda(float)#1}` says for which type a kernel was made."""
+
+
+def operand_type(dialect: Dialect, kernel: str) -> str | None:
+    """Return torch's name of the type of a kernel's operands, None where its name tells none."""
+    if dialect.collective.search(kernel):
+        return None
+    for pattern, name in dialect.operand_types:
+        if pattern.search(kernel):
+            return name
+    found = _TYPES.search(_ARGUMENTS.sub("", template(kernel)))
+    if found is None or found.lastgroup is None:
+        return None
+    return TEMPLATE_TYPES[int(found.lastgroup[1:])][1]

@@ -1,0 +1,103 @@
+"""Which host call launched what on the device, and which operator made that call.
+
+Device event to runtime call: by `correlation`. Runtime call to operator: by containment on the
+same thread, never by `External id`, which in many traces holds the correlation instead. Where that
+gives none, by the flow that a vendor draws from operator to task (`analyses/core/flows.py`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.core.flows import owner_by_flow
+from stepscope.model import call_tree
+from stepscope.model.frames.spans import spans
+from stepscope.model.trace import Trace, computed
+
+NONE = -1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Links:
+    """Rows of frames, -1 where there is none."""
+
+    call_of_device_event: NDArray[np.int64]
+    """For each row of `device_events`, its launch's row in `runtime_calls`."""
+    owner_of_call: NDArray[np.int64]
+    """For each row of `runtime_calls`, the innermost operator around it, as a `host_calls` row."""
+    owner_of_device_event: NDArray[np.int64]
+    """For each row of `device_events`, the operator that launched it, as a `host_calls` row."""
+
+
+def matched(wanted: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return, for each wanted key, the first row that has it, else -1; negative keys match none."""
+    if not len(keys):
+        return np.full(len(wanted), NONE, dtype=np.int64)
+    order = np.argsort(keys, kind="stable")
+    place = np.searchsorted(keys[order], wanted)
+    place[place == len(keys)] = 0
+    row = order[place]
+    return np.where((keys[row] == wanted) & (wanted >= 0), row, NONE)
+
+
+@computed
+def links(trace: Trace) -> Links:
+    """Link device events, runtime calls and operators."""
+    calls, device = trace.runtime_calls, trace.device_events
+    call = matched(device["correlation"].to_numpy(), calls["correlation"].to_numpy())
+    owner = _innermost_operator(trace, calls, calls_around_runtime_calls(trace))
+    through = np.append(owner, NONE)[call]  # row -1 of the appended array is "no call"
+    through = np.where(through < 0, owner_by_flow(trace), through)
+    return Links(call_of_device_event=call, owner_of_call=owner, owner_of_device_event=through)
+
+
+def enclosing_operator(trace: Trace, frame: pd.DataFrame) -> NDArray[np.int64]:
+    """Return, for each row of a host frame, the innermost operator around it (`host_calls` row)."""
+    return _innermost_operator(trace, frame, enclosing_call(trace, frame))
+
+
+def _innermost_operator(
+    trace: Trace, frame: pd.DataFrame, around: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the innermost operator around each row; `around` is what `enclosing_call` returns.
+
+    Only where that is an annotation is the operator to be looked for, among those of that time:
+    an operator may have ended within the annotation, and is not above it then.
+    """
+    is_operator = trace.host_calls["is_operator"].to_numpy()
+    found = around.copy()
+    rows = np.flatnonzero(~np.append(is_operator, True)[around])  # the last is of row -1
+    if not len(rows):
+        return found
+    thread, start_ns, end_ns = spans(trace.host_calls)
+    inner = spans(frame.iloc[rows])
+    moments = np.sort(inner[1])
+    first = np.append(moments, np.iinfo(np.int64).max)[np.searchsorted(moments, start_ns)]
+    outer = np.flatnonzero(is_operator & (first < end_ns))
+    innermost = call_tree.enclosing((thread[outer], start_ns[outer], end_ns[outer]), inner)
+    found[rows] = np.append(outer, NONE)[innermost]
+    return found
+
+
+@computed
+def calls_around_runtime_calls(trace: Trace) -> NDArray[np.int64]:
+    """Return, for each of `runtime_calls`, the innermost operator or annotation around it."""
+    return enclosing_call(trace, trace.runtime_calls)
+
+
+def enclosing_call(trace: Trace, frame: pd.DataFrame) -> NDArray[np.int64]:
+    """Return, for each row of a host frame, the innermost operator or annotation around it.
+
+    It is that around the row's start, up to, not including, the call's end.
+    """
+    moments = frame["thread"].cat.codes.to_numpy(), frame["start_ns"].to_numpy()
+    parent = trace.host_calls["parent"].to_numpy()
+    return call_tree.innermost_at(spans(trace.host_calls), parent, _host_order(trace), moments)
+
+
+@computed
+def _host_order(trace: Trace) -> NDArray[np.int64]:
+    """Return the rows of `host_calls` as `call_tree.Nesting.order` has them."""
+    return call_tree.ordered(*spans(trace.host_calls))

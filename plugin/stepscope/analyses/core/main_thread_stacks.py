@@ -1,0 +1,85 @@
+"""Where in the user's program the main thread was at every moment, for many moments at once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.core.event_references import users_calls
+from stepscope.analyses.core.host_activity import main_thread
+from stepscope.model import call_tree
+from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.steps import STEP_NAME
+from stepscope.model.trace import Trace, computed
+
+NONE = -1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Places:
+    """Stretches of time, one behind the other, that cover all time; all arrays are parallel."""
+
+    start_ns: NDArray[np.int64]
+    """The first begins before everything."""
+    function: NDArray[np.int64]
+    """The user's innermost function: a code of `users_calls`' names, or -1."""
+    annotation: NDArray[np.int64]
+    """The innermost annotation that is no step: a code of `host_calls`' names, or -1."""
+
+    def at(self, moment_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the stretch that each moment is in."""
+        return np.searchsorted(self.start_ns, moment_ns, side="right") - 1
+
+    def cut(
+        self, start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Cut times at the stretches' borders.
+
+        Returns:
+            For each piece: which of the times it is of, its stretch, and how long it is.
+        """
+        first, last = self.at(start_ns), np.searchsorted(self.start_ns, end_ns, side="left") - 1
+        counts = np.maximum(last - first + 1, 0)
+        owner = np.repeat(np.arange(len(start_ns)), counts)
+        offset = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+        stretch = first[owner] + offset
+        until = np.append(self.start_ns[1:], np.iinfo(np.int64).max)[stretch]
+        begin = np.maximum(self.start_ns[stretch], start_ns[owner])
+        return owner, stretch, np.minimum(until, end_ns[owner]) - begin
+
+
+@computed
+def main_thread_places(trace: Trace) -> Places:
+    """Return the user's functions and annotations on the main thread, as they followed each other.
+
+    Without `with_stack` there are no functions.
+    """
+    main = main_thread(trace)
+    functions = users_calls(trace)
+    functions = functions[(functions["thread"] == main).to_numpy()]
+    calls = trace.host_calls
+    is_annotation = ~calls["is_operator"].to_numpy() & ~named(calls["name"], STEP_NAME.match)
+    rows = np.flatnonzero(is_annotation)
+    annotations = calls[["name", "thread", "start_ns", "end_ns"]].iloc[rows]
+    annotations = annotations[(annotations["thread"] == main).to_numpy()]
+    borders = [frame[name].to_numpy() for frame in (functions, annotations) for name in TIMES]
+    moments = np.concatenate((np.array([np.iinfo(np.int64).min]), *borders))
+    start = np.sort(pd.unique(moments))
+    return Places(
+        start_ns=start,
+        function=_innermost(functions, start),
+        annotation=_innermost(annotations, start),
+    )
+
+
+TIMES = ("start_ns", "end_ns")
+
+
+def _innermost(frame: pd.DataFrame, moment_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the name's code of the innermost row around each moment, or -1."""
+    one_thread = np.zeros(len(frame), dtype=np.int8)
+    outer = one_thread, frame["start_ns"].to_numpy(), frame["end_ns"].to_numpy()
+    at = np.zeros(len(moment_ns), dtype=np.int8), moment_ns, moment_ns
+    row = call_tree.enclosing(outer, at)
+    return np.append(frame["name"].cat.codes.to_numpy().astype(np.int64), NONE)[row]

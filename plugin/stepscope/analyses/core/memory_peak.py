@@ -1,0 +1,82 @@
+"""The most memory that each device held, and how much it has."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stepscope.model.trace import Trace, computed, whole_number
+
+MOST_BYTES = 2**63
+"""A figure beyond it is damage, no memory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryPeak:
+    """One device's memory; None where the trace does not tell."""
+
+    device: int
+    allocated_bytes: int | None
+    reserved_bytes: int | None
+    capacity_bytes: int | None
+
+    @property
+    def held_bytes(self) -> int | None:
+        """What the process took from the device: reserved, else allocated."""
+        return self.reserved_bytes if self.reserved_bytes is not None else self.allocated_bytes
+
+    @property
+    def held_share(self) -> float | None:
+        """How much of the device's memory that is."""
+        if self.held_bytes is None or not self.capacity_bytes:
+            return None
+        return self.held_bytes / self.capacity_bytes
+
+
+@computed
+def memory_peak(trace: Trace) -> dict[int, MemoryPeak]:
+    """Return the peak of every device that has memory events or properties, by its number."""
+    memory = trace.memory
+    on_device = memory["device_type_code"].isin(list(trace.dialect.memory_device_types)).to_numpy()
+    device = memory["device"].to_numpy()
+    capacities = _capacities(trace)
+    seen = {int(number) for number in np.unique(device[on_device])} | set(capacities)
+    peaks = {}
+    for number in sorted(seen):
+        mine = on_device & (device == number)
+        peaks[number] = MemoryPeak(
+            device=number,
+            allocated_bytes=_most(memory["allocated_bytes"].to_numpy()[mine]),
+            reserved_bytes=_most(memory["reserved_bytes"].to_numpy()[mine]),
+            capacity_bytes=capacities.get(number),
+        )
+    return peaks
+
+
+def _most(values: np.ndarray[Any, Any]) -> int | None:
+    known = values[np.abs(values) < MOST_BYTES]  # NaN is not
+    return int(known.max()) if len(known) else None
+
+
+def device_properties(trace: Trace) -> dict[int, Mapping[str, Any]]:
+    """Return `deviceProperties` by the device's `id`, never by its place in the list."""
+    listed = trace.metadata.get("deviceProperties")
+    if not isinstance(listed, list):
+        return {}
+    return {
+        number: entry
+        for place, entry in enumerate(listed)
+        if isinstance(entry, Mapping)
+        and (number := whole_number(entry.get("id", place))) is not None
+    }
+
+
+def _capacities(trace: Trace) -> dict[int, int]:
+    properties = device_properties(trace)
+    return {
+        number: int(entry["totalGlobalMem"])
+        for number, entry in properties.items()
+        if isinstance(entry.get("totalGlobalMem"), int | float)
+        and 0 < entry["totalGlobalMem"] < MOST_BYTES
+    }

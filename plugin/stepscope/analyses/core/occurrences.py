@@ -1,0 +1,87 @@
+"""How the times of one name spread: as a histogram, and over the steps."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.core.complete_steps import complete_steps
+from stepscope.analyses.core.links import links
+from stepscope.model.trace import Trace
+
+NONE = -1
+MOST_BINS = 40
+FEWEST_BINS = 6
+LOGARITHMIC_FROM = 20
+"""Times whose longest is that many times the shortest need a logarithmic scale to be told apart."""
+Times = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Histogram:
+    """How many times lie between each two edges; the last edge is in the last bin."""
+
+    edges_ns: Times
+    counts: Times
+    is_logarithmic: bool
+
+
+def histogram(durations_ns: Times) -> Histogram:
+    """Return the histogram of times, of which there is one at least; edges are whole, and distinct.
+
+    There are about twice the square root of the count of bins: few times make no comb.
+    """
+    least, most = int(durations_ns.min()), int(durations_ns.max())
+    if least == most:
+        edges = np.array([least, least + 1])
+        return Histogram(edges_ns=edges, counts=np.array([len(durations_ns)]), is_logarithmic=False)
+    wanted = int(np.clip(2 * np.sqrt(len(durations_ns)), FEWEST_BINS, MOST_BINS))
+    is_logarithmic = most > LOGARITHMIC_FROM * max(1, least)
+    space = np.geomspace if is_logarithmic else np.linspace
+    edges = np.unique(np.round(space(max(1, least), most, wanted + 1)).astype(np.int64))
+    edges[0], edges[-1] = least, most
+    counts, _ = np.histogram(durations_ns, edges)
+    return Histogram(edges_ns=edges, counts=counts, is_logarithmic=is_logarithmic)
+
+
+def place_of_step(trace: Trace, moments_ns: Times) -> Times:
+    """Return in which of the complete steps each moment of the host lies; -1: in none."""
+    steps = complete_steps(trace).steps
+    place = np.searchsorted(steps["start_ns"].to_numpy(), moments_ns, side="right") - 1
+    ends = np.append(steps["end_ns"].to_numpy(), np.iinfo(np.int64).min)
+    return np.where(moments_ns < ends[place], place, NONE)
+
+
+def begun_ns(trace: Trace, rows: NDArray[np.int64]) -> Times:
+    """Return when the host launched rows of `device_events`: their own begin where that is unknown.
+
+    So what is of a step is what the host did in it, as where a recording is narrowed to one.
+    """
+    call = links(trace).call_of_device_event[rows]
+    own = trace.device_events["start_ns"].to_numpy()[rows]
+    launched = np.append(trace.runtime_calls["start_ns"].to_numpy(), 0)[call]
+    return np.where(call == NONE, own, launched)
+
+
+def sums_by_step(trace: Trace, place: Times, *values: Times) -> pd.DataFrame:
+    """Return a row a complete step: its number and name, how many lie in it, and sums of values.
+
+    `place` is what `place_of_step` returns; the sums are columns 0, 1, ...
+    """
+    steps = complete_steps(trace).steps
+    inside = place != NONE
+    found = {
+        "number": steps["number"].to_numpy(),
+        "count": np.bincount(place[inside], minlength=len(steps)),
+    }
+    for column, each in enumerate(values):
+        total = np.zeros(len(steps), dtype=np.int64)
+        np.add.at(total, place[inside], each[inside])
+        found[str(column)] = total
+    return pd.DataFrame(found)
+
+
+def longest(durations_ns: Times, most: int) -> NDArray[np.int64]:
+    """Return the places of the longest times, the longest first; of equals the first."""
+    return np.argsort(-durations_ns, kind="stable")[:most]

@@ -1,0 +1,208 @@
+"""What was not recorded, and the call of the profiler that records it next time."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from stepscope.analyses.core.complete_steps import complete_steps
+from stepscope.analyses.core.memory_peak import device_properties
+from stepscope.base.report import RecordNext
+from stepscope.dialects import Kind, all_dialects
+from stepscope.model.trace import Trace, computed
+
+LEAST_STEPS = 3
+HOST = "ProfilerActivity.CPU"
+TORCH = "torch.profiler"
+SHAPES = ("Input Dims", "Input dims")
+STACKS = ("Call stack",)
+MODULES = ("Python module id", "Module Hierarchy")
+KEPT = ("with_flops", "with_modules")
+"""Flags that change nothing in the file, but may have been set for `key_averages()`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flag:
+    """Something that the profiler records when it is told to."""
+
+    name: str
+    argument: str
+    """Of `torch.profiler.profile`."""
+    is_missing: Callable[[Trace], bool]
+    """Whether a recording could have it and has it not."""
+    why: str
+    """What it would show: a sentence."""
+    message: str = ""
+    """How trace health says that it is missing; empty where another flag's message says it."""
+    remedy: str = ""
+
+
+def _has(trace: Trace, kind: Kind) -> bool:
+    return bool((trace.source.kinds == int(kind)).any())
+
+
+def _without_host(trace: Trace) -> bool:
+    return bool(len(trace.device_events)) and not len(trace.host_calls)
+
+
+def _without_device(trace: Trace) -> bool:
+    used = (trace.memory["device_type_code"] > 0).any()
+    return bool(used) and not len(trace.device_events)
+
+
+def _without_steps(trace: Trace) -> bool:
+    return not len(complete_steps(trace))
+
+
+def _with_few_steps(trace: Trace) -> bool:
+    return 0 < len(complete_steps(trace)) < LEAST_STEPS
+
+
+def _without_shapes(trace: Trace) -> bool:
+    return bool(trace.host_calls["is_operator"].any()) and not trace.source.has(*SHAPES)
+
+
+def _without_stacks(trace: Trace) -> bool:
+    return not _has(trace, Kind.PYTHON_CALL) and not trace.source.has(*STACKS)
+
+
+def _without_modules(trace: Trace) -> bool:
+    return _without_stacks(trace) and not trace.source.has(*MODULES)
+
+
+def _without_memory(trace: Trace) -> bool:
+    return not _has(trace, Kind.MEMORY)
+
+
+FLAGS: tuple[Flag, ...] = (
+    Flag(
+        name="operators",
+        argument="activities",
+        is_missing=_without_host,
+        why="Operators show which code launched what, and why the device waits.",
+        message="no operator was recorded: nothing says which code the device works for",
+        remedy=f"torch.profiler.profile(activities=[{HOST}, ...])",
+    ),
+    Flag(
+        name="device",
+        argument="activities",
+        is_missing=_without_device,
+        why="Kernels and copies show how busy the device is, and what it waits for.",
+    ),
+    Flag(
+        name="steps",
+        argument="schedule",
+        is_missing=_without_steps,
+        why="Steps make figures comparable: without them all is of the whole recording.",
+        message="no step is marked: figures are of the whole recording, not per step",
+        remedy="Call prof.step() at the end of each iteration",
+    ),
+    Flag(
+        name="more-steps",
+        argument="schedule",
+        is_missing=_with_few_steps,
+        why="Three steps tell what is usual; of fewer, nothing has high confidence.",
+    ),
+    Flag(
+        name="shapes",
+        argument="record_shapes",
+        is_missing=_without_shapes,
+        why="Shapes show the batch size, and tell calls of one operator apart.",
+        message="input shapes were not recorded: batch size and grouping by shape are missing",
+        remedy="torch.profiler.profile(..., record_shapes=True)",
+    ),
+    Flag(
+        name="stacks",
+        argument="with_stack",
+        is_missing=_without_stacks,
+        why="Python stacks let advice name the line of code; they slow the host meanwhile.",
+        message="Python stacks were not recorded: advice cannot name the source line",
+        remedy="torch.profiler.profile(..., with_stack=True)",
+    ),
+    Flag(
+        name="modules",
+        argument="with_stack",
+        is_missing=_without_modules,
+        why="Time by nn.Module comes with the stacks; with_modules adds nothing to the file.",
+    ),
+    Flag(
+        name="memory",
+        argument="profile_memory",
+        is_missing=_without_memory,
+        why="Allocations show how near to full the device is, and which operator fills it.",
+        message="allocations were not recorded",
+        remedy="torch.profiler.profile(..., profile_memory=True)",
+    ),
+)
+
+
+@computed
+def record_next(trace: Trace) -> tuple[RecordNext, ...]:
+    """Return what is missing in this recording, each with its line of code."""
+    return tuple(
+        RecordNext(flag=flag.name, why=flag.why, code=_line(trace, flag.argument))
+        for flag in FLAGS
+        if flag.is_missing(trace)
+    )
+
+
+@computed
+def profile_call(trace: Trace) -> str:
+    """Return Python that records what is missing as well as what this recording has.
+
+    Lines that add something say `# new`.
+    """
+    package, _ = _activity(trace)
+    missing = {flag.argument for flag in FLAGS if flag.is_missing(trace)}
+    lines = [
+        f"    {_line(trace, argument)},{'  # new' if argument in missing else ''}\n"
+        for argument in _arguments(trace)
+    ]
+    return (
+        f"import {package.partition('.')[0]}\n"
+        f"from {package} import ProfilerActivity\n"
+        "\n"
+        f"with {package}.profile(\n"
+        f"{''.join(lines)}"
+        ") as prof:\n"
+        "    for batch in loader:\n"
+        "        train_step(batch)\n"
+        "        prof.step()"
+    )
+
+
+def _arguments(trace: Trace) -> Iterator[str]:
+    yield from ("activities", "schedule", "on_trace_ready")
+    yield from ("record_shapes", "profile_memory", "with_stack")
+    yield from (flag for flag in KEPT if trace.metadata.get(flag) in (1, True))
+
+
+def _line(trace: Trace, argument: str) -> str:
+    package, device = _activity(trace)
+    match argument:
+        case "activities":
+            return f"activities=[{', '.join((HOST, device) if device else (HOST,))}]"
+        case "schedule":
+            active = max(LEAST_STEPS, len(trace.steps))
+            return f"schedule={package}.schedule(wait=1, warmup=1, active={active})"
+        case "on_trace_ready":
+            return f'on_trace_ready={package}.tensorboard_trace_handler("log/run")'
+    return f"{argument}=True"
+
+
+def _activity(trace: Trace) -> tuple[str, str]:
+    """Return the package that profiles this device, and its activity; "" where there is none."""
+    told = _told_activity(trace)
+    package, _, name = told.rpartition("ProfilerActivity.")
+    return package.rstrip(".") or TORCH, f"ProfilerActivity.{name}" if name else ""
+
+
+def _told_activity(trace: Trace) -> str:
+    """Return the activity by the dialect, else by whose memory was allocated, else by guess."""
+    if activity := trace.dialect.terms.get("activity"):
+        return activity
+    if len(trace.device_events):
+        return "ProfilerActivity.PrivateUse1"  # where torch puts vendors that it does not know
+    allocated = {int(code) for code in trace.memory["device_type_code"].unique()}
+    for dialect in all_dialects().values():
+        if dialect.vendor and dialect.memory_device_types & allocated:
+            return dialect.terms.get("activity", "")
+    return "ProfilerActivity.CUDA" if device_properties(trace) else ""

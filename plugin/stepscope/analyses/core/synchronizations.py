@@ -1,0 +1,150 @@
+"""Host calls that return only when the device has caught up, and what asked for them."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.core.links import links, matched
+from stepscope.analyses.core.window import window
+from stepscope.model import call_tree
+from stepscope.model.frames.copies import DIRECTIONS
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace, computed
+
+Cause = Literal["item", "dynamic", "d2h", "h2d", "operator", "explicit"]
+CAUSES: tuple[Cause, ...] = ("item", "dynamic", "d2h", "h2d", "operator", "explicit")
+ITEM = frozenset({"aten::_local_scalar_dense", "aten::item", "aten::is_nonzero"})
+DYNAMIC = frozenset(
+    {
+        "aten::nonzero",
+        "aten::masked_select",
+        "aten::unique",
+        "aten::unique2",
+        "aten::_unique",
+        "aten::_unique2",
+        "aten::unique_dim",
+        "aten::unique_consecutive",
+        "aten::repeat_interleave",
+        "aten::index",
+        "aten::index_put",
+        "aten::index_put_",
+        "aten::_index_put_impl_",
+        "aten::argwhere",
+        "aten::bincount",
+        "aten::one_hot",
+    }
+)
+"""Operators whose result's shape depends on values, so that the host must wait for them."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Synchronizations:
+    """Blocking calls within the window, in the order they began; all arrays are parallel."""
+
+    calls: NDArray[np.int64]
+    """Rows of `runtime_calls`."""
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+    cause: NDArray[np.int8]
+    """Index into `CAUSES`."""
+    owner: NDArray[np.int64]
+    """The outermost operator around it (`host_calls` row), or -1."""
+
+    def of(self, cause: Cause) -> NDArray[np.bool_]:
+        """Return which calls have this cause."""
+        return np.asarray(self.cause == CAUSES.index(cause))
+
+
+@computed
+def synchronizations(trace: Trace) -> Synchronizations:
+    """Find the blocking calls within the window and what asked for each."""
+    calls = trace.runtime_calls
+    within = window(trace)
+    start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
+    # Without steps the window ends with the device, and who waits for it returns later.
+    inside = (start >= within.start_ns) & ((end <= within.end_ns) | (not within.has_steps))
+    rows = _outermost_waits(trace, np.flatnonzero(is_blocking(trace) & inside))
+    owner = links(trace).owner_of_call[rows]
+    return Synchronizations(
+        calls=rows,
+        start_ns=start[rows],
+        end_ns=end[rows],
+        cause=_causes(trace, rows, owner),
+        owner=outermost(trace, owner),
+    )
+
+
+def is_blocking(trace: Trace) -> NDArray[np.bool_]:
+    """Tell which runtime calls wait: so named, or copies that are synchronous or pageable."""
+    names, dialect = trace.runtime_calls["name"], trace.dialect
+    waits = named(names, dialect.blocking_call.search)
+    if dialect.staged_copy_call is None:
+        return waits
+    copies = trace.copies
+    is_pageable = (copies["direction"] == "DtoH").to_numpy() & copies["is_pageable"].to_numpy()
+    correlations = copies["correlation"].to_numpy()[is_pageable]
+    of_pageable = np.isin(trace.runtime_calls["correlation"].to_numpy(), correlations)
+    return waits | (named(names, dialect.staged_copy_call.search) & of_pageable)
+
+
+def _outermost_waits(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Leave out waits within a wait: a call of one layer that makes the next layer's."""
+    calls = trace.runtime_calls.iloc[rows]
+    thread = calls["thread"].cat.codes.to_numpy()
+    nesting = call_tree.nest(thread, calls["start_ns"].to_numpy(), calls["duration_ns"].to_numpy())
+    return rows[nesting.parent < 0]
+
+
+def _causes(trace: Trace, rows: NDArray[np.int64], owner: NDArray[np.int64]) -> NDArray[np.int8]:
+    cause = np.full(len(rows), CAUSES.index("operator"), dtype=np.int8)
+    cause[owner < 0] = CAUSES.index("explicit")
+    direction = _copy_directions(trace)
+    of_owner = np.append(direction, -1)[owner]
+    cause[of_owner == DIRECTIONS.index("HtoD")] = CAUSES.index("h2d")
+    cause[of_owner == DIRECTIONS.index("DtoH")] = CAUSES.index("d2h")
+    cause[ancestor_named(trace, owner, ITEM) >= 0] = CAUSES.index("item")
+    # some of these read their result's size with `aten::item`
+    cause[ancestor_named(trace, owner, DYNAMIC) >= 0] = CAUSES.index("dynamic")
+    return cause
+
+
+def _copy_directions(trace: Trace) -> NDArray[np.int64]:
+    """Return, for each host call, the direction of a copy that it made itself, or -1."""
+    found = np.full(len(trace.host_calls), -1, dtype=np.int64)
+    copies = trace.copies
+    direction = copies["direction"].cat.codes.to_numpy().astype(np.int64)
+    rows = matched(copies["event"].to_numpy(), trace.device_events["event"].to_numpy())
+    owner = links(trace).owner_of_device_event[rows]
+    known = owner >= 0
+    found[owner[known]] = direction[known]
+    return found
+
+
+def ancestor_named(
+    trace: Trace, rows: NDArray[np.int64], names: frozenset[str]
+) -> NDArray[np.int64]:
+    """Return, for each `host_calls` row (or -1), the nearest call so named, itself or around it."""
+    calls = trace.host_calls
+    wanted = named(calls["name"], names.__contains__)
+    is_wanted = np.append(wanted, True)  # -1 looks itself up: it ends there
+    parent = np.append(calls["parent"].to_numpy(), -1)
+    found = rows.copy()
+    while not is_wanted[found].all():
+        found = np.where(is_wanted[found], found, parent[found])
+    return found
+
+
+def outermost(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return, for each `host_calls` row (or -1), the outermost operator around it."""
+    calls = trace.host_calls
+    parent = np.append(calls["parent"].to_numpy(), -1)
+    is_operator = np.append(calls["is_operator"].to_numpy(), False)
+    found = rows.copy()
+    while True:
+        above = parent[found]
+        climbs = is_operator[above]
+        if not climbs.any():
+            return found
+        found = np.where(climbs, above, found)

@@ -1,0 +1,124 @@
+"""The events of a part of a recording: those of a time, or of some steps.
+
+Of the host, that is what runs in the time, whole, though it began before or ends after. Of the
+device, it is what runs in the time and what the host launches in it, since a step reaches to the
+end of its device work. Metadata rows are kept, arrows where both their ends are.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.slice_nesting import repaired_end_ns
+from stepscope.base.errors import MissingDataError, UsageError
+from stepscope.ingest import EventColumns
+from stepscope.ingest.exact_numbers import NO_TIME
+from stepscope.model import call_tree
+from stepscope.model.frames.source import COMPLETE_PHASE, METADATA_PHASE
+from stepscope.model.trace import Trace
+
+FLOW_PHASES = ("s", "t", "f")
+RECORD_STEPS = "profiler.step()  # at the end of each iteration"
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Cut:
+    """Events of a part of a recording, by their place in the file."""
+
+    start_ns: int
+    end_ns: int
+    events: Rows
+    """Ascending."""
+    shortened: Rows
+    """Those of them that crossed others on their track."""
+    duration_ns: Rows
+    """Of those, so that they do not."""
+
+
+def time_of_steps(trace: Trace, first: int, last: int) -> tuple[int, int]:
+    """Return from when to when the host was at the steps of these numbers, in ns.
+
+    Raises:
+        MissingDataError: the recording has no steps.
+        UsageError: it has none of these.
+    """
+    steps = trace.steps
+    if not len(steps):
+        msg = "The recording has no steps."
+        raise MissingDataError(msg, RECORD_STEPS)
+    number = steps["number"].to_numpy()
+    chosen = steps[(first <= number) & (number <= last)]
+    if not len(chosen):
+        msg = f"there is no such step; there are {number.min()} to {number.max()}"
+        raise UsageError(msg)
+    return int(chosen["start_ns"].min()), int(chosen["end_ns"].max())
+
+
+def cut(trace: Trace, start_ns: int, end_ns: int, *, is_repaired: bool = True) -> Cut:
+    """Return the events of `[start_ns, end_ns)`, and which of them cross others."""
+    columns = trace.columns
+    timed = columns.start_ns != NO_TIME
+    slices = timed & _is_phase(columns, COMPLETE_PHASE) & ~trace.source.is_lost
+    until_ns = columns.start_ns + np.maximum(columns.duration_ns, 0)
+    begins = timed & (columns.start_ns >= start_ns) & (columns.start_ns < end_ns)
+    kept_slices = slices & (begins | ((columns.start_ns < start_ns) & (until_ns > start_ns)))
+    kept_slices[_launched(trace, kept_slices)] = True
+    flows = timed & _is_phase(columns, *FLOW_PHASES)
+    is_metadata = _is_phase(columns, METADATA_PHASE)
+    kept = kept_slices | is_metadata | (begins & ~slices & ~flows)
+    rows = np.flatnonzero(kept_slices)
+    outer = rows, until_ns[rows]
+    kept[_whole_flows(trace, np.flatnonzero(flows), outer, begins)] = True
+    shortened, duration_ns = _repairs(trace, *outer)
+    count = len(shortened) if is_repaired else 0
+    return Cut(
+        start_ns=start_ns,
+        end_ns=end_ns,
+        events=np.flatnonzero(kept),
+        shortened=shortened[:count],
+        duration_ns=duration_ns[:count],
+    )
+
+
+def _is_phase(columns: EventColumns, *phases: str) -> NDArray[np.bool_]:
+    codes = [code for code, text in enumerate(columns.strings) if text in phases]
+    return np.isin(columns.phase, codes)
+
+
+def _launched(trace: Trace, kept: NDArray[np.bool_]) -> Rows:
+    """Return the device events whose launches are kept."""
+    call = links(trace).call_of_device_event
+    events = trace.runtime_calls["event"].to_numpy()
+    linked = np.flatnonzero(call >= 0)
+    linked = linked[kept[events[call[linked]]]]
+    return np.asarray(trace.device_events["event"].to_numpy()[linked])
+
+
+def _whole_flows(
+    trace: Trace, flows: Rows, slices: tuple[Rows, Rows], begins: NDArray[np.bool_]
+) -> Rows:
+    """Return the arrows' events of which a beginning and an end are at what is kept."""
+    if not len(flows):
+        return flows
+    columns, (track, _) = trace.columns, trace.source.threads
+    start_ns = columns.start_ns
+    rows, end_ns = slices
+    outer = track[rows], start_ns[rows], end_ns
+    at = track[flows], start_ns[flows], start_ns[flows]
+    inside = flows[begins[flows] | (call_tree.enclosing(outer, at) >= 0)]
+    key = (columns.category[inside].astype(np.int64) << 32) + columns.identifier[inside]
+    both = np.intersect1d(
+        key[_is_phase(columns, "s")[inside]], key[_is_phase(columns, "f")[inside]]
+    )
+    return inside[np.isin(key, both)]
+
+
+def _repairs(trace: Trace, slices: Rows, until_ns: Rows) -> tuple[Rows, Rows]:
+    """Return the slices that cross others, and their durations so that they do not."""
+    (track, _), start_ns = trace.source.threads, trace.columns.start_ns[slices]
+    end_ns = repaired_end_ns(track[slices], start_ns, until_ns)
+    shorter = np.flatnonzero(end_ns < until_ns)
+    return slices[shorter], (end_ns - start_ns)[shorter]

@@ -1,0 +1,217 @@
+"""How well each device was used: busy time, multiprocessors, warps, matrix units, memory.
+
+`busy_share` is of the window, and counts whatever the device did. The other shares of time are
+torch-tb-profiler's: of the span from the first step's start to the last step's end, where a step
+reaches to the end of the device work launched in it (`event_parser.py`), and of kernels alone
+(`gpu_metrics_parser.py`). Its GPU Utilization is `kernel_busy_share`.
+"""
+
+import msgspec
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.core.device_activity import DeviceActivity, device_activity
+from stepscope.analyses.core.memory_peak import device_properties, memory_peak
+from stepscope.analyses.core.window import window
+from stepscope.analyses.steps.step_breakdown import step_breakdown
+from stepscope.base import formatting
+from stepscope.base.report import DeviceReport
+from stepscope.model import intervals
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace, computed
+
+MAY_BE_MISSING = (
+    "sm_efficiency_share",
+    "occupancy_share",
+    "tensor_core_share",
+    "memory_peak_bytes",
+    "memory_capacity_bytes",
+)
+WORTH_A_NOTE = 0.005
+NOT_RECORDED = (
+    "The kernels of this recording do not say how they filled the device: torch 1.9 and later"
+    " write it when ProfilerActivity includes the device."
+)
+NEVER_ABOVE_ZERO = "Every kernel of this recording reports 0, which means that it is not known."
+VENDOR_DOES_NOT_TELL = (
+    "This device's profiler does not report how kernels fill it; no setting records it."
+)
+
+
+@computed
+def device_metrics(trace: Trace) -> tuple[DeviceReport, ...]:
+    """Return the figures of every device that did anything, by its number."""
+    return tuple(_metrics(trace, activity) for activity in device_activity(trace))
+
+
+def stepped_span(trace: Trace) -> tuple[int, int]:
+    """Return the first step's start and the last step's end, steps reaching to their device work.
+
+    Without steps it is the window.
+    """
+    steps = step_breakdown(trace)
+    if not len(steps.start_ns):
+        return window(trace).start_ns, window(trace).device_end_ns
+    return int(steps.start_ns[0]), int((steps.start_ns + steps.duration_ns).max())
+
+
+def _metrics(trace: Trace, activity: DeviceActivity) -> DeviceReport:
+    start_ns, end_ns = stepped_span(trace)
+    kernels = trace.kernels[trace.kernels["device"].to_numpy() == activity.device]
+    within = _Within(kernels, start_ns, end_ns)
+    memory = memory_peak(trace).get(activity.device)
+    report = DeviceReport(
+        id=activity.device,
+        name=_name(trace, activity.device),
+        busy_share=_share(intervals.duration_ns(activity.busy), window(trace).device_duration_ns),
+        kernel_busy_share=_share(
+            intervals.duration_ns(intervals.clip(activity.kernels, start_ns, end_ns)),
+            end_ns - start_ns,
+        ),
+        sm_efficiency_share=within.sm_efficiency(),
+        occupancy_share=within.occupancy(),
+        tensor_core_share=within.matrix_unit_share(trace),
+        memory_peak_bytes=memory.held_bytes if memory else None,
+        memory_capacity_bytes=memory.capacity_bytes if memory else None,
+        notes={},
+    )
+    missing = [figure for figure in MAY_BE_MISSING if getattr(report, figure) is None]
+    has_kernels = bool(len(within))
+    notes = {
+        figure: _why_missing(trace, report.id, figure, has_kernels=has_kernels)
+        for figure in missing
+    }
+    if "tensor_core_share" not in notes and (untold := within.untold_share(trace)) >= WORTH_A_NOTE:
+        notes["tensor_core_share"] = _partly_told(trace, untold)
+    return msgspec.structs.replace(report, notes=notes)
+
+
+def _partly_told(trace: Trace, untold: float) -> str:
+    unit = trace.dialect.matrix_unit
+    return (
+        f"At least: of {formatting.share(untold)} of the kernel time the kernels' names do not"
+        f" tell whether {unit}s are used, as of Triton's."
+    )
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else 0.0
+
+
+def _name(trace: Trace, device: int) -> str:
+    recorded = device_properties(trace).get(device, {}).get("name")
+    is_told = isinstance(recorded, str) and recorded
+    return str(recorded) if is_told else f"{trace.dialect.device} {device}"
+
+
+class _Within:
+    """The kernels of one device, cut to a span."""
+
+    def __init__(self, kernels: pd.DataFrame, start_ns: int, end_ns: int) -> None:
+        start = np.maximum(kernels["start_ns"].to_numpy(), start_ns)
+        end = np.minimum(kernels["end_ns"].to_numpy(), end_ns)
+        inside = end > start
+        self.kernels = kernels[inside]
+        self.start_ns, self.end_ns = start[inside], end[inside]
+        self.duration_ns = self.end_ns - self.start_ns
+        self.span_ns = end_ns - start_ns
+
+    def __len__(self) -> int:
+        return len(self.kernels)
+
+    def sm_efficiency(self) -> float | None:
+        """Return the mean of min(1, blocks per multiprocessor of all kernels at that time)."""
+        blocks = self.kernels["blocks_per_sm"].to_numpy()
+        told = blocks > 0
+        if not told.any() or self.span_ns <= 0:
+            return None
+        return capped_sum_ns(self.start_ns[told], self.end_ns[told], blocks[told]) / self.span_ns
+
+    def occupancy(self) -> float | None:
+        """Return the mean occupancy of the kernels that report one, weighted by duration."""
+        occupancy = self.kernels["occupancy_share"].to_numpy()
+        told = occupancy > 0
+        if not told.any():
+            return None
+        return float(np.average(occupancy[told], weights=self.duration_ns[told]))
+
+    def matrix_unit_share(self, trace: Trace) -> float | None:
+        """Return which share of kernel time is of kernels on matrix units, at least.
+
+        What does not tell counts as not on them; None where no kernel tells.
+        """
+        told = named(self.kernels["name"], lambda name: _tells(trace, name))
+        if not told.any():
+            return None
+        used = named(self.kernels["name"], trace.dialect.uses_matrix_unit)
+        return float(self.duration_ns[used].sum() / self.duration_ns.sum())
+
+    def untold_share(self, trace: Trace) -> float:
+        """Return which share of kernel time is of kernels that do not tell it."""
+        told = named(self.kernels["name"], lambda name: _tells(trace, name))
+        return float(self.duration_ns[~told].sum() / max(1, self.duration_ns.sum()))
+
+
+def _tells(trace: Trace, kernel: str) -> bool:
+    return trace.dialect.uses_matrix_unit(kernel) is not None
+
+
+def capped_sum_ns(
+    start_ns: NDArray[np.int64], end_ns: NDArray[np.int64], value: NDArray[np.float64]
+) -> float:
+    """Return the integral over time of min(1, sum of the values of the intervals active then)."""
+    _, sums = capped_sums(start_ns, end_ns, value)
+    return float(sums[-1])
+
+
+def capped_sums(
+    start_ns: NDArray[np.int64], end_ns: NDArray[np.int64], value: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return when intervals begin and end, in order, and the same integral until each of them."""
+    time = np.concatenate((start_ns, end_ns))
+    change = np.concatenate((value, -value))
+    order = np.argsort(time, kind="stable")
+    level = np.cumsum(change[order])[:-1]
+    sums = np.cumsum(np.clip(level, 0.0, 1.0) * np.diff(time[order]))
+    return time[order], np.append(0.0, sums)
+
+
+def _why_missing(trace: Trace, device: int, figure: str, *, has_kernels: bool) -> str:
+    """Return why a figure is not known, and what would record it."""
+    name = f"{trace.dialect.device} {device}"
+    if figure == "memory_capacity_bytes":
+        return f"The trace's deviceProperties hold no memory size for {name}."
+    if figure == "memory_peak_bytes":
+        return _why_no_memory(trace, device)
+    if not has_kernels:
+        return f"No kernel ran on {name} within the steps."
+    return _why_kernels_do_not_tell(trace, figure)
+
+
+def _why_kernels_do_not_tell(trace: Trace, figure: str) -> str:
+    dialect = trace.dialect
+    if figure == "tensor_core_share":
+        units = f"{dialect.matrix_unit}s"
+        return f"The kernel names of this {dialect.device} do not tell which use {units}."
+    if not dialect.tells_occupancy:
+        return VENDOR_DOES_NOT_TELL
+    column = "occupancy_share" if figure == "occupancy_share" else "blocks_per_sm"
+    return NEVER_ABOVE_ZERO if trace.kernels[column].notna().any() else NOT_RECORDED
+
+
+def _why_no_memory(trace: Trace, device: int) -> str:
+    if not len(trace.memory):
+        return "No allocation was recorded: use torch.profiler.profile(profile_memory=True)."
+    codes = trace.memory["device_type_code"]
+    on_device = trace.memory[codes.isin(list(trace.dialect.memory_device_types))]
+    others = sorted({int(number) for number in on_device["device"]})
+    if device in others:
+        return "The recording has allocations but no totals: torch 1.10 and later write them."
+    if others:
+        listed = ", ".join(str(number) for number in others)
+        return (
+            f"Allocations were recorded for device {listed} only. Visible and physical numbers"
+            " differ where devices were hidden from the process, so they are not matched."
+        )
+    return "Only allocations on the host were recorded."

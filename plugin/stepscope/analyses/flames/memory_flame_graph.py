@@ -1,0 +1,94 @@
+"""The flame graph of a device's memory when it held most: allocations by the calls they came from.
+
+Its whole is what was allocated then, as `analyses/memory/at_peak.py` has it: what was allocated
+before the recording, and what no record tells of, have nodes of their own.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from stepscope.analyses.core.group_statistics import sums
+from stepscope.analyses.core.links import enclosing_call
+from stepscope.analyses.flames.call_flame_graphs import host_calls_tree
+from stepscope.analyses.flames.flame_tree import CODES, NONE, FlameTree, Nodes
+from stepscope.analyses.host.host_call_tree import host_tree
+from stepscope.analyses.host.host_flame import host_flame
+from stepscope.analyses.memory.at_peak import NOT_TOLD, Peak, memory_at_peak
+from stepscope.analyses.memory.owners import python_calls_around
+from stepscope.base.errors import MissingDataError, UsageError
+from stepscope.model.trace import Trace, computed
+
+EARLIER = "allocated before the recording, freed in it"
+UNTOLD = "of no record: allocated before the recording and kept"
+OUTSIDE = "in no recorded call"
+REST = (OUTSIDE, EARLIER, UNTOLD)
+
+
+def peak_of(trace: Trace, label: str | None) -> Peak:
+    """Return the peak of the device of this label; of none, of that which held most.
+
+    Raises:
+        MissingDataError: the trace has no memory events, or none that can be told.
+        UsageError: there is no such device.
+    """
+    peaks = memory_at_peak(trace)
+    if not peaks:
+        raise MissingDataError(NOT_TOLD)
+    if label is None:
+        return max(peaks, key=lambda peak: (peak.curve.device.number >= 0, _held_bytes(peak)))
+    for peak in peaks:
+        if peak.curve.device.label == label:
+            return peak
+    known = ", ".join(peak.curve.device.label for peak in peaks)
+    msg = f"no memory of {label!r} was recorded; there is {known}"
+    raise UsageError(msg)
+
+
+def memory_tree(trace: Trace, peak: Peak) -> FlameTree:
+    """Return what a device held at its peak."""
+    host = host_calls_tree(trace)
+    at = peak.pairs.allocated_at[peak.held]
+    earlier = peak.is_earlier
+    node = np.append(_nodes(trace), NONE)[at]
+    node = np.where(earlier, len(host) + 1, np.where(node == NONE, len(host), node))
+    size = peak.pairs.bytes[peak.held]
+    count = len(host) + len(REST)
+    own = sums(size, node, count)
+    calls = np.bincount(node, minlength=count).astype(np.int64)
+    own[-1] = untold_bytes(peak)
+    kinds = np.full(len(REST), CODES["rest"], dtype=np.int8)
+    return replace(
+        host,
+        parent=np.concatenate((host.parent, np.full(len(REST), NONE))),
+        name=np.concatenate((host.name, len(host.names) + np.arange(len(REST)))),
+        names=(*host.names, *REST),
+        kinds=np.concatenate((host.kinds, kinds)),
+        own=own[None],
+        calls=calls[None],
+        merged_count=np.zeros(count, dtype=np.int64),
+        unit="bytes",
+    )
+
+
+def untold_bytes(peak: Peak) -> int:
+    """Return how much no record tells of; 0 where that is not known, or records are missing."""
+    untold = peak.untold_bytes
+    if np.isnan(untold) and not len(peak.held):  # no totals, and nothing could be paired
+        untold = float(peak.curve.change_bytes[peak.at])
+    return int(untold) if untold > 0 else 0
+
+
+def _held_bytes(peak: Peak) -> int:
+    return int(peak.pairs.bytes[peak.held].sum()) + untold_bytes(peak)
+
+
+@computed
+def _nodes(trace: Trace) -> Nodes:
+    """Return, for each row of `memory`, the node of the innermost call around it, or -1."""
+    tree, node = host_tree(trace), host_flame(trace).paths.node
+    host, python = enclosing_call(trace, trace.memory), python_calls_around(trace)
+    row = np.where(host != NONE, host + tree.host_offset, NONE)
+    depth = np.append(tree.nesting.depth, NONE)
+    innermost = np.where(depth[python] > depth[row], python, row)
+    return np.append(node, NONE)[innermost]

@@ -1,0 +1,81 @@
+"""The flame graph of all host calls, with the host's time and the device time they launched."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.core.ancestry import nearest, with_descendants
+from stepscope.analyses.core.call_paths import NONE, Paths, merged
+from stepscope.analyses.host.host_call_tree import HostTree, host_tree
+from stepscope.analyses.host.text_stacks import stack_tree
+from stepscope.model.trace import Trace, computed
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Flame:
+    """A flame graph's columns: one row a node of `paths`."""
+
+    paths: Paths
+    names: tuple[str, ...]
+    """What `paths.name` are indices into."""
+    call_count: NDArray[np.int64]
+    host_self_ns: NDArray[np.int64]
+    host_total_ns: NDArray[np.int64]
+    """The sum of self times of the node and all below it."""
+    device_self_ns: NDArray[np.int64]
+    device_total_ns: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Return how many nodes there are."""
+        return len(self.paths)
+
+
+@computed
+def host_flame(trace: Trace) -> Flame:
+    """Return the flame graph of the host's time, and of the device's by what launched it."""
+    tree = host_tree(trace)
+    parent, depth, name, names = _calls(trace, tree)
+    paths = merged(parent, depth, name, len(names))
+    paths = replace(paths, node=paths.node[: len(tree)])
+    host_self_ns = paths.sums(tree.self_ns)
+    device_self_ns = paths.sums(tree.device_ns)
+    host_total_ns, device_total_ns = with_descendants(paths.parent, host_self_ns, device_self_ns)
+    return Flame(
+        paths=paths,
+        names=names,
+        call_count=np.bincount(paths.node, minlength=len(paths)),
+        host_self_ns=host_self_ns,
+        host_total_ns=host_total_ns,
+        device_self_ns=device_self_ns,
+        device_total_ns=device_total_ns,
+    )
+
+
+def _calls(
+    trace: Trace, tree: HostTree
+) -> tuple[NDArray[np.int64], NDArray[np.integer], NDArray[np.int64], tuple[str, ...]]:
+    """Return the tree's parents, depths and names.
+
+    Where Python functions are written in operators' stacks alone, these go behind the tree's rows,
+    one a distinct path, and are above the operators that were called from there.
+    """
+    parent, depth = tree.nesting.parent, tree.nesting.depth
+    written = trace.host_calls["call_stack"].cat
+    if tree.host_offset or not len(written.categories):
+        return parent, depth, tree.name, tree.names
+    stacks = stack_tree([str(text) for text in written.categories])
+    leaf = np.full(len(tree) + 1, NONE, dtype=np.int64)
+    leaf[: tree.runtime_offset] = np.append(stacks.leaf, NONE)[written.codes.to_numpy()]
+    top = np.flatnonzero((parent == NONE) & (leaf[:-1] != NONE))
+    moved = parent.copy()
+    moved[top] = leaf[top] + len(tree)
+    below = leaf[nearest(parent, parent == NONE)]
+    deeper = np.append(stacks.depth + 1, 0)[below]
+    above = np.where(stacks.parent != NONE, stacks.parent + len(tree), NONE)
+    return (
+        np.concatenate((moved, above)),
+        np.concatenate((depth + deeper, stacks.depth)),
+        np.concatenate((tree.name, stacks.name + len(tree.names))),
+        tree.names + stacks.names,
+    )

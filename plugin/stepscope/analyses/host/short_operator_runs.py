@@ -1,0 +1,47 @@
+"""When the host goes from short operator to short operator: what a step costs however few samples.
+
+Calling an operator and the Python before it take as long for one sample as for many. A long
+operator computes, and a long time between two is no call: data is loaded, or the host waits.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepscope.analyses.core.host_activity import main_thread
+from stepscope.analyses.core.window import window
+from stepscope.model import intervals
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ShortTurns:
+    """The window's short operators on the thread that runs the loop, and what is between them."""
+
+    times: Intervals
+    share: float
+    """Of the window."""
+    operators: int
+
+
+def short_turns(trace: Trace, long_ns: int) -> ShortTurns:
+    """Return when neither an operator nor what is between two takes `long_ns` or more.
+
+    An operator is as long as it is without those that it calls.
+    """
+    calls, within = trace.host_calls, window(trace)
+    is_counted = (calls["thread"] == main_thread(trace)) & calls["is_operator"]
+    operators = calls[(is_counted & (calls["start_ns"] < within.end_ns)).to_numpy()]
+    operators = operators[(operators["end_ns"] > within.start_ns).to_numpy()]
+    start, end = operators["start_ns"].to_numpy(), operators["end_ns"].to_numpy()
+    is_long = operators["self_ns"].to_numpy() >= long_ns
+    between = intervals.complement(intervals.union(start, end), within.start_ns, within.end_ns)
+    between = between[np.diff(between, axis=1)[:, 0] >= long_ns]
+    long = intervals.merged(intervals.union(start[is_long], end[is_long]), between)
+    times = intervals.complement(long, within.start_ns, within.end_ns)
+    return ShortTurns(
+        times=times,
+        share=intervals.duration_ns(times) / max(1, within.duration_ns),
+        operators=int((~is_long).sum()),
+    )

@@ -1,0 +1,80 @@
+"""Whether launches wait for what they launched, as in debugging modes of the runtime.
+
+Either the launching call returns only when its kernel has ended, or a wait follows each launch.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.core.device_activity import all_busy
+from stepscope.analyses.core.frame_times import times
+from stepscope.analyses.core.synchronizations import synchronizations
+from stepscope.analyses.core.window import window
+from stepscope.analyses.devices.kernel_launches import launches
+from stepscope.dialects import SYNCHRONIZE_NAME, Kind
+from stepscope.model import intervals
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace, computed
+
+SLACK_NS = 1_000
+"""By so much a call may seem to return before its kernel ended: two clocks."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BlockingLaunches:
+    """Launches of kernels in the window, graphs apart."""
+
+    rows: NDArray[np.int64]
+    """The kernels, as rows of `device_events`."""
+    calls: NDArray[np.int64]
+    """Their launches, as rows of `runtime_calls`."""
+    blocks: NDArray[np.bool_]
+    """Whether the call returned only when its kernel had ended."""
+    is_waited_for: NDArray[np.bool_]
+    """Whether the thread's next call waits for the device."""
+    blocked_ns: int
+    """How long the host was in launches, or in waits right behind them, while a device worked."""
+
+
+@computed
+def blocking_launches(trace: Trace) -> BlockingLaunches:
+    """Return which launches of kernels the host waited for."""
+    found, calls, events = launches(trace), trace.runtime_calls, trace.device_events
+    within = window(trace)
+    start = calls["start_ns"].to_numpy()[found.call]
+    chosen = (start >= within.start_ns) & (start < within.end_ns)
+    chosen &= events["kind"].to_numpy()[found.row] == int(Kind.KERNEL)
+    rows, call = found.row[chosen], found.call[chosen]
+    following = np.append(_next_on_thread(trace), -1)[call]
+    is_waited_for = np.append(_waits(trace), False)[following]
+    held = np.concatenate((call, following[is_waited_for]))
+    blocked = intervals.intersection(times(calls, held), all_busy(trace))
+    ended = calls["end_ns"].to_numpy()[call] + SLACK_NS
+    return BlockingLaunches(
+        rows=rows,
+        calls=call,
+        blocks=events["end_ns"].to_numpy()[rows] <= ended,
+        is_waited_for=is_waited_for,
+        blocked_ns=intervals.duration_ns(blocked),
+    )
+
+
+def _waits(trace: Trace) -> NDArray[np.bool_]:
+    """Tell which runtime calls wait, of those in the window; copies that block are none of them."""
+    found = named(trace.runtime_calls["name"], re.compile(SYNCHRONIZE_NAME).search)
+    is_inside = np.zeros(len(found), dtype=bool)
+    is_inside[synchronizations(trace).calls] = True
+    return found & is_inside
+
+
+def _next_on_thread(trace: Trace) -> NDArray[np.int64]:
+    """Return, for each runtime call, the next one on its thread, or -1."""
+    thread = trace.runtime_calls["thread"].cat.codes.to_numpy()
+    order = np.argsort(thread, kind="stable")
+    following = np.full(len(order), -1, dtype=np.int64)
+    is_same = thread[order[1:]] == thread[order[:-1]]
+    following[order[:-1][is_same]] = order[1:][is_same]
+    return following

@@ -1,0 +1,134 @@
+"""Tensors that the program makes on the CPU, and copies to the device right away.
+
+A copy counts where an `aten::to` asks for it, and what its thread did last before that, within
+200 µs, is to make a tensor of the same shape. torch's own ExtraCUDACopyPattern goes by
+neighbourhood alone, and takes a loader's batches for such tensors.
+"""
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.core.data_loading import data_loading
+from stepscope.analyses.core.synchronizations import outermost
+from stepscope.analyses.devices.host_copies import HostCopies
+from stepscope.model import intervals
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace
+
+Rows = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+NONE = -1
+MOVE = "aten::to"
+FROM_LIST = "aten::lift_fresh"
+"""The last but one that `torch.tensor([...])` calls; `torch.from_numpy` calls it too."""
+FROM_LIST_END = "aten::detach_"
+"""The last that `torch.tensor([...])` calls, and `torch.from_numpy` does not."""
+MAKERS = frozenset(
+    f"aten::{name}{like}"
+    for name in ("zeros", "ones", "full", "rand", "randn", "randint")
+    for like in ("", "_like")
+) | {"aten::arange", "aten::linspace", "aten::eye", "aten::randperm", FROM_LIST}
+UNTOLD_SHAPE = frozenset({"aten::arange"})
+"""No operator within these is given the tensor in its shape."""
+PASSED_OVER = frozenset(
+    {"aten::detach", FROM_LIST_END, "aten::view", "aten::reshape", "aten::unsqueeze", "aten::empty"}
+)
+"""What may lie between making a tensor and moving it, without work of its own."""
+MOST_BETWEEN_NS = 200_000
+MOST_ROWS_BACK = 48
+"""Host calls looked back at: what makes a tensor, and what is within it, are some ten."""
+MOST_LIST_BYTES = 64_000
+"""A larger tensor is no list that the program wrote down: it is data."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CreatedCopies:
+    """Copies of tensors just made; `maker`, `move` and `is_sure` are parallel to them."""
+
+    copies: HostCopies
+    maker: Rows
+    """The operator that made the tensor (`host_calls` row)."""
+    move: Rows
+    """The `aten::to` (`host_calls` row)."""
+    is_sure: Flags
+    """The shapes were recorded, and agree."""
+
+
+def created_copies(trace: Trace, copies: HostCopies) -> CreatedCopies:
+    """Return which of these copies are of tensors that were made right before."""
+    calls = trace.host_calls
+    move = outermost(trace, copies.owner)
+    is_move = np.append(named(calls["name"], MOVE.__eq__), False)[move]
+    copies, move = copies.chosen(is_move), move[is_move]
+    shape = _first_shapes(calls["input_dims"]) if len(move) else np.full(1, NONE, dtype=np.int64)
+    maker, same = _made_before(trace, move, shape)
+    found = (maker != NONE) & _is_made_here(trace, copies, maker, move)
+    known = shape[move] != NONE
+    untold = np.append(named(calls["name"], UNTOLD_SHAPE.__contains__), False)[maker]
+    found &= same | untold | ~known
+    return CreatedCopies(
+        copies=copies.chosen(found),
+        maker=maker[found],
+        move=move[found],
+        is_sure=(same & known)[found],
+    )
+
+
+def _made_before(trace: Trace, move: Rows, shape: Rows) -> tuple[Rows, Flags]:
+    """Return the operator before each move that makes a tensor, or -1, and if its shape agrees."""
+    calls = trace.host_calls
+    thread = calls["thread"].cat.codes.to_numpy()
+    name = calls["name"]
+    makes = named(name, MAKERS.__contains__)
+    passed = named(name, PASSED_OVER.__contains__) | ~calls["is_operator"].to_numpy()
+    from_list, ends_list = named(name, FROM_LIST.__eq__), named(name, FROM_LIST_END.__eq__)
+    maker = np.full(len(move), NONE, dtype=np.int64)
+    same, saw_end = np.zeros(len(move), dtype=bool), np.zeros(len(move), dtype=bool)
+    open_ = np.ones(len(move), dtype=bool)
+    for back in range(1, MOST_ROWS_BACK):
+        at = np.flatnonzero(open_ & (move >= back))
+        if not len(at):
+            break
+        row = move[at] - back
+        at, row = at[thread[row] == thread[move[at]]], row[thread[row] == thread[move[at]]]
+        top = outermost(trace, row)
+        saw_end[at] |= ends_list[top]
+        is_new = (maker[at] == NONE) & ~passed[top]
+        fits = makes[top] & (~from_list[top] | saw_end[at])
+        maker[at[is_new & fits]] = top[is_new & fits]
+        mine = maker[at] == top
+        same[at[mine]] |= (shape[row] == shape[move[at]])[mine] & (shape[row] != NONE)[mine]
+        open_[at] = (is_new & fits & (row != top)) | (mine & (row != top)) | passed[top]
+    return maker, same
+
+
+def _is_made_here(trace: Trace, copies: HostCopies, maker: Rows, move: Rows) -> Flags:
+    """Tell which were made right before the move, by the loop itself, and are no data."""
+    calls = trace.host_calls
+    start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
+    between = start[move] - end[maker]
+    loading = intervals.covered_ns(data_loading(trace).times, start[maker], start[maker] + 1) > 0
+    is_list = named(calls["name"], FROM_LIST.__eq__)[maker]
+    is_data = is_list & (copies.bytes > MOST_LIST_BYTES)
+    return np.asarray((between >= 0) & (between <= MOST_BETWEEN_NS) & ~loading & ~is_data)
+
+
+def _first_shapes(dims: "pd.Series[str]") -> Rows:
+    """Return a number for each row's first input's shape, -1 where none was recorded; one more."""
+    texts = [first_shape(str(text)) for text in dims.cat.categories]
+    numbers, _ = pd.factorize(np.array(texts, dtype=object))
+    codes = np.append(dims.cat.codes.to_numpy(), NONE)
+    return np.asarray(np.append(numbers, NONE)[codes], dtype=np.int64)
+
+
+def first_shape(text: str) -> str | None:
+    """Return the first input's shape of a row of `input_dims` (`[8, 4]`); None: not recorded."""
+    try:
+        shape = json.loads(text)[0]
+    except (ValueError, IndexError, KeyError, TypeError, RecursionError):
+        return None
+    return json.dumps(shape) if isinstance(shape, list) else None

@@ -1,0 +1,90 @@
+"""Idle time of the device in gaps of under 1 ms, and where the host spent it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.core import frame_times
+from stepscope.analyses.core.device_activity import DeviceActivity
+from stepscope.analyses.core.links import links
+from stepscope.analyses.idle.ledger import idle_ledger
+from stepscope.dialects import GRAPH_LAUNCH_NAME, LAUNCH_NAME, Kind
+from stepscope.model import intervals
+from stepscope.model.frames.name_masks import named
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace, computed
+
+GRAPHS_DOMINATE = 0.5
+"""Share of kernels that graph launches brought from which advising graphs is idle talk."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Dispatch:
+    """One device's dispatch gaps; the three shares sum to 1 where there is any idle time."""
+
+    idle: Intervals
+    kernel_count: int
+    median_kernel_ns: int
+    inside_share: float
+    """Of the idle time, while the host was in an operator but in no launch call."""
+    launch_share: float
+    """Of the idle time, while the host was in a launch call."""
+    between_share: float
+    """Of the idle time, while the host was in no operator: Python."""
+    has_operators: bool
+    """Whether operators were recorded, so that the shares mean what they say."""
+    has_graphs: bool
+    """Whether most kernels come with a graph's launch already."""
+
+    @property
+    def idle_ns(self) -> int:
+        """How long the gaps are in all."""
+        return intervals.duration_ns(self.idle)
+
+
+def dispatch(trace: Trace, device: DeviceActivity) -> Dispatch:
+    """Return a device's dispatch gaps and what the host did in them."""
+    idle = idle_ledger(trace)[device.device].times["dispatch"]
+    total_ns = max(1, intervals.duration_ns(idle))
+    launching = intervals.intersection(idle, _launch_times(trace))
+    rest = intervals.difference(idle, launching)
+    inside = intervals.intersection(rest, _operator_times(trace))
+    launch_ns, inside_ns = intervals.duration_ns(launching), intervals.duration_ns(inside)
+    kind = trace.device_events["kind"].to_numpy()[device.rows]
+    duration_ns = trace.device_events["duration_ns"].to_numpy()[device.rows]
+    is_kernel = kind == int(Kind.KERNEL)
+    kernels_ns = duration_ns[is_kernel]
+    between_ns = intervals.duration_ns(rest) - inside_ns
+    return Dispatch(
+        idle=idle,
+        kernel_count=len(kernels_ns),
+        median_kernel_ns=int(np.median(kernels_ns)) if len(kernels_ns) else 0,
+        inside_share=inside_ns / total_ns,
+        launch_share=launch_ns / total_ns,
+        between_share=between_ns / total_ns,
+        has_operators=bool(trace.host_calls["is_operator"].any()),
+        has_graphs=_graph_share(trace, device.rows[is_kernel]) >= GRAPHS_DOMINATE,
+    )
+
+
+@computed
+def _launch_times(trace: Trace) -> Intervals:
+    calls = trace.runtime_calls
+    chosen = named(calls["name"], LAUNCH_NAME.search)
+    return frame_times.times(calls, chosen)
+
+
+@computed
+def _operator_times(trace: Trace) -> Intervals:
+    calls = trace.host_calls
+    chosen = calls["is_operator"].to_numpy()
+    # the backward pass runs on threads of its own: any operator counts
+    return frame_times.times(calls, chosen)
+
+
+def _graph_share(trace: Trace, rows: NDArray[np.int64]) -> float:
+    """Return the share of kernels (`device_events` rows) that came with a graph's launch."""
+    by_graph = np.append(named(trace.runtime_calls["name"], GRAPH_LAUNCH_NAME.search), False)
+    call = links(trace).call_of_device_event[rows]
+    return float(by_graph[call].mean()) if len(call) else 0.0

@@ -1,0 +1,174 @@
+"""Idle time of each device by what the program was at: operator, annotation, source line.
+
+For idle time after a wait, that is where the host waited; for work that was queued, where it was
+launched; else where the main thread was at the time. Times are cut where it went on, so that each
+nanosecond of the ledger has one place.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.core import requirements
+from stepscope.analyses.core.event_references import users_calls, users_line
+from stepscope.analyses.core.group_statistics import sums
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.main_thread_stacks import main_thread_places
+from stepscope.analyses.core.synchronizations import outermost, synchronizations
+from stepscope.analyses.core.window import window
+from stepscope.analyses.idle.idle_tables import CAUSE, DEVICE, IDLE, WINDOW_SHARE
+from stepscope.analyses.idle.ledger import CAUSES, Ledger, idle_ledger
+from stepscope.model.frames import Column, Schema
+from stepscope.model.table_columns import framed
+from stepscope.model.trace import Trace, computed
+
+RECORD_STACKS = "torch.profiler.profile(..., with_stack=True)"
+NONE = -1
+NAMES = tuple(CAUSES)
+MOVING = frozenset({"dataloader", "alloc", "dispatch", "host-stall"})
+"""Causes for which it matters where the host was meanwhile."""
+SCHEMA: Schema = (
+    DEVICE,
+    CAUSE,
+    Column(
+        "operator",
+        "object",
+        "text",
+        "The outermost operator that waited, or that launched what ended the gap; None: none did.",
+    ),
+    Column("annotation", "object", "text", "The main thread's innermost `record_function` range."),
+    Column("source_line", "object", "text", "The user's innermost function; None: see `remedy`."),
+    Column("remedy", "object", "text", "The line of code that records the source line."),
+    Column("gap_count", "int64", "count", "Gaps that hold such time."),
+    IDLE,
+    Column("idle_share", "float64", "share", "Of the device's idle time."),
+    WINDOW_SHARE,
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Pieces:
+    """Idle time in one place each; all arrays are parallel."""
+
+    cause: NDArray[np.int64]
+    gap: NDArray[np.int64]
+    stretch: NDArray[np.int64]
+    """A row of `main_thread_places`, or -1."""
+    owner: NDArray[np.int64]
+    """The operator, as a `host_calls` row, or -1."""
+    idle_ns: NDArray[np.int64]
+
+
+@computed
+def idle_by_source_line(trace: Trace) -> pd.DataFrame:
+    """Return one row a device, cause, operator, annotation and source line, the longest first.
+
+    Raises:
+        MissingDataError: no device event was recorded.
+    """
+    requirements.main(trace)
+    frames = [_rows(trace, device, ledger) for device, ledger in idle_ledger(trace).items()]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _rows(trace: Trace, device: int, ledger: Ledger) -> pd.DataFrame:
+    pieces = _pieces(trace, ledger)
+    places = main_thread_places(trace)
+    call_names = trace.host_calls["name"].cat
+    line, texts = _lines(trace, pieces)
+    operator = np.append(call_names.codes.to_numpy(), NONE)[pieces.owner]
+    annotation = np.append(places.annotation, NONE)[pieces.stretch]
+    keys = np.stack((pieces.cause, operator, annotation, line), axis=1)
+    group, first = _groups(keys)
+    count = len(first)
+    idle_ns = sums(pieces.idle_ns, group, count)
+    gaps = pd.unique(group * max(1, len(ledger.gaps)) + pieces.gap) // max(1, len(ledger.gaps))
+    order = np.argsort(-idle_ns, kind="stable")
+    names = np.array([*call_names.categories, None], dtype=object)
+    lines = np.array([*texts, None], dtype=object)[line[first]]
+    columns = {
+        "device": np.full(count, device),
+        "cause": np.array(NAMES, dtype=object)[pieces.cause[first]],
+        "operator": names[operator[first]],
+        "annotation": names[annotation[first]],
+        "source_line": lines,
+        "remedy": np.array([_remedy(trace) if text is None else None for text in lines], object),
+        "gap_count": np.bincount(gaps, minlength=count),
+        "idle_ns": idle_ns,
+        "idle_share": idle_ns / max(1, int(idle_ns.sum())),
+        "window_share": idle_ns / max(1, window(trace).device_duration_ns),
+    }
+    return framed(SCHEMA, {name: values[order] for name, values in columns.items()})
+
+
+def _remedy(trace: Trace) -> str | None:
+    """Return how to record source lines; None where they were recorded."""
+    has_stacks = len(trace.python_calls) or (trace.host_calls["call_stack"].cat.codes >= 0).any()
+    return None if has_stacks else RECORD_STACKS
+
+
+def _groups(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return each row's group of equal keys, and the first row of each."""
+    group = np.zeros(len(keys), dtype=np.int64)
+    for column in keys.T:
+        codes, distinct = pd.factorize(column)
+        group, _ = pd.factorize(group * max(1, len(distinct)) + codes)
+    count = int(group.max(initial=-1)) + 1
+    first = np.full(count, NONE, dtype=np.int64)
+    first[group[::-1]] = np.arange(len(group))[::-1]  # what is set last stays
+    return group, first
+
+
+def _pieces(trace: Trace, ledger: Ledger) -> _Pieces:
+    times = np.concatenate(list(ledger.times.values()))
+    counts = [len(each) for each in ledger.times.values()]
+    cause = np.repeat(np.arange(len(NAMES)), counts)
+    gap = np.searchsorted(ledger.gaps[:, 0], times[:, 0], side="right") - 1
+    places = main_thread_places(trace)
+    moves = np.isin(cause, [NAMES.index(name) for name in MOVING])
+    moving = np.flatnonzero(moves)
+    owner, stretch, idle_ns = places.cut(times[moving, 0], times[moving, 1])
+    still = np.flatnonzero(~moves)
+    at, operator = _asked(trace, ledger)
+    moment = np.where(cause[still] == NAMES.index("tail"), NONE, at[gap[still]])
+    fixed = np.where(moment >= 0, places.at(moment), NONE)
+    which = np.concatenate((moving[owner], still))
+    of_loading = cause[which] == NAMES.index("dataloader")
+    return _Pieces(
+        cause=cause[which],
+        gap=gap[which],
+        stretch=np.concatenate((stretch, fixed)),
+        owner=np.where(of_loading, NONE, operator[gap[which]]),
+        idle_ns=np.concatenate((idle_ns, (times[:, 1] - times[:, 0])[still])),
+    )
+
+
+def _asked(trace: Trace, ledger: Ledger) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return, for each gap, when the host asked for what ended it, or waited, and the operator."""
+    syncs, linked = synchronizations(trace), links(trace)
+    following = np.append(linked.owner_of_device_event, NONE)[ledger.next_event]
+    call = np.append(linked.call_of_device_event, NONE)[ledger.next_event]
+    launched_ns = np.append(trace.runtime_calls["start_ns"].to_numpy(), NONE)[call]
+    moment = np.where(call >= 0, launched_ns, ledger.gaps[:, 1] - 1)
+    emptied = ledger.sync >= 0
+    moment = np.where(emptied, np.append(syncs.start_ns, NONE)[ledger.sync], moment)
+    waiting = np.append(syncs.owner, NONE)[ledger.sync]
+    return moment, np.where(emptied & (waiting >= 0), waiting, outermost(trace, following))
+
+
+def _lines(trace: Trace, pieces: _Pieces) -> tuple[NDArray[np.int64], list[str]]:
+    """Return each piece's source line as an index, or -1, and the lines.
+
+    From Python functions; where there are none, from the operator's `Call stack`.
+    """
+    functions = users_calls(trace)["name"].cat.categories
+    found = np.append(main_thread_places(trace).function, NONE)[pieces.stretch]
+    stacks = trace.host_calls["call_stack"].cat
+    listed = [users_line(str(stack).split(";")) for stack in stacks.categories]
+    place = np.array([at if line else NONE for at, line in enumerate(listed)] + [NONE])
+    by_stack = place[np.append(stacks.codes.to_numpy(), NONE)[pieces.owner]]
+    line = np.where((found < 0) & (by_stack >= 0), by_stack + len(functions), found)
+    codes, distinct = pd.factorize(np.array([*functions, *listed], dtype=object))
+    return np.append(codes, NONE)[line], [str(text) for text in distinct]

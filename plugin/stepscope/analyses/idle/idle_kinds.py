@@ -1,0 +1,108 @@
+"""Why each stream stood still, in HTA's three kinds.
+
+A gap lies between two pieces of work on one stream (`breakdown_analysis.py`,
+`get_idle_time_breakdown`). It is a *host wait* where the second was launched after the first had
+ended, a *kernel wait* where it was not and the gap is short, and *other* where it is long.
+
+How that relates to our own ledger (`ledger.py`): the ledger is of a device, so a gap of one
+stream counts there only while all other streams stand still too (`device_idle_ns`), and it goes on
+to the borders of the window, before the first and behind the last work. Of that time, a host wait
+is what the ledger calls data loading, allocator, after a sync, dispatch or host stall; a kernel
+wait or other is what it calls queued, or not recorded where no launch is known.
+
+HTA's documentation calls the limit of a kernel wait 30 ns; its code compares with microseconds.
+Its gaps begin at the end of the work before, ours at the end of all work before: where kernels of
+a stream overlap, HTA's gaps count time in which the stream works.
+"""
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.core import group_statistics
+from stepscope.analyses.core.device_activity import whole_activity
+from stepscope.analyses.core.links import links
+from stepscope.analyses.devices.launch_order import stream_numbers
+from stepscope.model import intervals
+from stepscope.model.frames import Column, Schema
+from stepscope.model.table_columns import framed
+from stepscope.model.trace import Trace, computed
+
+KERNEL_WAIT_NS = 30_000
+"""HTA's `consecutive_kernel_delay`: starting the next kernel takes less."""
+KINDS = ("host_wait", "kernel_wait", "other")
+SCHEMA: Schema = (
+    Column("device", "int64", "id", "The device's number."),
+    Column("stream", "int64", "id", "The stream's number on it."),
+    Column("kind", "object", "text", "`host_wait`, `kernel_wait` or `other`, as HTA has them."),
+    Column("gap_count", "int64", "count", "How many gaps between work of this stream are it."),
+    Column("idle_ns", "int64", "ns", "How long they are together."),
+    Column("stream_idle_share", "float64", "share", "Of all gaps of the stream; NaN: none."),
+    Column("mean_ns", "float64", "ns", "The mean gap; NaN where there is none."),
+    Column("max_ns", "int64", "ns", "The longest gap."),
+    Column(
+        "device_idle_ns", "int64", "ns", "The part in which no other stream of the device worked."
+    ),
+)
+
+
+@computed
+def idle_kinds(trace: Trace) -> pd.DataFrame:
+    """Return three rows a stream, one a kind, of the whole recording."""
+    stream, names = stream_numbers(trace.device_events)
+    row, gap_start, gap_end = _gaps(trace, stream)
+    gap_ns, group = gap_end - gap_start, stream[row] * len(KINDS) + _kinds(trace, row, gap_start)
+    count = len(names) * len(KINDS)
+    idle = group_statistics.sums(gap_ns, group, count)
+    of_stream = np.repeat(idle.reshape(-1, len(KINDS)).sum(axis=1), len(KINDS))
+    found = {
+        "device": np.repeat(np.array([device for device, _ in names], dtype=np.int64), len(KINDS)),
+        "stream": np.repeat(np.array([number for _, number in names], dtype=np.int64), len(KINDS)),
+        "kind": np.array(KINDS * len(names), dtype=object),
+        "gap_count": np.bincount(group, minlength=count),
+        "idle_ns": idle,
+        "stream_idle_share": group_statistics.ratio(idle, of_stream),
+        "mean_ns": group_statistics.mean(gap_ns, group, count),
+        "max_ns": group_statistics.extremes(gap_ns, group, count)[1],
+        "device_idle_ns": group_statistics.sums(
+            gap_ns - _busy_ns(trace, row, gap_start, gap_end), group, count
+        ),
+    }
+    return framed(SCHEMA, found)
+
+
+Times = NDArray[np.int64]
+
+
+def _gaps(trace: Trace, stream: Times) -> tuple[Times, Times, Times]:
+    """Return what ended each gap (`device_events` row), and where the gap begins and ends."""
+    events = trace.device_events  # in the order they began
+    order = np.argsort(stream, kind="stable")
+    begin, where = events["start_ns"].to_numpy()[order], stream[order]
+    until = _latest_end(events["end_ns"].to_numpy()[order], where)
+    follows = np.flatnonzero((where[1:] == where[:-1]) & (begin[1:] > until[:-1]))
+    return order[follows + 1], until[follows], begin[follows + 1]
+
+
+def _latest_end(end_ns: Times, where: Times) -> Times:
+    """Return, for each row, the latest end of those up to it on its stream."""
+    return np.asarray(pd.Series(end_ns).groupby(where).cummax().to_numpy())
+
+
+def _kinds(trace: Trace, row: Times, gap_start: Times) -> Times:
+    """Return each gap's place in `KINDS`; an unknown launch is no host wait."""
+    call = links(trace).call_of_device_event[row]
+    launch_ns = trace.runtime_calls["start_ns"].to_numpy()
+    is_late = np.append(launch_ns, np.iinfo(np.int64).min)[call] > gap_start
+    is_short = trace.device_events["start_ns"].to_numpy()[row] - gap_start < KERNEL_WAIT_NS
+    return np.where(is_late, 0, np.where(is_short, 1, 2))
+
+
+def _busy_ns(trace: Trace, row: Times, gap_start: Times, gap_end: Times) -> Times:
+    """Return for how long of each gap another stream of its device worked."""
+    device = trace.device_events["device"].to_numpy()[row]
+    busy = np.zeros(len(row), dtype=np.int64)
+    for activity in whole_activity(trace):
+        mine = device == activity.device
+        busy[mine] = intervals.covered_ns(activity.busy, gap_start[mine], gap_end[mine])
+    return busy

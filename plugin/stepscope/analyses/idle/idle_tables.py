@@ -1,0 +1,173 @@
+"""The ledger of idle time as tables: by device, by step, and by stream.
+
+All rest on `analyses/idle/ledger.py`: each table's rows of a device, or of a stream, sum to its
+idle time within the window.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.core import frame_times, requirements
+from stepscope.analyses.core.device_activity import DeviceActivity, device_activity
+from stepscope.analyses.core.group_statistics import ratio
+from stepscope.analyses.core.window import window
+from stepscope.analyses.idle.ledger import CAUSES, Ledger, idle_ledger, ledger_of
+from stepscope.analyses.steps.step_breakdown import step_breakdown
+from stepscope.model import intervals
+from stepscope.model.frames import Column, Schema
+from stepscope.model.table_columns import framed
+from stepscope.model.trace import Trace, computed
+
+_MEANINGS = " ".join(f"`{cause}`: {meaning}" for cause, (_, meaning) in CAUSES.items())
+DEVICE = Column("device", "int64", "id", "The device's number.")
+CAUSE = Column("cause", "object", "", f"Why it stood still. {_MEANINGS}")
+COUNT = Column("count", "int64", "count", "Idle times of this cause.")
+IDLE = Column("idle_ns", "int64", "ns", "How long they are together.")
+LONGEST = Column("longest_ns", "int64", "ns", "The longest of them.")
+WINDOW_SHARE = Column("window_share", "float64", "share", "Of the window, the device's part.")
+SCHEMA: Schema = (
+    DEVICE,
+    CAUSE,
+    COUNT,
+    IDLE,
+    LONGEST,
+    Column("idle_share", "float64", "share", "Of the device's idle time."),
+    WINDOW_SHARE,
+)
+MOST_STREAMS = 256
+STEP_SCHEMA: Schema = (
+    DEVICE,
+    Column("step", "object", "text", "The step's name; None: between steps, and behind the last."),
+    CAUSE,
+    IDLE,
+    Column("step_share", "float64", "share", "Of the step's duration; NaN: of no step."),
+)
+STREAM_SCHEMA: Schema = (
+    DEVICE,
+    Column("stream", "int64", "id", "The stream on that device; -1: not recorded."),
+    CAUSE,
+    COUNT,
+    IDLE,
+    LONGEST,
+    Column("device_idle_ns", "int64", "ns", "The part in which the whole device stood still."),
+    WINDOW_SHARE,
+)
+
+
+@computed
+def idle_by_cause(trace: Trace) -> pd.DataFrame:
+    """Return one row a device and cause, the longest first on each device.
+
+    Raises:
+        MissingDataError: no device event was recorded.
+    """
+    requirements.main(trace)
+    rows: list[dict[str, Any]] = []
+    for device, ledger in idle_ledger(trace).items():
+        idle_ns = max(1, sum(ledger.idle_ns.values()))
+        rows += [
+            {"device": device, **row, "idle_share": row["idle_ns"] / idle_ns}
+            for row in _rows(trace, ledger)
+        ]
+    rows.sort(key=lambda row: (row["device"], -row["idle_ns"]))
+    return _framed(SCHEMA, rows)
+
+
+@computed
+def idle_by_step(trace: Trace) -> pd.DataFrame:
+    """Return one row a device, step and cause of any time, in time's order.
+
+    Raises:
+        MissingDataError: no device event was recorded.
+    """
+    requirements.main(trace)
+    steps = step_breakdown(trace)
+    start, duration = steps.start_ns, steps.duration_ns
+    names = np.array([*steps.names, None], dtype=object)
+    found = []
+    for device, ledger in idle_ledger(trace).items():
+        by_step = np.zeros((len(names), len(CAUSES)), dtype=np.int64)
+        for place, times in enumerate(ledger.times.values()):
+            by_step[:-1, place] = intervals.covered_ns(times, start, start + duration)
+            by_step[-1, place] = intervals.duration_ns(times) - by_step[:-1, place].sum()
+        step, cause = np.nonzero(by_step)
+        found.append((np.full(len(step), device), step, cause, by_step[step, cause]))
+    number, step, cause, idle = (np.concatenate(column) for column in zip(*found, strict=True))
+    columns = {
+        "device": number,
+        "step": names[step],
+        "cause": np.array(list(CAUSES), dtype=object)[cause],
+        "idle_ns": idle,
+        "step_share": ratio(idle, np.append(duration, 0)[step]),
+    }
+    return framed(STEP_SCHEMA, columns)
+
+
+@computed
+def idle_by_stream(trace: Trace) -> pd.DataFrame:
+    """Return one row a stream and cause of any time, the longest first on each stream.
+
+    A stream stands still between its own events: while others of its device work, it may be
+    `queued` behind them. What ended its gap tells the cause, as it does for a device. Of a device
+    with more than `MOST_STREAMS`, those of fewest events are left out.
+
+    Raises:
+        MissingDataError: no device event was recorded.
+    """
+    requirements.main(trace)
+    rows: list[dict[str, Any]] = []
+    for activity in device_activity(trace):
+        gaps = idle_ledger(trace)[activity.device].gaps
+        for stream, own_rows, busy in _streams(trace, activity):
+            ledger = ledger_of(trace, activity.device, own_rows, busy)
+            for row in _rows(trace, ledger):
+                both = intervals.intersection(ledger.times[row["cause"]], gaps)
+                identity = {"device": activity.device, "stream": stream}
+                rows.append({**identity, **row, "device_idle_ns": intervals.duration_ns(both)})
+    rows.sort(key=lambda row: (row["device"], row["stream"], -row["idle_ns"]))
+    return _framed(STREAM_SCHEMA, rows)
+
+
+def _streams(
+    trace: Trace, activity: DeviceActivity
+) -> Iterator[tuple[int, NDArray[np.int64], intervals.Intervals]]:
+    """Yield each stream of a device, its `device_events` rows, and when it worked."""
+    events, within = trace.device_events, window(trace)
+    stream = events["stream"].to_numpy()[activity.rows]
+    order = np.argsort(stream, kind="stable")
+    bounds = np.flatnonzero(np.diff(stream[order])) + 1
+    parts = sorted(np.split(order, bounds), key=len, reverse=True)
+    for mine in parts[:MOST_STREAMS]:
+        rows = activity.rows[mine]
+        busy = frame_times.times(events, rows)
+        yield (
+            int(stream[mine[0]]),
+            rows,
+            intervals.clip(busy, within.start_ns, within.device_end_ns),
+        )
+
+
+def _rows(trace: Trace, ledger: Ledger) -> Iterator[dict[str, Any]]:
+    """Yield what each cause comes to, those of no time left out."""
+    window_ns = max(1, window(trace).device_duration_ns)
+    for cause, times in ledger.times.items():
+        idle_ns = intervals.duration_ns(times)
+        if not idle_ns:
+            continue
+        yield {
+            "cause": cause,
+            "count": len(times),
+            "idle_ns": idle_ns,
+            "longest_ns": int((times[:, 1] - times[:, 0]).max()),
+            "window_share": idle_ns / window_ns,
+        }
+
+
+def _framed(schema: Schema, rows: list[dict[str, Any]]) -> pd.DataFrame:
+    columns = {column.name: np.array([row[column.name] for row in rows]) for column in schema}
+    columns["cause"] = columns["cause"].astype(object)
+    return framed(schema, columns)

@@ -1,0 +1,39 @@
+"""Calls in which the host loaded code: a kernel's first launch, a module, a first stream.
+
+The runtime loads a kernel's code when it is first launched, and the call lasts as long. It happens
+once in a process, so a recording that begins behind the warm-up has none.
+"""
+
+import numpy as np
+import pandas as pd
+
+from stepscope.analyses.core import frame_times
+from stepscope.analyses.core.links import links
+from stepscope.dialects import FIRST_USE_NAME, LAUNCH_NAME
+from stepscope.model.frames.name_masks import named
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace, computed
+
+LOADING_NS = 1_000_000
+"""A launch takes some µs; loading code takes milliseconds (a public recording has 332 ms)."""
+
+
+@computed
+def first_use_times(trace: Trace) -> Intervals:
+    """Return when the host was in calls of 1 ms or more that load code.
+
+    A launch counts where what it launched had not run before in the recording.
+    """
+    calls = trace.runtime_calls
+    is_long = calls["duration_ns"].to_numpy() >= LOADING_NS
+    loads = is_long & named(calls["name"], FIRST_USE_NAME.search)
+    launches = np.flatnonzero(is_long & named(calls["name"], LAUNCH_NAME.search))
+    loads[launches[np.isin(launches, _first_launches(trace))]] = True
+    return frame_times.times(calls, loads)
+
+
+def _first_launches(trace: Trace) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return the `runtime_calls` rows that launched the first kernel of a name."""
+    call = links(trace).call_of_device_event
+    names = pd.Series(trace.device_events["name"].cat.codes)
+    return np.asarray(call[~names.duplicated().to_numpy()])

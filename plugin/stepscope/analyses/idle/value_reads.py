@@ -1,0 +1,77 @@
+"""What the device does only because the host reads values: the copies, and what made the values.
+
+What made a value is told by order: the operators right in front of the read on its thread that
+compare or reduce, and that autograd did not record (a backward pass needs those anyway).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.core.links import links
+from stepscope.analyses.core.synchronizations import outermost, synchronizations
+from stepscope.analyses.idle.sync_cost import SyncCost
+from stepscope.model.frames.name_masks import named
+from stepscope.model.trace import Trace
+
+NONE = -1
+LONGEST = 4
+"""`(scores.argmax(1) == labels).sum().item()` are three operators; few checks are longer."""
+COMPARES_OR_REDUCES = frozenset(
+    f"aten::{name}"
+    for name in (
+        *("abs", "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "eq", "equal"),
+        *("ge", "gt", "isclose", "isfinite", "isinf", "isnan", "le", "linalg_vector_norm"),
+        *("logical_and", "logical_not", "logical_or", "lt", "max", "mean", "min", "ne", "norm"),
+        "sum",
+    )
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReadValues:
+    """Rows of `device_events`."""
+
+    copies: NDArray[np.int64]
+    """The copies of the values themselves."""
+    makers: NDArray[np.int64]
+    """What seems to have made the values for nothing else."""
+
+
+def read_values(trace: Trace, cost: SyncCost) -> ReadValues:
+    """Return the device work behind reads of values (`sync_cost(trace, "item")`)."""
+    owner = links(trace).owner_of_device_event
+    is_copy = _marked(trace, cost.askers)[owner]
+    makers = _makers(trace, synchronizations(trace).owner[cost.rows])
+    around = outermost(trace, np.where(is_copy, NONE, owner))
+    is_made = _marked(trace, makers)[around]
+    return ReadValues(copies=np.flatnonzero(is_copy), makers=np.flatnonzero(is_made))
+
+
+def _makers(trace: Trace, reads: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the outermost operators (`host_calls` rows) that lie right in front of reads."""
+    calls = trace.host_calls
+    is_operator = calls["is_operator"].to_numpy()
+    is_inner = np.append(is_operator, False)[calls["parent"].to_numpy()]
+    thread = calls["thread"].cat.codes.to_numpy()
+    top = np.flatnonzero(is_operator & ~is_inner)
+    top = top[np.argsort(thread[top], kind="stable")]
+    fits = named(calls["name"], COMPARES_OR_REDUCES.__contains__)
+    fits &= calls["sequence_number"].to_numpy() < 0
+    place = np.flatnonzero(_marked(trace, reads)[top])
+    found = []
+    for _ in range(LONGEST):
+        place = place[place > 0]
+        before = top[place - 1]
+        place = place[fits[before] & (thread[before] == thread[top[place]])] - 1
+        found.append(top[place])
+    return np.concatenate(found)
+
+
+def _marked(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return, for each row of `host_calls` and for -1 behind them, whether it is one of these."""
+    found = np.zeros(len(trace.host_calls) + 1, dtype=bool)
+    found[rows] = True
+    found[NONE] = False
+    return found

@@ -1,0 +1,82 @@
+"""Which release ended which allocation: events of one device and address, by time.
+
+An allocation is paired with the next event of its device and address if that is a release of as
+many bytes. What goes in comes out: the bytes allocated are those of pairs, of what is held at the
+recording's end, and of what cannot be paired.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.memory.memory_devices import MemoryDevice, memory_devices
+from stepscope.model.trace import Trace, computed
+
+NONE = -1
+FREED, HELD, EARLIER, LOST, UNKNOWN = range(5)
+STATES = {
+    "freed": "Allocated and freed while recording.",
+    "held": "Allocated while recording and not freed until its end.",
+    "earlier": "Freed while recording, allocated before.",
+    "lost": "Its address was given out again, or freed with another size: a record is missing.",
+    "unknown": "No address was recorded (torch before 1.10): it cannot be paired.",
+}
+"""By code; each row of the pairing is in one of these."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pairs:
+    """One device's allocations; arrays are parallel, by the time of the first event of each."""
+
+    device: MemoryDevice
+    bytes: NDArray[np.int64]
+    """Above 0."""
+    allocated_at: NDArray[np.int64]
+    """The row of `memory`; -1 where the allocation was not recorded."""
+    freed_at: NDArray[np.int64]
+    """The row of `memory`; -1 where the release was not recorded."""
+    gone_at: NDArray[np.int64]
+    """The row from which on it is surely gone: its release, or what else became of its address; a
+    row behind all others where it was held to the end or nothing tells."""
+    state: NDArray[np.int8]
+
+
+@computed
+def memory_pairs(trace: Trace) -> tuple[Pairs, ...]:
+    """Return the pairing of each device, in the order of `memory_devices`.
+
+    Raises:
+        MissingDataError: the trace has no memory events.
+    """
+    return tuple(_pairs(trace, device) for device in memory_devices(trace))
+
+
+def _pairs(trace: Trace, device: MemoryDevice) -> Pairs:
+    rows = device.rows
+    size = trace.memory["bytes"].to_numpy()[rows]
+    address = trace.memory["address"].to_numpy()[rows]
+    order = np.argsort(address, kind="stable")
+    at, size, address = rows[order], size[order], address[order]
+    is_same_next = np.append(address[1:] == address[:-1], False) & (address != NONE)
+    next_size = np.append(size[1:], 0)
+    is_freed_next = is_same_next & (size > 0) & (next_size == -size)
+    is_partner = np.append(False, is_freed_next[:-1])
+    state = np.select(
+        [is_freed_next, address == NONE, size < 0, is_same_next],
+        [FREED, UNKNOWN, EARLIER, LOST],
+        HELD,
+    )
+    next_at = np.append(at[1:], NONE)
+    gone = np.where(is_same_next, next_at, len(trace.memory))
+    kept = np.flatnonzero(~is_partner)
+    kept = kept[np.argsort(at[kept], kind="stable")]
+    is_release = size[kept] < 0
+    return Pairs(
+        device=device,
+        bytes=np.abs(size[kept]),
+        allocated_at=np.where(is_release, NONE, at[kept]),
+        freed_at=np.where(is_release, at[kept], np.where(is_freed_next, next_at, NONE)[kept]),
+        gone_at=np.where(is_release, at[kept], gone[kept]),
+        state=state[kept].astype(np.int8),
+    )

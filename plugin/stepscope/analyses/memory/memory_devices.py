@@ -1,0 +1,90 @@
+"""Whose memory the recording tells of: each device by c10's type and the allocator's number."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.base.errors import MissingDataError
+from stepscope.model.frames import Column, Schema
+from stepscope.model.trace import Trace, computed
+
+CPU = 0
+MOST_BYTES = 2**44
+"""One allocation of 16 TiB is damage, no memory; so many of less that their sum leaves 64 bits do
+not fit a file."""
+MOST_DEVICES = 64
+"""Devices beyond the busiest of these are damage."""
+DEVICE_COLUMNS: Schema = (
+    Column("device_type", "category", "text", "`CPU`, `CUDA`, `HIP`, … (c10::DeviceType)."),
+    Column("device", "int64", "id", "The allocator's number of the device; -1 on the CPU."),
+)
+REMEDY = "torch.profiler.profile(..., profile_memory=True)"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MemoryDevice:
+    """One device's memory events."""
+
+    type: str
+    """`CPU`, `CUDA`, `HIP`, … (c10::DeviceType)."""
+    type_code: int
+    number: int
+    """As the allocator has it, which under `HIP_VISIBLE_DEVICES` is not the kernels'; CPU: -1."""
+    rows: NDArray[np.int64]
+    """Rows of `Trace.memory` that allocate or free here, in time's order."""
+
+    @property
+    def label(self) -> str:
+        """Return how it is shown: `CPU`, `CUDA 0`."""
+        return self.type if self.number < 0 else f"{self.type} {self.number}"
+
+
+@computed
+def memory_devices(trace: Trace) -> tuple[MemoryDevice, ...]:
+    """Return every device that has memory events, by type and number.
+
+    Events of 0 bytes and of absurd sizes are left out.
+
+    Raises:
+        MissingDataError: the trace has no memory events.
+    """
+    memory = trace.memory
+    if not len(memory):
+        reason = "no memory was recorded"
+        raise MissingDataError(reason, REMEDY)
+    type_code, number = (memory[name].to_numpy() for name in ("device_type_code", "device"))
+    type_place, types = pd.factorize(type_code, sort=True)
+    place, numbers = pd.factorize(number, sort=True)
+    key = type_place * len(numbers) + place
+    size = memory["bytes"].to_numpy()
+    rows = np.flatnonzero((size != 0) & (size > -MOST_BYTES) & (size < MOST_BYTES))
+    rows = rows[np.argsort(key[rows], kind="stable")]
+    keys, first, counts = np.unique(key[rows], return_index=True, return_counts=True)
+    busiest = np.sort(np.argsort(-counts, kind="stable")[:MOST_DEVICES])
+    labels = memory["device_type"].astype(object).to_numpy()
+    return tuple(
+        MemoryDevice(
+            type=str(labels[rows[first[at]]]),
+            type_code=int(types[keys[at] // len(numbers)]),
+            number=int(numbers[keys[at] % len(numbers)]),
+            rows=rows[first[at] : first[at] + counts[at]],
+        )
+        for at in busiest.tolist()
+    )
+
+
+def device_columns(
+    devices: tuple[MemoryDevice, ...], counts: list[int]
+) -> dict[str, pd.Categorical | NDArray[np.int64]]:
+    """Return the `DEVICE_COLUMNS` of so many rows for each device."""
+    types = sorted({device.type for device in devices})
+    codes = np.array([types.index(device.type) for device in devices], dtype=np.int64)
+    numbers = np.array([device.number for device in devices], dtype=np.int64)
+    return {
+        "device_type": pd.Categorical.from_codes(
+            np.repeat(codes, counts), categories=pd.Index(types, dtype=object)
+        ),
+        "device": np.repeat(numbers, counts),
+    }

@@ -1,0 +1,142 @@
+"""What `stepscope memory` tells of a file: sentences, and the tables that they rest on."""
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pandas as pd
+
+from stepscope.analyses.memory import at_peak as memory_at_peak
+from stepscope.analyses.memory import fragmentation as memory_fragmentation
+from stepscope.analyses.memory import growth as memory_growth
+from stepscope.analyses.memory import holders as memory_holders
+from stepscope.analyses.memory import leaks as memory_leaks
+from stepscope.analyses.memory import ooms as memory_ooms
+from stepscope.analyses.memory.allocations import SCHEMA as ALLOCATION_SCHEMA
+from stepscope.analyses.memory.allocations import memory_allocations
+from stepscope.analyses.memory.at_peak import memory_peak_table
+from stepscope.analyses.memory.curve import memory_curves
+from stepscope.base import formatting
+from stepscope.base.errors import MissingDataError
+from stepscope.model.frames import Schema
+from stepscope.model.trace import Trace
+
+What = Literal["trace", "timeline", "snapshot"]
+NO_TOTALS = (
+    "This trace is of torch before 1.10, which wrote no totals and no addresses: what is shown is"
+    " the change since the recording began, and nobody can be told who held it."
+)
+CPU_ONLY = "Of the CPU torch counts only what was allocated while a profiler ran."
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MemoryTable:
+    """One table of a report."""
+
+    name: str
+    title: str
+    schema: Schema
+    rows: pd.DataFrame
+    """In the columns of `schema`."""
+    left_out: int = 0
+    """So many further rows are not among these."""
+    missing: str = ""
+    """Why there are none."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MemoryReport:
+    """What one file tells of memory."""
+
+    what: What
+    summary: tuple[str, ...]
+    """Sentences."""
+    tables: tuple[MemoryTable, ...]
+
+
+def first_rows(
+    name: str, title: str, found: tuple[Schema, pd.DataFrame], most_rows: int
+) -> MemoryTable:
+    """Return a table of the first rows, which are those that matter most."""
+    schema, frame = found
+    rows = frame.head(most_rows).reset_index(drop=True)
+    columns = [column.name for column in schema]
+    left_out = len(frame) - len(rows)
+    return MemoryTable(name=name, title=title, schema=schema, rows=rows[columns], left_out=left_out)
+
+
+def report_of_trace(trace: Trace, *, most_rows: int) -> MemoryReport:
+    """Return what a trace tells: peak, holders, growth, fragmentation, what is still held.
+
+    Raises:
+        MissingDataError: no memory was recorded in it.
+    """
+    peaks = memory_peak_table(trace)
+    schemas = memory_at_peak.SCHEMA, memory_holders.SCHEMA
+    makers: tuple[tuple[str, str, Schema, Callable[[], pd.DataFrame]], ...] = (
+        ("peak", "Peak of each device", schemas[0], lambda: peaks),
+        ("holders", "Who held the peak, by operator", schemas[1], lambda: _by(trace, "operator")),
+        ("modules", "Who held the peak, by module", schemas[1], lambda: _by(trace, "module")),
+        ("stacks", "Who held the peak, by stack", schemas[1], lambda: _by(trace, "stack")),
+        ("growth", "Growth", memory_growth.SCHEMA, lambda: memory_growth.memory_growth(trace)),
+        ("leaks", "Suspected leaks", memory_leaks.SCHEMA, lambda: memory_leaks.memory_leaks(trace)),
+        (
+            "fragmentation",
+            "Reserved and unused",
+            memory_fragmentation.SCHEMA,
+            lambda: memory_fragmentation.memory_fragmentation(trace),
+        ),
+        ("ooms", "Out of memory", memory_ooms.SCHEMA, lambda: memory_ooms.memory_ooms(trace)),
+        ("held", "Largest that is still held", ALLOCATION_SCHEMA, lambda: _held(trace)),
+    )
+    tables = tuple(_table(*maker, most_rows) for maker in makers)
+    return MemoryReport(what="trace", summary=_summary(trace, peaks), tables=tables)
+
+
+def _table(
+    name: str, title: str, schema: Schema, make: Callable[[], pd.DataFrame], most_rows: int
+) -> MemoryTable:
+    try:
+        return first_rows(name, title, (schema, make()), most_rows)
+    except MissingDataError as missing:
+        empty = pd.DataFrame({column.name: pd.Series(dtype=column.dtype) for column in schema})
+        why = f"{missing.reason}; record: {missing.remedy}" if missing.remedy else missing.reason
+        return MemoryTable(name=name, title=title, schema=schema, rows=empty, missing=why)
+
+
+def _by(trace: Trace, by: memory_holders.By) -> pd.DataFrame:
+    holders = memory_holders.memory_holders(trace, by)
+    if by != "operator" and holders["holder"].isna().all():
+        reason = "no Python calls were recorded"
+        raise MissingDataError(reason, "torch.profiler.profile(..., with_stack=True)")
+    return holders.sort_values("held_bytes", ascending=False, kind="stable")
+
+
+def _held(trace: Trace) -> pd.DataFrame:
+    allocations = memory_allocations(trace)
+    held = allocations[(allocations["state"] == "held").to_numpy()]
+    return held.sort_values("bytes", ascending=False, kind="stable")
+
+
+def _summary(trace: Trace, peaks: pd.DataFrame) -> tuple[str, ...]:
+    sentences = [
+        _of_peak(row, curve.device.label)
+        for row, curve in zip(peaks.to_dict("records"), memory_curves(trace), strict=True)
+    ]
+    if not any(curve.has_totals for curve in memory_curves(trace)):
+        sentences.append(NO_TOTALS)
+    elif (peaks["device_type"] == "CPU").any():
+        sentences.append(CPU_ONLY)
+    return tuple(sentences)
+
+
+def _of_peak(row: Mapping[Hashable, Any], label: str) -> str:
+    when = f"{formatting.duration(row['peak_ns'])} after the trace's first event"
+    if pd.isna(row["allocated_bytes"]):
+        size = formatting.size(row["change_bytes"])
+        return f"{label} held {size} more than at the beginning, {when}."
+    told = formatting.size(row["recorded_bytes"] + row["earlier_bytes"])
+    size = formatting.size(row["allocated_bytes"])
+    reserved = row["reserved_bytes"]
+    beside = "" if pd.isna(reserved) else f" of {formatting.size(reserved)} reserved"
+    return f"{label} held at most {size}{beside}, {when}; the recording tells of {told}."

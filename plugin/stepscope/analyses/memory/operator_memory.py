@@ -1,0 +1,137 @@
+"""What each operator allocated and freed: torch-tb-profiler's Memory Statistics.
+
+Sizes and counts are its own (`torch_tb_profiler/profiler/memory_parser.py`): *self* is what
+happened while the operator was the innermost, *total* what happened on its thread while it ran.
+Its totals go up a tree of calls, from which it drops calls that cross another's end; here an event
+belongs to every call that was running. It also knows two types of device only; here are all.
+As there, an only child of its caller's name is no call of its own, and the totals of an operator
+that calls itself otherwise count twice.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.core.group_statistics import sums_where
+from stepscope.analyses.memory.memory_devices import (
+    DEVICE_COLUMNS,
+    MemoryDevice,
+    device_columns,
+    memory_devices,
+)
+from stepscope.analyses.memory.owners import calls_around
+from stepscope.analyses.operators.costs import operator_calls
+from stepscope.model.frames import Column, Schema
+from stepscope.model.trace import Trace, computed
+
+NONE = -1
+NEVER = np.iinfo(np.int64).max
+SCHEMA: Schema = (
+    *DEVICE_COLUMNS,
+    Column("operator", "object", "text", "The operator's name."),
+    Column("call_count", "int64", "count", "All calls of the name, allocating or not."),
+    Column("increase_bytes", "int64", "bytes", "Allocated less freed, with what it called."),
+    Column("self_increase_bytes", "int64", "bytes", "Allocated less freed by itself."),
+    Column("allocation_count", "int64", "count", "Allocations, with what it called."),
+    Column("self_allocation_count", "int64", "count", "Allocations by itself."),
+    Column("allocation_bytes", "int64", "bytes", "Allocated, with what it called; frees apart."),
+    Column("self_allocation_bytes", "int64", "bytes", "Allocated by itself; frees apart."),
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Within:
+    """The calls in which a device's memory changed: events `order[low:high]` happened in each."""
+
+    order: NDArray[np.int64]
+    calls: NDArray[np.int64]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+
+
+@computed
+def memory_statistics(trace: Trace) -> pd.DataFrame:
+    """Return one row a device and operator that allocated or freed on it, most allocated first.
+
+    Raises:
+        MissingDataError: the trace has no memory events.
+    """
+    devices = memory_devices(trace)
+    call_count = _call_counts(trace)
+    tables = [_of_device(trace, device, call_count) for device in devices]
+    if not tables:
+        return pd.DataFrame({column.name: pd.Series(dtype=column.dtype) for column in SCHEMA})
+    table = pd.concat(tables, ignore_index=True)
+    columns = device_columns(devices, [len(part) for part in tables])
+    return table.assign(**columns)[[column.name for column in SCHEMA]]
+
+
+def _of_device(trace: Trace, device: MemoryDevice, call_count: NDArray[np.int64]) -> pd.DataFrame:
+    names = trace.host_calls["name"].cat.categories
+    size = trace.memory["bytes"].to_numpy()[device.rows]
+    measures = {
+        "increase_bytes": size,
+        "allocation_count": (size > 0).astype(np.int64),
+        "allocation_bytes": np.maximum(size, 0),
+    }
+    owner = np.append(operator_calls(trace).counted, NONE)[calls_around(trace)[device.rows]]
+    within = _within(trace, device)
+    sums = pd.DataFrame({"call_count": call_count})
+    for name, values in measures.items():
+        before = np.append(0, np.cumsum(values[within.order]))
+        total = before[within.high] - before[within.low]
+        sums[name] = _by_name(trace, within.calls, total)
+        sums[f"self_{name}"] = _by_name(trace, owner[owner >= 0], values[owner >= 0])
+    is_shown = (sums.drop(columns="call_count") != 0).any(axis=1).to_numpy()
+    operator = np.array([str(name) for name in names], dtype=object)[is_shown]
+    table = sums[is_shown].reset_index(drop=True).assign(operator=pd.Series(operator, dtype=object))
+    by = ["allocation_bytes", "self_allocation_bytes", "operator"]
+    return table.sort_values(by, ascending=[False, False, True], kind="stable")
+
+
+def _call_counts(trace: Trace) -> NDArray[np.int64]:
+    rows = _counted_rows(trace)
+    return _by_name(trace, rows, np.ones(len(rows), dtype=np.int64))
+
+
+def _counted_rows(trace: Trace) -> NDArray[np.int64]:
+    """Return the calls that are counted: not an only child of its caller's name."""
+    counted = operator_calls(trace).counted
+    return np.flatnonzero(counted == np.arange(len(counted)))
+
+
+def _by_name(
+    trace: Trace, calls: NDArray[np.int64], values: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the values' sum for each name of operators."""
+    names, is_operator = trace.host_calls["name"].cat, trace.host_calls["is_operator"].to_numpy()
+    code = names.codes.to_numpy()[calls]
+    return sums_where(values, code, len(names.categories), is_operator[calls])
+
+
+def _within(trace: Trace, device: MemoryDevice) -> _Within:
+    """Find, for each call, the device's events on its thread from its start up to its end."""
+    thread = trace.memory["thread"].cat.codes.to_numpy()[device.rows]
+    order = np.argsort(thread, kind="stable")
+    time_ns = trace.memory["start_ns"].to_numpy()[device.rows][order]
+    codes, first = np.unique(thread[order], return_index=True)
+    bounds = np.append(first, len(order)).tolist()
+    calls = trace.host_calls
+    of_call = calls["thread"].cat.codes.to_numpy()
+    by_thread = _counted_rows(trace)
+    by_thread = by_thread[np.argsort(of_call[by_thread], kind="stable")]
+    border = np.asarray(np.searchsorted(of_call[by_thread], np.append(codes, codes + 1)))
+    start_ns, end_ns = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
+    found = [np.zeros((3, 0), dtype=np.int64)]
+    for place in range(len(codes)):
+        rows = by_thread[border[place] : border[place + len(codes)]]
+        own = time_ns[bounds[place] : bounds[place + 1]]
+        low = np.searchsorted(own, start_ns[rows], side="left")
+        some = np.append(own, NEVER)[low] < end_ns[rows]
+        rows, low = rows[some], low[some]
+        high = np.searchsorted(own, end_ns[rows], side="left")
+        found.append(np.stack((rows, bounds[place] + low, bounds[place] + high)))
+    chosen, low, high = np.concatenate(found, axis=1)
+    return _Within(order=order, calls=chosen, low=low, high=high)

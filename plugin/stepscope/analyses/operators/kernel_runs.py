@@ -1,0 +1,149 @@
+"""Which kernels each operator runs, one after the other, and how often just these.
+
+As HTA's frequent kernel sequences (`get_frequent_cuda_kernel_sequences`), for every operator and
+annotation instead of one that is named: all that is launched from within a call, on its thread, in
+the order of the launches. HTA sorts by when the work began, which is another order only where
+several streams have it.
+
+Two calls have the same sequence if both their first 2^k kernels and their last 2^k are the same,
+for the greatest k that fits. Stretches of 2^k get their numbers by doubling: exact, and linear in
+the number of kernels and calls.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.core import group_statistics
+from stepscope.analyses.core.kernel_names import short
+from stepscope.analyses.core.links import links
+from stepscope.model.frames import Column, Schema
+from stepscope.model.table_columns import framed
+from stepscope.model.trace import Trace, computed
+
+SHORTEST = 2
+MOST_DOUBLED = 5
+LONGEST = 2 ** (MOST_DOUBLED + 1) - 1
+"""Calls with more kernels are whole parts of the program: their sequence says nothing."""
+MOST_ROWS = 1000
+ARROW = " → "
+SCHEMA: Schema = (
+    Column("operator", "object", "text", "The operator's or annotation's name."),
+    Column("sequence", "object", "text", "What its calls ran on the device: names in short."),
+    Column("kernel_count", "int64", "count", "How many kernels, copies and memory sets it is."),
+    Column("call_count", "int64", "count", "Calls that ran just these, in this order."),
+    Column("device_ns", "int64", "ns", "Sum of their durations (HTA's GPU kernel duration)."),
+    Column("host_ns", "int64", "ns", "Sum of the calls' durations (HTA's CPU op duration)."),
+    Column("mean_device_ns", "float64", "ns", "Mean device time of a call."),
+    Column("mean_host_ns", "float64", "ns", "Mean duration of a call."),
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Work:
+    """Device work by launching thread, in the order of launches."""
+
+    row: NDArray[np.int64]
+    code: NDArray[np.int64]
+    """Codes of the names."""
+    device_ns: NDArray[np.int64]
+    """Sum of durations before each, and of all: one more than there are."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Calls:
+    """Operators and annotations that launched from `SHORTEST` to `LONGEST` pieces of work."""
+
+    row: NDArray[np.int64]
+    first: NDArray[np.int64]
+    """The place of a call's first piece of work in `_Work`."""
+    count: NDArray[np.int64]
+
+
+@computed
+def operator_sequences(trace: Trace) -> pd.DataFrame:
+    """Return one row an operator and sequence, most device time first, at most `MOST_ROWS`."""
+    work, calls = _work_and_calls(trace)
+    host = trace.host_calls
+    each = pd.DataFrame(
+        {
+            "operator": host["name"].cat.codes.to_numpy()[calls.row].astype(np.int64),
+            "count": calls.count,
+            "sequence": _numbers(work, calls),
+        }
+    )
+    group, first = group_statistics.numbered(each, each.columns)
+    device = work.device_ns[calls.first + calls.count] - work.device_ns[calls.first]
+    device_ns = group_statistics.sums(device, group, len(first))
+    duration = host["duration_ns"].to_numpy()[calls.row]
+    host_ns = group_statistics.sums(duration, group, len(first))
+    call_count = np.bincount(group, minlength=len(first))
+    most = np.argsort(-device_ns, kind="stable")[:MOST_ROWS]
+    chosen = first[most]
+    columns = {
+        "operator": host["name"].astype(object).to_numpy()[calls.row[chosen]],
+        "sequence": np.array(list(_texts(trace, work, calls, chosen)), dtype=object),
+        "kernel_count": calls.count[chosen],
+        "call_count": call_count[most],
+        "device_ns": device_ns[most],
+        "host_ns": host_ns[most],
+        "mean_device_ns": device_ns[most] / np.maximum(call_count[most], 1),
+        "mean_host_ns": host_ns[most] / np.maximum(call_count[most], 1),
+    }
+    return framed(SCHEMA, columns)
+
+
+def _work_and_calls(trace: Trace) -> tuple[_Work, _Calls]:
+    events, runtime, host = trace.device_events, trace.runtime_calls, trace.host_calls
+    call = links(trace).call_of_device_event
+    row = np.flatnonzero(call >= 0)
+    launched = runtime["start_ns"].to_numpy()[call[row]]
+    thread = runtime["thread"].cat.codes.to_numpy()[call[row]]
+    order = np.argsort(launched, kind="stable")
+    order = order[np.argsort(thread[order], kind="stable")]
+    row, launched, thread = row[order], launched[order], thread[order]
+    duration = events["duration_ns"].to_numpy()[row]
+    work = _Work(
+        row=row,
+        code=events["name"].cat.codes.to_numpy()[row].astype(np.int64),
+        device_ns=np.concatenate(([0], np.cumsum(duration))),
+    )
+    of_call = host["thread"].cat.codes.to_numpy()
+    start, end = host["start_ns"].to_numpy(), host["end_ns"].to_numpy()
+    first, behind = np.zeros(len(host), dtype=np.int64), np.zeros(len(host), dtype=np.int64)
+    for number in np.unique(thread).tolist():
+        low, high = np.searchsorted(thread, [number, number + 1])
+        mine = of_call == number
+        first[mine] = low + np.searchsorted(launched[low:high], start[mine], side="left")
+        behind[mine] = low + np.searchsorted(launched[low:high], end[mine], side="left")
+    count = behind - first
+    wanted = np.flatnonzero((count >= SHORTEST) & (count <= LONGEST))
+    return work, _Calls(row=wanted, first=first[wanted], count=count[wanted])
+
+
+def _numbers(work: _Work, calls: _Calls) -> NDArray[np.int64]:
+    """Return a number for each call that those of one length have in common if one sequence."""
+    found = np.zeros(len(calls.row), dtype=np.int64)
+    number, length = work.code + 1, 1  # a missing name is -1
+    while length <= LONGEST:
+        mine = (calls.count >= length) & (calls.count < 2 * length)
+        first = calls.first[mine]
+        last = first + calls.count[mine] - length
+        width = int(number.max(initial=0)) + 1
+        found[mine] = number[first] * width + number[last]
+        together = (
+            number[:-length] * width + number[length:] if length < len(number) else number[:0]
+        )
+        number, length = pd.factorize(together)[0].astype(np.int64), 2 * length
+    return found
+
+
+def _texts(trace: Trace, work: _Work, calls: _Calls, chosen: NDArray[np.int64]) -> Iterator[str]:
+    names = [short(str(name)) for name in trace.device_events["name"].cat.categories]
+    names.append("?")
+    for call in chosen.tolist():
+        codes = work.code[calls.first[call] : calls.first[call] + calls.count[call]]
+        yield ARROW.join(names[code] for code in codes.tolist())

@@ -1,0 +1,127 @@
+"""What each operator ran on the devices: its kernels, copies and memory sets, with their delays.
+
+Every device event is of the innermost operator around its launch on the launching thread, or of
+the annotation where no operator is (`costs.py`). The two delays are those of HTA's
+`get_aten_op_kernels_and_delay` (`hta/analyzers/cuda_kernel_analysis.py`), which however takes the
+operator that began last on any thread.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.core.group_statistics import extremes, mean_known, ratio, sums
+from stepscope.analyses.core.kernel_names import short
+from stepscope.analyses.core.links import links
+from stepscope.analyses.operators.costs import owners_of_device_events
+from stepscope.analyses.operators.grouping import names
+from stepscope.dialects import Kind
+from stepscope.model.frames import Column, Schema
+from stepscope.model.trace import Trace, computed
+
+NONE = -1
+KIND_NAMES = {
+    int(Kind.KERNEL): "kernel",
+    int(Kind.COPY): "copy",
+    int(Kind.MEMORY_SET): "memory set",
+}
+SCHEMA: Schema = (
+    Column(
+        "operator",
+        "object",
+        "text",
+        "The operator or annotation; None: none around its launch, or that is not known.",
+    ),
+    Column("kernel", "object", "text", "The kernel's name in short; the copy's or memory set's."),
+    Column("full_name", "object", "text", "The name as the profiler wrote it."),
+    Column("kind", "object", "text", "`kernel`, `copy` or `memory set`."),
+    Column("event_count", "int64", "count", "How often the operator ran it."),
+    Column("total_ns", "int64", "ns", "Sum of durations."),
+    Column("mean_ns", "float64", "ns", "Mean duration."),
+    Column("min_ns", "int64", "ns", "Shortest duration."),
+    Column("max_ns", "int64", "ns", "Longest duration."),
+    Column("operator_share", "float64", "share", "Of the operator's device self time."),
+    Column(
+        "mean_call_delay_ns",
+        "float64",
+        "ns",
+        "Mean time from the operator's start to its launch call (HTA); NaN: unknown.",
+    ),
+    Column(
+        "mean_launch_delay_ns",
+        "float64",
+        "ns",
+        "Mean time from the launch call's start to the device's (HTA); NaN: call not recorded.",
+    ),
+)
+
+
+@computed
+def operator_kernels(trace: Trace) -> pd.DataFrame:
+    """Return one row an operator and what it ran, by the operator's device time, then its own."""
+    events = trace.device_events
+    owner = owners_of_device_events(trace)
+    labels = names(trace)
+    operator = np.append(labels.codes, NONE)[owner]
+    ran, kind = events["name"].cat, events["kind"].to_numpy().astype(np.int64)
+    width, kinds = len(ran.categories) + 1, int(max(KIND_NAMES)) + 1
+    key = ((operator + 1) * width + ran.codes.to_numpy() + 1) * kinds + kind
+    group, keys = pd.factorize(key, sort=True)
+    of_operator, of_name = np.divmod(keys // kinds, width)
+    full = np.array([*map(str, ran.categories), None], dtype=object)[of_name - 1]
+    duration = events["duration_ns"].to_numpy()
+    total = sums(duration, group, len(keys))
+    least, most = extremes(duration, group, len(keys))
+    whole = sums(total, of_operator, len(labels.texts) + 1)[of_operator]
+    count = np.bincount(group, minlength=len(keys))
+    to_call, to_device = _delays(trace, owner)
+    columns: dict[str, NDArray[Any]] = {
+        "operator": labels.at(of_operator - 1),
+        "kernel": _short(full, keys % kinds),
+        "full_name": full,
+        "kind": np.array([KIND_NAMES.get(which) for which in (keys % kinds).tolist()], object),
+        "event_count": count,
+        "total_ns": total,
+        "mean_ns": total / count,
+        "min_ns": least,
+        "max_ns": most,
+        "operator_share": ratio(total, whole),
+        "mean_call_delay_ns": mean_known(to_call, group, len(keys)),
+        "mean_launch_delay_ns": mean_known(to_device, group, len(keys)),
+    }
+    return _ordered(columns, whole)
+
+
+def _short(full: NDArray[np.object_], kind: NDArray[np.int64]) -> NDArray[np.object_]:
+    is_kernel = (kind == int(Kind.KERNEL)).tolist()
+    texts = [
+        short(name) if kernel and name is not None else name
+        for name, kernel in zip(full.tolist(), is_kernel, strict=True)
+    ]
+    return np.array(texts, dtype=object)
+
+
+def _delays(
+    trace: Trace, owner: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return for each device event how long after what its launch and its start were, or NaN."""
+    call = links(trace).call_of_device_event
+    begun = np.append(trace.host_calls["start_ns"].to_numpy(), 0)[owner]
+    called = np.append(trace.runtime_calls["start_ns"].to_numpy(), 0)[call]
+    started = trace.device_events["start_ns"].to_numpy()
+    to_call = np.where((call != NONE) & (owner != NONE), called - begun, np.nan)
+    return to_call, np.where(call != NONE, started - called, np.nan)
+
+
+def _ordered(columns: dict[str, NDArray[Any]], whole: NDArray[np.int64]) -> pd.DataFrame:
+    table = pd.DataFrame(
+        {
+            column.name: pd.Series(columns[column.name], dtype=np.dtype(column.dtype))
+            for column in SCHEMA
+        }
+    ).assign(whole=whole)
+    by = ["whole", "operator", "total_ns", "full_name"]
+    ordered = table.sort_values(by, ascending=[False, True, False, True], kind="stable")
+    return ordered.drop(columns="whole").reset_index(drop=True)

@@ -1,0 +1,301 @@
+"""What each operator and annotation costs on the host and on the devices it feeds.
+
+Calls, self and total host time and memory are those of torch's `key_averages()`
+(`torch/autograd/profiler_util.py`), see `costs.py` and `memory.py`; operations of the
+operators that `with_flops` knows are its, see `flops`. As there, the total of a name is the sum of
+its calls, so that one that calls itself deeper down counts the inner time twice.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.core.group_statistics import ratio, sums
+from stepscope.analyses.core.window import window
+from stepscope.analyses.operators import grouping as operator_groups
+from stepscope.analyses.operators import matrix_units
+from stepscope.analyses.operators.autograd_wrappers import are_wrapped, unwrapped_names
+from stepscope.analyses.operators.call_metrics import Figure, OperatorFigures, operator_figures
+from stepscope.analyses.operators.call_spread import spread
+from stepscope.analyses.operators.flops import operator_work
+from stepscope.analyses.operators.grouping import Labels
+from stepscope.analyses.operators.operator_modules import modules
+from stepscope.analyses.operators.operator_stacks import stack_tops, stacks
+from stepscope.model.frames import Column, Schema
+from stepscope.model.trace import Trace, computed
+
+Rows = NDArray[np.int64]
+Grouping = Literal["name", "node", "shape", "stack", "full_stack", "module"]
+_IDENTITY: Schema = (
+    Column("name", "object", "text", "The name; all steps are `ProfilerStep*`."),
+    Column("kind", "object", "text", "`operator` or `annotation`."),
+)
+_FIGURES: Schema = (
+    Column(
+        "call_count", "int64", "count", "Calls; an only child of its caller's name is no other."
+    ),
+    Column(
+        "host_self_ns",
+        "int64",
+        "ns",
+        "Host time without operators, annotations and runtime calls within; Python calls within"
+        " stay in it (key_averages takes those off, too, where `with_stack` recorded them).",
+    ),
+    Column("host_total_ns", "int64", "ns", "Host time with calls within, summed over calls."),
+    Column("host_mean_ns", "float64", "ns", "Mean of a call's host total."),
+    Column("host_p50_ns", "float64", "ns", "Median of a call's host total."),
+    Column("host_p95_ns", "float64", "ns", "95th percentile of a call's host total."),
+    Column("host_max_ns", "int64", "ns", "Longest call's host total."),
+    Column("device_self_ns", "int64", "ns", "Kernels, copies and memory sets it launched itself."),
+    Column("device_total_ns", "int64", "ns", "The same with what calls within it launched."),
+    Column("device_mean_ns", "float64", "ns", "Mean of a call's device total."),
+    Column("device_p50_ns", "float64", "ns", "Median of a call's device total."),
+    Column("device_p95_ns", "float64", "ns", "95th percentile of a call's device total."),
+    Column("device_max_ns", "int64", "ns", "Largest device total of a call."),
+    Column(
+        "host_self_share",
+        "float64",
+        "share",
+        "Host self time over the length of the window (all steps, else all device work); above 1"
+        " where threads run side by side, calls lie outside it, or totals are within each other.",
+    ),
+    Column("host_total_share", "float64", "share", "Host total time, likewise."),
+    Column("device_self_share", "float64", "share", "Device self time, likewise."),
+    Column("device_total_share", "float64", "share", "Device total time, likewise."),
+    Column(
+        "host_self_bytes",
+        "float64",
+        "bytes",
+        "Host memory allocated less given back in its time, on any thread, without calls within"
+        " (key_averages); NaN: not recorded.",
+    ),
+    Column("host_total_bytes", "float64", "bytes", "The same with calls within."),
+    Column(
+        "device_self_bytes",
+        "float64",
+        "bytes",
+        "Device memory allocated less given back, likewise; NaN: not recorded.",
+    ),
+    Column("device_total_bytes", "float64", "bytes", "The same with calls within."),
+    Column(
+        "flops",
+        "float64",
+        "count",
+        "Operations of its own work, torch's `with_flops` and more (see `flops`); NaN: unknown.",
+    ),
+    Column(
+        "total_flops",
+        "float64",
+        "count",
+        "The same with calls within, of a product inside a product (autocast's) once; NaN: none is"
+        " known.",
+    ),
+    Column(
+        "flops_source",
+        "object",
+        "text",
+        "Whose formula `flops` is: torch's `with_flops`, its `flop_counter`, our own; None: none.",
+    ),
+    Column(
+        "data_types", "object", "text", "Types of its operands (`Input type`); None: not recorded."
+    ),
+    Column("is_matrix_unit_eligible", "bool", "", "Can run on tensor cores, in a fitting type."),
+    Column(
+        "matrix_unit_type_share",
+        "float64",
+        "share",
+        "Of its calls, those whose operands have a fitting type; float32 only if it ran as TF32.",
+    ),
+    Column(
+        "matrix_unit_self_share",
+        "float64",
+        "share",
+        "Of device self time, at least; NaN: no kernel's name tells.",
+    ),
+    Column("matrix_unit_total_share", "float64", "share", "Of device total time, likewise."),
+)
+_LABELS: Mapping[Grouping, Schema] = MappingProxyType(
+    {
+        "name": (),
+        "node": (),
+        "shape": (
+            Column("input_dims", "object", "text", "Input shapes (JSON), None where not recorded."),
+        ),
+        "stack": (
+            Column(
+                "stack",
+                "object",
+                "text",
+                "The five innermost Python functions, `;` between; those of the forward operator"
+                " where it is of the backward pass. None: not known.",
+            ),
+        ),
+        "full_stack": (
+            Column("stack", "object", "text", "All Python functions around it, innermost first."),
+        ),
+        "module": (
+            Column(
+                "module",
+                "object",
+                "text",
+                "The innermost `nn.Module` whose call it ran in, or its forward operator did;"
+                " None: in none.",
+            ),
+        ),
+    }
+)
+SCHEMAS: Mapping[Grouping, Schema] = MappingProxyType(
+    {by: (*_IDENTITY, *labels, *_FIGURES) for by, labels in _LABELS.items()}
+)
+
+
+def operator_table(trace: Trace, by: Grouping = "name") -> pd.DataFrame:
+    """Return one row a name, kind and what else the grouping says, in `SCHEMAS[by]` columns.
+
+    By `node`, the autograd engine's call around a node is one call with it, of the node's name.
+    Rows are ordered by device self time, then by host self time, largest first.
+
+    Raises:
+        MissingDataError: stacks or modules are asked for and were not recorded.
+    """
+    return _BUILDERS[by](trace)
+
+
+@computed
+def _by_name(trace: Trace) -> pd.DataFrame:
+    return _table(trace, "name", operator_groups.names(trace))
+
+
+@computed
+def _by_node(trace: Trace) -> pd.DataFrame:
+    return _table(trace, "node", unwrapped_names(trace), is_repeated=are_wrapped(trace))
+
+
+@computed
+def _by_shape(trace: Trace) -> pd.DataFrame:
+    return _table(trace, "shape", operator_groups.names(trace), operator_groups.shapes(trace))
+
+
+@computed
+def _by_stack(trace: Trace) -> pd.DataFrame:
+    return _table(trace, "stack", operator_groups.names(trace), stack_tops(trace))
+
+
+@computed
+def _by_full_stack(trace: Trace) -> pd.DataFrame:
+    return _table(trace, "full_stack", operator_groups.names(trace), stacks(trace))
+
+
+@computed
+def _by_module(trace: Trace) -> pd.DataFrame:
+    return _table(trace, "module", operator_groups.names(trace), modules(trace))
+
+
+_BUILDERS: Mapping[Grouping, Callable[[Trace], pd.DataFrame]] = MappingProxyType(
+    {
+        "name": _by_name,
+        "node": _by_node,
+        "shape": _by_shape,
+        "stack": _by_stack,
+        "full_stack": _by_full_stack,
+        "module": _by_module,
+    }
+)
+
+
+def _table(
+    trace: Trace,
+    by: Grouping,
+    names: Labels,
+    labels: Labels | None = None,
+    *,
+    is_repeated: NDArray[np.bool_] | None = None,
+) -> pd.DataFrame:
+    """Return the table; calls that are repeated have their total in another call of their row."""
+    each = operator_figures(trace)
+    rows = each.rows
+    is_operator = trace.host_calls["is_operator"].to_numpy()[rows]
+    width = len(labels.texts) + 1 if labels else 1
+    label = labels.codes[rows] + 1 if labels else np.zeros(len(rows), dtype=np.int64)
+    key = (names.codes[rows] * width + label) * 2 + is_operator
+    group, keys = pd.factorize(key, sort=True)
+    of_name, of_label = np.divmod(keys // 2, width)
+    columns: dict[str, NDArray[Any]] = {
+        "name": names.at(of_name),
+        "kind": np.where(keys % 2 == 1, "operator", "annotation").astype(object),
+    }
+    for column in _LABELS[by]:
+        columns[column.name] = labels.at(of_label - 1) if labels else np.full(len(keys), None)
+    if is_repeated is not None and is_repeated.any():
+        each = each.without_totals(is_repeated[rows])
+    columns |= _measures(trace, each, group, len(keys))
+    columns["is_matrix_unit_eligible"] = np.array(
+        [matrix_units.is_eligible(str(name)) for name in columns["name"]], dtype=bool
+    )
+    return _ordered(columns, SCHEMAS[by])
+
+
+def _measures(
+    trace: Trace, each: OperatorFigures, group: Rows, count: int
+) -> dict[str, NDArray[Any]]:
+    """Return the columns of numbers, one row a group."""
+    calls = np.bincount(group[each.is_call], minlength=count)
+    found: dict[str, NDArray[Any]] = {"call_count": calls}
+    for name, figure in each.times.items():
+        found[name] = sums(figure.values, group[figure.place], count)
+    for name, figure in each.amounts.items():
+        found[name] = _sums_of_known(figure, group, count)
+    for side, times in each.spreads.items():
+        found[f"{side}_mean_ns"] = found[f"{side}_total_ns"] / calls
+        found |= {f"{side}_{name}_ns": of for name, of in spread(times, group, calls).items()}
+    window_ns = max(1, window(trace).device_duration_ns)
+    for name in ("host_self", "host_total", "device_self", "device_total"):
+        found[f"{name}_share"] = found[f"{name}_ns"] / window_ns
+    for name in ("self", "total"):
+        whole, untold = found[f"device_{name}_ns"], found[f"untold_unit_{name}_ns"]
+        is_told = (whole > untold) & (trace.dialect.matrix_unit_kernel is not None)
+        shares = ratio(found[f"matrix_unit_{name}_ns"], whole)
+        found[f"matrix_unit_{name}_share"] = np.where(is_told, shares, np.nan)
+    fits = each.fits_matrix_unit
+    told = np.bincount(group[fits.place], minlength=count)
+    found["matrix_unit_type_share"] = _sums_of_known(fits, group, count) / np.maximum(told, 1)
+    work = operator_work(trace)
+    found["flops_source"] = _listed(work.source, each.flops_source, group, count)
+    found["data_types"] = _listed(work.data_type, each.data_type, group, count)
+    return found
+
+
+def _sums_of_known(figure: Figure, group: Rows, count: int) -> NDArray[np.float64]:
+    """Return each group's sum; NaN where nothing is known."""
+    of_group = group[figure.place]
+    total = np.bincount(of_group, weights=figure.values.astype(np.float64), minlength=count)
+    is_known = figure.is_complete or np.bincount(of_group, minlength=count) > 0
+    return np.where(is_known, total, np.nan)
+
+
+def _listed(texts: pd.Categorical, figure: Figure, group: Rows, count: int) -> NDArray[np.object_]:
+    """Return each group's distinct texts, comma separated; None where there are none."""
+    width = len(texts.categories)
+    pairs = np.sort(pd.unique(group[figure.place] * width + figure.values.astype(np.int64)))
+    found = np.full(count, None, dtype=object)
+    for which, code in zip(*(part.tolist() for part in np.divmod(pairs, width)), strict=True):
+        before = f"{found[which]}, " if found[which] else ""
+        found[which] = before + str(texts.categories[code])
+    return found
+
+
+def _ordered(columns: Mapping[str, NDArray[Any]], schema: Schema) -> pd.DataFrame:
+    # pandas 3 would make its own text type of these, in which None becomes NaN
+    table = pd.DataFrame(
+        {
+            column.name: pd.Series(columns[column.name], dtype=np.dtype(column.dtype))
+            for column in schema
+        }
+    )
+    by = ["device_self_ns", "host_self_ns", "name"]
+    ordered = table.sort_values(by, ascending=[False, False, True], kind="stable")
+    return ordered.reset_index(drop=True)

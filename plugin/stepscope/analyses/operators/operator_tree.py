@@ -1,0 +1,66 @@
+"""Operators and runtime calls as one tree: who called whom, annotations left out."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.core.ancestry import nearest_of
+from stepscope.analyses.core.links import links
+from stepscope.model.trace import Trace, computed
+
+NONE = -1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OperatorTree:
+    """Operators, then runtime calls; all arrays are parallel."""
+
+    event: NDArray[np.int64]
+    thread: NDArray[np.int64]
+    """Codes of the frames' `thread`."""
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+    parent: NDArray[np.int64]
+    """The row of the operator that it was called from, or -1."""
+    operator_count: int
+    """So many of the rows are operators."""
+
+
+@computed
+def operator_tree(trace: Trace) -> OperatorTree:
+    """Return operators and runtime calls with the operators they were called from."""
+    host, calls = trace.host_calls, trace.runtime_calls
+    is_operator = host["is_operator"].to_numpy()
+    rows = np.flatnonzero(is_operator)
+    place = np.full(len(host) + 1, NONE, dtype=np.int64)  # the last is for "none"
+    place[rows] = np.arange(len(rows))
+    caller = host["parent"].to_numpy()
+    parent = nearest_of(caller, caller[rows], is_operator)
+    names = "event", "start_ns", "end_ns"
+    event, start, end = (
+        np.concatenate((host[name].to_numpy()[rows], calls[name].to_numpy())) for name in names
+    )
+    threads = host["thread"].cat.codes.to_numpy()[rows], calls["thread"].cat.codes.to_numpy()
+    return OperatorTree(
+        event=event,
+        thread=np.concatenate(threads).astype(np.int64),
+        start_ns=start,
+        end_ns=end,
+        parent=np.concatenate((place[parent], place[links(trace).owner_of_call])),
+        operator_count=len(rows),
+    )
+
+
+def self_covered_ns(
+    tree: OperatorTree, covered: NDArray[np.int64], rows: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return how much of each row's covered time none of those it called covers.
+
+    `covered` is of all rows, and 0 beyond `rows`. Where calls cross one another it never falls
+    below 0.
+    """
+    left = covered.copy()
+    child = rows[tree.parent[rows] >= 0]
+    np.subtract.at(left, tree.parent[child], covered[child])
+    return np.maximum(left, 0)

@@ -1,0 +1,1 @@
+"""Settings of the training run, as stepscope's trace handler recorded them."""

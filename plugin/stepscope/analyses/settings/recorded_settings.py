@@ -1,0 +1,381 @@
+"""The settings of the run, as stepscope's trace handler wrote them into the trace.
+
+    "stepscope_recorder": {"schema": 1, "recorder": "0.2.0", "settings": {"dataloaders": [{…}], …}}
+
+Every setting is optional: what is None, empty or not there is not known, and never "off". A
+recording is untrusted: a value that is not of its kind is dropped and named in `lost`, and the
+rest is read. Of a newer schema all is read that is understood.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, TypeVar
+
+from stepscope.analyses.settings.setting_kinds import (
+    MOST_ITEMS,
+    as_count,
+    as_names,
+    as_text,
+    counts,
+    data_type,
+    flag,
+    names,
+    number,
+    quantity,
+    release,
+    setting_of,
+    text,
+    variables,
+)
+from stepscope.analyses.settings.user_metadata import said
+from stepscope.model.trace import Trace, computed, whole_number
+
+KEY = "stepscope_recorder"
+SCHEMA = 1
+"""The latest that is understood."""
+MOST_LOST = 20
+RANKS_ON_THIS_HOST = "LOCAL_WORLD_SIZE"
+"""torchrun's variable."""
+RECORDED = "recorded by the trace handler"
+"""How advice says where it has a setting from."""
+SubjectT = TypeVar("SubjectT")
+ValueT = TypeVar("ValueT")
+
+
+def _subjects(of: type[Any]) -> Any:  # noqa: ANN401 (as `dataclasses.field`)
+    return field(default=(), metadata={"subjects": of})
+
+
+@dataclass(frozen=True, kw_only=True)
+class TorchSettings:
+    """PyTorch and what it was built for."""
+
+    version: str | None = text("PyTorch")
+    cuda: str | None = release("CUDA")
+    cudnn: str | None = release("cuDNN")
+    hip: str | None = release("HIP")
+    driver: str | None = release("Driver")
+    git: str | None = text("PyTorch's commit")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostSettings:
+    """The machine's processors and memory."""
+
+    cpu_count: int | None = number("CPUs", least=1)
+    usable_cpu_count: int | None = number("Usable CPUs", least=1)
+    """What the process may use of them: its affinity and its container's limit."""
+    thread_count: int | None = number("Threads within operators", least=1)
+    interop_thread_count: int | None = number("Threads between operators", least=1)
+    memory_bytes: int | None = number("Host memory", unit="bytes", least=1)
+    platform: str | None = text("Platform")
+    python: str | None = release("Python")
+    cpu_capabilities: tuple[str, ...] | None = names("CPU instructions")
+    """Those of `torch.cpu.get_capabilities()` that there are; None: not known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceSettings:
+    """A device that torch sees, used or not."""
+
+    index: int | None = number("Device's number")
+    name: str | None = text("Device")
+    memory_bytes: int | None = number("Device memory", unit="bytes", least=1)
+    capability: str | None = release("Compute capability")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoaderSettings:
+    """A DataLoader that was iterated."""
+
+    batch_size: int | None = number("Batch size", least=1)
+    worker_count: int | None = number("Workers")
+    pin_memory: bool | None = flag("Pinned memory")
+    persistent_workers: bool | None = flag("Persistent workers")
+    prefetch_factor: int | None = number("Prefetched a worker", least=1)
+    drop_last: bool | None = flag("Last batch dropped")
+    dataset_length: int | None = number("Samples")
+    dataset: str | None = text("Data set")
+    sampler: str | None = text("Sampler")
+    multiprocessing_context: str | None = text("Start of workers")
+    is_in_use: bool | None = flag("In use when it was recorded")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AutocastSettings:
+    """Autocast within the step."""
+
+    enabled: bool | None = flag("Autocast")
+    device: str | None = text("Autocast's device")
+    dtype: str | None = data_type("Autocast's type")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrecisionSettings:
+    """In which types it computes."""
+
+    default_dtype: str | None = data_type("Default type")
+    autocast: AutocastSettings = AutocastSettings()
+    float32_matmul: str | None = text("Float32 products")
+    tf32_matmul: bool | None = flag("TF32 in products")
+    tf32_cudnn: bool | None = flag("TF32 in convolutions")
+    model_dtype_counts: Mapping[str, int] = counts("Parameters of type")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CudnnSettings:
+    """The convolution library."""
+
+    benchmark: bool | None = flag("Benchmark")
+    deterministic: bool | None = flag("Deterministic")
+    enabled: bool | None = flag("Enabled")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllocatorSettings:
+    """The device's allocator."""
+
+    conf: str | None = text("Allocator's settings")
+    backend: str | None = text("Allocator")
+    expandable_segments: bool | None = flag("Expandable segments")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompileSettings:
+    """What torch.compile did."""
+
+    is_compiled: bool | None = flag("torch.compile")
+    mode: str | None = text("Compile mode")
+    backend: str | None = text("Compile backend")
+    frame_count: int | None = number("Frames compiled")
+    recompile_count: int | None = number("Recompilations")
+    graph_break_count: int | None = number("Graph breaks")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistributedSettings:
+    """How the ranks work together."""
+
+    backend: str | None = text("Backend")
+    world_size: int | None = number("World size", least=1)
+    rank: int | None = number("Rank")
+    local_rank: int | None = number("Local rank")
+    strategy: str | None = text("Strategy")
+    bucket_cap_mb: float | None = quantity("Bucket size (MiB)")
+    broadcast_buffers: bool | None = flag("Buffers sent before each forward")
+    find_unused_parameters: bool | None = flag("Finds unused parameters")
+    gradient_as_bucket_view: bool | None = flag("Gradients are views of buckets")
+    static_graph: bool | None = flag("Static graph")
+    sharding_strategy: str | None = text("Sharding")
+    mesh_shape: str | None = text("Mesh")
+    reshard_after_forward: bool | None = flag("Sharded again after forward")
+    backward_prefetch: str | None = text("Prefetched in backward")
+    forward_prefetch: bool | None = flag("Prefetched in forward")
+    limit_all_gathers: bool | None = flag("All-gathers limited")
+    cpu_offload: bool | None = flag("Parameters on the host")
+    param_dtype: str | None = data_type("Parameters computed as")
+    reduce_dtype: str | None = data_type("Gradients reduced as")
+    buffer_dtype: str | None = data_type("Buffers computed as")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizerSettings:
+    """An optimizer; torch chooses where `foreach` and `fused` are None."""
+
+    name: str | None = text("Class")
+    foreach: bool | None = flag("foreach")
+    fused: bool | None = flag("fused")
+    capturable: bool | None = flag("capturable")
+    parameter_group_count: int | None = number("Parameter groups")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings:
+    """The model."""
+
+    name: str | None = text("Class")
+    parameter_count: int | None = number("Parameters")
+    trainable_parameter_count: int | None = number("Trainable parameters")
+    device: str | None = text("Model's device")
+    training: bool | None = flag("In training mode")
+
+    @property
+    def is_on_host(self) -> bool | None:
+        """Whether its parameters lie on the CPU; None: not known."""
+        return self.device.startswith("cpu") if self.device else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScheduleSettings:
+    """The profiler's schedule, in steps."""
+
+    skip_first: int | None = number("Skipped at first")
+    wait: int | None = number("Waited")
+    warmup: int | None = number("Warm-up")
+    active: int | None = number("Active")
+    repeat: int | None = number("Repeated")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfilerSettings:
+    """What the profiler was told."""
+
+    record_shapes: bool | None = flag("Shapes")
+    with_stack: bool | None = flag("Stacks")
+    profile_memory: bool | None = flag("Memory")
+    with_modules: bool | None = flag("Modules")
+    with_flops: bool | None = flag("FLOPs")
+    schedule: ScheduleSettings = ScheduleSettings()
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrameworkSettings:
+    """What runs the loop, in its own words."""
+
+    name: str | None = text("Framework")
+    version: str | None = release("Framework's version")
+    accumulated_batch_count: int | None = number("Batches an optimizer step", least=1)
+    precision: str | None = text("Framework's precision")
+    strategy: str | None = text("Framework's strategy")
+    max_step_count: int | None = number("Steps in all")
+    gradient_checkpointing: bool | None = flag("Gradient checkpointing")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchSettings:
+    """A step's batch."""
+
+    sample_count: int | None = number("Samples a step", least=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedSettings:
+    """What the trace handler wrote of the run."""
+
+    schema: int | None = None
+    """None: no trace handler of stepscope's wrote the file."""
+    recorder: str = ""
+    """Its version."""
+    failed: tuple[str, ...] = ()
+    """Subjects that the trace handler could not look at."""
+    lost: tuple[str, ...] = ()
+    """What was written and is not understood, as `dataloaders[0].batch_size`; at most 20."""
+    torch: TorchSettings = TorchSettings()
+    host: HostSettings = HostSettings()
+    devices: tuple[DeviceSettings, ...] = _subjects(DeviceSettings)
+    dataloaders: tuple[LoaderSettings, ...] = _subjects(LoaderSettings)
+    batch: BatchSettings = BatchSettings()
+    model: ModelSettings = ModelSettings()
+    optimizers: tuple[OptimizerSettings, ...] = _subjects(OptimizerSettings)
+    precision: PrecisionSettings = PrecisionSettings()
+    compile: CompileSettings = CompileSettings()
+    cudnn: CudnnSettings = CudnnSettings()
+    allocator: AllocatorSettings = AllocatorSettings()
+    distributed: DistributedSettings = DistributedSettings()
+    framework: FrameworkSettings = FrameworkSettings()
+    profiler: ProfilerSettings = ProfilerSettings()
+    environment: Mapping[str, str] = variables("Environment")
+
+    @property
+    def ranks_on_this_host(self) -> int:
+        """How many ranks share the host's CPUs, as far as a launcher said so: 1 where none did."""
+        return max(1, whole_number(self.environment.get(RANKS_ON_THIS_HOST)) or 1)
+
+    @property
+    def is_newer(self) -> bool:
+        """Whether a later stepscope wrote it than this one knows of."""
+        return self.schema is not None and self.schema > SCHEMA
+
+
+@computed
+def recorded_settings(trace: Trace) -> RecordedSettings:
+    """Return the settings that the trace handler wrote; all empty where it did not."""
+    mark = said(trace, KEY)
+    if "settings" not in mark:
+        return RecordedSettings()
+    schema = as_count(mark.get("schema")) or SCHEMA
+    lost = _Lost(paths=[], has_unknown_names=schema > SCHEMA)
+    settings = _read(RecordedSettings, mark["settings"], "", lost)
+    known = {each.name: getattr(settings, each.name) for each in _settings_of(RecordedSettings)}
+    return RecordedSettings(
+        schema=schema,
+        recorder=as_text(mark.get("recorder")) or "",
+        failed=as_names(mark.get("failed")) or (),
+        lost=tuple(lost.paths[:MOST_LOST]),
+        **known,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Lost:
+    """What is not understood, found on the way."""
+
+    paths: list[str]
+    has_unknown_names: bool
+    """Whether a name that this stepscope does not know counts: of a newer schema it does."""
+
+    def add(self, path: str) -> None:
+        """Note something, as long as there are not too many."""
+        if len(self.paths) < MOST_LOST:
+            self.paths.append(as_text(path) or "settings")
+
+
+def agreed(values: Iterable[ValueT | None]) -> ValueT | None:
+    """Return what all say; None where one does not say, or two differ."""
+    found = list(values)
+    first = found[0] if found else None
+    return first if all(each == first for each in found) else None
+
+
+def used_loaders(settings: RecordedSettings) -> tuple[LoaderSettings, ...]:
+    """Return the loaders that were in use when the settings were recorded; all, if unknown."""
+    in_use = tuple(each for each in settings.dataloaders if each.is_in_use)
+    return in_use or settings.dataloaders
+
+
+def _settings_of(kind: type[Any]) -> Iterable[Any]:
+    """Yield the fields that the trace handler writes."""
+    return (each for each in fields(kind) if each.metadata or is_dataclass(each.default))
+
+
+def _read(kind: type[SubjectT], value: object, path: str, lost: _Lost) -> SubjectT:
+    """Return a subject's settings; note in `lost` what is there and not understood."""
+    if not isinstance(value, Mapping):
+        if value is not None:
+            lost.add(path)
+        return kind()
+    inside = f"{path}." if path else ""
+    found = {
+        each.name: _setting(each, value[each.name], f"{inside}{each.name}", lost)
+        for each in _settings_of(kind)
+        if value.get(each.name) is not None
+    }
+    if lost.has_unknown_names:
+        known = {each.name for each in _settings_of(kind)}
+        for name in list(value)[:MOST_ITEMS]:
+            if name not in known:
+                lost.add(f"{inside}{name}")
+    return kind(**{name: known for name, known in found.items() if known is not None})
+
+
+def _setting(each: Any, value: object, path: str, lost: _Lost) -> Any:  # noqa: ANN401
+    """Return one setting, or the settings of a subject; None where it is not understood."""
+    if is_dataclass(each.default):
+        return _read(type(each.default), value, path, lost)
+    if "subjects" in each.metadata:
+        return _read_all(each.metadata["subjects"], value, path, lost)
+    setting = setting_of(each)
+    found = setting.read(value) if setting else None
+    if found is None:
+        lost.add(path)
+    return found
+
+
+def _read_all(kind: type[SubjectT], value: object, path: str, lost: _Lost) -> tuple[SubjectT, ...]:
+    if not isinstance(value, list):
+        lost.add(path)
+        return ()
+    if len(value) > MOST_ITEMS:
+        lost.add(f"{path}[{MOST_ITEMS}]")
+    read = enumerate(value[:MOST_ITEMS])
+    return tuple(_read(kind, each, f"{path}[{place}]", lost) for place, each in read)

@@ -1,0 +1,170 @@
+"""What a recorded setting may be: how a value of each kind is read from what a stranger wrote.
+
+A reader returns the value, or None where it is not of that kind; it raises nothing.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, dataclass, field
+from typing import Any
+
+from stepscope.model.trace import whole_number
+
+MOST_CHARACTERS = 200
+"""Longer texts are cut: they are shown to people."""
+MOST_ITEMS = 64
+"""Of a list or of names; a process has fewer loaders, optimizers, devices and variables."""
+MOST_COUNT = 2**62
+VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{1,63}")
+SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE")
+"""Variables that no recorder should have written, and that nobody should be shown."""
+TORCH = "torch."
+DATA_TYPE = re.compile(r"[a-z][a-z0-9_]{0,31}")
+"""What torch calls a type. Advice writes it into code that people copy: it can be nothing else."""
+Reader = Callable[[object], Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """How one setting is read and shown."""
+
+    read: Reader
+    label: str
+    unit: str
+    """As in public tables: `count`, `bytes`, `text`, `flag`."""
+
+
+def setting_of(each: "Field[Any]") -> Setting | None:
+    """Return how a field of a class of settings is read; None: it holds other settings."""
+    found = each.metadata.get("setting")
+    return found if isinstance(found, Setting) else None
+
+
+def flag(label: str) -> Any:  # noqa: ANN401 (as `dataclasses.field`)
+    """Declare a setting that is on or off."""
+    return _declared(Setting(read=as_flag, label=label, unit="flag"))
+
+
+def number(label: str, *, least: int = 0, unit: str = "count") -> Any:  # noqa: ANN401 (a field)
+    """Declare a setting that is a whole number of at least `least`."""
+
+    def read(value: object) -> int | None:
+        found = as_count(value)
+        return found if found is not None and found >= least else None
+
+    return _declared(Setting(read=read, label=label, unit=unit))
+
+
+def quantity(label: str) -> Any:  # noqa: ANN401 (a field)
+    """Declare a setting that is a number, whole or not, and not below zero."""
+    return _declared(Setting(read=as_quantity, label=label, unit="count"))
+
+
+def text(label: str) -> Any:  # noqa: ANN401 (a field)
+    """Declare a setting that is a text; numbers count as what they are written as."""
+    return _declared(Setting(read=as_text, label=label, unit="text"))
+
+
+def data_type(label: str) -> Any:  # noqa: ANN401 (a field)
+    """Declare a setting that is one of torch's types, without `torch.`."""
+    return _declared(Setting(read=as_data_type, label=label, unit="text"))
+
+
+def release(label: str) -> Any:  # noqa: ANN401 (a field)
+    """Declare a setting that is a version: a text, a number, or a list of numbers."""
+    return _declared(Setting(read=as_version, label=label, unit="text"))
+
+
+def counts(label: str) -> Any:  # noqa: ANN401 (a field)
+    """Declare a setting that has a count for each of some names."""
+    return _declared(Setting(read=as_counts, label=label, unit="count"), factory=dict)
+
+
+def names(label: str) -> Any:  # noqa: ANN401 (a field)
+    """Declare a setting that is a list of names; None where none was written."""
+    return _declared(Setting(read=as_names, label=label, unit="text"))
+
+
+def variables(label: str) -> Any:  # noqa: ANN401 (a field)
+    """Declare environment variables with their values."""
+    return _declared(Setting(read=as_variables, label=label, unit="text"), factory=dict)
+
+
+def _declared(setting: Setting, factory: Callable[[], Any] | None = None) -> Any:  # noqa: ANN401
+    about = {"setting": setting}
+    if factory is None:
+        return field(default=None, metadata=about)
+    return field(default=MISSING, default_factory=factory, metadata=about)
+
+
+def as_flag(value: object) -> bool | None:
+    """Return on or off."""
+    return value if isinstance(value, bool) else None
+
+
+def as_count(value: object) -> int | None:
+    """Return a whole number that is not below zero, and that 64 bits hold with room to spare."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return None
+    found = whole_number(value)
+    return found if found is not None and 0 <= found < MOST_COUNT else None
+
+
+def as_quantity(value: object) -> float | None:
+    """Return a number that is not below zero."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < MOST_COUNT else None
+
+
+def as_text(value: object) -> str | None:
+    """Return a text in one line, cut where it is long; None where there is none in it."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return None
+    if isinstance(value, int):
+        return str(value) if abs(value) < MOST_COUNT else None
+    shown = "".join(each if each.isprintable() else " " for each in value[: 2 * MOST_CHARACTERS])
+    shown = " ".join(shown.split())
+    return (shown if len(shown) <= MOST_CHARACTERS else f"{shown[: MOST_CHARACTERS - 1]}…") or None
+
+
+def as_data_type(value: object) -> str | None:
+    """Return one of torch's types, without `torch.`."""
+    found = (as_text(value) or "").removeprefix(TORCH) if isinstance(value, str) else ""
+    return found if DATA_TYPE.fullmatch(found) else None
+
+
+def as_version(value: object) -> str | None:
+    """Return a version with points."""
+    if isinstance(value, list | tuple):
+        parts = [as_count(each) for each in value[:MOST_ITEMS]]
+        return ".".join(map(str, parts)) if parts and None not in parts else None
+    return as_text(value)
+
+
+def as_counts(value: object) -> dict[str, int] | None:
+    """Return a count for each name; names without one are left out."""
+    if not isinstance(value, Mapping):
+        return None
+    found = {as_data_type(name): as_count(said) for name, said in list(value.items())[:MOST_ITEMS]}
+    return {name: said for name, said in found.items() if name and said is not None}
+
+
+def as_names(value: object) -> tuple[str, ...] | None:
+    """Return the names in a list, in their order."""
+    if not isinstance(value, list | tuple):
+        return None
+    return tuple(found for each in value[:MOST_ITEMS] if (found := as_text(each)) is not None)
+
+
+def as_variables(value: object) -> dict[str, str] | None:
+    """Return the variables that have a name as such have, and that hold no secret by that name."""
+    if not isinstance(value, Mapping):
+        return None
+    found: dict[str, str] = {}
+    for name, said in list(value.items())[:MOST_ITEMS]:
+        shown = as_text(said)
+        is_name = isinstance(name, str) and VARIABLE.fullmatch(name) and not SECRET.search(name)
+        if is_name and shown is not None:
+            found[name] = shown
+    return found

@@ -1,0 +1,166 @@
+"""The recorded settings of a run as rows: for a table, for the page, and to compare runs."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from stepscope.analyses.settings.recorded_settings import recorded_settings
+from stepscope.analyses.settings.setting_kinds import setting_of
+from stepscope.base.report import RunSetting, Unit
+from stepscope.model.frames import Column, Schema
+from stepscope.model.table_columns import framed
+from stepscope.model.trace import Trace
+
+GROUPS = {
+    "torch": "Software",
+    "framework": "Framework",
+    "host": "Host",
+    "devices": "Device",
+    "model": "Model",
+    "batch": "Batch",
+    "dataloaders": "DataLoader",
+    "precision": "Precision",
+    "optimizers": "Optimizer",
+    "compile": "Compiler",
+    "distributed": "Ranks",
+    "cudnn": "cuDNN",
+    "allocator": "Allocator",
+    "profiler": "Profiler",
+    "environment": "Environment",
+}
+"""Subjects in the order in which a reader asks for them, and what they are called."""
+NOT_SHOWN = frozenset({"index", "git", "is_in_use"})
+"""What tells equal ones apart, and says nothing of how the run went: it is in the table."""
+UNITS: Mapping[str, Unit] = {"count": "count", "bytes": "bytes", "flag": "text", "text": "text"}
+SETTINGS: Schema = (
+    Column("subject", "object", "text", "What it is a setting of, `dataloaders[0]`."),
+    Column("name", "object", "text", "The setting's name as it was recorded, `worker_count`."),
+    Column("label", "object", "text", "The same as it is shown."),
+    Column("value", "object", "text", "Its value; `true` or `false` of what is on or off."),
+    Column("unit", "object", "text", "`count`, `bytes`, `flag` or `text`."),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingRow:
+    """One setting."""
+
+    subject: str
+    place: int
+    """Which of several, from 0; -1 where there can be but one."""
+    name: str
+    label: str
+    value: bool | int | float | str
+    unit: str
+
+
+def setting_rows(trace: Trace) -> tuple[SettingRow, ...]:
+    """Return every setting that is known, by subject."""
+    return tuple(_rows(recorded_settings(trace)))
+
+
+def _rows(settings: object) -> Iterator[SettingRow]:
+    for subject in GROUPS:
+        said = getattr(settings, subject)
+        several = said if isinstance(said, tuple) else (said,)
+        for place, each in enumerate(several):
+            at = place if isinstance(said, tuple) else -1
+            if isinstance(each, Mapping):
+                for name, value in each.items():
+                    yield SettingRow(
+                        subject=subject, place=at, name=name, label=name, value=value, unit="text"
+                    )
+            else:
+                yield from _of_subject(each, subject, at, "")
+
+
+def _of_subject(said: Any, subject: str, place: int, inside: str) -> Iterator[SettingRow]:  # noqa: ANN401
+    for each in fields(said):
+        value, name = getattr(said, each.name), f"{inside}{each.name}"
+        setting = setting_of(each)
+        if is_dataclass(value):
+            yield from _of_subject(value, subject, place, f"{name}.")
+        elif setting is not None:
+            for suffix, known in _values(value):
+                yield SettingRow(
+                    subject=subject,
+                    place=place,
+                    name=f"{name}.{suffix}" if suffix else name,
+                    label=f"{setting.label} {suffix}".rstrip(),
+                    value=known,
+                    unit=setting.unit,
+                )
+
+
+def _values(value: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
+    """Yield a setting's values, with what tells several apart; none where it is not known."""
+    if isinstance(value, Mapping):
+        yield from value.items()
+    elif isinstance(value, tuple):
+        yield "", ", ".join(value) or "none"
+    elif value is not None:
+        yield "", value
+
+
+def settings_table(trace: Trace) -> pd.DataFrame:
+    """Return one row a setting; none where no trace handler wrote them."""
+    rows = setting_rows(trace)
+    columns = {
+        "subject": [_subject(row) for row in rows],
+        "name": [row.name for row in rows],
+        "label": [row.label for row in rows],
+        "value": [_text(row) for row in rows],
+        "unit": [row.unit for row in rows],
+    }
+    return framed(SETTINGS, {name: np.array(of, dtype=object) for name, of in columns.items()})
+
+
+def _subject(row: SettingRow) -> str:
+    return row.subject if row.place < 0 else f"{row.subject}[{row.place}]"
+
+
+def _text(row: SettingRow) -> str:
+    return str(row.value).lower() if isinstance(row.value, bool) else str(row.value)
+
+
+def run_settings(trace: Trace) -> tuple[RunSetting, ...]:
+    """Return the settings to be shown, in groups; of equal devices or loaders one, and how many."""
+    grouped: dict[tuple[str, int], list[SettingRow]] = {}
+    for row in setting_rows(trace):
+        grouped.setdefault((row.subject, row.place), []).append(row)
+    equal: dict[tuple[str, tuple[tuple[str, object], ...]], list[list[SettingRow]]] = {}
+    for (subject, _), rows in grouped.items():
+        same = tuple((row.name, row.value) for row in rows if row.name not in NOT_SHOWN)
+        equal.setdefault((subject, same), []).append(rows)
+    kinds = [subject for subject, _ in equal]
+    return tuple(
+        _shown(row, _group(subject, kinds, place, len(several)))
+        for place, ((subject, _), several) in enumerate(equal.items())
+        for row in several[0]
+        if row.name not in NOT_SHOWN
+    )
+
+
+def _group(subject: str, kinds: list[str], place: int, count: int) -> str:
+    """Return what a group is called: `DataLoader 2`, or `Device × 8`."""
+    name = GROUPS[subject]
+    if kinds.count(subject) > 1:
+        name = f"{name} {kinds[:place].count(subject) + 1}"
+    return f"{name} \N{MULTIPLICATION SIGN} {count}" if count > 1 else name
+
+
+def _shown(row: SettingRow, group: str) -> RunSetting:
+    value = row.value
+    if isinstance(value, bool):
+        value = "on" if value else "off"
+    return RunSetting(
+        group=group,
+        subject=_subject(row),
+        name=row.name,
+        label=row.label,
+        value=value,
+        unit=UNITS[row.unit],
+    )

@@ -1,0 +1,170 @@
+"""Where the time of each step went: every nanosecond in exactly one category.
+
+Steps reach from the host's `ProfilerStep#N` to the end of the device work launched in it, as
+torch-tb-profiler's do (`event_parser.py`), one after the other; where several categories are
+active at once, the first in `CATEGORIES` has the nanosecond.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.core.complete_steps import complete_steps
+from stepscope.analyses.core.data_loading import data_loading
+from stepscope.analyses.core.exposed_communication import host_computing
+from stepscope.analyses.core.frame_times import ALL, times
+from stepscope.analyses.core.window import window
+from stepscope.dialects import Kind
+from stepscope.model import intervals
+from stepscope.model.frames.name_masks import named
+from stepscope.model.intervals import Intervals
+from stepscope.model.trace import Trace, computed
+
+CATEGORIES: dict[str, tuple[str, str]] = {
+    "kernel": ("Kernel", "A device computes."),
+    "communication": (
+        "Communication",
+        "A collective runs and no device computes; without one, no operator.",
+    ),
+    "memcpy": ("Memcpy", "A device copies and nothing computes or communicates."),
+    "memset": ("Memset", "A device sets memory and does nothing else."),
+    "runtime": ("Runtime", "The host is in a runtime call (launch, wait) and no device works."),
+    "dataloader": ("DataLoader", "The host waits for the next batch and no device works."),
+    "cpu": ("CPU", "The host runs an operator or a record_function range, and no device works."),
+    "other": ("Other", "None of these: Python, NumPy, or something that was not recorded."),
+}
+"""Category id to label and meaning, in order of precedence."""
+HOST_COLLECTIVE = re.compile(r"^(?:gloo|mpi):")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StepBreakdown:
+    """One row a step; `parts_ns[i].sum() == duration_ns[i]`."""
+
+    categories: tuple[str, ...]
+    numbers: tuple[int, ...]
+    names: tuple[str, ...]
+    start_ns: NDArray[np.int64]
+    duration_ns: NDArray[np.int64]
+    parts_ns: NDArray[np.int64]
+    step_count: int
+    """0 where the trace has no steps; the one row is then the whole window."""
+
+    @property
+    def mean_ns(self) -> int:
+        """The mean step."""
+        return round(self.duration_ns.mean()) if len(self.duration_ns) else 0
+
+    @property
+    def standard_deviation_ns(self) -> int:
+        """The steps' standard deviation (of the population)."""
+        return round(self.duration_ns.std()) if len(self.duration_ns) else 0
+
+    @property
+    def mean_parts_ns(self) -> dict[str, int]:
+        """The mean step's categories; they sum to `mean_ns`."""
+        if not len(self.duration_ns):
+            return dict.fromkeys(self.categories, 0)
+        parts = whole_parts(self.parts_ns.sum(axis=0), self.mean_ns)
+        return dict(zip(self.categories, parts, strict=True))
+
+
+def whole_parts(weights: NDArray[np.int64], total: int) -> list[int]:
+    """Share a total by weights in whole numbers that sum to it (largest remainders first)."""
+    all_weight = int(weights.sum())
+    if not all_weight:
+        return [0] * len(weights)
+    exact = [(int(weight) * total, index) for index, weight in enumerate(weights)]
+    parts = [product // all_weight for product, _ in exact]
+    left = total - sum(parts)
+    by_remainder = sorted(exact, key=lambda item: (-(item[0] % all_weight), item[1]))
+    for _, index in by_remainder[:left]:
+        parts[index] += 1
+    return parts
+
+
+@computed
+def step_breakdown(trace: Trace) -> StepBreakdown:
+    """Break every step down into `CATEGORIES`."""
+    starts, ends, numbers, names = _steps(trace)
+    times = exclusive_times(trace)
+    parts = [intervals.covered_ns(times[category], starts, ends) for category in CATEGORIES]
+    return StepBreakdown(
+        categories=tuple(CATEGORIES),
+        numbers=numbers,
+        names=names,
+        start_ns=starts,
+        duration_ns=ends - starts,
+        parts_ns=np.stack(parts, axis=1),
+        step_count=window(trace).step_count,
+    )
+
+
+@computed
+def exclusive_times(trace: Trace) -> Mapping[str, Intervals]:
+    """Return, for each category, when within the steps it was active and none before it was."""
+    starts, ends, _, _ = _steps(trace)
+    left = intervals.union(starts, ends)
+    active = _category_times(trace)
+    found = {}
+    for category in CATEGORIES:
+        found[category] = intervals.intersection(left, active.get(category, left))
+        left = intervals.difference(left, found[category])
+    return found
+
+
+def _category_times(trace: Trace) -> dict[str, Intervals]:
+    device, calls, runtime = trace.device_events, trace.host_calls, trace.runtime_calls
+    kind = device["kind"].to_numpy()
+    collective = device["is_collective"].to_numpy()
+    on_host = named(calls["name"], HOST_COLLECTIVE.match)
+    is_step = calls["event"].isin(trace.steps["event"]).to_numpy()
+    is_kernel = kind == int(Kind.KERNEL)
+    working = ~is_step & ~on_host
+    return {
+        "kernel": times(device, is_kernel & ~collective),
+        "communication": intervals.merged(
+            times(device, collective), _exposed(trace, times(calls, on_host))
+        ),
+        "memcpy": times(device, kind == int(Kind.COPY)),
+        "memset": times(device, kind == int(Kind.MEMORY_SET)),
+        "runtime": times(runtime, ALL),
+        "dataloader": data_loading(trace).times,
+        "cpu": times(calls, working),
+    }
+
+
+def _exposed(trace: Trace, on_host: Intervals) -> Intervals:
+    """Return when the host's collectives ran and, where no device was recorded, no operator did."""
+    if len(trace.device_events) or not len(on_host):
+        return on_host
+    return intervals.difference(on_host, host_computing(trace))
+
+
+Steps = tuple[NDArray[np.int64], NDArray[np.int64], tuple[int, ...], tuple[str, ...]]
+
+
+def _steps(trace: Trace) -> Steps:
+    complete = complete_steps(trace)
+    if not len(complete):
+        whole = window(trace)
+        start, end = np.array([whole.start_ns]), np.array([whole.device_end_ns])
+        return start, end, (0,), ("whole recording",)
+    steps = complete.steps
+    start, end = steps["start_ns"].to_numpy().copy(), complete.work_end_ns
+    if complete.has_device_work:
+        start, end = _extended(start, end)
+    numbers = tuple(int(number) for number in steps["number"])
+    return start, np.maximum(end, start), numbers, tuple(str(name) for name in steps["name"])
+
+
+def _extended(
+    start: NDArray[np.int64], end: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Let each step begin when the one before has ended, its device work included."""
+    until = np.maximum.accumulate(end)
+    begin = np.maximum(start, np.concatenate(([start[0]], until[:-1])))
+    return begin, np.maximum(until, begin)

@@ -1,0 +1,164 @@
+"""How long steps take, how much that varies, and whether it drifts.
+
+Durations are those of `step_breakdown`: a step goes on to the end of the device work launched in
+it. The steady state leaves out the first and the last step where there are five or more: the first
+warms up, the last may wait for what others leave unfinished.
+
+An outlier is a step whose robust z-score, 0.6745 times its distance from the median over the median
+absolute deviation (MAD), is above 3.5 (Iglewicz and Hoaglin, How to Detect and Handle Outliers,
+1993). The drift is Theil and Sen's slope with the Mann-Kendall test, as for memory that grows
+(`robust_slope.py`): a few odd steps move neither.
+"""
+
+import math
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.core.device_activity import all_busy, whole_activity
+from stepscope.analyses.core.group_statistics import ratio
+from stepscope.analyses.core.robust_slope import slope
+from stepscope.analyses.steps.step_breakdown import step_breakdown
+from stepscope.model import intervals
+from stepscope.model.frames import Column, Schema
+from stepscope.model.table_columns import framed
+from stepscope.model.trace import Trace, computed
+
+Numbers = NDArray[np.int64] | NDArray[np.float64]
+STEADY_FROM = 5
+"""Of fewer steps none is left out."""
+MOST_Z = 3.5
+NORMAL_MAD = 0.6745
+"""The MAD of a normal distribution with standard deviation 1."""
+NORMAL_MEAN_DEVIATION = 0.7979
+"""Its mean absolute deviation: what stands in where more than half of the steps are equal."""
+STEPS: Schema = (
+    Column("number", "int64", "id", "N in `ProfilerStep#N`."),
+    Column("name", "object", "text", "The step's name."),
+    Column("start_ns", "int64", "ns", "When it began, behind the device work of the one before."),
+    Column("duration_ns", "int64", "ns", "To the end of the device work launched in it."),
+    Column("device_busy_ns", "float64", "ns", "Time in it in which any device worked; NaN: none."),
+    Column("device_busy_share", "float64", "share", "Of the step; NaN where there is no device."),
+    Column("is_steady", "bool", "", "False for the first and last of five steps or more."),
+    Column("from_median_ns", "float64", "ns", "Its duration less the steady median."),
+    Column("robust_z", "float64", "", "Robust z-score among the steady steps; NaN: one step."),
+    Column("is_outlier", "bool", "", "True where that is above 3.5, or below -3.5."),
+)
+STATISTICS: Schema = (
+    Column("measure", "object", "text", "`duration`, `device_busy`, or a part of the step."),
+    Column("step_count", "int64", "count", "Steps in the steady state."),
+    Column("mean_ns", "float64", "ns", "Mean of the steady steps; so are all others."),
+    Column("median_ns", "float64", "ns", "Median."),
+    Column("p95_ns", "float64", "ns", "95th percentile."),
+    Column("min_ns", "int64", "ns", "Least."),
+    Column("max_ns", "int64", "ns", "Greatest."),
+    Column("standard_deviation_ns", "float64", "ns", "Of a sample; NaN for a single step."),
+    Column("variation_share", "float64", "share", "Standard deviation over mean: the jitter."),
+    Column("mad_ns", "float64", "ns", "Median absolute deviation from the median."),
+    Column("outlier_count", "int64", "count", "Steps whose robust z-score is beyond 3.5."),
+    Column("outliers", "object", "text", "Their numbers, comma separated; at most 20."),
+    Column("trend_ns_per_step", "float64", "ns", "Theil and Sen's slope; NaN for a single step."),
+    Column("trend_share", "float64", "share", "What it adds from first to last, of the median."),
+    Column("trend_p", "float64", "", "Chance of such a trend where there is none (Mann-Kendall)."),
+)
+MOST_NAMED = 20
+
+
+@computed
+def steps_table(trace: Trace) -> pd.DataFrame:
+    """Return one row a step that was recorded to its end."""
+    steps, steady = step_breakdown(trace), is_steady(trace)
+    count = len(steady)
+    duration, busy = steps.duration_ns[:count], _device_busy_ns(trace)[:count]
+    z = robust_z(duration, steady)
+    median = float(np.median(duration[steady])) if count else math.nan
+    columns = {
+        "number": np.array(steps.numbers[:count], dtype=np.int64),
+        "name": np.array(steps.names[:count], dtype=object),
+        "start_ns": steps.start_ns[:count],
+        "duration_ns": duration,
+        "device_busy_ns": busy,
+        "device_busy_share": ratio(busy, duration),
+        "is_steady": steady,
+        "from_median_ns": duration - median,
+        "robust_z": z,
+        "is_outlier": np.abs(z) > MOST_Z,
+    }
+    return framed(STEPS, columns)
+
+
+@computed
+def step_statistics(trace: Trace) -> pd.DataFrame:
+    """Return one row a measure of the steady steps: their duration, device time and parts."""
+    steps, steady = step_breakdown(trace), is_steady(trace)
+    count = len(steady)
+    measures: dict[str, Numbers] = {"duration": steps.duration_ns[:count]}
+    if whole_activity(trace):
+        measures["device_busy"] = _device_busy_ns(trace)[:count]
+    for place, category in enumerate(steps.categories):
+        measures[category] = steps.parts_ns[:count, place]
+    numbers = np.array(steps.numbers[:count], dtype=np.int64)[steady]
+    rows = [_row(name, of[steady], numbers) for name, of in measures.items() if count]
+    columns = {
+        column.name: np.array([row[column.name] for row in rows], dtype=column.dtype)
+        for column in STATISTICS
+    }
+    return framed(STATISTICS, columns)
+
+
+@computed
+def is_steady(trace: Trace) -> NDArray[np.bool_]:
+    """Return, for each step, whether it belongs to the steady state; nothing without steps."""
+    steady = np.ones(step_breakdown(trace).step_count, dtype=bool)
+    if len(steady) >= STEADY_FROM:
+        steady[[0, -1]] = False
+    return steady
+
+
+def _device_busy_ns(trace: Trace) -> NDArray[np.float64]:
+    steps = step_breakdown(trace)
+    ends = steps.start_ns + steps.duration_ns
+    busy = intervals.covered_ns(all_busy(trace), steps.start_ns, ends)
+    return np.where(bool(whole_activity(trace)), busy, np.nan)
+
+
+def _row(name: str, values: Numbers, numbers: NDArray[np.int64]) -> dict[str, object]:
+    mean, median = float(values.mean()), float(np.median(values))
+    deviation = float(values.std(ddof=1)) if len(values) > 1 else math.nan
+    is_odd = np.abs(robust_z(values, np.ones(len(values), dtype=bool))) > MOST_Z
+    drift = slope(values.astype(np.float64))
+    return {
+        "measure": name,
+        "step_count": len(values),
+        "mean_ns": mean,
+        "median_ns": median,
+        "p95_ns": float(np.quantile(values, 0.95)),
+        "min_ns": int(values.min()),
+        "max_ns": int(values.max()),
+        "standard_deviation_ns": deviation,
+        "variation_share": deviation / mean if mean else math.nan,
+        "mad_ns": float(np.median(np.abs(values - median))),
+        "outlier_count": int(is_odd.sum()),
+        "outliers": ", ".join(map(str, numbers[is_odd][:MOST_NAMED])),
+        "trend_ns_per_step": drift.median,
+        "trend_share": drift.median * (len(values) - 1) / median if median else math.nan,
+        "trend_p": math.erfc(abs(drift.z) / math.sqrt(2)),
+    }
+
+
+def robust_z(values: Numbers, among: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return each value's distance from the chosen ones' median, in deviations of a normal one.
+
+    Where more than half of them are equal, their mean absolute deviation stands in for the MAD; a
+    value that equals them all is at 0.
+    """
+    if among.sum() < 2:
+        return np.full(len(values), np.nan)
+    median = np.median(values[among])
+    distance = values - median
+    from_median = np.abs(distance[among])
+    mad, mean = float(np.median(from_median)), float(from_median.mean())
+    scale = mad / NORMAL_MAD if mad else mean / NORMAL_MEAN_DEVIATION
+    far = np.where(distance == 0, 0.0, np.copysign(np.inf, distance))
+    return distance / scale if scale else far

@@ -1,0 +1,170 @@
+"""What a slice has to do with others: what it launched, what it waits for, forward and backward."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.core.forward_backward import forward_backward
+from stepscope.analyses.core.links import links, matched
+from stepscope.analyses.core.synchronizations import synchronizations
+from stepscope.analyses.idle.awaited_work import awaited_work
+from stepscope.base.errors import MissingDataError
+from stepscope.dialects import Kind
+from stepscope.model.trace import Trace
+
+NONE = -1
+HOST_KINDS = frozenset({Kind.OPERATOR, Kind.ANNOTATION, Kind.PYTHON_CALL})
+DEVICE_KINDS = frozenset({Kind.KERNEL, Kind.COPY, Kind.MEMORY_SET})
+Events = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Linked:
+    """Events that an event has to do with, in one way."""
+
+    kind: str
+    events: Events
+
+
+def launched_by(trace: Trace, event: int) -> tuple[int, int]:
+    """Return the call that launched a device event, and the operator that made it; -1: none."""
+    row = _row(trace.device_events, event)
+    if row == NONE:
+        return NONE, NONE
+    found = links(trace)
+    call = int(found.call_of_device_event[row])
+    owner = int(found.owner_of_device_event[row])
+    return _event(trace.runtime_calls, call), _event(trace.host_calls, owner)
+
+
+def launched(trace: Trace, event: int) -> Events:
+    """Return what a host event launched on devices, it and what it called."""
+    kind = Kind(int(trace.source.kinds[event]))
+    calls = trace.runtime_calls
+    if kind is Kind.RUNTIME_CALL:
+        rows = np.flatnonzero(calls["event"].to_numpy() == event)
+    elif kind in HOST_KINDS:
+        rows = _calls_within(trace, event)
+    else:
+        return np.zeros(0, dtype=np.int64)
+    is_wanted = np.zeros(len(calls) + 1, dtype=bool)  # the last is of no call
+    is_wanted[rows] = True
+    events = np.flatnonzero(is_wanted[links(trace).call_of_device_event])
+    found: Events = trace.device_events["event"].to_numpy()[events]
+    return found
+
+
+def _calls_within(trace: Trace, event: int) -> Events:
+    columns, calls = trace.columns, trace.runtime_calls
+    start_ns, duration_ns = int(columns.start_ns[event]), int(columns.duration_ns[event])
+    low, high = np.searchsorted(
+        calls["start_ns"].to_numpy(), [start_ns, start_ns + max(duration_ns, 0)]
+    ).tolist()
+    threads = calls["thread"].cat.codes.to_numpy()[low:high]
+    within: Events = low + np.flatnonzero(threads == trace.source.threads[0][event])
+    return within
+
+
+def linked(trace: Trace, event: int) -> Iterator[Linked]:
+    """Yield what an event has to do with; nothing where that is not known."""
+    kind = Kind(int(trace.source.kinds[event]))
+    if kind in DEVICE_KINDS:
+        call, operator = launched_by(trace, event)
+        yield _linked("launched by", [call])
+        yield _linked("launched by operator", [operator])
+        yield _linked("awaited by", _waits(trace, event, is_device=True))
+        if operator != NONE:
+            forward, backward = passes_around(trace, operator)
+            yield _linked("forward", [forward])
+            yield _linked("backward", backward)
+    elif kind in HOST_KINDS or kind is Kind.RUNTIME_CALL:
+        yield _linked("launches", launched(trace, event))
+    if kind is Kind.RUNTIME_CALL:
+        yield _linked("waits for", _waits(trace, event, is_device=False))
+    if kind is Kind.OPERATOR:
+        forward, backward = passes(trace, event)
+        yield _linked("forward", [forward])
+        yield _linked("backward", backward)
+    if kind is Kind.SYNCHRONIZATION:
+        yield _linked("recorded of", [_call_of_record(trace, event)])
+
+
+def passes(trace: Trace, event: int) -> tuple[int, Events]:
+    """Return the forward operator that a call is the backward of, and the nodes that it made."""
+    calls = trace.host_calls
+    row = _row(calls, event)
+    if row == NONE:
+        return NONE, np.zeros(0, dtype=np.int64)
+    found = forward_backward(trace)
+    node = int(found.node[row])
+    if node == NONE:  # the engine's own call around a node
+        within = np.flatnonzero(found.wrapper == row)
+        node = int(within[0]) if len(within) else NONE
+    forward = int(found.forward[node]) if node != NONE else NONE
+    backward = np.flatnonzero(found.forward == row)
+    return _event(calls, forward), calls["event"].to_numpy()[backward]
+
+
+def passes_around(trace: Trace, event: int) -> tuple[int, Events]:
+    """Return the same of a call or of the innermost one around it that has made any node.
+
+    What launches work need not be what made the node: an operator calls others.
+    """
+    forward, backward = passes(trace, event)
+    if forward != NONE or len(backward):
+        return forward, backward
+    calls, made_by = trace.host_calls, forward_backward(trace).forward
+    around = _with_those_around(calls["parent"].to_numpy(), _row(calls, event))
+    nodes = np.flatnonzero(np.isin(made_by, around))
+    makers = set(made_by[nodes].tolist())
+    innermost = next((row for row in around if row in makers), NONE)
+    return NONE, calls["event"].to_numpy()[nodes[made_by[nodes] == innermost]]
+
+
+def _with_those_around(parent: Events, row: int) -> list[int]:
+    """Return a call and those around it, the innermost first."""
+    found = []
+    while row != NONE:
+        found.append(row)
+        row = int(parent[row])
+    return found
+
+
+def _waits(trace: Trace, event: int, *, is_device: bool) -> Events:
+    """Return what a blocking call waited for, or which of them waited for a device event."""
+    try:
+        syncs, awaited = synchronizations(trace), awaited_work(trace)
+    except MissingDataError:
+        return np.zeros(0, dtype=np.int64)
+    calls = np.append(trace.runtime_calls["event"].to_numpy(), NONE)[syncs.calls]
+    work = np.append(trace.device_events["event"].to_numpy(), NONE)[awaited]
+    found: Events = calls[work == event] if is_device else work[calls == event]
+    return found
+
+
+def _call_of_record(trace: Trace, event: int) -> int:
+    records = trace.synchronization_events
+    row = _row(records, event)
+    if row == NONE:
+        return NONE
+    wanted = records["correlation"].to_numpy()[row : row + 1]
+    call = int(matched(wanted, trace.runtime_calls["correlation"].to_numpy())[0])
+    return _event(trace.runtime_calls, call)
+
+
+def _linked(kind: str, events: Events | list[int]) -> Linked:
+    found = np.asarray(events, dtype=np.int64)
+    return Linked(kind=kind, events=found[found >= 0])
+
+
+def _row(frame: pd.DataFrame, event: int) -> int:
+    """Return an event's row in a frame, or -1."""
+    rows = np.flatnonzero(frame["event"].to_numpy() == event)
+    return int(rows[0]) if len(rows) else NONE
+
+
+def _event(frame: pd.DataFrame, row: int) -> int:
+    return int(frame["event"].to_numpy()[row]) if row != NONE else NONE

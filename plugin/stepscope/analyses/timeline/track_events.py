@@ -1,0 +1,200 @@
+"""Which events lie on which track, before they are put into rows."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.timeline import row_layout
+from stepscope.analyses.timeline.slices import clipped
+from stepscope.analyses.timeline.track_names import ThreadWords, device_owner, thread_words
+from stepscope.analyses.timeline.tracks import Track
+from stepscope.dialects import Kind
+from stepscope.model.frames import steps as step_frame
+from stepscope.model.frames.device_events import device_of, stream_of
+from stepscope.model.frames.source import Rows, Source
+from stepscope.model.trace import Trace
+
+HOST = (Kind.OPERATOR, Kind.ANNOTATION, Kind.RUNTIME_CALL, Kind.PYTHON_CALL)
+DEVICE = (Kind.KERNEL, Kind.COPY, Kind.MEMORY_SET)
+OTHER = (Kind.OVERHEAD, Kind.SYNCHRONIZATION, Kind.OTHER)
+NONE = -1
+STREAM_ORDER, ANNOTATION_ORDER = 0, 4
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Strands:
+    """Events of some tracks, in the order they began; arrays are parallel."""
+
+    tracks: tuple[Track, ...]
+    track: NDArray[np.int64]
+    """Each event's place in `tracks`."""
+    row: NDArray[np.int32]
+    parent: NDArray[np.int64]
+    """Which of them contains each, the innermost; -1 where there is none, or they do not nest."""
+    events: Rows
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+
+
+def strands(trace: Trace) -> Iterator[Strands]:
+    """Yield the events of the host, of devices, and what else there is."""
+    words = thread_words(trace)
+    yield _host(trace, words)
+    yield _streams(trace)
+    yield _device_annotations(trace)
+    yield _others(trace, words)
+
+
+def steps_strand(trace: Trace) -> tuple[Strands, pd.DataFrame]:
+    """Return the steps as slices of a track, and as a frame."""
+    source = trace.source
+    events = source.rows(Kind.ANNOTATION)
+    steps = step_frame.build(
+        pd.DataFrame({**source.timing(events), "thread": source.thread(events)}, copy=False)
+    )
+    track = Track(kind="steps", label="Steps", order=(-1, 0, ""))
+    found = steps["event"].to_numpy().astype(np.int64)
+    group = np.zeros(len(found), dtype=np.int64)
+    return _free(source, (track,) if len(steps) else (), group, found), steps
+
+
+def _host(trace: Trace, words: ThreadWords) -> Strands:
+    """Operators, annotations, runtime calls and Python functions, nested on their threads."""
+    events = trace.source.rows(*HOST)
+    threads, group = _used(trace.source.threads[0][events])
+    tracks = tuple(words.track(thread) for thread in threads)
+    start_ns, end_ns = _times(trace.source, events)
+    narrow = group.astype(np.int16) if len(threads) < np.iinfo(np.int16).max else group
+    row, parent = row_layout.nested(narrow, start_ns, end_ns)
+    return Strands(
+        tracks=tracks,
+        track=group,
+        row=row,
+        parent=parent,
+        events=events,
+        start_ns=start_ns,
+        end_ns=end_ns,
+    )
+
+
+def _streams(trace: Trace) -> Strands:
+    source = trace.source
+    events = source.rows(*DEVICE)
+    device, stream = device_of(source, events), stream_of(source, events)
+    places, group = _pairs(device, stream)
+    work = _work(trace, events, group, len(places))
+    tracks = tuple(
+        Track(
+            kind="stream",
+            label=f"Stream {number}" if number >= 0 else "Stream not recorded",
+            detail=STREAM_WORDS[what],
+            owner=device_owner(trace, owner),
+            device=owner,
+            order=(STREAM_ORDER, what, f"{number:20}"),
+        )
+        for (owner, number), what in zip(places, work, strict=True)
+    )
+    return _free(source, tracks, group, events)
+
+
+COMPUTATION, COMMUNICATION, COPIES = range(3)
+STREAM_WORDS = ("computation", "communication", "copies")
+
+
+def _work(trace: Trace, events: Rows, group: NDArray[np.int64], count: int) -> list[int]:
+    """Return what each stream is for, as a place in `STREAM_WORDS`."""
+    kernels = trace.source.kinds[events] == int(Kind.KERNEL)
+    names = trace.source.columns.name[events]
+    is_collective = np.zeros(len(trace.source.columns.strings) + 1, dtype=bool)
+    strings = trace.source.columns.strings
+    for code in np.unique(names[kernels & (names >= 0)]).tolist():
+        is_collective[code] = bool(trace.dialect.collective.search(strings[code]))
+    collective = kernels & is_collective[names]
+    kernel_count = np.bincount(group[kernels], minlength=count)
+    collective_count = np.bincount(group[collective], minlength=count)
+    return [
+        COPIES if not kernels else COMMUNICATION if 2 * collectives > kernels else COMPUTATION
+        for kernels, collectives in zip(
+            kernel_count.tolist(), collective_count.tolist(), strict=True
+        )
+    ]
+
+
+def _device_annotations(trace: Trace) -> Strands:
+    source = trace.source
+    events = source.rows(Kind.DEVICE_ANNOTATION)
+    places, group = _pairs(device_of(source, events), stream_of(source, events))
+    tracks = tuple(
+        Track(
+            kind="annotations",
+            label="Annotations",
+            detail=f"of stream {stream}" if stream >= 0 else "",
+            owner=device_owner(trace, device),
+            order=(ANNOTATION_ORDER, 0, f"{stream:20}"),
+        )
+        for device, stream in places
+    )
+    start_ns, end_ns = _times(source, events)
+    row, parent = row_layout.nested(group, start_ns, end_ns)
+    return Strands(
+        tracks=tracks,
+        track=group,
+        row=row,
+        parent=parent,
+        events=events,
+        start_ns=start_ns,
+        end_ns=end_ns,
+    )
+
+
+def _others(trace: Trace, words: ThreadWords) -> Strands:
+    """What the profiler itself did, records of waits, and kinds of events that nobody knows."""
+    events = trace.source.rows(*OTHER)
+    threads, group = _used(trace.source.threads[0][events])
+    tracks = tuple(words.other(thread) for thread in threads)
+    return _free(trace.source, tracks, group, events)
+
+
+def _free(
+    source: Source, tracks: tuple[Track, ...], group: NDArray[np.int64], events: Rows
+) -> Strands:
+    """Return events each in the first row that is free, in the order they began, and ended."""
+    start_ns, end_ns = _times(source, events)
+    order = np.lexsort((end_ns, start_ns))
+    group, start_ns, end_ns = group[order], start_ns[order], end_ns[order]
+    return Strands(
+        tracks=tracks,
+        track=group,
+        row=row_layout.free(group, start_ns, end_ns),
+        parent=np.full(len(group), NONE, dtype=np.int64),
+        events=events[order],
+        start_ns=start_ns,
+        end_ns=end_ns,
+    )
+
+
+def _times(source: Source, events: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return clipped(source.columns.start_ns[events], source.columns.duration_ns[events])
+
+
+def _used(codes: NDArray[np.int32]) -> tuple[list[int], NDArray[np.int64]]:
+    """Return the codes that occur, and each one's place among them."""
+    present = np.flatnonzero(np.bincount(codes)) if len(codes) else np.zeros(0, dtype=np.int64)
+    place = np.zeros(int(present[-1]) + 1 if len(present) else 0, dtype=np.int64)
+    place[present] = np.arange(len(present))
+    return present.tolist(), place[codes]
+
+
+def _pairs(
+    device: NDArray[np.int64], stream: NDArray[np.int64]
+) -> tuple[list[tuple[int, int]], NDArray[np.int64]]:
+    """Return the distinct pairs, and each one's place among them."""
+    devices, device_values = pd.factorize(device, sort=True)
+    streams, stream_values = pd.factorize(stream, sort=True)
+    width = max(1, len(stream_values))
+    found, present = pd.factorize(devices * width + streams, sort=True)
+    pairs = [divmod(int(pair), width) for pair in present]
+    return [(int(device_values[a]), int(stream_values[b])) for a, b in pairs], found

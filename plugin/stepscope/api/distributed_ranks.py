@@ -1,0 +1,313 @@
+"""The answers of the Distributed view on ranks and steps."""
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepscope.analyses.communication.compute_time import own_work_of_steps
+from stepscope.analyses.communication.missing_ranks import missing_ranks
+from stepscope.analyses.communication.outlier_ranks import outlier_ranks_of
+from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.ranked_run import RankRun, as_ranges
+from stepscope.analyses.communication.run_steps import CATEGORIES, RunSteps
+from stepscope.analyses.steps.step_breakdown import whole_parts
+from stepscope.api import notable_ranks as notable
+from stepscope.api.distributed_messages import (
+    Distributed,
+    Metric,
+    RankBreakdown,
+    RankInfo,
+    RankRow,
+    RankSteps,
+    RunClocks,
+)
+from stepscope.api.endpoint import Group
+from stepscope.api.messages import Category
+from stepscope.api.metrics import known, whole
+from stepscope.api.run_ranks import SharedRun
+from stepscope.base import urls
+from stepscope.base.report import SCHEMA_VERSION, Unit
+
+MOST_GROUPS = 2_048
+MOST_CELLS = 1_000_000
+MOST_STEPS = 2_000
+DIGITS = 10_000_000
+"""Values of a heat map are sent as whole numbers below it."""
+SHARE_SCALE = 1e-4
+METRICS: dict[Metric, tuple[str, str, Unit, bool]] = {
+    "own": (
+        "Own work",
+        "The step less communication behind which nothing computes: what the rank does by itself."
+        " Who has most is whom the others wait for.",
+        "ns",
+        True,
+    ),
+    "late": (
+        "Lateness",
+        "How much later than the median rank it came to a collective, on average, in the group in"
+        " which it was least late.",
+        "ns",
+        True,
+    ),
+    "step": (
+        "Step time",
+        "From the step's start to the end of the work launched in it.",
+        "ns",
+        True,
+    ),
+    "computing": (
+        "Computing",
+        "A device computes, collectives behind it or not; without a device, operators run.",
+        "ns",
+        True,
+    ),
+    "waiting": (
+        "Waiting for other ranks",
+        "A collective runs, nothing computes, and other ranks have still to come. Who waits least"
+        " is whom the others wait for.",
+        "ns",
+        True,
+    ),
+    "exposed": (
+        "Exposed communication",
+        "A collective runs and nothing computes, waiting included.",
+        "ns",
+        True,
+    ),
+    "overlap": (
+        "Overlap",
+        "Share of the communication behind which something computes.",
+        "share",
+        False,
+    ),
+    "idle": ("Device idle", "The rank's busiest device does nothing.", "ns", True),
+    "loading": (
+        "Data loading",
+        "The host waits for the next batch and no device works.",
+        "ns",
+        True,
+    ),
+    "copies": ("Copies", "A device copies or sets memory, and does nothing else.", "ns", True),
+}
+"""Metric to label, meaning, unit, and whether much of it is bad."""
+UNKNOWN = {
+    "own": "No collective was found on several ranks.",
+    "late": "No collective that makes every rank wait was found on several ranks.",
+    "waiting": "No collective was found on several ranks.",
+    "overlap": "Nothing was sent in any step.",
+    "idle": "No device was recorded.",
+    "copies": "No device was recorded.",
+}
+
+Floats = NDArray[np.float64]
+
+
+def distributed(shared: SharedRun, group: Group[RankPart]) -> Distributed:
+    """Return what a run is, and how much of it was recorded."""
+    run, steps = shared.run, shared.steps
+    found = missing_ranks(run, [urls.name(each.path) for each in group.problems])
+    missing = found.silent
+    has_steps = any(part.steps.has_steps for part in run.parts)
+    return Distributed(
+        schema=SCHEMA_VERSION,
+        span=run.parts[0].evidence.span,
+        world_size=found.world_size,
+        ranks=_ranks(run),
+        missing_count=len(missing),
+        missing_ranks=as_ranges(missing),
+        waiting_count=group.waiting_count,
+        problems=tuple(group.problems),
+        host_count=len({part.host for part in run.parts if part.host is not None}),
+        has_device=any(part.has_device for part in run.parts),
+        group_count=len(shared.groups),
+        steps=tuple(np.unique(steps.number).tolist()) if has_steps else (),
+        mean_step_ns=float(steps.duration_ns.mean()) if len(steps.duration_ns) else 0.0,
+        collective_count=len(run.matches.first),
+        matched_count=int((run.matches.size > 1).sum()),
+        clocks=_clocks(run),
+        stragglers=notable.stragglers(shared),
+        straggler_count=int(shared.stragglers["is_straggler"].sum()),
+        representatives=notable.chosen(run),
+        outliers=notable.outliers(run),
+        outlier_count=len(outlier_ranks_of(run)),
+        groups=tuple(notable.group_info(each) for each in shared.groups[:MOST_GROUPS]),
+        unreadable_ranks=as_ranges(found.unreadable),
+    )
+
+
+def _ranks(run: RankRun) -> tuple[RankInfo, ...]:
+    return tuple(
+        RankInfo(
+            rank=of.rank,
+            rank_source=of.source,
+            rank_confidence=of.confidence,
+            worker=part.evidence.worker,
+            host=part.host,
+            device_name=part.device_name,
+            step_count=part.totals.step_count,
+        )
+        for part, of in zip(run.parts, run.ranks, strict=True)
+    )
+
+
+def _clocks(run: RankRun) -> RunClocks:
+    clocks = run.alignment
+    used = clocks.reference[clocks.reference >= 0]
+    if not len(used):
+        return RunClocks(
+            reference="",
+            machine_count=0,
+            collective_count=0,
+            lost_count=len(run.parts),
+            error_ns=None,
+            likely_error_ns=None,
+            drift_count=0,
+        )
+    reference = int(np.bincount(used).argmax())
+    mine = clocks.reference == reference
+    linked = mine & (clocks.link == "collectives")
+    return RunClocks(
+        reference=run.parts[reference].evidence.worker,
+        machine_count=int((mine & ~linked).sum()),
+        collective_count=int(linked.sum()),
+        lost_count=int((~mine).sum()),
+        error_ns=known(clocks.error_ns[mine].max()),
+        likely_error_ns=known(clocks.likely_error_ns[mine].max()),
+        drift_count=int((clocks.drift[mine] != 0).sum()),
+    )
+
+
+def heat(shared: SharedRun, metric: Metric, group: Group[RankPart]) -> RankSteps:
+    """Return one metric of every rank and step."""
+    run, steps = shared.run, shared.steps
+    label, meaning, unit, is_high_bad = METRICS[metric]
+    numbers = np.unique(steps.number)
+    most = max(1, min(MOST_STEPS, MOST_CELLS // max(1, len(run.parts))))
+    shown = numbers[-most:]
+    column = np.searchsorted(shown, steps.number)
+    is_shown = steps.number >= (shown[0] if len(shown) else 0)
+    figures = _figures(steps, metric)
+    grid = np.full((len(run.parts), len(shown)), np.nan)
+    grid[steps.recording[is_shown], column[is_shown]] = figures[is_shown]
+    scale = SHARE_SCALE if unit == "share" else _scale(grid)
+    return RankSteps(
+        schema=SCHEMA_VERSION,
+        metric=metric,
+        label=label,
+        help=meaning,
+        unit=unit,
+        is_high_bad=is_high_bad,
+        scale=scale,
+        workers=tuple(part.evidence.worker for part in run.parts),
+        ranks=tuple(of.rank for of in run.ranks),
+        hosts=tuple(part.host for part in run.parts),
+        steps=tuple(shown.tolist()),
+        values=[_row(row) for row in grid / scale],
+        left_out_count=len(numbers) - len(shown),
+        waiting_count=group.waiting_count,
+        empty="" if not np.isnan(grid).all() else UNKNOWN.get(metric, "No step was recorded."),
+    )
+
+
+def _row(values: Floats) -> list[int | None]:
+    rounded = np.round(values)
+    if not np.isnan(rounded).any():
+        return list(rounded.astype(np.int64).tolist())
+    return [None if value != value else int(value) for value in rounded.tolist()]  # noqa: PLR0124 (NaN)
+
+
+def _scale(grid: Floats) -> float:
+    """Return the power of ten by which values are divided, so that they stay short."""
+    most = np.nanmax(np.abs(grid)) if not np.isnan(grid).all() else 0.0
+    scale = 1.0
+    while most / scale >= DIGITS:
+        scale *= 10.0
+    return scale
+
+
+def _figures(steps: RunSteps, metric: Metric) -> Floats:
+    """Return a metric of each row of the steps."""
+    if metric == "overlap":
+        return overlap_share(steps)
+    figures: dict[str, NDArray[np.int64] | Floats] = {
+        "own": own_work_of_steps(steps),
+        "late": steps.late_ns,
+        "idle": steps.idle_ns,
+        "step": steps.duration_ns,
+        "waiting": np.where(steps.is_matched, steps.of("waiting"), np.nan),
+        "computing": steps.of("computing") + steps.of("overlapped"),
+        "exposed": steps.of("transfer") + steps.of("waiting"),
+        "loading": steps.of("loading"),
+        "copies": np.where(np.isnan(steps.idle_ns), np.nan, steps.of("copies")),  # no device
+    }
+    return figures[metric].astype(np.float64)
+
+
+def overlap_share(steps: RunSteps) -> Floats:
+    """Return which share of each row's communication something hides; NaN where there is none."""
+    sent = steps.communication_ns
+    share: Floats = np.full(len(sent), np.nan)
+    np.divide(steps.of("overlapped"), sent, out=share, where=sent > 0)
+    return share
+
+
+def breakdown(shared: SharedRun, step: int | None, group: Group[RankPart]) -> RankBreakdown:
+    """Return where the mean step of each rank goes, or a chosen one."""
+    run, steps = shared.run, shared.steps
+    chosen = np.arange(len(steps.number))
+    if step is not None:
+        chosen = np.flatnonzero(steps.number == step)
+    bounds = np.searchsorted(steps.recording[chosen], np.arange(len(run.parts) + 1))
+    places = [chosen[low:high] for low, high in pairwise(bounds)]
+    sent = steps.communication_ns
+    return RankBreakdown(
+        schema=SCHEMA_VERSION,
+        step=step,
+        categories=tuple(
+            Category(id=key, label=label, help=meaning)
+            for key, (label, meaning) in CATEGORIES.items()
+        ),
+        rows=tuple(
+            _rank_row(run, steps, at, rows, sent[rows])
+            for at, rows in enumerate(places)
+            if len(rows)
+        ),
+        without_step=tuple(
+            part.evidence.worker
+            for part, rows in zip(run.parts, places, strict=True)
+            if not len(rows)
+        ),
+        waiting_count=group.waiting_count,
+    )
+
+
+def _rank_row(
+    run: RankRun,
+    steps: RunSteps,
+    at: int,
+    rows: NDArray[np.int64],
+    communication_ns: NDArray[np.int64],
+) -> RankRow:
+    duration_ns = round(float(steps.duration_ns[rows].mean()))
+    parts = whole_parts(steps.parts_ns[rows].sum(axis=0), duration_ns)
+    sent = float(communication_ns.mean())
+    wait = min(sent, float(steps.wait_ns[rows].mean()))
+    is_matched = bool(steps.is_matched[rows].all())
+    of = dict(zip(CATEGORIES, parts, strict=True))
+    late = steps.late_ns[rows]
+    return RankRow(
+        rank=run.ranks[at].rank,
+        worker=run.parts[at].evidence.worker,
+        host=run.parts[at].host,
+        step_count=run.parts[at].totals.step_count,
+        duration_ns=duration_ns,
+        parts_ns=tuple(parts),
+        communication_ns=round(sent),
+        transfer_ns=round(sent) - round(wait) if is_matched else None,
+        wait_ns=round(wait) if is_matched else None,
+        exposed_ns=of["transfer"] + of["waiting"],
+        overlap_share=of["overlapped"] / sent if sent else None,
+        idle_ns=whole(float(steps.idle_ns[rows].mean())),
+        late_ns=whole(float(late[~np.isnan(late)].mean())) if not np.isnan(late).all() else None,
+    )

@@ -1,0 +1,151 @@
+"""The catalog's entries as the wire type `Runs`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from time import monotonic
+from typing import get_args
+
+from stepscope.api.messages import Progress, Runs, RunState, Span, State, Worker
+from stepscope.base import urls
+from stepscope.base.report import SCHEMA_VERSION, Severity
+from stepscope.catalog.catalog import Catalog
+from stepscope.catalog.file_state import (
+    Cancelled,
+    Entry,
+    Growing,
+    Queued,
+    Reading,
+    Ready,
+    Summarised,
+    Unreadable,
+)
+from stepscope.readers.eta import Pace
+from stepscope.storage import discover
+
+STATES: Mapping[type[object], State] = {
+    Queued: "queued",
+    Growing: "queued",
+    Reading: "reading",
+    Ready: "ready",
+    Summarised: "ready",  # its events are read by being asked for
+    Cancelled: "cancelled",
+    Unreadable: "unreadable",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Moment:
+    """What is the same for all files at the time of asking."""
+
+    now: float
+    pace: Pace
+    places: Mapping[str, int]
+    """Of those that wait, by id."""
+
+
+def runs(catalog: Catalog) -> Runs:
+    """Return everything found, and how far reading has come."""
+    is_scanning = catalog.is_scanning  # before the entries: a first look that ends now is seen
+    places = {identity: place for place, identity in enumerate(catalog.queue(), start=1)}
+    moment = _Moment(now=monotonic(), pace=catalog.pace, places=places)
+    entries = catalog.entries()
+    states = {_state(entry) for entry in entries}
+    return Runs(
+        schema=SCHEMA_VERSION,
+        logdir=", ".join(urls.shown(each.path) for each in catalog.directories),
+        scanning=is_scanning,
+        loading=bool(states & {"queued", "reading"}),
+        runs=tuple(
+            _run(identity, tuple(own), moment)
+            for identity, own in groupby(entries, lambda entry: entry.file.run_id)
+        ),
+        problems=catalog.problems,
+        looked_for=discover.LOOKED_FOR,
+        looked_at_count=catalog.looking.looked_at_count,
+        is_cancelled=catalog.looking.is_cancelled,
+    )
+
+
+def _run(identity: str, entries: tuple[Entry, ...], moment: _Moment) -> RunState:
+    return RunState(
+        id=identity,
+        name=entries[0].file.run,
+        synthetic=any(entry.facts.is_synthetic for entry in entries if entry.facts),
+        state=_together({_state(entry) for entry in entries}),
+        workers=tuple(
+            _worker(worker, tuple(own), moment)
+            for worker, own in groupby(entries, lambda entry: entry.file.worker)
+        ),
+    )
+
+
+def _worker(name: str, entries: tuple[Entry, ...], moment: _Moment) -> Worker:
+    ranks = [entry.facts.rank for entry in entries if entry.facts]
+    return Worker(
+        name=name,
+        rank=next((rank for rank in ranks if rank is not None), None),
+        spans=tuple(_span(entry, moment) for entry in entries),
+        host=next(filter(None, map(_host, entries)), None),
+    )
+
+
+def _host(entry: Entry) -> str | None:
+    part = entry.facts.advice.part if entry.facts and entry.facts.advice else None
+    return part.host or None if part is not None else None
+
+
+def _span(entry: Entry, moment: _Moment) -> Span:
+    state = entry.state
+    return Span(
+        trace=entry.file.id,
+        label=entry.file.span,
+        file=urls.name(entry.file.path),
+        state=_state(entry),
+        progress=_progress(state, moment) if isinstance(state, Reading) else None,
+        problem=state.problem if isinstance(state, Unreadable) else None,
+        place=moment.places.get(entry.file.id),
+        file_bytes=entry.stamp.size_bytes,
+        events=entry.facts.events if entry.facts else None,
+        damage=_damage(entry),
+        is_growing=isinstance(state, Growing),
+    )
+
+
+def _damage(entry: Entry) -> Severity | None:
+    """Return the worst damage that was found in a file."""
+    if entry.facts is None or entry.facts.advice is None:
+        return None
+    found = {item.severity for item in entry.facts.advice.worker.health if item.nature == "damage"}
+    return next((severity for severity in get_args(Severity) if severity in found), None)
+
+
+def _progress(state: Reading, moment: _Moment) -> Progress:
+    told, clock = state.told, state.clock
+    left_s = moment.pace.left_s(told, clock, moment.now)
+    return Progress(
+        phase=told.phase,
+        bytes_done=told.bytes_done,
+        bytes_total=told.bytes_total,
+        events=told.events,
+        elapsed_ns=_nanoseconds(max(0.0, moment.now - clock.began)),
+        left_ns=None if left_s is None else _nanoseconds(left_s),
+    )
+
+
+def _nanoseconds(seconds: float) -> int:
+    return round(seconds * 1e9)
+
+
+def _state(entry: Entry) -> State:
+    return STATES[type(entry.state)]
+
+
+def _together(states: set[State]) -> State:
+    """A run is still being read while any of its files is; one good file makes it ready."""
+    if states == {"queued"}:
+        return "queued"
+    if states & {"queued", "reading"}:
+        return "reading"
+    order: tuple[State, ...] = ("ready", "cancelled", "unreadable")
+    return next(state for state in order if state in states)

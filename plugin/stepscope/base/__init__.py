@@ -1,0 +1,1 @@
+"""Errors, report types, configuration, number formatting, URLs, host limits and calibration."""

@@ -1,0 +1,1 @@
+"""Catalog of runs and trace files: directory scans, file states, caches of traces and summaries."""

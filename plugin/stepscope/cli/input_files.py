@@ -1,0 +1,52 @@
+"""Which files a command was given, and what was wrong with them."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from stepscope.base.errors import UnreadableError
+    from stepscope.base.report import Problem
+    from stepscope.storage.discover import TraceFile
+
+
+def files_at(paths: Sequence[str]) -> "tuple[list[TraceFile], list[UnreadableError]]":
+    """Return the recordings at these paths, and what is wrong with the other paths."""
+    from stepscope import storage
+    from stepscope.base import urls
+    from stepscope.base.errors import UnreadableError
+    from stepscope.cli import scan_progress
+    from stepscope.storage import discover
+
+    files: dict[str, TraceFile] = {}
+    """By real path: a file that several paths lead to counts once."""
+    problems: list[UnreadableError] = []
+    for path in paths:
+        try:
+            with scan_progress.told(urls.shown(path)) as tell:
+                found = discover.at(path, tell)
+            for file in found:
+                files.setdefault(storage.real_path(file.path), file)
+        except UnreadableError as problem:
+            problems.append(problem)
+    return discover.arranged(files.values()), problems
+
+
+def show_tracebacks(problems: "Sequence[UnreadableError]") -> None:
+    """With `--traceback`, show where a failure that nobody foresaw came from."""
+    import traceback
+
+    if click.get_current_context().find_root().params["traceback"]:
+        for error in problems:
+            if error.__cause__ is not None:
+                traceback.print_exception(error.__cause__)
+
+
+def as_problems(errors: "Sequence[UnreadableError]") -> "tuple[Problem, ...]":
+    """Return errors as they are handed out."""
+    from stepscope.base.report import Problem
+
+    return tuple(
+        Problem(path=error.path, message=error.message, remedy=error.remedy) for error in errors
+    )

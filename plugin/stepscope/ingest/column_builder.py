@@ -1,0 +1,205 @@
+"""Columns from events, one at a time, in Python: slow, and what the compiled scanner must equal."""
+
+import json
+import math
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from stepscope.ingest.columns import (
+    FIELDS,
+    MISSING,
+    ArgumentColumn,
+    Plain,
+    Taken,
+    narrowest,
+    readable,
+)
+from stepscope.ingest.documents import Event
+from stepscope.ingest.exact_numbers import NO_TIME, NumberText, as_written, nanoseconds
+from stepscope.ingest.incidents import IncidentLog
+
+HASHABLE = frozenset({int, str, bytes})
+"""And told apart as keys: a truth would be a number."""
+_INT64 = range(-(2**63), 2**63)
+_EXACT_FLOATS = range(-(2**53), 2**53 + 1)
+
+
+def as_text(value: object) -> str:
+    """Return any JSON value as text: text as it is, all else as compact JSON."""
+    if isinstance(value, str):
+        return readable(value)
+    if isinstance(value, NumberText):
+        return as_written(value)
+    try:
+        return json.dumps(value, separators=(",", ":"), default=as_written)
+    except RecursionError:  # `json` read it where fewer calls were under way
+        return "".join(_deep_json(value))
+
+
+def _deep_json(value: object) -> Iterator[str]:
+    """Yield a value as compact JSON, piece by piece, however deep it is nested."""
+    rest: list[tuple[bool, object]] = [(False, value)]
+    """What is yet to be written, the next one last, and whether it is a piece of JSON already."""
+    while rest:
+        is_written, item = rest.pop()
+        if is_written:
+            yield str(item)
+        elif isinstance(item, dict | list):
+            rest += reversed(list(_members(item)))
+        else:
+            yield json.dumps(item, default=as_written)
+
+
+def _members(container: dict[str, Any] | list[Any]) -> Iterator[tuple[bool, object]]:
+    """Yield what stands in a container, and around that."""
+    is_object = isinstance(container, dict)
+    yield True, "{" if is_object else "["
+    for place, item in enumerate(container):
+        yield True, "," if place else ""
+        if isinstance(container, dict):
+            yield True, f"{json.dumps(item)}:"
+        yield False, container[item] if isinstance(container, dict) else item
+    yield True, "}" if is_object else "]"
+
+
+def fits_float(value: int | NumberText) -> bool:
+    """Tell whether a float holds the number: whole ones exactly, others within its range."""
+    return value in _EXACT_FLOATS if isinstance(value, int) else math.isfinite(float(value))
+
+
+Argument = tuple["array[int]", list[Any]]
+"""The rows of the events that have it, and its values."""
+
+
+def argument_column(rows: "array[int]", values: list[Any]) -> ArgumentColumn:
+    """Return one argument's values with the narrowest type that holds all of them."""
+    at = np.array(rows)
+    if (at[1:] < at[:-1]).any():  # events with the same keys were taken together
+        order = np.argsort(at, kind="stable")
+        at = at[order]
+        values = [values[place] for place in order.tolist()]
+    return ArgumentColumn(rows=at, kept=_kept(values))
+
+
+def _kept(values: list[Any]) -> Plain:
+    kinds = set(map(type, values))
+    if kinds == {int} and all(value in _INT64 for value in (min(values), max(values))):
+        return Plain(values=narrowest(np.array(values, dtype=np.int64)), texts=None)
+    if kinds <= {int, NumberText} and all(map(fits_float, values)):
+        return Plain(values=np.array(list(map(float, values)), dtype=np.float64), texts=None)
+    codes: dict[str, int] = {}
+    code_of: dict[Any, int] = {}
+    """By value as the file has it, so that a text is made readable once."""
+    coded = array("i")
+    for value in values if kinds <= HASHABLE else map(as_text, values):
+        code = code_of.get(value)
+        if code is None:
+            code = code_of[value] = codes.setdefault(as_text(value), len(codes))
+        coded.append(code)
+    return Plain(values=np.array(coded), texts=tuple(codes))
+
+
+def timed(event: Event, log: IncidentLog) -> tuple[int, int]:
+    """Take `ts` and `dur` from an event, in nanoseconds; note what is odd about them."""
+    written = (event.fields.pop("ts", None), event.fields.pop("dur", None))
+    times_ns = (nanoseconds(written[0]), nanoseconds(written[1]))
+    for kind, is_so in (
+        ("text-times", any(isinstance(time, str) for time in written)),
+        (
+            "impossible-times",
+            any(
+                time is not None and ns == NO_TIME
+                for time, ns in zip(written, times_ns, strict=True)
+            ),
+        ),
+    ):
+        if is_so:
+            log.add(kind, event.offset, times_text(*written))
+    return times_ns
+
+
+def times_text(start: object, duration: object) -> str:
+    """Return an event's times as they were written, to be shown."""
+    return as_text([start, duration])
+
+
+def arguments_of(event: Event) -> dict[str, Any]:
+    """Return what an event holds beside its own fields, `args` opened; the others were taken."""
+    rest = event.fields
+    extra = rest.pop("args", None)
+    if isinstance(extra, dict):
+        rest.update(extra)
+    elif extra is not None:
+        rest["args"] = extra
+    return {key: value for key, value in rest.items() if value is not None}
+
+
+@dataclass
+class ColumnBuilder:
+    """Takes events one at a time; `taken` gives the columns."""
+
+    log: IncidentLog
+    codes: dict[str, int] = field(default_factory=dict)
+    """By text as the file has it, so that a text is made readable once."""
+    strings: dict[str, int] = field(default_factory=dict)
+    """The same by readable text: two broken texts may become the same."""
+    fields: dict[str, "array[int]"] = field(
+        default_factory=lambda: {key: array("i") for key in FIELDS}
+    )
+    starts_ns: "array[int]" = field(default_factory=lambda: array("q"))
+    durations_ns: "array[int]" = field(default_factory=lambda: array("q"))
+    offsets: "array[int]" = field(default_factory=lambda: array("q"))
+    arguments: dict[str, "Argument"] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        """Return how many events were taken."""
+        return len(self.offsets)
+
+    def code(self, value: object) -> int:
+        """Return the code of a field's text; numbers are told by their text too."""
+        if value is None:
+            return MISSING
+        text = value if type(value) is str else as_text(value)
+        code = self.codes.get(text)
+        if code is None:
+            code = self.strings.setdefault(readable(text), len(self.strings))
+            self.codes[text] = code
+        return code
+
+    def add(self, event: Event) -> None:
+        """Append one event; fields that have no column of their own are kept as arguments."""
+        row = len(self.offsets)
+        for key, column in self.fields.items():
+            column.append(self.code(event.fields.pop(key, None)))
+        start_ns, duration_ns = timed(event, self.log)
+        self.starts_ns.append(start_ns)
+        self.durations_ns.append(duration_ns)
+        self.offsets.append(event.offset)
+        for key, value in arguments_of(event).items():
+            argument = self.arguments.get(key)
+            if argument is None:
+                argument = self.arguments[key] = self.new_argument()
+            argument[0].append(row)
+            argument[1].append(value)
+
+    @staticmethod
+    def new_argument() -> "Argument":
+        """Return a column for an argument that was not met before: its rows and values."""
+        return array("i"), []
+
+    def taken(self) -> Taken:
+        """Return everything added so far."""
+        times = (self.starts_ns, self.durations_ns, self.offsets)
+        return Taken(
+            arrays=[np.array(column) for column in (*self.fields.values(), *times)],
+            strings=tuple(self.strings),
+            arguments={key: argument_column(*column) for key, column in self.arguments.items()},
+        )
+
+
+class OneByOne(ColumnBuilder):
+    """Takes every event alone: slow and obvious, what all other ways must equal."""

@@ -1,0 +1,1 @@
+"""Traces in memory: frames, intervals, call trees, and the `Trace` that holds them."""

@@ -1,0 +1,112 @@
+"""Where collectives were asked for on the host, and which kernels each of those calls launched.
+
+torch wraps a call as `c10d::allreduce_` > `record_param_comms` > `nccl:all_reduce` > the launch;
+old versions lack the second, custom kernels have an operator only. A kernel belongs to the
+innermost of each around its launch.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.dialects import GRAPH_LAUNCH_NAME
+from stepscope.model import call_tree
+from stepscope.model.frames.collective_names import ANNOTATION, CALL_NAME, FUNCTION, HOST_BACKENDS
+from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.spans import spans
+
+NONE = -1
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CollectiveCalls:
+    """Rows of `host_calls`, -1 where there is none; one entry a place where a collective is."""
+
+    params: Rows
+    """`record_param_comms`."""
+    annotation: Rows
+    """`nccl:all_reduce` and the like."""
+    function: Rows
+    """The innermost operator that speaks of a collective, `c10d::allreduce_`."""
+
+    @property
+    def call(self) -> Rows:
+        """What stands for the call: its parameters, else its annotation, else its operator."""
+        known = np.where(self.params >= 0, self.params, self.annotation)
+        return np.where(known >= 0, known, self.function)
+
+    def at(self, chosen: Rows | NDArray[np.bool_]) -> "CollectiveCalls":
+        """Return the chosen entries."""
+        return CollectiveCalls(
+            params=self.params[chosen],
+            annotation=self.annotation[chosen],
+            function=self.function[chosen],
+        )
+
+
+def none(count: int) -> CollectiveCalls:
+    """Return entries of which no call is known."""
+    nothing = np.full(count, NONE, dtype=np.int64)
+    return CollectiveCalls(params=nothing, annotation=nothing, function=nothing)
+
+
+def around(host_calls: pd.DataFrame, inner: pd.DataFrame) -> CollectiveCalls:
+    """Return the calls around each row of a host frame."""
+    params, annotations, functions = _candidates(host_calls)
+    return CollectiveCalls(
+        params=_enclosing(host_calls, params, inner),
+        annotation=_enclosing(host_calls, annotations, inner),
+        function=_enclosing(host_calls, functions, inner),
+    )
+
+
+def all_calls(host_calls: pd.DataFrame) -> CollectiveCalls:
+    """Return every call by its innermost part: annotations, and parameters that hold none."""
+    params, annotations, _ = _candidates(host_calls)
+    inner = around(host_calls, host_calls.iloc[annotations])
+    bare = np.setdiff1d(params, inner.params)
+    outer = around(host_calls, host_calls.iloc[bare])
+    return CollectiveCalls(
+        params=np.concatenate((inner.params, bare)),
+        annotation=np.concatenate((annotations, np.full(len(bare), NONE, dtype=np.int64))),
+        function=np.concatenate((inner.function, outer.function)),
+    )
+
+
+def is_on_host(host_calls: pd.DataFrame, calls: CollectiveCalls) -> NDArray[np.bool_]:
+    """Tell which annotations are the transfer itself: those of gloo and MPI."""
+    is_host = named(host_calls["name"], _is_host_annotation)
+    return np.append(is_host, False)[calls.annotation]
+
+
+def launches(kernels: pd.DataFrame, runtime_calls: pd.DataFrame) -> Rows:
+    """Return the row of `runtime_calls` that launched each kernel, -1 for none or a graph's."""
+    wanted = kernels["correlation"].to_numpy()
+    rows = np.flatnonzero(runtime_calls["correlation"].isin(wanted[wanted >= 0]).to_numpy())
+    rows = rows[~named(runtime_calls["name"].iloc[rows], GRAPH_LAUNCH_NAME.search)]
+    keys = pd.Index(runtime_calls["correlation"].to_numpy()[rows])
+    is_first = ~keys.duplicated()
+    place = keys[is_first].get_indexer(pd.Index(wanted))
+    return np.asarray(np.append(rows[is_first], NONE)[place])
+
+
+def _is_host_annotation(name: str) -> bool:
+    match = ANNOTATION.match(name)
+    return match is not None and match[1].lower() in HOST_BACKENDS
+
+
+def _candidates(host_calls: pd.DataFrame) -> tuple[Rows, Rows, Rows]:
+    names, is_operator = host_calls["name"], host_calls["is_operator"].to_numpy()
+    return (
+        np.flatnonzero(named(names, CALL_NAME.__eq__)),
+        np.flatnonzero(named(names, ANNOTATION.match)),
+        np.flatnonzero(named(names, FUNCTION.search) & is_operator),
+    )
+
+
+def _enclosing(host_calls: pd.DataFrame, outer: Rows, inner: pd.DataFrame) -> Rows:
+    found = call_tree.enclosing(spans(host_calls.iloc[outer]), spans(inner))
+    return np.append(outer, NONE)[found]

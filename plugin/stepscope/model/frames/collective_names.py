@@ -1,0 +1,106 @@
+"""What collectives, their libraries and their types are called in traces of torch, as plain words.
+
+`ProcessGroupNCCL` and its like open an annotation `nccl:all_reduce` around each call, and since
+torch 2.1 a `record_param_comms` whose `Collective name` is `allreduce`
+(torch/csrc/distributed/c10d, torch/csrc/profiler/util.cpp `saveNcclMeta`); the kernels' names say
+`AllReduce`. All of them are told by the same words once case and underscores are gone.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+
+from stepscope.model.frames.data_types import BYTES, data_type
+
+KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), kind)
+    for pattern, kind in (
+        (r"^(?:wait|init)", ""),
+        (r"barrier", "barrier"),
+        (r"reducescatter", "reduce_scatter"),
+        (r"allreduce|crossdevicereduce", "all_reduce"),
+        (r"allgather", "all_gather"),
+        (r"alltoallv", "all_to_allv"),
+        (r"alltoall|all2all", "all_to_all"),
+        (r"sendrecv", "send_recv"),
+        (r"broadcast", "broadcast"),
+        (r"coalesc", "coalesced"),
+        (r"recv|receive", "recv"),
+        (r"send", "send"),
+        (r"gather", "gather"),
+        (r"scatter", "scatter"),
+        (r"reduce", "reduce"),
+    )
+)
+"""In order: a kind's word may be part of another's. A wait is no collective."""
+UNKNOWN_KIND = "other"
+VAGUE_KINDS = frozenset({"", "coalesced", UNKNOWN_KIND})
+"""Kinds that give way to what a kernel's name says."""
+ANNOTATION = re.compile(r"^(nccl|rccl|gloo|mpi|ucc|xccl|hccl|ccl|oneccl):(.+)$", re.IGNORECASE)
+HOST_BACKENDS = frozenset({"gloo", "mpi"})
+"""Their annotations last as long as the transfer; a device's library is only called in its own."""
+CALL_NAME = "record_param_comms"
+FUNCTION = re.compile(
+    # torch's own and other projects' operators that launch collectives without a process group
+    r"^c10d(?:_functional)?::|symm_mem::|::\w*(?:all_?reduce|all_?gather|reduce_?scatter|all_?to_?all)"
+)
+DIRECT_KERNEL: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"cross_device_reduce"), "custom"),
+    (re.compile(r"multimem|symm_mem|(?:one|two)_shot"), "symm_mem"),
+)
+"""Kernels that reach into other devices' memory themselves: vLLM's and SGLang's custom all-reduce,
+torch's symmetric memory."""
+PEERS = re.compile(r"\b(send|recv) (\d{1,9}) ?(->|<-) ?(\d{1,9})")
+NUMBERS = re.compile(r"\d{1,9}")
+
+
+def kind_of(words: str) -> str:
+    """Return the kind of collective that a name speaks of, `other` where it names none."""
+    flat = re.sub(r"[^a-z0-9]", "", words.lower())
+    return next((kind for pattern, kind in KINDS if pattern.search(flat)), UNKNOWN_KIND)
+
+
+def type_of(words: str) -> tuple[str, int] | None:
+    """Return torch's name of an element's type and its bytes; None for what is no tensor's."""
+    name = data_type(words)
+    return None if name is None else (name, BYTES[name])
+
+
+def first_type(text: str) -> tuple[str, int] | None:
+    """Return the first tensor type in a list of inputs' types (JSON)."""
+    items = _json_list(text)
+    return next((found for item in items if (found := type_of(str(item)))), None)
+
+
+def elements_of(text: str) -> list[float]:
+    """Return how many elements each input has, of their shapes (JSON); lists are summed."""
+    return [_elements(item) for item in _json_list(text)]
+
+
+def _json_list(text: str) -> Sequence[object]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return ()
+    return found if isinstance(found, list) else ()
+
+
+def _elements(shape: object) -> float:
+    """Return the product of a shape, or of several shapes the sum; an empty one has none."""
+    if not isinstance(shape, list) or not shape:
+        return 0.0
+    if isinstance(shape[0], list):
+        return sum(map(_elements, shape))
+    product = 1.0
+    for size in shape:
+        product *= size if isinstance(size, int) and 0 <= size < 2**63 else 0
+    return product
+
+
+def peers_of(words: str) -> tuple[int, int] | None:
+    """Return source and destination of `send 0->1` or `recv 1<-0`, as ranks of the group."""
+    match = PEERS.search(words)
+    if match is None:
+        return None
+    own, other = int(match[2]), int(match[4])
+    return (own, other) if match[1] == "send" else (other, own)

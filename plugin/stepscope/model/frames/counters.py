@@ -1,0 +1,156 @@
+"""Values over time that others recorded beside the events: power, RDMA, hardware, users' own.
+
+Chrome's counter events (`ph: C`), which kineto writes for `hardware_counters`, `mtia_counters` and
+the like, and which other tools merge into a trace. One event may hold several series: each of its
+arguments that is a number. A track is a process and a name, and where it has one an `id`, as in the
+Trace Event Format. What torch-tb-profiler and HTA work out of the events and write back as counters
+is kept too, and said to be derived.
+"""
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.dialects import DEVICE_COUNTERS
+from stepscope.ingest import ArgumentColumn
+from stepscope.ingest.columns import MISSING
+from stepscope.ingest.exact_numbers import NO_TIME
+from stepscope.model.frames import Column, Schema
+from stepscope.model.frames.device_events import digits, labelled_processes
+from stepscope.model.frames.source import Rows, Source, as_number
+
+PHASE = "C"
+NO_SERIES = frozenset(
+    {"device", "External id", "external id", "Ev Idx", "Record function id", "correlation"}
+)
+"""Arguments that say what a sample belongs to."""
+DERIVED = (
+    # gpu_metrics_parser.py
+    (re.compile(r"^GPU \d+ (?:Utilization|Est\. SM Efficiency)/"), "torch-tb-profiler"),
+    # trace_analysis.py, generate_trace_with_counters
+    (re.compile(r"/(?:Queue Length|Memcpy BW)$"), "HTA"),
+)
+"""Who derives a track, by its name and series, parted by a slash."""
+NO_ROWS: Rows = np.empty(0, dtype=np.int64)
+SCHEMA: Schema = (
+    Column("event", "int64", "id", "The event's place in the file; its series share it."),
+    Column("name", "category", "text", "The counter's name as it was written."),
+    Column("series", "category", "text", "Which of the event's values: the argument's name."),
+    Column("start_ns", "int64", "ns", "When, from the trace's first event."),
+    Column("process", "category", "text", "The process, or device, that it belongs to."),
+    Column("identifier", "category", "text", "Tells tracks of one name apart; missing: none."),
+    Column("device", "int64", "id", "The device's number; -1: none is told."),
+    Column("value", "float64", "", "The value: exact up to 2^53, as JSON's numbers are."),
+    Column("derived_by", "category", "text", "Who worked it out of the events; missing: recorded."),
+)
+
+
+class _Samples(NamedTuple):
+    rows: Rows
+    series: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+
+def build(source: Source) -> pd.DataFrame:
+    """Return one row a sample of a series, in `SCHEMA` columns, in time's order."""
+    keys = [key for key in source.columns.arguments if key not in NO_SERIES]
+    samples = _samples(source, keys)
+    columns = source.columns
+    order = np.lexsort((samples.series, columns.start_ns[samples.rows]))
+    rows, series = samples.rows[order], samples.series[order]
+    name = source.text(columns.name[rows])
+    shown = pd.Categorical.from_codes(series, categories=pd.Index(keys, dtype=object))
+    shown = shown.remove_unused_categories()
+    return pd.DataFrame(
+        {
+            "event": rows,
+            "name": name,
+            "series": shown,
+            "start_ns": columns.start_ns[rows],
+            "process": source.text(columns.pid[rows]),
+            "identifier": source.text(columns.identifier[rows]),
+            "device": _device(source, rows),
+            "value": samples.values[order],
+            "derived_by": _derived_by(name, shown),
+        },
+        copy=False,
+    )
+
+
+def _samples(source: Source, keys: list[str]) -> _Samples:
+    """Return the numbers among the arguments of counter events that have a time."""
+    columns = source.columns
+    is_counter = columns.start_ns != NO_TIME
+    is_counter &= columns.phase == (
+        columns.strings.index(PHASE) if PHASE in columns.strings else -2
+    )
+    counters = np.flatnonzero(is_counter)
+    found = [_Samples(NO_ROWS, NO_ROWS, np.empty(0))]
+    for place, key in enumerate(keys if len(counters) else ()):
+        column = columns.arguments[key]
+        at = _places(column, counters, is_counter)
+        if len(at):
+            values = _numbers(column, at)
+            known = np.isfinite(values)
+            rows = column.rows[at[known]].astype(np.int64)
+            found.append(_Samples(rows, np.full(len(rows), place), values[known]))
+    return _Samples(
+        np.concatenate([part.rows for part in found]),
+        np.concatenate([part.series for part in found]),
+        np.concatenate([part.values for part in found]),
+    )
+
+
+def _places(
+    column: ArgumentColumn, counters: Rows, is_counter: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Return where in a column counters' values are, whichever way is the shorter."""
+    if len(counters) * 16 > len(column.rows):
+        return np.flatnonzero(is_counter[column.rows])
+    place: NDArray[np.int64] = np.searchsorted(column.rows, counters)
+    is_there = np.append(column.rows, MISSING)[place] == counters
+    found: NDArray[np.int64] = place[is_there]
+    return found
+
+
+def _numbers(column: ArgumentColumn, at: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return these values as numbers, NaN where they are none."""
+    values = column.values[at]
+    if column.texts is None:
+        return values.astype(np.float64)
+    codes, place = np.unique(values, return_inverse=True)
+    return np.array([as_number(column.texts[code]) for code in codes.tolist()])[place]
+
+
+def _device(source: Source, rows: Rows) -> NDArray[np.int64]:
+    """Return the `device` argument, else what the process is labelled, or numbers in itself."""
+    columns = source.columns
+    device = source.whole("device", rows)
+    process, category = columns.pid[rows], columns.category[rows]
+    number = np.full(len(rows), MISSING, dtype=np.int64)
+    for code in np.unique(category[category >= 0]).tolist():
+        if DEVICE_COUNTERS.match(columns.strings[code]):
+            mine = np.flatnonzero(category == code)
+            number[mine] = digits(source, process[mine])
+    for labelled, its in labelled_processes(source).items():
+        number[process == labelled] = its
+    return np.where(device >= 0, device, number)
+
+
+def _derived_by(name: pd.Categorical, series: pd.Categorical) -> pd.Categorical:
+    makers = sorted({maker for _, maker in DERIVED})
+    pair = np.asarray(name.codes).astype(np.int64) * (len(series.categories) + 1) + series.codes
+    distinct, place = np.unique(pair, return_inverse=True)
+    names = [*name.categories, ""]  # code -1 is the last
+    codes = [MISSING] * len(distinct)
+    for at, number in enumerate(distinct.tolist()):
+        which, key = divmod(number, len(series.categories) + 1)
+        text = f"{names[which]}/{series.categories[key]}"
+        maker = next((maker for pattern, maker in DERIVED if pattern.search(text)), None)
+        codes[at] = makers.index(maker) if maker else MISSING
+    found = np.array(codes, dtype=np.int64)[place]
+    categories = pd.Index(makers, dtype=object)
+    return pd.Categorical.from_codes(found, categories=categories).remove_unused_categories()

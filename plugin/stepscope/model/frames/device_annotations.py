@@ -1,0 +1,30 @@
+"""Annotations of the host as they lie on the device: from the first work under them to the last.
+
+Kineto draws them (`gpu_user_annotation`) on each stream that work of a `record_function` ran on. It
+draws the steps as well: `frames.steps` has those of the host.
+"""
+
+import pandas as pd
+
+from stepscope.dialects import Kind
+from stepscope.model.frames import TIMING, Column, Schema, device_events
+from stepscope.model.frames.source import Source
+
+SCHEMA: Schema = (
+    *TIMING,
+    Column("device", "int64", "id", "The device's number as the trace has it."),
+    Column("stream", "int64", "id", "The stream, or queue, on that device; -1: not recorded."),
+)
+
+
+def build(source: Source) -> pd.DataFrame:
+    """Return one row a device annotation, in `SCHEMA` columns, in the order they began."""
+    rows = source.rows(Kind.DEVICE_ANNOTATION)
+    return pd.DataFrame(
+        {
+            **source.timing(rows),
+            "device": device_events.device_of(source, rows),
+            "stream": device_events.stream_of(source, rows),
+        },
+        copy=False,
+    )

@@ -1,0 +1,93 @@
+"""What ran on the devices: kernels, copies and memory sets, in the order they began."""
+
+import re
+
+import numpy as np
+import pandas as pd
+
+from stepscope.dialects import Kind
+from stepscope.model.frames import TIMING, Column, Schema
+from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.source import Rows, Source
+
+PROCESS_LABEL = re.compile(r"^[A-Za-z]+ (\d{1,18})$")
+"""How profilers label a device's rows: `GPU 0`, `NPU 3`."""
+MOST_DIGITS = 18
+"""What any int64 holds; no device, stream or process has a longer number."""
+SCHEMA: Schema = (
+    *TIMING,
+    Column("kind", "int8", "", "`dialects.Kind`: KERNEL, COPY or MEMORY_SET."),
+    Column("device", "int64", "id", "The device's number as the trace has it."),
+    Column("stream", "int64", "id", "The stream, or queue, on that device; -1: not recorded."),
+    Column("correlation", "int64", "id", "Shared with the host call that launched it; -1: none."),
+    Column("is_collective", "bool", "", "True for kernels of NCCL, RCCL and the like."),
+)
+
+
+def build(source: Source) -> pd.DataFrame:
+    """Return one row a device event, in `SCHEMA` columns."""
+    rows = source.rows(Kind.KERNEL, Kind.COPY, Kind.MEMORY_SET)
+    timing = source.timing(rows)
+    is_collective = named(timing["name"], source.dialect.collective.search)
+    kind = source.kinds[rows]
+    is_kernel = kind == int(Kind.KERNEL)
+    return pd.DataFrame(
+        {
+            **timing,
+            "kind": kind,
+            "device": device_of(source, rows),
+            "stream": stream_of(source, rows),
+            "correlation": source.correlation(rows),
+            "is_collective": is_collective & is_kernel,
+        },
+        copy=False,
+    )
+
+
+def device_of(source: Source, rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return the `device` argument, else what the process is labelled, else the process id."""
+    processes = source.columns.pid[rows]
+    number = digits(source, processes)
+    if bits := source.dialect.device_bits:
+        is_layer = number >> source.dialect.layer_bits > 0
+        number = np.where(is_layer, number & (1 << bits) - 1, number)
+    for process, labelled in labelled_processes(source).items():
+        number[processes == process] = labelled
+    device = source.whole("device", rows)
+    return np.where(device >= 0, device, number)
+
+
+def labelled_processes(source: Source) -> dict[int, int]:
+    """Return the device's number of each process (as a code) whose label says it."""
+    columns = source.columns
+    labels = columns.arguments.get("labels")
+    if labels is None or labels.texts is None:
+        return {}
+    matches = [PROCESS_LABEL.match(text) for text in labels.texts]
+    pairs = zip(columns.pid[labels.rows].tolist(), labels.values.tolist(), strict=True)
+    return {process: int(m[1]) for process, label in pairs if (m := matches[label])}
+
+
+def stream_of(source: Source, rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return the stream, else the queue, else the row's number in the trace, else a handle."""
+    found = source.whole("stream", rows)
+    found = np.where(found >= 0, found, source.whole("sycl queue", rows))
+    found = np.where(found >= 0, found, digits(source, source.columns.tid[rows]))
+    return np.where(found >= 0, found, source.whole("l0 queue", rows))
+
+
+def digits(
+    source: Source, codes: np.ndarray[tuple[int], np.dtype[np.int32]]
+) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return the first number in each of these texts, -1 where there is none that fits."""
+    texts = source.text(codes)
+    found = [re.search(r"\d+", str(text)) for text in texts.categories]
+    numbers = np.array(
+        [*(_fitting(match[0]) if match else -1 for match in found), -1], dtype=np.int64
+    )
+    return np.asarray(numbers[texts.codes])
+
+
+def _fitting(digits: str) -> int:
+    """Return the number, -1 where 64 bits do not hold it."""
+    return int(digits) if len(digits) <= MOST_DIGITS else -1

@@ -1,0 +1,240 @@
+"""Snapshots of torch's caching allocator: what `torch.cuda.memory._dump_snapshot` writes.
+
+The format is documented in `torch/cuda/memory.py` (`_snapshot`) and written by
+`torch/csrc/cuda/Module.cpp` and `memory_snapshot.cpp`, as a pickle; some people keep it as JSON.
+Keys that are missing, of another type or absurd cost what they say, not the file.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from stepscope.base.errors import UnreadableError
+from stepscope.ingest.memory_files import RECORD_AGAIN, RECORD_LESS
+from stepscope.model.frames import Column, Schema
+from stepscope.model.frames.snapshot_stacks import MOST_FRAME_CHARACTERS, UNKNOWN, Stacks
+
+MOST_DEVICES = 64
+MOST_ROWS = 5_000_000
+"""Segments, blocks and entries together. A pickle may name one list of them again and again."""
+MOST_BYTES = 2**50
+PENDING = "awaiting free"
+STATES = {
+    "active_allocated": "allocated",
+    "active_awaiting_free": PENDING,
+    "active_pending_free": PENDING,
+    "inactive": "free",
+}
+"""torch's words for a block's state; its documentation and its code differ in the second."""
+SEGMENT_SCHEMA: Schema = (
+    Column("device", "int64", "id", "The device's number."),
+    Column("address", "int64", "id", "Where it begins."),
+    Column("total_bytes", "int64", "bytes", "Taken from the device."),
+    Column("allocated_bytes", "int64", "bytes", "Of it, in blocks of tensors, with rounding."),
+    Column("pending_bytes", "int64", "bytes", "Freed, but another stream still uses it."),
+    Column("requested_bytes", "int64", "bytes", "What was asked for by the allocated blocks."),
+    Column("largest_free_bytes", "int64", "bytes", "Its largest free block."),
+    Column("block_count", "int64", "count", "Its blocks."),
+    Column("stream", "int64", "id", "The stream whose allocations it holds."),
+    Column("size_class", "object", "text", "`small` (blocks up to 1 MB) or `large`."),
+    Column("pool", "object", "text", "The memory pool that owns it; `0, 0` is the default."),
+    Column("is_expandable", "bool", "", "Of `expandable_segments`."),
+)
+BLOCK_SCHEMA: Schema = (
+    Column("segment", "int64", "id", "The row of its segment."),
+    Column("address", "int64", "id", "Where it begins; -1: not known."),
+    Column("bytes", "int64", "bytes", "How large, rounded up."),
+    Column("requested_bytes", "int64", "bytes", "What was asked for."),
+    Column("state", "object", "text", "`allocated`, `awaiting free` or `free`."),
+    Column("stack", "int64", "id", "Which of the stacks allocated it; -1: not recorded."),
+)
+ENTRY_SCHEMA: Schema = (
+    Column("device", "int64", "id", "The device's number."),
+    Column("action", "object", "text", "What the allocator did, in torch's words."),
+    Column("address", "int64", "id", "Where; -1: not known."),
+    Column("bytes", "int64", "bytes", "How much."),
+    Column("stream", "int64", "id", "For which stream."),
+    Column("time_ns", "int64", "ns", "Unix time; -1 before torch 2.1."),
+    Column("device_free_bytes", "int64", "bytes", "What the device had left, where it ran out."),
+    Column("stack", "int64", "id", "Which of the stacks asked for it; -1: not recorded."),
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MemorySnapshot:
+    """What the allocator of every device held, and what it had done until then."""
+
+    segments: pd.DataFrame
+    blocks: pd.DataFrame
+    entries: pd.DataFrame
+    """In the order in which they happened on each device; none where no history was recorded."""
+    stacks: tuple[str, ...]
+    """`outermost;…;innermost`, each `file:line:function`."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """The allocator's, such as `PYTORCH_CUDA_ALLOC_CONF`."""
+
+
+def snapshot_of(document: object, path: str = "") -> MemorySnapshot:
+    """Return what a document of torch's format says.
+
+    Raises:
+        UnreadableError: it is of another format.
+    """
+    # torch.cuda.memory_snapshot() gives the segments alone
+    if isinstance(document, list) and all(isinstance(segment, dict) for segment in document):
+        document = {"segments": document}
+    if not isinstance(document, dict) or not isinstance(document.get("segments"), list):
+        message = "This is no memory snapshot: it has no list of segments."
+        raise UnreadableError(path, message, RECORD_AGAIN)
+    if _row_count(document) > MOST_ROWS:
+        message = f"It holds more than {MOST_ROWS:,} blocks and entries."
+        raise UnreadableError(path, message, RECORD_LESS)
+    stacks = Stacks(path)
+    segments, blocks = _segments(document["segments"], stacks)
+    entries = _entries(_items(document, "device_traces"), stacks)
+    settings = document.get("allocator_settings")
+    return MemorySnapshot(
+        segments=segments,
+        blocks=blocks,
+        entries=entries,
+        stacks=tuple(stacks.texts),
+        settings={
+            str(key)[:MOST_FRAME_CHARACTERS]: str(value)[:MOST_FRAME_CHARACTERS]
+            for key, value in (settings.items() if isinstance(settings, dict) else ())
+            if isinstance(value, str | int | float)
+        },
+    )
+
+
+def _row_count(document: Mapping[str, Any]) -> int:
+    """Return how many segments, blocks and entries there are to be made."""
+    segments, traces = document["segments"], _items(document, "device_traces")
+    blocks = (len(_items(each, "blocks")) for each in segments if isinstance(each, dict))
+    entries = (len(trace) for trace in traces[:MOST_DEVICES] if isinstance(trace, list))
+    return len(segments) + sum(blocks) + sum(entries)
+
+
+def _segments(listed: list[Any], stacks: Stacks) -> tuple[pd.DataFrame, pd.DataFrame]:
+    segments: list[tuple[Any, ...]] = []
+    blocks: list[tuple[Any, ...]] = []
+    for segment in listed:
+        if not isinstance(segment, dict):
+            continue
+        own = list(_blocks(segment, len(segments), stacks))
+        sizes = {state: [b for b in own if b[4] == state] for state in set(STATES.values())}
+        segments.append(
+            (
+                _whole(segment, "device", 0),
+                _address(segment, "address"),
+                _size(segment, "total_size"),
+                sum(block[2] for block in sizes["allocated"]),
+                sum(block[2] for block in sizes[PENDING]),
+                sum(block[3] for block in sizes["allocated"]),
+                max((block[2] for block in sizes["free"]), default=0),
+                len(own),
+                _whole(segment, "stream", 0),
+                _text(segment.get("segment_type")),
+                _pool(segment.get("segment_pool_id")),
+                bool(segment.get("is_expandable", False)),
+            )
+        )
+        blocks += own
+    return _frame_of(segments, SEGMENT_SCHEMA), _frame_of(blocks, BLOCK_SCHEMA)
+
+
+def _blocks(
+    segment: Mapping[str, Any], number: int, stacks: Stacks
+) -> Iterator[tuple[int, int, int, int, str, int]]:
+    address = _address(segment, "address")
+    for block in _items(segment, "blocks"):
+        if not isinstance(block, dict):
+            continue
+        size = _size(block, "size")
+        told = _told(block)
+        at = _address(block, "address")
+        yield (
+            number,
+            at if at != UNKNOWN else address,
+            size,
+            _size(told, "requested_size", _size(told, "real_size", size)),
+            STATES.get(_text(block.get("state")), "free"),
+            stacks.number(told),
+        )
+        address += size
+
+
+def _told(block: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return where a block's stack stands: before torch 2.0, in the first of its `history`."""
+    history = _items(block, "history")
+    if "frames" not in block and history and isinstance(history[0], dict):
+        return history[0]
+    return block
+
+
+def _entries(traces: list[Any], stacks: Stacks) -> pd.DataFrame:
+    own = [trace if isinstance(trace, list) else [] for trace in traces[:MOST_DEVICES]]
+    entries = [
+        (
+            device,
+            _text(entry.get("action")),
+            _address(entry, "addr"),
+            _size(entry, "size"),
+            _whole(entry, "stream", 0),
+            1000 * _whole(entry, "time_us", UNKNOWN, 2**53) if "time_us" in entry else UNKNOWN,
+            _size(entry, "device_free", UNKNOWN),
+            stacks.number(entry),
+        )
+        for device, trace in enumerate(own)
+        for entry in trace
+        if isinstance(entry, dict)
+    ]
+    return _frame_of(entries, ENTRY_SCHEMA)
+
+
+def _items(holder: Mapping[str, Any], key: str) -> list[Any]:
+    found = holder.get(key)
+    return found if isinstance(found, list) else []
+
+
+def _whole(holder: Mapping[str, Any], key: str, default: int, limit: int = 2**63) -> int:
+    """Return a whole number; the default where there is none, or an absurd one."""
+    value = holder.get(key, default)
+    is_whole = type(value) is int and -limit <= value < limit
+    return value if is_whole else default
+
+
+def _address(holder: Mapping[str, Any], key: str) -> int:
+    """Return an address as 64 bits with a sign: it is compared, never shown."""
+    value = _whole(holder, key, UNKNOWN, 2**64)
+    return value - 2**64 if value >= 2**63 else max(value, -(2**63))
+
+
+def _size(holder: Mapping[str, Any], key: str, default: int = 0) -> int:
+    value = _whole(holder, key, default, MOST_BYTES)
+    return value if value >= 0 else default
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _pool(value: object) -> str:
+    """Return the pool's two numbers; there are none before torch 2.1."""
+    if isinstance(value, tuple | list) and all(type(part) is int for part in value[:2]):
+        return ", ".join(str(part)[:20] for part in value[:2])
+    return ""
+
+
+def _frame_of(rows: list[tuple[Any, ...]], schema: Schema) -> pd.DataFrame:
+    """Return rows as a frame of the schema's columns."""
+    columns: list[Any] = list(zip(*rows, strict=True)) or [()] * len(schema)
+    make: Callable[..., Any] = np.array
+    return pd.DataFrame(
+        {
+            column.name: pd.Series(make(values, dtype=column.dtype), dtype=column.dtype)
+            for column, values in zip(schema, columns, strict=True)
+        }
+    )

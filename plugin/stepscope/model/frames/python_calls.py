@@ -1,0 +1,28 @@
+"""Python functions and modules, with `with_stack` or `with_modules`."""
+
+import pandas as pd
+
+from stepscope.dialects import Kind
+from stepscope.model.frames import THREAD, TIMING, Column, Schema
+from stepscope.model.frames.source import Source
+
+SCHEMA: Schema = (
+    *TIMING,
+    THREAD,
+    Column("python_id", "int64", "id", "The profiler's number of the call, -1 where none."),
+    Column("python_parent_id", "int64", "id", "The number of its caller, -1 at the top."),
+)
+
+
+def build(source: Source) -> pd.DataFrame:
+    """Return one row a Python call, in `SCHEMA` columns, in the order they began."""
+    rows = source.rows(Kind.PYTHON_CALL)
+    return pd.DataFrame(
+        {
+            **source.timing(rows),
+            "thread": source.thread(rows),
+            "python_id": source.whole("Python id", rows),
+            "python_parent_id": source.whole("Python parent id", rows),
+        },
+        copy=False,
+    )

@@ -1,0 +1,26 @@
+"""Calls of the host into the device's runtime and driver: launches, copies, waits, allocations."""
+
+import pandas as pd
+
+from stepscope.dialects import Kind
+from stepscope.model.frames import THREAD, TIMING, Column, Schema
+from stepscope.model.frames.source import Source
+
+SCHEMA: Schema = (
+    *TIMING,
+    THREAD,
+    Column("correlation", "int64", "id", "Shared with what it launched on the device; -1: none."),
+)
+
+
+def build(source: Source) -> pd.DataFrame:
+    """Return one row a call, in `SCHEMA` columns, in the order they began."""
+    rows = source.rows(Kind.RUNTIME_CALL)
+    return pd.DataFrame(
+        {
+            **source.timing(rows),
+            "thread": source.thread(rows),
+            "correlation": source.correlation(rows),
+        },
+        copy=False,
+    )

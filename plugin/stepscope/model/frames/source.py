@@ -1,0 +1,297 @@
+"""What frames are built from: the events of one file with their kinds, threads and arguments."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.dialects import (
+    BARE_EXPORT_PROCESS,
+    Dialect,
+    Kind,
+    detect,
+    kind_of,
+    kind_of_argument,
+    telling_arguments,
+)
+from stepscope.ingest import ArgumentColumn, EventColumns
+from stepscope.ingest.columns import MISSING
+from stepscope.ingest.exact_numbers import NO_TIME
+
+Rows = NDArray[np.int64]
+DEVICE_KINDS = (Kind.KERNEL, Kind.COPY, Kind.MEMORY_SET)
+COMPLETE_PHASE, METADATA_PHASE = "X", "M"
+INSTANT_KINDS = frozenset({Kind.MEMORY})
+NO_CONNECTION = 2**32 - 1
+"""What msprof writes where a task has no call."""
+SIGNS_LOOKED_AT = 4096
+"""Distinct `category/name` pairs that are looked at for a vendor's signature: more than enough."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Source:
+    """One file's events, told apart by kind."""
+
+    columns: EventColumns
+    kinds: NDArray[np.int8]
+    dialect: Dialect
+
+    @cached_property
+    def is_lost(self) -> NDArray[np.bool_]:
+        """Events with stamp 0 and duration 0: the profiler never filled them (kineto#109)."""
+        stamp_ns = self.columns.start_ns + self.columns.origin_ns
+        return np.asarray((stamp_ns == 0) & (self.columns.duration_ns <= 0))
+
+    @cached_property
+    def threads(self) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+        """Each event's thread as an index, and the threads' names `pid/tid`."""
+        columns = self.columns
+        index, distinct = pd.factorize(_paired(self._processes(), columns.tid), sort=True)
+        strings = columns.strings
+        names = [
+            f"{strings[pid] if pid >= 0 else ''}/{strings[tid] if tid >= 0 else ''}"
+            for pid, tid in map(_pair, distinct.tolist())
+        ]
+        return index.astype(np.int32), _told_apart(names)
+
+    def _processes(self) -> NDArray[np.int32]:
+        """Return each event's process; a vendor's layers of a process are that process."""
+        pid, strings, bits = self.columns.pid, self.columns.strings, self.dialect.layer_bits
+        if not bits:
+            return pid
+        used = {strings[code]: code for code in np.unique(pid[pid >= 0]).tolist()}
+        real = np.arange(-1, len(strings), dtype=np.int32)
+        for text, code in used.items():
+            real[code + 1] = used.get(str(_as_whole(text) >> bits), code)
+        return real[pid + 1]
+
+    def rows(self, *kinds: Kind) -> Rows:
+        """Return the events of these kinds that have a time, in the order they began."""
+        wanted = np.zeros(len(self.kinds), dtype=bool)
+        for kind in kinds:
+            wanted |= self.kinds == int(kind)
+        wanted &= self.columns.start_ns != NO_TIME
+        if not INSTANT_KINDS.intersection(kinds):
+            wanted &= self.columns.duration_ns != NO_TIME
+            wanted &= ~self.is_lost
+        rows = np.flatnonzero(wanted)
+        return rows[np.argsort(self.columns.start_ns[rows], kind="stable")]
+
+    def timing(self, rows: Rows) -> dict[str, Any]:
+        """Return the columns of `frames.TIMING` for these events."""
+        start_ns = self.columns.start_ns[rows]
+        duration_ns = np.maximum(self.columns.duration_ns[rows], 0)
+        return {
+            "event": rows,
+            "name": self.text(self.columns.name[rows]),
+            "start_ns": start_ns,
+            "duration_ns": duration_ns,
+            "end_ns": start_ns + duration_ns,
+        }
+
+    def thread(self, rows: Rows) -> pd.Categorical:
+        """Return the events' threads; the codes mean the same thread in all frames."""
+        index, names = self.threads
+        return pd.Categorical.from_codes(
+            index[rows], categories=pd.Index(list(names), dtype=object)
+        )
+
+    def text(self, codes: NDArray[np.int32]) -> pd.Categorical:
+        """Return text codes as a categorical with only the texts that occur."""
+        return _categorical(codes, self.columns.strings)
+
+    def label(self, key: str, rows: Rows, *aliases: str) -> pd.Categorical:
+        """Return an argument as text, missing where an event does not have it."""
+        column = self._argument(key, *aliases)
+        if column is None:
+            return _categorical(np.full(len(rows), MISSING, dtype=np.int32), ())
+        at, has = self._places(column, rows)
+        texts, codes = column.texts, column.values
+        if texts is None:
+            distinct, codes = np.unique(column.values, return_inverse=True)
+            texts = tuple(str(value) for value in distinct.tolist())
+        return _categorical(np.where(has, codes[at], MISSING), texts)
+
+    def number(self, key: str, rows: Rows, *aliases: str) -> NDArray[np.float64]:
+        """Return an argument as float64, NaN where an event has none or it is no number."""
+        column = self._argument(key, *aliases)
+        found = np.full(len(rows), np.nan)
+        if column is None:
+            return found
+        at, has = self._places(column, rows)
+        values = column.values
+        if column.texts is not None:
+            parsed = np.array([as_number(text) for text in column.texts])
+            values = parsed[column.values]
+        found[has] = values[at[has]]
+        return found
+
+    def whole(self, key: str, rows: Rows, *aliases: str) -> NDArray[np.int64]:
+        """Return an argument as int64, exact to 63 bits; -1 where there is none."""
+        column = self._argument(key, *aliases)
+        if column is not None and column.values.dtype.kind == "i":
+            values = column.values
+            if column.texts is not None:
+                parsed = np.array([_as_whole(text) for text in column.texts], dtype=np.int64)
+                values = parsed[column.values]
+            at, has = self._places(column, rows)
+            found = np.full(len(rows), MISSING, dtype=np.int64)
+            np.copyto(found, values[at], where=has)
+            return found
+        values = self.number(key, rows, *aliases)
+        fits = np.abs(values) < 2.0**63
+        return np.where(fits, values, MISSING).astype(np.int64)
+
+    def correlation(self, rows: Rows) -> NDArray[np.int64]:
+        """Return what host call and device event share, -1 where there is none."""
+        shared = self.whole("correlation", rows, "connection_id")
+        return np.where(shared == NO_CONNECTION, MISSING, shared)
+
+    def has(self, key: str, *aliases: str) -> bool:
+        """Tell whether any event has this argument."""
+        return self._argument(key, *aliases) is not None
+
+    def _places(
+        self, column: ArgumentColumn, rows: Rows
+    ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+        """Return where in the column each event's value is, and whether it has one."""
+        place = np.full(len(self.columns), MISSING, dtype=np.int32)
+        place[column.rows] = np.arange(len(column.rows), dtype=np.int32)
+        at = place[rows]
+        return at, at != MISSING
+
+    def _argument(self, *keys: str) -> ArgumentColumn | None:
+        for key in keys:
+            if (column := self.columns.arguments.get(key)) is not None:
+                return column
+        return None
+
+
+def source(columns: EventColumns) -> Source:
+    """Tell the events of a file apart by kind, and find the vendor whose words it speaks."""
+    kinds = _kinds(columns)
+    has_device = bool(np.isin(kinds, [int(kind) for kind in DEVICE_KINDS]).any())
+    return Source(
+        columns=columns, kinds=kinds, dialect=detect(_signs(columns, kinds), has_device=has_device)
+    )
+
+
+def _paired(first: NDArray[np.int32], second: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return two codes, each of which may be missing, as one number; pairs keep their order."""
+    key: NDArray[np.int64] = first.astype(np.int64)
+    key <<= 32
+    key += second
+    return key
+
+
+def _pair(key: int) -> tuple[int, int]:
+    """Return the two codes of a number of `_paired`."""
+    second = (key + 1 & 0xFFFFFFFF) - 1
+    return key - second >> 32, second
+
+
+def _kinds(columns: EventColumns) -> NDArray[np.int8]:
+    index, distinct = pd.factorize(_paired(columns.category, columns.name))
+    strings = (*columns.strings, "")  # MISSING, -1, is the last
+    pairs = map(_pair, distinct.tolist())
+    of_pair = [kind_of(strings[category], strings[name]) for category, name in pairs]
+    kinds = np.array(of_pair, dtype=np.int8)[index]
+    kinds[columns.phase == _code(columns, METADATA_PHASE)] = int(Kind.OTHER)
+    is_complete = columns.phase == _code(columns, COMPLETE_PHASE)
+    kinds[is_complete & (kinds == int(Kind.FLOW))] = int(Kind.OTHER)
+    _tell_what_is_filed_nowhere(columns, kinds)
+    return kinds
+
+
+def _tell_what_is_filed_nowhere(columns: EventColumns, kinds: NDArray[np.int8]) -> None:
+    """Fill in the kinds of events without a category that arguments or their process tell."""
+    is_complete = columns.phase == _code(columns, COMPLETE_PHASE)
+    untold = is_complete & (kinds == int(Kind.OTHER)) & _is_filed_nowhere(columns)
+    if not untold.any():
+        return
+    kinds[untold & (columns.pid == _code(columns, BARE_EXPORT_PROCESS))] = int(Kind.ANNOTATION)
+    for key in telling_arguments():
+        column = columns.arguments.get(key)
+        if column is None or column.texts is None:
+            continue
+        told = np.array([kind_of_argument(key, text) for text in column.texts], dtype=np.int8)
+        wanted = untold[column.rows]
+        kinds[column.rows[wanted]] = told[column.values[wanted]]
+
+
+def _is_filed_nowhere(columns: EventColumns) -> NDArray[np.bool_]:
+    """Tell which events have no category, or an empty one."""
+    return np.asarray((columns.category < 0) | (columns.category == _code(columns, "")))
+
+
+def _code(columns: EventColumns, text: str) -> int:
+    """Return a text's code, or one that no event has."""
+    try:
+        return columns.strings.index(text)
+    except ValueError:
+        return MISSING - 1
+
+
+def _signs(columns: EventColumns, kinds: NDArray[np.int8]) -> list[str]:
+    calls = np.flatnonzero(kinds == int(Kind.RUNTIME_CALL))
+    pairs = {
+        (int(columns.category[i]), int(columns.name[i]))
+        for i in calls[:: max(1, len(calls) // SIGNS_LOOKED_AT)]
+    }
+    strings = (*columns.strings, "")  # -1, no category, is the last
+    signs = [f"{strings[category]}/{strings[name]}" for category, name in pairs if name >= 0]
+    signs += [f"argument/{key}" for key in columns.arguments]
+    return signs + [f"metadata/{key}" for key in columns.metadata]
+
+
+def _told_apart(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names, with a number behind one that another thread has: `a/b` + `c`, `a` + `b/c`.
+
+    A category must be unique, and two threads must not become one.
+    """
+    taken: dict[str, None] = {}
+    for name in names:
+        unique, number = name, 1
+        while unique in taken:
+            number += 1
+            unique = f"{name} ({number})"
+        taken[unique] = None
+    return tuple(taken)
+
+
+def _categorical(codes: NDArray[Any], texts: tuple[str, ...]) -> pd.Categorical:
+    """Return codes as a categorical of the texts that occur, in their order."""
+    occurs = np.zeros(len(texts) + 1, dtype=bool)
+    occurs[codes] = True  # MISSING, -1, is the last
+    present = np.flatnonzero(occurs[:-1])
+    place = np.full(len(occurs), MISSING, dtype=np.int32)
+    place[present] = np.arange(len(present), dtype=np.int32)
+    categories = pd.Index([texts[code] for code in present.tolist()], dtype=object)
+    return pd.Categorical.from_codes(place[codes], categories=categories)
+
+
+_NUMBER = re.compile(r"^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*$")
+
+
+_WHOLE_NUMBER = re.compile(r"^\s*[-+]?\d{1,19}\s*$", re.ASCII)
+_HEXADECIMAL = re.compile(r"^\s*0x[0-9a-f]{1,16}\s*$", re.ASCII | re.IGNORECASE)
+
+
+def _as_whole(text: str) -> int:
+    """Return a whole number without a detour over floats: some exporters write ids as text."""
+    if _WHOLE_NUMBER.match(text) or _HEXADECIMAL.match(text):
+        number = int(text, 0 if "x" in text.lower() else 10)
+        return number if -(2**63) <= number < 2**63 else MISSING
+    value = as_number(text)
+    return int(value) if abs(value) < 2**63 else MISSING
+
+
+def as_number(text: str) -> float:
+    """Return a finite number that is written as text, NaN where it is none."""
+    number = float(text) if _NUMBER.match(text) else float("nan")
+    return number if np.isfinite(number) else float("nan")  # "1e400" is beyond what a float holds

@@ -1,0 +1,44 @@
+"""What waited for what on the device, where the profiler was told to record it.
+
+CUPTI's synchronization records, which kineto writes with
+`_ExperimentalConfig(enable_cuda_sync_events=True)`: a host thread that waits for a stream, a device
+or an event, or a stream that waits for an event recorded on another.
+"""
+
+import numpy as np
+import pandas as pd
+
+from stepscope.dialects import Kind
+from stepscope.model.frames import TIMING, Column, Schema
+from stepscope.model.frames.source import Source
+
+MOST = 2**32 - 1
+"""What stands for "no stream" where it was written without a sign."""
+SCHEMA: Schema = (
+    *TIMING,
+    Column("device", "int64", "id", "The device; -1: not recorded."),
+    Column("stream", "int64", "id", "The stream that waits, or is waited for; -1: all, or none."),
+    Column("correlation", "int64", "id", "Shared with the host's call; -1: none."),
+    Column("awaited_stream", "int64", "id", "Where the awaited event was recorded; -1: not known."),
+    Column("record_correlation", "int64", "id", "Of the call that recorded that event; -1: none."),
+)
+STREAM_SYNC, CONTEXT_SYNC = "Stream Sync", "Context Sync"
+EVENT_SYNC, STREAM_WAIT = "Event Sync", "Stream Wait Event"
+"""kineto's names (libkineto/src/CuptiActivity.h); the first three are waits of the host."""
+
+
+def build(source: Source) -> pd.DataFrame:
+    """Return one row a record, in `SCHEMA` columns, in the order they began."""
+    rows = source.rows(Kind.SYNCHRONIZATION)
+    stream = source.whole("stream", rows)
+    return pd.DataFrame(
+        {
+            **source.timing(rows),
+            "device": source.whole("device", rows),
+            "stream": np.where(stream == MOST, -1, stream),
+            "correlation": source.correlation(rows),
+            "awaited_stream": source.whole("wait_on_stream", rows),
+            "record_correlation": source.whole("wait_on_cuda_event_record_corr_id", rows),
+        },
+        copy=False,
+    )

@@ -1,0 +1,23 @@
+"""Trace files to `Trace`s."""
+
+from stepscope import ingest
+from stepscope.ingest import EventColumns
+from stepscope.ingest.reader import Progress
+from stepscope.model.trace import Trace, trace_from_columns
+from stepscope.storage.discover import TraceFile
+
+
+def read_trace(file: TraceFile, progress: Progress | None = None) -> Trace:
+    """Read one recording.
+
+    Raises:
+        UnreadableError: the file cannot be opened, is no trace, or holds no event.
+    """
+    return trace_of(file, ingest.read(file.path, progress))
+
+
+def trace_of(file: TraceFile, columns: EventColumns) -> Trace:
+    """Return the recording in a file whose events these are."""
+    return trace_from_columns(
+        columns, worker=file.worker, span=file.span, identity=file.id, path=file.path
+    )

@@ -1,0 +1,115 @@
+"""What one recorded process says: at once on standard error, and in its account for the command."""
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from stepscope.recording.record_request import ACCOUNTS, Account, Order, Written
+
+KB = 1000
+
+
+class Teller:
+    """Keeps the account of one process."""
+
+    def __init__(self, order: Order) -> None:
+        self._log_dir = order.log_dir
+        self.account = Account(process=os.getpid(), parent=os.getppid(), program=program())
+
+    def save(self) -> None:
+        """Write the account to where the command looks for it."""
+        self.account.rank = rank()
+        if folder := os.environ.get(ACCOUNTS):
+            self.account.save(folder)
+
+    def recording(self, first: int, last: int) -> None:
+        """Say, of the first of several ranks only, what is going to be recorded."""
+        if not rank():
+            self._tell(
+                f"recording steps {first} to {last}{self._whose()} "
+                f"(a step ends with each {self.account.steps_from})"
+            )
+
+    def written(self, written: Written | None) -> None:
+        """Say what was recorded, or that it could not be saved."""
+        if written is None:
+            self.note("a recording could not be saved")
+            return
+        self.account.written.append(written)
+        self.save()
+        what = steps_in_words(written)
+        early = "" if written.is_whole else ", and then it was cut short"
+        size = f"{Path(written.path).stat().st_size / KB:,.0f} kB"
+        self._tell(f"recorded {what}{self._whose()}{early}: {self._shown(written.path)} ({size})")
+
+    def take_back(self) -> None:
+        """Remove what was written of batches: the training that they were before has begun."""
+        written, self.account.written = self.account.written, []
+        self.account.is_complete = False
+        for each in written:
+            with suppress(OSError):
+                Path(each.path).unlink()
+        if written:
+            self._tell("an optimizer steps: what was recorded of batches before is removed")
+
+    def note(self, what: str) -> None:
+        """Say what went otherwise than asked."""
+        self.account.notes.append(what)
+        self.save()
+        self._tell(what)
+
+    def _whose(self) -> str:
+        number = rank()
+        return "" if number is None else f" of rank {number}"
+
+    def _shown(self, path: str) -> str:
+        """Return a path below the working folder as what it is below it."""
+        here = os.getcwd()  # noqa: PTH109 (a text is compared)
+        return os.path.relpath(path, here) if path.startswith(here + os.sep) else path
+
+    def _tell(self, what: str) -> None:
+        try:
+            sys.stderr.write(f"stepscope: {what}\n")
+            sys.stderr.flush()
+        except (OSError, ValueError, AttributeError):  # closed, or taken away
+            return
+
+
+def steps_in_words(written: Written) -> str:
+    """Return which steps a file holds, as `steps 12 to 19`."""
+    if not written.first_step:
+        return "the run as a whole, which has no steps"
+    last = written.first_step + written.step_count - 1
+    if not written.step_count:
+        return f"a part of step {written.first_step}"
+    return f"step {last}" if last == written.first_step else f"steps {written.first_step} to {last}"
+
+
+def program() -> str:
+    """Return what this process runs: a script's name, or a module's with `-m`."""
+    words = iter(sys.orig_argv[1:])
+    for word in words:
+        if word == "-m":
+            return next(words, "")
+        if not word.startswith("-"):
+            return Path(word).name
+        if word in ("-W", "-X"):
+            next(words, "")
+        elif word == "-c":
+            return "-c"
+    return ""
+
+
+def rank() -> int | None:
+    """Return the rank among several; the launcher's variable holds before the group is there."""
+    try:
+        import torch.distributed as group
+
+        if group.is_available() and group.is_initialized():
+            return int(group.get_rank()) if group.get_world_size() > 1 else None
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            return int(os.environ["RANK"])
+    except (ImportError, KeyError, ValueError, RuntimeError):
+        return None
+    return None

@@ -1,0 +1,209 @@
+"""One cycle of torch's profiler in a script, from its warm-up to the file."""
+
+import mmap
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from stepscope.recording.handler import TraceHandler
+from stepscope.recording.record_request import Order, Written
+from stepscope.recording.schedules import Schedule
+
+STEP = "ProfilerStep#"
+CUT_STEP = "Cut-off step#"
+"""In the place of `STEP`, with as many letters: no reader counts it among the steps."""
+DEVICES = {"CUDA": "cuda", "XPU": "xpu", "MTIA": "mtia", "HPU": "hpu"}
+
+
+def another_runs() -> bool:
+    """Tell whether a profiler records this thread: there can be but one."""
+    return bool(torch._C._autograd._profiler_enabled())  # noqa: SLF001 (the only way to ask)
+
+
+class Profiled:
+    """A profiler that runs; made at a step's border, or, without steps, at any time."""
+
+    is_being_made = False
+    """Whether a profiler that is made now is one of these, and not the script's."""
+
+    def __init__(self, order: Order, handler: TraceHandler, first_step: int | None) -> None:
+        self._handler = handler
+        self._warmup = order.warmup
+        self._active = order.active
+        self._first = first_step
+        self._step = first_step or 0
+        """The number of the step that is under way."""
+        self._saved_before = len(handler.saved)
+        self._is_kept = True
+        self._is_cut = False
+        self._is_stopped = False
+        with _silent(), _marked():
+            self._profiler = profile(
+                activities=_activities(is_early=first_step is None),
+                schedule=_schedule(order, first_step),
+                on_trace_ready=self._export,
+                record_shapes=order.shapes,
+                with_stack=order.stacks,
+                profile_memory=order.memory,
+            )
+            self._profiler.start()
+            if first_step is not None:
+                self._profiler.step_num = first_step - 1
+                self._profiler.step()
+
+    @property
+    def step_number(self) -> int:
+        """The number of the step that is under way; 0 where there are none."""
+        return self._step
+
+    @property
+    def first_active(self) -> int:
+        """The number of the first step that is kept; 0 where there are none."""
+        return 0 if self._first is None else self._first + self._warmup
+
+    @property
+    def step_count(self) -> int:
+        """How many steps that are kept have come to their end."""
+        return 0 if self._first is None else max(self._step - self.first_active, 0)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether what happens now is kept."""
+        return self._step >= self.first_active
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the cycle has come to its end, and its file was written."""
+        return self._first is not None and self.step_count >= self._active
+
+    def step(self) -> None:
+        """End the step, and begin the next."""
+        self._step += 1
+        if self._step in (self.first_active, self.first_active + self._active):
+            with _silent():
+                self._profiler.step()
+        else:
+            self._profiler.step()
+
+    def stop(self) -> None:
+        """Record no more; a time without steps waits to be written or dropped."""
+        if not self._is_stopped:
+            self._is_stopped = True
+            self._is_kept = self._first is not None and self._is_kept
+            self._is_cut = not self.is_over
+            self._leave_unused_device()
+            with _silent():
+                self._profiler.stop()
+
+    def _leave_unused_device(self) -> None:
+        """Let torch not wait, at the end, for a device that was not used: that would initialise it.
+
+        The script could not fork processes that use it any more, and would pay for a context.
+        """
+        for each in (self._profiler, getattr(self._profiler, "profiler", None)):
+            if not _is_initialized(getattr(each, "use_device", None) or ""):
+                each.use_device = None  # type: ignore[union-attr]
+
+    def written(self) -> Written | None:
+        """Return the file, once recording is over; None where it could not be saved."""
+        if self._first is None:
+            self._handler(self._profiler)
+        if len(self._handler.saved) == self._saved_before:
+            return None
+        return Written(
+            path=str(self._handler.saved[-1]),
+            first_step=self.first_active,
+            step_count=self.step_count,
+            is_whole=self._first is None or not self._is_cut,
+        )
+
+    def drop(self) -> None:
+        """Record no more, and write nothing."""
+        self._is_kept = False
+        self.stop()
+
+    def _export(self, profiler: Any) -> None:
+        if self._is_kept:
+            self._handler(_WithoutLastStep(profiler, self._step) if self._is_cut else profiler)
+
+
+class _WithoutLastStep:
+    """A profiler as its handler sees it, whose last step was cut off: the file says so."""
+
+    def __init__(self, profiler: Any, step: int) -> None:
+        self._profiler = profiler
+        self._number = step
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._profiler, name)
+
+    def export_chrome_trace(self, path: str) -> None:
+        self._profiler.export_chrome_trace(path)
+        if Path(path).stat().st_size:
+            rename(Path(path), f'"{STEP}{self._number}"', f'"{CUT_STEP}{self._number}"')
+
+
+def rename(path: Path, name: str, other: str) -> None:
+    """Give what has a name in a trace another one, of the same length, in place."""
+    old, new = name.encode(), other.encode()
+    if len(old) != len(new):
+        message = f"{other} is not as long as {name}"
+        raise ValueError(message)
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as content:
+        at = content.find(old)
+        while at >= 0:
+            content[at : at + len(old)] = new
+            at = content.find(old, at + len(old))
+
+
+def _schedule(order: Order, first_step: int | None) -> Schedule | None:
+    if first_step is None:
+        return None
+    return Schedule(
+        skip_first=first_step, wait=0, warmup=order.warmup, active=order.active, repeat=1
+    )
+
+
+def _activities(*, is_early: bool) -> list[Any]:
+    """Return what to record: the host, and the devices that the script uses.
+
+    A device that is not used yet is left alone, since a profiler of it begins to use it. Only where
+    recording begins before the first work, nobody knows whether it will be.
+    """
+    return [
+        each
+        for each in torch.profiler.supported_activities()  # type: ignore[no-untyped-call]
+        if each == ProfilerActivity.CPU or is_early or _is_used(each)
+    ]
+
+
+def _is_used(activity: Any) -> bool:
+    return _is_initialized(DEVICES.get(activity.name, ""))
+
+
+def _is_initialized(name: str) -> bool:
+    device = getattr(torch, name, None)
+    is_initialized = getattr(device, "is_initialized", None)
+    return True if is_initialized is None else bool(is_initialized())
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Let no warning of the profiler become an error of the script, or a line of its output."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
+def _marked() -> Iterator[None]:
+    Profiled.is_being_made = True
+    try:
+        yield
+    finally:
+        Profiled.is_being_made = False

@@ -1,0 +1,84 @@
+"""How batches are loaded: the DataLoaders that are alive, those in use first."""
+
+from typing import Any
+
+from stepscope.recording.live_objects import Scene
+from stepscope.recording.subjects._fields import flag, known, whole
+
+MOST_LOADERS = 16
+
+
+def dataloaders(scene: Scene) -> list[dict[str, Any]] | None:
+    """Return each DataLoader's settings; None where none is known.
+
+    `is_in_use` says that an iterator of it is alive: that the loop is in the midst of it. At the
+    end of a `with profile(…)` block, behind the loop, none may be.
+    """
+    loaders = [(loader, _is_in_use(loader, scene)) for loader in scene.dataloaders]
+    loaders.sort(key=lambda pair: not pair[1])
+    return [_told(loader, is_in_use=used) for loader, used in loaders[:MOST_LOADERS]] or None
+
+
+def _is_in_use(loader: Any, scene: Scene) -> bool:
+    """Return whether an iterator has the loader's own sampler: it does not know its loader."""
+    own = getattr(loader, "_index_sampler", None)
+    return own is not None and any(
+        getattr(iterator, "_index_sampler", None) is own for iterator in scene.iterators
+    )
+
+
+def _told(loader: Any, *, is_in_use: bool) -> dict[str, Any]:
+    return known(
+        batch_size=lambda: _batch_size(loader),
+        worker_count=lambda: whole(loader.num_workers),
+        pin_memory=lambda: flag(loader.pin_memory),
+        persistent_workers=lambda: flag(loader.persistent_workers),
+        prefetch_factor=lambda: whole(loader.prefetch_factor),
+        drop_last=lambda: flag(loader.drop_last),
+        dataset_length=lambda: _dataset_length(loader.dataset),
+        dataset=lambda: type(loader.dataset).__name__,
+        sampler=lambda: type(_sampler(loader)).__name__,
+        multiprocessing_context=lambda: _start_method(loader),
+        is_in_use=lambda: is_in_use or None,
+    )
+
+
+def _batch_size(loader: Any) -> int | None:
+    """Return the batch size; where the user gave a sampler of batches, that sampler's."""
+    if loader.batch_size is not None:
+        return whole(loader.batch_size)
+    return whole(getattr(loader.batch_sampler, "batch_size", None))
+
+
+def _sampler(loader: Any) -> Any:
+    """Return what orders the samples; beside a sampler of batches `loader.sampler` is a dummy.
+
+    accelerate puts one around another: its loaders, and so transformers', have no other sampler.
+    """
+    batches = loader.batch_sampler
+    batches = getattr(batches, "batch_sampler", batches)
+    return getattr(batches, "sampler", loader.sampler)
+
+
+def _dataset_length(dataset: Any) -> int | None:
+    """Return how many samples there are; an iterable dataset is not asked."""
+    from torch.utils.data import IterableDataset
+
+    return None if isinstance(dataset, IterableDataset) else len(dataset)
+
+
+def _start_method(loader: Any) -> str | None:
+    """Return how workers are started: fork, spawn or forkserver."""
+    if not loader.num_workers:
+        return None
+    if loader.multiprocessing_context is not None:
+        return str(loader.multiprocessing_context.get_start_method())
+    import multiprocessing
+
+    return multiprocessing.get_start_method(allow_none=True)
+
+
+def batch(scene: Scene) -> dict[str, Any] | None:
+    """Return the samples of a step where they were given: a step may take several batches."""
+    size = scene.given.batch_size
+    return None if size is None else {"sample_count": size}

@@ -1,0 +1,168 @@
+"""How the training is spread over processes."""
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from stepscope.recording.live_objects import Scene
+from stepscope.recording.subjects._fields import dtype_name, flag, known, whole
+
+BYTES_A_MEBIBYTE = 1024 * 1024
+NO_PREFETCH = "NONE"
+"""As torch names the others: BACKWARD_PRE, BACKWARD_POST."""
+
+
+def distributed(scene: Scene) -> dict[str, Any] | None:
+    """Return the process group, and the wrapper that the model is in."""
+    import torch.distributed as group
+
+    wrapper = _wrapper(scene)
+    strategy, told = wrapper if wrapper else (None, {})
+    if not (group.is_available() and group.is_initialized()):
+        return {"strategy": strategy, **told} if strategy else None
+    return {
+        **known(
+            backend=lambda: str(group.get_backend()),
+            world_size=group.get_world_size,
+            rank=group.get_rank,
+            local_rank=lambda: int(os.environ["LOCAL_RANK"]),
+        ),
+        "strategy": strategy,
+        **told,
+    }
+
+
+def _wrapper(scene: Scene) -> tuple[str, dict[str, Any]] | None:
+    """Return the name and the settings of a wrapper: within the model that is given, else alive."""
+    own = getattr(scene.given.model, "modules", None)  # an engine's wrapper may have none
+    given = list(own()) if callable(own) else [scene.given.model]
+    return _among(given) or _among(scene.modules)
+
+
+def _among(modules: Iterable[Any]) -> tuple[str, dict[str, Any]] | None:
+    from torch.nn import DataParallel
+    from torch.nn.parallel import DistributedDataParallel
+
+    if sharded := _all(modules, _fully_sharded()):
+        return "FSDP", _of_fsdp(sharded[0])
+    if units := _all(modules, _fully_sharded_2()):
+        return "FSDP2", _of_fsdp2(units)
+    if replicated := _all(modules, DistributedDataParallel):
+        return "DDP", _of_ddp(replicated[0])
+    return ("DataParallel", {}) if _all(modules, DataParallel) else None
+
+
+def _all(modules: Iterable[Any], kind: type | None) -> list[Any]:
+    return [module for module in modules if kind and issubclass(type(module), kind)]
+
+
+def _fully_sharded() -> type | None:
+    """Return FSDP's class, if anything imported it: nothing is of it else."""
+    module = sys.modules.get("torch.distributed.fsdp")
+    return getattr(module, "FullyShardedDataParallel", None)
+
+
+def _fully_sharded_2() -> type | None:
+    """Return FSDP2's class; before torch 2.6 it was in another place."""
+    places = ("torch.distributed.fsdp", "torch.distributed._composable.fsdp")
+    classes = (getattr(sys.modules.get(place), "FSDPModule", None) for place in places)
+    return next(filter(None, classes), None)
+
+
+def _of_fsdp(wrapper: Any) -> dict[str, Any]:
+    return known(
+        sharding_strategy=lambda: wrapper.sharding_strategy.name,
+        backward_prefetch=lambda: getattr(wrapper.backward_prefetch, "name", NO_PREFETCH),
+        forward_prefetch=lambda: flag(wrapper.forward_prefetch),
+        limit_all_gathers=lambda: flag(wrapper.limit_all_gathers),
+        cpu_offload=lambda: flag(wrapper.cpu_offload.offload_params),
+    ) | _types(lambda: wrapper.mixed_precision)
+
+
+def _of_fsdp2(units: list[Any]) -> dict[str, Any]:
+    """Return what all units have in common; what `fully_shard` was told stands in private places.
+
+    The mesh alone has a public one: the parameters.
+    """
+    return known(
+        mesh_shape=lambda: _same(_mesh_shape(unit) for unit in units),
+        reshard_after_forward=lambda: _reshards(units),
+        cpu_offload=lambda: _same(_is_offloaded(group) for group in _groups(units)),
+        forward_prefetch=lambda: any(
+            _state(unit)._states_to_forward_prefetch  # noqa: SLF001 (guarded)
+            for unit in units
+        ),
+    ) | _types(lambda: _same(group.mp_policy for group in _groups(units)))
+
+
+def _state(unit: Any) -> Any:
+    return unit._get_fsdp_state()  # noqa: SLF001 (guarded: a torch without it costs the field)
+
+
+def _groups(units: list[Any]) -> list[Any]:
+    """Return the units' groups of parameters; a unit has none if others took all of its own."""
+    return [group for unit in units for group in _groups_of(_state(unit))]
+
+
+def _groups_of(state: Any) -> list[Any]:
+    """Return a unit's groups; some torches have a list of them, earlier ones one or none."""
+    if (several := getattr(state, "_fsdp_param_groups", None)) is not None:
+        return list(several)
+    return [one for one in [state._fsdp_param_group] if one is not None]  # noqa: SLF001
+
+
+def _reshards(units: list[Any]) -> bool | None:
+    """Return whether units free what they gathered behind their forward.
+
+    The outermost one counts only where there is no other: torch keeps its parameters by itself.
+    """
+    inner = [unit for unit in units if not _state(unit)._is_root]  # noqa: SLF001 (guarded)
+    groups = _groups(inner) or _groups(units)
+    return flag(_same(group.post_forward_mesh_info is not None for group in groups))
+
+
+def _is_offloaded(group: Any) -> bool:
+    kinds = type(group.offload_policy).__mro__
+    return any(kind.__name__ == "CPUOffloadPolicy" for kind in kinds)
+
+
+def _mesh_shape(unit: Any) -> str:
+    """Return a mesh's size in each direction, as `2x8`."""
+    mesh = next(iter(unit.parameters())).device_mesh
+    return "x".join(str(size) for size in mesh.shape)
+
+
+def _same(values: Iterable[Any]) -> Any:
+    """Return what all say; None where two differ, or nobody says anything."""
+    found = list(values)
+    return found[0] if found and all(each == found[0] for each in found) else None
+
+
+def _of_ddp(wrapper: Any) -> dict[str, Any]:
+    return known(
+        bucket_cap_mb=lambda: _bucket_cap_mb(wrapper),
+        broadcast_buffers=lambda: flag(wrapper.broadcast_buffers),
+        find_unused_parameters=lambda: flag(wrapper.find_unused_parameters),
+        gradient_as_bucket_view=lambda: flag(wrapper.gradient_as_bucket_view),
+        static_graph=lambda: flag(wrapper.static_graph),
+    ) | _types(lambda: wrapper.mixed_precision)
+
+
+def _bucket_cap_mb(wrapper: Any) -> float | None:
+    """Return the size of DDP's buckets in MiB, as its argument has it."""
+    size_bytes = whole(wrapper.bucket_bytes_cap)
+    return None if size_bytes is None else size_bytes / BYTES_A_MEBIBYTE
+
+
+def _types(mixed_precision: Callable[[], Any]) -> dict[str, Any]:
+    """Return the types of a policy of mixed precision; what is left as it is has none."""
+    return known(
+        param_dtype=lambda: _type(mixed_precision().param_dtype),
+        reduce_dtype=lambda: _type(mixed_precision().reduce_dtype),
+        buffer_dtype=lambda: _type(mixed_precision().buffer_dtype),
+    )
+
+
+def _type(dtype: Any) -> str | None:
+    return None if dtype is None else dtype_name(dtype)

@@ -1,0 +1,94 @@
+"""The model that is trained: the outermost module whose parameters an optimizer holds."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from stepscope.recording.live_objects import Scene
+from stepscope.recording.subjects._fields import flag, known
+
+
+def model(scene: Scene) -> dict[str, Any] | None:
+    """Return the model's class, size and place; None where no module holds a parameter.
+
+    Of FSDP's flattened parameters a process holds a part: there nothing is counted.
+    """
+    outer = root(scene)
+    if outer is None:
+        return None
+    inner = unwrapped(outer)
+    counted = not is_flattened(outer)
+    return known(
+        name=lambda: _name(inner),
+        parameter_count=lambda: _count(inner.parameters()) if counted else None,
+        trainable_parameter_count=lambda: (
+            _count(p for p in inner.parameters() if p.requires_grad) if counted else None
+        ),
+        device=lambda: str(next(iter(inner.parameters())).device),
+        training=lambda: flag(inner.training),
+    )
+
+
+def root(scene: Scene) -> Any:
+    """Return the module that is given, else the outermost with most parameters to optimise."""
+    if scene.given.model is not None:
+        return scene.given.model
+    optimised = _optimised(scene)
+    sized = [(_size(module, optimised), module) for module in _outermost(scene.modules)]
+    sized = [(size, module) for size, module in sized if size[-1]]
+    return max(sized, key=lambda pair: pair[0])[1] if sized else None
+
+
+def unwrapped(module: Any) -> Any:
+    """Return the user's own module behind DDP, FSDP, DataParallel and torch.compile."""
+    for _ in range(8):
+        children = _children(module)
+        inner = children.get("_orig_mod")
+        if inner is None and type(module).__module__.startswith("torch."):
+            inner = children.get("module") or children.get("_fsdp_wrapped_module")
+        if inner is None:
+            return module
+        module = inner
+    return module
+
+
+def is_flattened(module: Any) -> bool:
+    """Return whether FSDP (the first) holds the parameters, of which each process has a part."""
+    return any("_fsdp_wrapped_module" in _children(child) for child in module.modules())
+
+
+def _children(module: Any) -> dict[str, Any]:
+    """Return a module's own parts; none where its `__init__` has not come to that."""
+    return module.__dict__.get("_modules") or {}
+
+
+def _outermost(modules: tuple[Any, ...]) -> list[Any]:
+    within = {id(child) for module in modules for child in _children(module).values()}
+    return [module for module in modules if id(module) not in within]
+
+
+def _optimised(scene: Scene) -> set[int]:
+    all_groups = (getattr(optimizer, "param_groups", ()) for optimizer in scene.optimizers)
+    groups = (group for groups in all_groups for group in groups)
+    return {id(parameter) for group in groups for parameter in group["params"]}
+
+
+def _size(module: Any, optimised: set[int]) -> tuple[int, bool, int]:
+    """Return how many optimised parameters a module has, whether users write such, and all."""
+    try:
+        parameters = list(module.parameters())
+    except Exception:  # a module that was not initialised, or overrides it
+        return 0, False, 0
+    own = sum(1 for parameter in parameters if id(parameter) in optimised)
+    return own, type(module).__name__ != "GraphModule", len(parameters)
+
+
+def _count(parameters: Iterable[Any]) -> int:
+    return sum(parameter.numel() for parameter in parameters)
+
+
+def _name(module: Any) -> str:
+    """Return the class that the user wrote: FSDP2 puts one of its own before it."""
+    classes = type(module).__mro__
+    if len(classes) > 2 and classes[1].__name__ == "FSDPModule":
+        return classes[2].__name__
+    return type(module).__name__

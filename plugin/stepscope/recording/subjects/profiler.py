@@ -1,0 +1,34 @@
+"""What the profiler was told to record."""
+
+from typing import Any
+
+from stepscope.recording.live_objects import Scene
+from stepscope.recording.subjects._fields import flag, known, whole
+
+OPTIONS = ("record_shapes", "with_stack", "profile_memory", "with_modules", "with_flops")
+SCHEDULED = ("skip_first", "wait", "warmup", "active", "repeat")
+
+
+def profiler(scene: Scene) -> dict[str, Any] | None:
+    """Return the profiler's options and its schedule."""
+    if scene.profiler is None:
+        return None
+    options = {name: flag(getattr(scene.profiler, name, None)) for name in OPTIONS}
+    told = {name: value for name, value in options.items() if value is not None}
+    return told | known(schedule=lambda: schedule(scene.profiler.schedule) or None)
+
+
+def schedule(of: Any) -> dict[str, int]:
+    """Return the numbers of a schedule: stepscope's has them, torch's is a closure over them."""
+    numbers: dict[str, Any] = {name: getattr(of, name, None) for name in SCHEDULED} | _closed_over(
+        of
+    )
+    return {name: n for name in SCHEDULED if (n := whole(numbers[name])) is not None}
+
+
+def _closed_over(function: Any) -> dict[str, Any]:
+    code, cells = getattr(function, "__code__", None), getattr(function, "__closure__", None)
+    if code is None or cells is None:
+        return {}
+    held = dict(zip(code.co_freevars, cells, strict=True))
+    return {name: held[name].cell_contents for name in SCHEDULED if name in held}

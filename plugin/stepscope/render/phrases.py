@@ -1,0 +1,127 @@
+"""What every form says alike: values with their units, names, sentences."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from stepscope.base import formatting, urls
+from stepscope.base.report import (
+    EventReference,
+    Evidence,
+    HealthItem,
+    HealthReport,
+    Outcome,
+    Problem,
+    Report,
+    Unit,
+    WorkerReport,
+)
+
+CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""What a trace could hold to move a terminal's cursor, or to turn text around; half characters,
+which no file takes, too."""
+AS_TEXT: dict[Unit, Callable[[float], str]] = {
+    "ns": formatting.duration,
+    "bytes": formatting.size,
+    "bytes/s": lambda rate: f"{formatting.size(rate)}/s",
+    "share": formatting.share,
+}
+FILES_NAMED = 3
+"""Of files that could not be read for the same reason."""
+NUMBER = re.compile(r"\d[\d.,_]*")
+LONGEST_NAME = 120
+"""Characters of a kernel's or event's name; the rest is templates."""
+
+
+def plain(text: str) -> str:
+    """Return text that comes from a trace without what could act on a terminal."""
+    return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def cut(text: str, most: int = LONGEST_NAME) -> str:
+    """Return text of at most so many characters, marked where it was cut off."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
+def recording(worker: WorkerReport) -> str:
+    """Say which recording this is, and what it holds."""
+    rank = f", rank {worker.rank}" if worker.rank is not None else ""
+    origin = " · synthetic: written by stepscope, not recorded" if worker.synthetic else ""
+    events = formatting.count(worker.events, "event")
+    return plain(f"{worker.name}{rank}, span {worker.span} · {events} · {worker.dialect}{origin}")
+
+
+def value(value: float | str | None, unit: Unit) -> str:
+    """Return a piece of evidence's value with its unit; a dash where it is not known."""
+    if value is None:
+        return "–"
+    if isinstance(value, str):
+        return plain(value)
+    if unit in AS_TEXT:
+        return AS_TEXT[unit](value)
+    return f"{value:,}" if isinstance(value, int) else formatting.significant(value)
+
+
+def evidence(fact: Evidence) -> tuple[str, str]:
+    """Return a fact's label and value."""
+    return plain(fact.label), value(fact.value, fact.unit)
+
+
+def event(reference: EventReference) -> str:
+    """Name an event: what, how long, where, when."""
+    detail = f": {reference.detail}" if reference.detail else ""
+    return plain(
+        f"{cut(reference.name)}, {formatting.duration(reference.duration_ns)} on {reference.track} "
+        f"at {formatting.duration(reference.start_ns)}{detail}"
+    )
+
+
+def problems(report: Report | HealthReport) -> tuple[str, ...]:
+    """Return a line for each file that could not be read; of many for the same reason, one."""
+    alike: dict[tuple[str, str], list[Problem]] = {}
+    for problem in report.problems:
+        key = NUMBER.sub("0", problem.message), problem.remedy
+        alike.setdefault(key, []).append(problem)
+    return tuple(
+        line
+        for same in alike.values()
+        for line in (map(_problem, same) if len(same) <= FILES_NAMED else [_problems(same)])
+    )
+
+
+def _problem(problem: Problem) -> str:
+    return sentences(f"{problem.path}: {problem.message}", problem.remedy)
+
+
+def _problems(same: Sequence[Problem]) -> str:
+    """Say once what is wrong with many files, and name the first of them."""
+    first = same[0]
+    names = ", ".join(urls.name(each.path) or each.path for each in same[1:FILES_NAMED])
+    left = formatting.count(len(same) - FILES_NAMED, "more file")
+    if any(each.message != first.message for each in same):
+        alike = f"Alike, with other numbers: {names} and {left}"
+        return sentences(f"{first.path}: {first.message}", alike, first.remedy)
+    return sentences(f"{first.path}, {names} and {left}: {first.message}", first.remedy)
+
+
+def doubt(outcome: Outcome) -> str:
+    """Say what of the recording is damaged that an answer rests on; empty where nothing is."""
+    return sentences(*map(capitalised, outcome.doubts))
+
+
+def health(item: HealthItem) -> str:
+    """Say what was found, what was done about it, and what to do."""
+    done = f"; {item.action}" if item.action else ""
+    return sentences(f"{item.message}{done}", item.remedy)
+
+
+def capitalised(text: str) -> str:
+    """Return a text that begins as sentences do."""
+    return text[:1].upper() + text[1:]
+
+
+def sentences(*texts: str) -> str:
+    """Return texts one after the other, each with a full stop where it ends without."""
+    stripped = [plain(text.strip()) for text in texts if text.strip()]
+    return " ".join(text if text.endswith((".", "!", "?")) else f"{text}." for text in stripped)

@@ -1,0 +1,1 @@
+"""Evidence, claims and fixes that several rules share."""

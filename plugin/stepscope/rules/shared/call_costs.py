@@ -1,0 +1,121 @@
+"""What rules on some host calls have in common: what the calls cost, claimed and shown."""
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stepscope.analyses.core import event_references
+from stepscope.analyses.core.window import window
+from stepscope.analyses.idle.call_cost import CallCost
+from stepscope.base.calibration import Factor
+from stepscope.base.report import (
+    EventReference,
+    Evidence,
+    EvidenceColumn,
+    EvidenceRow,
+    EvidenceTable,
+    Link,
+    SourceLine,
+)
+from stepscope.model.trace import Trace
+from stepscope.rules import Claim
+
+MOST_ROWS = 10
+MOST_LINES = 5
+
+
+def share_of_window(trace: Trace, time_ns: float) -> float:
+    """Return a time of the window as a share of it."""
+    return time_ns / window(trace).reference_ns
+
+
+def claims(cost: CallCost, late: Factor, work: Factor, method: str) -> tuple[Claim, ...]:
+    """Claim the idle time and the device's work, each with its factor; `method` says how."""
+    return (
+        Claim(intervals=cost.idle, factor=late, method=method),
+        Claim(intervals=cost.work, factor=work, is_device_work=True),
+    )
+
+
+def evidence(trace: Trace, cost: CallCost) -> tuple[Evidence, ...]:
+    """Return what calls cost, as shares of the window."""
+    overview = Link(view="overview")
+    host = Evidence(
+        label="Host time in them",
+        value=share_of_window(trace, cost.host_ns),
+        unit="share",
+        link=overview,
+    )
+    if not len(trace.device_events):
+        return (host,)
+    return (
+        host,
+        Evidence(
+            label="Idle time meanwhile",
+            value=share_of_window(trace, cost.idle_ns),
+            unit="share",
+            link=overview,
+        ),
+        Evidence(
+            label="Device time of their work",
+            value=share_of_window(trace, cost.work_ns),
+            unit="share",
+            link=Link(view="kernels"),
+        ),
+    )
+
+
+def by_name(frame: pd.DataFrame, rows: NDArray[np.int64], label: str) -> EvidenceTable:
+    """Return some calls (rows of a frame of the host) by name: how often, how long in all."""
+    names = frame["name"].cat
+    codes = names.codes.to_numpy()[rows]
+    took = frame["duration_ns"].to_numpy()[rows]
+    total = np.bincount(codes, weights=took, minlength=len(names.categories))
+    count = np.bincount(codes, minlength=len(names.categories))
+    order = np.argsort(-total, kind="stable")[:MOST_ROWS]
+    return EvidenceTable(
+        label=label,
+        columns=(
+            EvidenceColumn(label="Call", unit="code"),
+            EvidenceColumn(label="Calls", unit="count"),
+            EvidenceColumn(label="Host time", unit="ns"),
+        ),
+        rows=tuple(
+            EvidenceRow(
+                cells=(str(names.categories[code]), int(count[code]), int(total[code])),
+                link=Link(view="operators", search=str(names.categories[code])),
+            )
+            for code in order[count[order] > 0].tolist()
+        ),
+    )
+
+
+def most_time(frame: pd.DataFrame, rows: NDArray[np.int64], most: int) -> list[int]:
+    """Return the rows of a frame that took longest, the longest first."""
+    took = frame["duration_ns"].to_numpy()[rows]
+    return [int(row) for row in rows[np.argsort(-took, kind="stable")[:most]]]
+
+
+def longest(trace: Trace, rows: NDArray[np.int64], detail: str = "") -> tuple[EventReference, ...]:
+    """Return the longest of some host calls."""
+    most = most_time(trace.host_calls, rows, MOST_ROWS)
+    return tuple(event_references.host_call(trace, row, detail=detail) for row in most)
+
+
+def lines(trace: Trace, rows: NDArray[np.int64]) -> tuple[SourceLine, ...]:
+    """Return the user's lines that led to the longest of some host calls; none without stacks."""
+    most = most_time(trace.host_calls, rows, MOST_LINES)
+    return event_references.source_lines(
+        event_references.line_of_host_call(trace, row) for row in most
+    )
+
+
+def lines_around(trace: Trace, frame: pd.DataFrame, rows: list[int]) -> tuple[SourceLine, ...]:
+    """Return the user's lines around some events of the host; none without stacks."""
+    events = (frame.iloc[row] for row in rows)
+    return event_references.source_lines(
+        event_references.source_line(
+            trace, str(event["thread"]), int(event["start_ns"]), int(event["end_ns"])
+        )
+        for event in events
+    )

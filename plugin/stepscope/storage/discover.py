@@ -1,0 +1,213 @@
+"""Which runs, workers and recordings are there: names only, nothing is opened.
+
+`torch.profiler.tensorboard_trace_handler(folder, worker_name)` writes
+`<worker>.<time>.pt.trace.json[.gz]`. A folder with such files is a run; the part before the time
+is the worker; the files of one worker, by time, are its spans 1, 2, ….
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from stepscope import storage
+from stepscope.base import urls
+from stepscope.base.errors import UnreadableError
+from stepscope.storage import FileStamp
+
+TRACE_NAME = re.compile(r"^(?P<worker>.*?)(?:\.(?P<time>\d+))?\.pt\.trace\.json(?:\.gz)?$")
+FIRST_NANOSECONDS = 10**15
+"""A time in a name that is larger is in nanoseconds: in milliseconds it would be the year 33658."""
+LOOKED_FOR = "files named <worker>.<time>.pt.trace.json or <worker>.<time>.pt.trace.json.gz"
+OTHER_NAMES = (".json", ".json.gz")
+SEPARATOR = re.compile(r"[/\\]")
+FLATTENED = re.compile(r"[a-z][a-z0-9+.-]+:/[^/]")
+FLATTENED_REMEDY = "Give an address as text: pathlib takes a slash out of s3://bucket."
+HOW_TO_RECORD = (
+    "Record one with torch.profiler.profile("
+    'on_trace_ready=torch.profiler.tensorboard_trace_handler("log/run")).'
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraceFile:
+    """One recording of one worker, not opened yet."""
+
+    id: str
+    """Opaque, stable as long as the path is."""
+    path: str
+    run: str
+    worker: str
+    span: str
+    listed: FileStamp | None = field(default=None, compare=False)
+    """What the listing said of it, where it says anything: then it need not be asked for."""
+
+    @cached_property
+    def folder(self) -> str:
+        """The folder that it lies in: its run."""
+        return urls.parent(self.path)
+
+    @cached_property
+    def recorded_ns(self) -> int:
+        """When it was recorded, in Unix time, by its name; 0 where that does not tell.
+
+        torch before 2.1 wrote milliseconds (pytorch#97392).
+        """
+        match = TRACE_NAME.match(urls.name(self.path))
+        time = int((match and match["time"]) or 0)
+        return time if time >= FIRST_NANOSECONDS else time * 1_000_000
+
+    @cached_property
+    def run_id(self) -> str:
+        """The opaque id under which the API knows its run."""
+        return run_identifier(self.folder)
+
+
+def _identifier(path: str) -> str:
+    return hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+
+
+def run_identifier(folder: str) -> str:
+    """Return the opaque id under which the API knows a folder's run."""
+    return _identifier(f"run:{folder}")
+
+
+def arranged(files: Iterable[TraceFile]) -> list[TraceFile]:
+    """Return recordings, wherever they were found, as runs: by worker and time, told apart.
+
+    A worker's spans are numbered by the times in its files' names. Runs whose names are the same
+    are named by their folders.
+    """
+    names = _names(files := list(files))
+    workers: dict[tuple[str, str], list[TraceFile]] = {}
+    for file in files:
+        workers.setdefault((file.folder, file.worker), []).append(file)
+    return [
+        replace(file, run=names[folder], span=str(number))
+        for (folder, _), own in workers.items()
+        for number, file in enumerate(sorted(own, key=lambda f: (f.recorded_ns, f.path)), start=1)
+    ]
+
+
+def _names(files: Iterable[TraceFile]) -> dict[str, str]:
+    """Return each folder's run name; a folder's path may be the name of another run, too."""
+    names = {file.folder: file.run for file in files}
+    while shared := {name for name, count in Counter(names.values()).items() if count > 1}:
+        names = {f: _full_name(f) if name in shared else name for f, name in names.items()}
+    return names
+
+
+def _full_name(folder: str) -> str:
+    """Return a folder's path; where a secret is left out of it, its id tells it from others."""
+    shown = urls.shown(folder)
+    return folder if shown == folder else f"{shown} ({run_identifier(folder)})"
+
+
+def _run_name(root: str, folder: str) -> str:
+    below = urls.relative(root, folder)
+    return below or urls.name(root) or urls.shown(root)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """What a part of a folder's listing holds."""
+
+    looked_at_count: int
+    """Files, traces or not."""
+    files: tuple[TraceFile, ...]
+
+
+def pages(root: str, prefix: str = "") -> Iterator[Page]:
+    """Yield the recordings under `root` as they are found, in any order, a page at a time.
+
+    `prefix` goes before each run's name, for a log directory that was given a name.
+
+    Raises:
+        UnreadableError: remote storage refuses to list it, or does not answer any more.
+    """
+    for folder, listed in storage.walk(root, TRACE_NAME.match):
+        run = _run_name(root, folder)
+        run = f"{prefix}/{run}" if prefix else run
+        own = (_named(folder, name, run, stamp) for name, stamp in listed.items())
+        yield Page(looked_at_count=len(listed), files=tuple(filter(None, own)))
+
+
+def in_order(files: Iterable[TraceFile]) -> list[TraceFile]:
+    """Return one log directory's recordings, found in any order, by folder and worker."""
+    files = list(files)
+    folders = {file.folder: SEPARATOR.split(file.folder) for file in files}
+    return sorted(files, key=lambda file: (folders[file.folder], file.worker))
+
+
+def _untold(_: Page) -> None:
+    """Say nothing of a page."""
+
+
+def in_folder(
+    root: str, prefix: str = "", tell: Callable[[Page], None] = _untold
+) -> list[TraceFile]:
+    """Return every recording under `root`, by run, worker and time; `tell` is given each page.
+
+    Raises:
+        UnreadableError: remote storage refuses to list it.
+    """
+    found: list[TraceFile] = []
+    for page in pages(root, prefix):
+        found.extend(page.files)
+        tell(page)
+    return arranged(in_order(found))
+
+
+def _named(folder: str, name: str, run: str, listed: FileStamp | None) -> TraceFile | None:
+    """Return a file whose name says that it is a trace."""
+    match = TRACE_NAME.match(name)
+    if match is None:
+        return None
+    path = urls.join(folder, name)
+    worker = match["worker"] or "worker"
+    return TraceFile(
+        id=_identifier(path), path=path, run=run, worker=worker, span="1", listed=listed
+    )
+
+
+def at(path: str, tell: Callable[[Page], None] = _untold) -> list[TraceFile]:
+    """Return the recordings at a path or address: a log directory, a run's folder, one trace file.
+
+    `tell` is given each page of a folder's listing as it comes.
+
+    Raises:
+        UnreadableError: nothing is there, it may not be looked at, or a folder holds no trace.
+    """
+    try:
+        if not storage.exists(path):
+            remedy = FLATTENED_REMEDY if FLATTENED.match(path) else "Check the path."
+            raise UnreadableError(path, "There is no such file or folder.", remedy)
+    except (OSError, ValueError) as error:  # a name too long, a zero byte, a folder that is closed
+        message = f"This cannot be opened: {getattr(error, 'strerror', None) or error}."
+        raise UnreadableError(path, message, "Check the path and its permissions.") from error
+    if not storage.is_folder(path):
+        return [_single(path)]
+    if found := in_folder(urls.tidy(path), tell=tell):
+        return found
+    remedy = HOW_TO_RECORD
+    if other := _other_json(path):
+        remedy = (
+            f"A trace of any other name can be given by its own path, such as {other}. {remedy}"
+        )
+    raise UnreadableError(path, f"There is no trace here: looked for {LOOKED_FOR}.", remedy)
+
+
+def _other_json(root: str) -> str:
+    """Return the first file that might be a trace, though it is not named so."""
+    named = (urls.join(folder, name) for folder, names in storage.walk(root) for name in names)
+    return next((path for path in named if path.endswith(OTHER_NAMES)), "")
+
+
+def _single(path: str) -> TraceFile:
+    name = urls.name(path)
+    match = TRACE_NAME.match(name)
+    worker = match["worker"] if match and match["worker"] else name.split(".")[0]
+    run = urls.name(urls.parent(path)) or "."
+    return TraceFile(id=_identifier(path), path=path, run=run, worker=worker, span="1")

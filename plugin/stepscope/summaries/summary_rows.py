@@ -1,0 +1,148 @@
+"""What a row of the data set holds, and how summaries become rows and rows summaries.
+
+A column is a field here, and nested columns are the fields of what it holds (`codec.py`), so that
+there is one description of both. docs/summaries.md says what each means.
+"""
+
+import hashlib
+import time
+from dataclasses import dataclass, fields, replace
+
+import msgspec
+import pyarrow as pa
+
+from stepscope._version import __version__
+from stepscope.advice import AdviceSettings, RecordingAdvice, merged
+from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.base import urls
+from stepscope.base.report import Outcome, RunReport, WorkerReport
+from stepscope.comparison.samples import Sample
+from stepscope.comparison.trends import Trend
+from stepscope.storage import FileStamp
+from stepscope.storage.discover import TraceFile
+from stepscope.summaries.cache_key import Places
+from stepscope.summaries.codec import DamagedError, fields_of
+from stepscope.summaries.summary import Summary
+from stepscope.summaries.validation import require_consistent
+
+VERSION = 1
+"""To be raised where the same columns come to mean something else."""
+NOTHING_ADVISED = RunReport(name="", workers=(), outcomes=())
+"""In place of a sample's advice, which follows from the recording's."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Row:
+    """One recording, without what is compared of it."""
+
+    file: str
+    path: str
+    worker: str
+    span: str
+    rank: int | None
+    size_bytes: int
+    modified_ns: int
+    tag: str
+    settings: str
+    written_ns: int
+    stepscope: str
+    events: int
+    report: WorkerReport
+    outcomes: tuple[Outcome, ...]
+    part: RankPart | None
+    trend: Trend | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WholeRow(Row):
+    """One recording."""
+
+    sample: Sample | None
+
+
+SCHEMA: pa.Schema = fields_of(WholeRow)
+
+
+def folder_name(schema: pa.Schema, version: int) -> str:
+    """Return the name of the folder for rows of these columns; of others it is another one."""
+    said = f"{version}\n{schema.to_string(truncate_metadata=False)}"
+    return f"v{version}-{hashlib.sha256(said.encode()).hexdigest()[:8]}"
+
+
+FOLDER = folder_name(SCHEMA, VERSION)
+
+
+def columns_of(of: type[Row]) -> tuple[str, ...]:
+    """Return the names of the columns that rows of a kind need."""
+    return tuple(field.name for field in fields(of))
+
+
+def row_of(
+    places: Places, file: TraceFile, stamp: FileStamp, summary: Summary, settings: str
+) -> WholeRow:
+    """Return the row of a file's summary.
+
+    Raises:
+        ValueError: the summary is of another recording.
+    """
+    report, outcomes = _without_names(summary.advice)
+    sample = summary.sample
+    return WholeRow(
+        file=places.file_key(file),
+        path=urls.shown(places.path(file)),
+        worker=file.worker,
+        span=file.span,
+        rank=report.rank,
+        size_bytes=stamp.size_bytes,
+        modified_ns=stamp.modified_ns,
+        tag=stamp.tag,
+        settings=settings,
+        written_ns=time.time_ns(),
+        stepscope=__version__,
+        events=summary.events,
+        report=report,
+        outcomes=outcomes,
+        part=summary.advice.part,
+        trend=summary.trend,
+        sample=None if sample is None else replace(sample, advice=NOTHING_ADVISED),
+    )
+
+
+def _without_names(advice: RecordingAdvice) -> tuple[WorkerReport, tuple[Outcome, ...]]:
+    """Return what is advised without what names the recording: the rest is the same on many."""
+    worker = advice.worker
+    named = (worker.trace, worker.name, worker.span)
+    if any((each.trace, each.worker, each.span) != named for each in advice.outcomes):
+        msg = f"an outcome is not of {worker.name}, span {worker.span}"
+        raise ValueError(msg)
+    return (
+        msgspec.structs.replace(worker, trace=""),
+        tuple(
+            msgspec.structs.replace(each, trace="", worker="", span="") for each in advice.outcomes
+        ),
+    )
+
+
+def summary_of(row: Row, file: TraceFile, settings: AdviceSettings) -> Summary:
+    """Return the summary in a row, as that of a file.
+
+    Raises:
+        DamagedError: what is in the row does not belong together.
+    """
+    if (row.report.name, row.report.span) != (file.worker, file.span):
+        msg = "its report is of another recording"
+        raise DamagedError(msg)
+    advice = RecordingAdvice(
+        worker=msgspec.structs.replace(row.report, trace=file.id),
+        outcomes=tuple(
+            msgspec.structs.replace(each, trace=file.id, worker=file.worker, span=file.span)
+            for each in row.outcomes
+        ),
+        part=row.part,
+    )
+    sample = row.sample if isinstance(row, WholeRow) else None
+    if sample is not None:
+        sample = replace(sample, advice=merged("", [advice], settings))
+    summary = Summary(events=row.events, advice=advice, trend=row.trend, sample=sample)
+    require_consistent(summary)
+    return summary
