@@ -106,9 +106,9 @@ score: $(MADE)/dev $(MADE)/peers ## hold the advice, and other programs', agains
 	PYTHONPATH=tests:sample_logs/record $(BIN)/python -m score
 	$(BIN)/python scripts/rule_pages.py
 
-.PHONY: rules-matrix
-rules-matrix: $(MADE)/dev ## ask every rule of every recording at hand, and write tests/rules/matrix.txt
-	$(BIN)/python scripts/rules_matrix.py
+.PHONY: sample-outcomes
+sample-outcomes: $(MADE)/dev ## write the outcomes of the rules on sample_logs/ into tests/rules/*.yml
+	$(BIN)/python scripts/sample_outcomes.py
 
 .PHONY: mutants
 mutants: $(MADE)/dev ## break each rule by hand, and print what its cases do not notice (RULE=name)
