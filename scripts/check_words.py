@@ -1,4 +1,4 @@
-"""Check that names, docstrings and page strings use the field's words: `scripts/words.toml` lists the others.
+"""Check that names, docstrings and page strings use the field's words (`scripts/words.toml`).
 
     check_words.py [PATH ...] [--count]
 

@@ -48,7 +48,14 @@ from stepscope.rules import Rule
 HERE = Path(__file__).parent
 PACKAGE = Path(rules.__path__[0]).parent
 RULES = {rule.id.replace("-", "_"): rule for rule in rules.all_rules()}
-ABOUT_THE_RULE = ("rule", "real", "samples", "never_not_applicable", "never_in_2021", "never_on_amd")
+ABOUT_THE_RULE = (
+    "rule",
+    "real",
+    "samples",
+    "never_not_applicable",
+    "never_in_2021",
+    "never_on_amd",
+)
 """Keys of a document that are no cases; `test_real_traces.py` reads `real`."""
 SMALL = 20
 
