@@ -16,6 +16,7 @@ Nothing heavy is imported until one of these is called.
 from os import PathLike
 
 from stepscope._version import __version__
+from stepscope.base import deprecation
 
 TYPE_CHECKING = False  # type checkers know this name; `typing` would cost TensorBoard 9 ms
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ __all__ = [
     "table",
     "trace_handler",
 ]
+
+deprecation.install()
 
 
 def __getattr__(name: str) -> object:

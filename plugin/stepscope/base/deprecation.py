@@ -1,0 +1,91 @@
+"""Old names of modules and of their contents, which work for one version with a warning."""
+
+import sys
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from warnings import warn
+
+TYPE_CHECKING = (
+    False  # type checkers know this name; this module may cost `import stepscope` nothing
+)
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import ModuleType
+
+MOVED_MODULES = {
+    "stepscope.analyses.devices.activity": "stepscope.analyses.core.device_activity",
+    "stepscope.analyses.links": "stepscope.analyses.core.links",
+    "stepscope.analyses.references": "stepscope.analyses.core.event_references",
+    "stepscope.analyses.requirements": "stepscope.analyses.core.requirements",
+    "stepscope.analyses.steps.window": "stepscope.analyses.core.window",
+    "stepscope.calibration": "stepscope.base.calibration",
+    "stepscope.call_tree": "stepscope.model.call_tree",
+    "stepscope.config": "stepscope.base.config",
+    "stepscope.errors": "stepscope.base.errors",
+    "stepscope.frames": "stepscope.model.frames",
+    "stepscope.intervals": "stepscope.model.intervals",
+    "stepscope.quantities": "stepscope.base.formatting",
+    "stepscope.report": "stepscope.base.report",
+    "stepscope.trace": "stepscope.model.trace",
+}
+"""The modules that rule packages import, by their names of version 0.1."""
+
+
+def deprecated_names(
+    module_name: str, renamed: "Mapping[str, tuple[str, str]]"
+) -> "Callable[[str], object]":
+    """Return a module's `__getattr__` that resolves renamed names with a DeprecationWarning.
+
+        __getattr__ = deprecated_names(__name__, {"Old": ("stepscope.new_module", "New")})
+
+    Args:
+        module_name: The module that had the old names.
+        renamed: Old name to the module's full name and the new name there.
+    """
+
+    def resolve(name: str) -> object:
+        if name not in renamed:
+            message = f"module {module_name!r} has no attribute {name!r}"
+            raise AttributeError(message)
+        target, new_name = renamed[name]
+        _warn(f"{module_name}.{name} is renamed: use {target}.{new_name}")
+        return getattr(import_module(target), new_name)
+
+    return resolve
+
+
+def install() -> None:
+    """Make moved modules importable by their old names."""
+    sys.meta_path.append(MovedModuleFinder())
+
+
+class MovedModuleFinder:
+    """Finds modules by their old names, after every other finder failed."""
+
+    def find_spec(
+        self, name: str, _path: "Sequence[str] | None" = None, _target: "ModuleType | None" = None
+    ) -> ModuleSpec | None:
+        """Return the spec of a moved module; None for any other name."""
+        parent, _, child = name.rpartition(".")
+        target = MOVED_MODULES.get(name)
+        if not target and parent in MOVED_MODULES:
+            target = f"{MOVED_MODULES[parent]}.{child}"
+        if not target:
+            return None
+        return ModuleSpec(name, self, loader_state=target, is_package=True)  # type: ignore[arg-type]
+
+    def create_module(self, _spec: ModuleSpec) -> None:
+        """Leave the creation of the module to the import system."""
+
+    def exec_module(self, module: "ModuleType") -> None:
+        """Give an old module the contents of the new one."""
+        spec = module.__spec__
+        target = spec.loader_state if spec else ""
+        contents = import_module(target)
+        _warn(f"{module.__name__} is moved: import {target}")
+        vars(module)["__getattr__"] = lambda name: getattr(contents, name)
+
+
+def _warn(message: str) -> None:
+    """Warn the caller of this module's caller; frames of the import system do not count."""
+    warn(f"{message}. The old name goes with the next version.", DeprecationWarning, stacklevel=3)
