@@ -110,7 +110,7 @@ def of(frame: pd.DataFrame, *columns: Column, missing: str = "") -> Table:
             raise MissingDataError(msg, "profile(everything=True)")
         return frame
 
-    return Table(title="T", meaning="One row a thing.", schema=columns, build=build)
+    return Table(title="T", meaning="One row per thing.", schema=columns, build=build)
 
 
 def test_csv_has_a_header_and_each_recordings_rows(log: Path) -> None:

@@ -17,7 +17,6 @@ from stepscope.comparison.messages import SettingChange
 from stepscope.comparison.samples import sample
 from stepscope.model.trace import Trace
 from stepscope.render import settings_text
-from stepscope.tables import recorded_settings
 
 DEVICE = {"name": "A100", "memory_bytes": 80 * 10**9}
 SETTINGS: dict[str, Any] = {
@@ -77,7 +76,7 @@ def test_the_table_has_a_row_a_setting_and_none_of_what_is_not_known() -> None:
         ),
         ("environment", "OMP_NUM_THREADS", "OMP_NUM_THREADS", "1", "text"),
     ]
-    assert len(recorded_settings.TABLE.build(trace_of(None))) == 0
+    assert len(settings_table(trace_of(None))) == 0
 
 
 def test_equal_devices_are_told_once() -> None:

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from stepscope.library import Advice, Comparison
+    from stepscope.model.table import AnyTable
     from stepscope.model.trace import Run, Trace
     from stepscope.recording import schedule_for, trace_handler
-    from stepscope.tables import AnyTable
 
 __all__ = [
     "__version__",

@@ -19,6 +19,7 @@ from stepscope.base.errors import MissingDataError, UnreadableError, UsageError
 from stepscope.base.report import Report, RunReport
 from stepscope.comparison.messages import ComparisonReport
 from stepscope.comparison.samples import Sample, sample
+from stepscope.model.table import RunTable
 from stepscope.model.trace import Run, Trace
 from stepscope.readers.batch import Outcome, read_all
 from stepscope.readers.memory_budget import Room
@@ -28,7 +29,7 @@ from stepscope.render import comparison_markdown, comparison_text, markdown, tex
 from stepscope.render.table_export import labelled, schema_of, stacked
 from stepscope.storage import discover
 from stepscope.storage.discover import TraceFile
-from stepscope.tables import RunTable, find
+from stepscope.tables import find
 
 
 @dataclass(frozen=True)

@@ -32,9 +32,9 @@ from stepscope.catalog.catalog import Catalog
 from stepscope.ingest import memory_files
 from stepscope.model.frames.memory_snapshot import MemorySnapshot, snapshot_of
 from stepscope.model.frames.memory_timeline import CATEGORIES, MemoryTimeline, timeline_of
+from stepscope.model.table import Table as PublicTable
 from stepscope.storage import FileStamp
 from stepscope.storage.discover import TRACE_NAME
-from stepscope.tables import Table as PublicTable
 
 ENDINGS = (".pickle", ".pkl", ".json", ".json.gz", ".pickle.gz")
 MOST_FILES = 64

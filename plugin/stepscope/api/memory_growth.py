@@ -19,8 +19,8 @@ from stepscope.api.public_tables import Order, shown_table
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.report import SCHEMA_VERSION
 from stepscope.model.frames import Schema
+from stepscope.model.table import Table as PublicTable
 from stepscope.model.trace import Trace
-from stepscope.tables import Table as PublicTable
 
 MOST_ROWS = 5000
 CURVE_PIXELS = 1200

@@ -20,8 +20,8 @@ from stepscope.api.public_tables import Order, cells, shown_table
 from stepscope.base.errors import MissingDataError, NotFoundError
 from stepscope.base.report import SCHEMA_VERSION
 from stepscope.model.frames import Schema
+from stepscope.model.table import Table as PublicTable
 from stepscope.model.trace import Trace
-from stepscope.tables import Table as PublicTable
 
 MOST_MODULES = 20_000
 MOST_PARTS = 500

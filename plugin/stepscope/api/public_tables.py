@@ -20,9 +20,9 @@ from stepscope.base.errors import UsageError
 from stepscope.base.report import SCHEMA_VERSION, Unit
 from stepscope.dialects import Kind
 from stepscope.model import frames
+from stepscope.model.table import AnyTable
 from stepscope.model.trace import Trace
 from stepscope.render.table_export import MOST_EXACT, with_whole_ids
-from stepscope.tables import AnyTable
 
 DEFAULT_LIMIT = 10_000
 MOST_ROWS = 200_000

@@ -21,8 +21,8 @@ from stepscope.api.messages import Table
 from stepscope.api.public_tables import Order, shown_table
 from stepscope.base.errors import UsageError
 from stepscope.base.report import SCHEMA_VERSION
+from stepscope.model.table import Table as PublicTable
 from stepscope.model.trace import Trace
-from stepscope.tables import Table as PublicTable
 
 MOST_LINKS = 100
 """Of each kind; how many there are is told beside them."""

@@ -12,6 +12,7 @@ from stepscope.advice import advise
 from stepscope.analyses.steps.step_breakdown import CATEGORIES, step_breakdown
 from stepscope.base.report import DeviceReport, RunReport, Severity
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import RunTable
 from stepscope.model.trace import Run, Trace
 
 UNKNOWN = float("nan")
@@ -145,3 +146,15 @@ def frame(trends: Sequence[Trend]) -> pd.DataFrame:
         **{c.name: [each.figures[c.name] for each in ordered] for c in FIGURES},
     }
     return pd.DataFrame({c.name: pd.Series(columns[c.name], dtype=c.dtype) for c in SCHEMA})
+
+
+TABLES = {
+    "trends": RunTable(
+        title="Trends",
+        meaning="One row per recording of a run: its mean step and where that went, how busy the "
+        "device was, what advice could save, the peak of memory. To follow over a run's spans.",
+        schema=SCHEMA,
+        part=trend,
+        build=frame,
+    ),
+}

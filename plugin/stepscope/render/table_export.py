@@ -20,11 +20,12 @@ from stepscope._version import __version__
 from stepscope.base import formatting
 from stepscope.base.errors import MissingDataError, UnreadableError, unforeseen
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import AnyTable, RunTable
 from stepscope.model.trace import Trace
 from stepscope.render import table_csv, table_json, table_parquet
 from stepscope.render.table_file import About, Withheld
 from stepscope.storage.output_files import written
-from stepscope.tables import AnyTable, RunTable, find
+from stepscope.tables import find
 
 Form = Literal["csv", "json", "parquet"]
 LEADING: Schema = (

@@ -11,9 +11,9 @@ import msgspec
 import pandas as pd
 
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import AnyTable, RunTable
 from stepscope.render.table_cells import CHUNK_ROWS, cells
 from stepscope.render.table_file import SCHEMA_VERSION, About, copied
-from stepscope.tables import AnyTable, RunTable
 
 BETWEEN = b",\n"
 

@@ -7,10 +7,10 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from stepscope.model.frames import Schema
+from stepscope.model.table import AnyTable, RunTable
 from stepscope.render import phrases
 from stepscope.render.table_file import Withheld
 from stepscope.render.terminal import WIDTH, laid_out
-from stepscope.tables import AnyTable, RunTable
 
 OF_RUN = "one a run"
 

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.rank_summary import RankPart, rank_part
 from stepscope.analyses.communication.ranked_run import several_ranks
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import RunTable
 from stepscope.model.table_columns import framed
 
 SCHEMA: Schema = (
@@ -57,3 +58,15 @@ def clock_table(parts: Sequence[RankPart]) -> pd.DataFrame:
         "collective_count": clocks.link_count,
     }
     return framed(SCHEMA, columns)
+
+
+TABLES = {
+    "clock-alignment": RunTable(
+        title="Clock alignment",
+        meaning="One row per recording: what is to be added to its times to compare them with "
+        "another rank's, and by how much that may be wrong.",
+        schema=SCHEMA,
+        part=rank_part,
+        build=clock_table,
+    ),
+}

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core.collective_bandwidth import bus_factor, bytes_per_second
 from stepscope.analyses.core.exposed_communication import hidden_ns
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.table_columns import framed, plain
 from stepscope.model.trace import Trace, computed
 
@@ -83,3 +84,14 @@ def asked_ns(trace: Trace) -> NDArray[np.float64]:
     frame = trace.collectives
     is_known = frame["call"].to_numpy() >= 0
     return np.where(is_known, frame["call_start_ns"].to_numpy(), frame["start_ns"].to_numpy())
+
+
+TABLES = {
+    "collective-events": Table(
+        title="Collective events",
+        meaning="One row per collective: when it ran, among whom, what it sent, how fast, and how "
+        "much of it was not hidden behind computing.",
+        schema=SCHEMA,
+        build=collective_events,
+    ),
+}

@@ -12,6 +12,7 @@ from stepscope.analyses.core.collective_bandwidth import bus_factor, bytes_per_s
 from stepscope.analyses.core.window import window
 from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.table_columns import framed
 from stepscope.model.trace import Trace, computed
 
@@ -118,3 +119,14 @@ def _within_window(
     return statistics.sums(intervals.covered_ns(times, start, end), group, count) / max(
         1, whole.device_duration_ns
     )
+
+
+TABLES = {
+    "collectives": Table(
+        title="Collectives",
+        meaning="One row per kind of collective, process group, type and message size: how often, "
+        "how long, how fast, and how much of it was not hidden behind computing.",
+        schema=SCHEMA,
+        build=collective_table,
+    ),
+}

@@ -15,10 +15,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.communication.collective_matching import Matches, combined
-from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.rank_summary import RankPart, rank_part
 from stepscope.analyses.communication.ranked_run import RankRun, as_ranges, once, several_ranks
 from stepscope.analyses.core.collective_bandwidth import bus_factor, bytes_per_second
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import RunTable
 from stepscope.model.table_columns import framed
 
 SCHEMA: Schema = (
@@ -187,3 +188,15 @@ def _spread(
     aligned = (times - base) + added
     latest, first = (_reduced(how, aligned, found) for how in (np.maximum, np.minimum))
     return np.asarray(latest - first, dtype=np.float64)
+
+
+TABLES = {
+    "matched-collectives": RunTable(
+        title="Matched collectives",
+        meaning="One row per collective of the run, put together from its ranks: transfer and "
+        "waiting, who came last, how far starts and ends lie apart, and which ranks it lacks.",
+        schema=SCHEMA,
+        part=rank_part,
+        build=matched_collectives,
+    ),
+}

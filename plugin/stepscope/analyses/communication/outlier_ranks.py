@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.communication.compute_time import LEAST_SCALE_SHARE
 from stepscope.analyses.communication.rank_metrics import FIGURES, RankFigures, rank_figures
-from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.rank_summary import RankPart, rank_part
 from stepscope.analyses.communication.ranked_run import RankRun, once, several_ranks
 from stepscope.analyses.communication.robust_zscore import FEW, outlier_score, scores
 from stepscope.base.formatting import count, duration, share, size
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import RunTable
 from stepscope.model.table_columns import framed
 
 ENOUGH_RANKS = 8
@@ -188,3 +189,15 @@ def shown(figure: str, value: float) -> str:
     if unit == "ns":
         return duration(value)
     return size(value) if unit == "bytes" else f"{value:,.0f}"
+
+
+TABLES = {
+    "outlier-ranks": RunTable(
+        title="Outlier ranks",
+        meaning="One row per rank or machine and figure that lies far from what is usual among the"
+        " ranks, by modified z-scores, the farthest first.",
+        schema=SCHEMA,
+        part=rank_part,
+        build=outlier_ranks,
+    ),
+}

@@ -14,6 +14,7 @@ from stepscope.base.errors import MissingDataError
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import named
 from stepscope.model.frames.process_groups import ProcessGroup, header_groups
+from stepscope.model.table import Table
 from stepscope.model.table_columns import framed
 from stepscope.model.trace import Trace, computed, whole_number
 
@@ -138,3 +139,14 @@ def _used(events: pd.DataFrame) -> dict[str, Any]:
 def _first(values: "pd.Series[Any]") -> Any:  # noqa: ANN401
     known = values.dropna()
     return known.iloc[0] if len(known) else None
+
+
+TABLES = {
+    "process-groups": Table(
+        title="Process groups",
+        meaning="One row per process group: its ranks, what it seems to be for and why, and what "
+        "its collectives cost on this rank.",
+        schema=SCHEMA,
+        build=process_groups,
+    ),
+}

@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.rank_summary import RankPart, rank_part
 from stepscope.analyses.communication.ranked_run import RankRun, once, rank_run
 from stepscope.analyses.core.group_statistics import ratio
 from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import RunTable
 from stepscope.model.table_columns import framed
 
 SCHEMA: Schema = (
@@ -91,3 +92,15 @@ def _matched(run: RankRun) -> dict[str, Any]:
         "collective_count": np.bincount(found.recording, minlength=count),
         "matched_count": matched,
     }
+
+
+TABLES = {
+    "ranks": RunTable(
+        title="Ranks",
+        meaning="One row per recording: whose rank it is and how that is known, and where its "
+        "mean step goes, waiting for other ranks told from transfer.",
+        schema=SCHEMA,
+        part=rank_part,
+        build=rank_table,
+    ),
+}

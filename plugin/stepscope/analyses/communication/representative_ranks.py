@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.communication.outlier_ranks import compared, outlier_ranks_of
 from stepscope.analyses.communication.rank_metrics import FIGURES, RankFigures, rank_figures
-from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.rank_summary import RankPart, rank_part
 from stepscope.analyses.communication.ranked_run import RankRun, once, several_ranks
 from stepscope.analyses.communication.straggler_groups import late_together
 from stepscope.base.formatting import count
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import RunTable
 from stepscope.model.table_columns import framed
 
 Kind = Literal["fastest", "slowest", "median", "odd"]
@@ -156,3 +157,15 @@ def _odd(
             ways.add(way)
     for at, figure in odd[:MOST_ODD]:
         yield _of(figures, "odd", at, figure, _reason(figures, at, figure))
+
+
+TABLES = {
+    "representative-ranks": RunTable(
+        title="Representative ranks",
+        meaning="One row per chosen rank: which of many to look at. The slowest and the fastest, "
+        "the usual one, and those that are odd in another way, each with the reason.",
+        schema=SCHEMA,
+        part=rank_part,
+        build=representative_ranks,
+    ),
+}

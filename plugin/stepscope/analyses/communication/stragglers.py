@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.communication.compute_time import own_work, step_excess_ns
 from stepscope.analyses.communication.matched_collectives import last_comers
-from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.rank_summary import RankPart, rank_part
 from stepscope.analyses.communication.ranked_run import RankRun, once, several_ranks
 from stepscope.analyses.communication.robust_zscore import OUTLIER, scores
 from stepscope.analyses.communication.run_steps import run_steps
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import RunTable
 from stepscope.model.table_columns import framed
 
 LEAST_SHARE = 0.01
@@ -262,3 +263,15 @@ def _spent(run: RankRun, categories: Sequence[str]) -> NDArray[np.float64]:
         names = (name for name in categories if part.has_device or name != "cpu")
         spent.append(sum(own.get(name, 0) for name in names))
     return np.array(spent, dtype=np.float64)
+
+
+TABLES = {
+    "stragglers": RunTable(
+        title="Stragglers",
+        meaning="One row per recording: how late it comes to collectives beside the other ranks, "
+        "since when, what that costs the others, and what takes longer on it.",
+        schema=SCHEMA,
+        part=rank_part,
+        build=stragglers,
+    ),
+}

@@ -21,6 +21,7 @@ from stepscope.analyses.core.event_references import users_calls
 from stepscope.analyses.core.main_thread_stacks import main_thread_places
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import named
+from stepscope.model.table import Table
 from stepscope.model.table_columns import framed, plain
 from stepscope.model.trace import Trace, computed
 
@@ -121,3 +122,14 @@ def _lines(trace: Trace, moment_ns: NDArray[np.int64]) -> NDArray[Any]:
     names = np.array([*users_calls(trace)["name"].cat.categories, None], dtype=object)
     places = main_thread_places(trace)
     return np.asarray(names[places.function[places.at(moment_ns)]])
+
+
+TABLES = {
+    "compilations": Table(
+        title="Compilations",
+        meaning="One row per compilation of torch.compile while the profiler ran: which frame, "
+        "whether again, and how long it took.",
+        schema=SCHEMA,
+        build=compilation_table,
+    ),
+}

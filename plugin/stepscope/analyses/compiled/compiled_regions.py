@@ -26,6 +26,7 @@ from stepscope.analyses.core.compile_events import (
 from stepscope.analyses.core.group_statistics import sums
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import named
+from stepscope.model.table import Table
 from stepscope.model.table_columns import framed
 from stepscope.model.trace import Trace, computed
 
@@ -190,3 +191,28 @@ def _coded(texts: NDArray[np.object_]) -> tuple[NDArray[Any], NDArray[np.int64]]
 def _number(compile_id: str, part: str) -> int:
     match = COMPILE_ID.fullmatch(compile_id)
     return int(match[part]) if match and match[part] else NONE
+
+
+TABLES = {
+    "compiled-graphs": Table(
+        title="Compiled graphs",
+        meaning="One row per graph that Inductor compiled, and region that called it: calls, host "
+        "and device time.",
+        schema=GRAPH_SCHEMA,
+        build=compiled_graph_table,
+    ),
+    "compiled-regions": Table(
+        title="Compiled regions",
+        meaning="One row per region that torch.compile made: its calls, compilations, graph "
+        "breaks, and what they cost.",
+        schema=SCHEMA,
+        build=compiled_region_table,
+    ),
+    "graph-breaks": Table(
+        title="Graph breaks",
+        meaning="One row per pair of compiled regions of which one called the other: a break in a "
+        "graph, and what it cost.",
+        schema=BREAK_SCHEMA,
+        build=graph_break_table,
+    ),
+}

@@ -17,6 +17,7 @@ from stepscope.analyses.core.links import links
 from stepscope.dialects import GRAPH_LAUNCH_NAME, Kind
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import named
+from stepscope.model.table import Table
 from stepscope.model.table_columns import framed, plain
 from stepscope.model.trace import Trace, computed
 
@@ -254,3 +255,28 @@ def graph_node_table(trace: Trace) -> pd.DataFrame:
     }
     order = np.lexsort((columns["position"], columns["graph"]))
     return framed(NODE_SCHEMA, {key: values[order] for key, values in columns.items()})
+
+
+TABLES = {
+    "graph-launches": Table(
+        title="Graph launches",
+        meaning="One row per launch of a recorded graph (CUDA or HIP): the host's call, and what "
+        "the replay did on the device.",
+        schema=SCHEMA,
+        build=graph_launch_table,
+    ),
+    "graph-nodes": Table(
+        title="Graph nodes",
+        meaning="One row per node of a recorded graph: the kernel, copy or memory set, and how "
+        "long it took in the replays.",
+        schema=NODE_SCHEMA,
+        build=graph_node_table,
+    ),
+    "graphs": Table(
+        title="Graphs",
+        meaning="One row per recorded graph: its replays, their kernels, and how much of their "
+        "time the device worked.",
+        schema=GRAPH_SCHEMA,
+        build=graph_table,
+    ),
+}

@@ -18,6 +18,7 @@ from stepscope.analyses.core.group_statistics import numbered, ratio, sums
 from stepscope.analyses.core.links import links, matched
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import named
+from stepscope.model.table import Table
 from stepscope.model.table_columns import framed, plain
 from stepscope.model.trace import Trace, computed
 
@@ -152,3 +153,14 @@ def _by_name(trace: Trace) -> pd.DataFrame:
             "device_ns": sums(mine["duration_ns"].to_numpy(), group, count),
         },
     )
+
+
+TABLES = {
+    "triton-kernels": Table(
+        title="Triton kernels",
+        meaning="One row per Triton kernel, configuration and arguments: its source, how it was "
+        "launched, and its time.",
+        schema=SCHEMA,
+        build=triton_kernel_table,
+    ),
+}

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.table_columns import framed, plain
 from stepscope.model.trace import Trace, computed
 
@@ -89,3 +90,14 @@ def _figures(
         "maximum": np.maximum.reduceat(values, begin) if count else values,
         "last": values[end - 1],
     }
+
+
+TABLES = {
+    "counters": Table(
+        title="Counters",
+        meaning="One row per series of a counter that was recorded beside the events (power, RDMA,"
+        " hardware, the user's own): its samples, extremes and mean over time.",
+        schema=SCHEMA,
+        build=counter_table,
+    ),
+}

@@ -16,6 +16,7 @@ from stepscope.analyses.core import group_statistics
 from stepscope.analyses.core.kernel_names import short
 from stepscope.model import call_tree
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.table_columns import framed, plain
 from stepscope.model.trace import Trace, computed
 
@@ -111,3 +112,22 @@ def _sorted(schema: Schema, columns: Mapping[str, NDArray[Any]]) -> pd.DataFrame
         ["total_ns", "name"], ascending=[False, True], kind="stable"
     )
     return ordered.reset_index(drop=True)
+
+
+TABLES = {
+    "device-annotations": Table(
+        title="Device annotations",
+        meaning="One row per device and annotation (`record_function`, a step): how long the "
+        "device was at the work under it, and how much of that work is under no annotation "
+        "within it.",
+        schema=SCHEMA,
+        build=annotation_table,
+    ),
+    "kernels-by-annotation": Table(
+        title="Kernels by annotation",
+        meaning="One row per device, innermost annotation and name of work: how often that ran "
+        "there.",
+        schema=KERNELS,
+        build=annotated_kernels,
+    ),
+}

@@ -17,6 +17,7 @@ from stepscope.dialects import Kind
 from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
 from stepscope.model.intervals import Intervals
+from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
 TYPES = ("compute", "communication", "memory")
@@ -120,3 +121,21 @@ def _only(times: dict[str, Intervals], together: tuple[str, ...]) -> Intervals:
         found = intervals.intersection(found, times[name])
     others = intervals.merged(*(of for name, of in times.items() if name not in together))
     return intervals.difference(found, others)
+
+
+TABLES = {
+    "kernel-type-overlaps": Table(
+        title="Overlaps of kernel types",
+        meaning="One row per device and set of types of work: how long these ran at once and no "
+        "other.",
+        schema=OVERLAPS,
+        build=type_overlaps,
+    ),
+    "kernel-types": Table(
+        title="Kernel types",
+        meaning="One row per device and type of work (computing, communication, memory): how "
+        "often it ran and for how long.",
+        schema=STATISTICS,
+        build=type_statistics,
+    ),
+}

@@ -23,6 +23,7 @@ from stepscope.analyses.core.links import links
 from stepscope.dialects import GRAPH_LAUNCH_NAME
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import named
+from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
 SLOW_CALL_NS = 50_000
@@ -174,3 +175,21 @@ def _counts(of: Launches, group: NDArray[np.int64], count: int) -> pd.DataFrame:
         "late_count": how_many(of.row[of.is_late]),
     }
     return pd.DataFrame(found)
+
+
+TABLES = {
+    "kernel-launches": Table(
+        title="Kernel launches",
+        meaning="One row per name of device work: what launching it cost the host, how long it "
+        "then took to begin, and how much of it was shorter than its launch.",
+        schema=BY_NAME,
+        build=launches_by_name,
+    ),
+    "launch-calls": Table(
+        title="Launching calls",
+        meaning="One row per call of the runtime or driver that launches work, and a last one of "
+        "all: what the calls cost the host, and how long the work took to begin.",
+        schema=BY_CALL,
+        build=launches_by_call,
+    ),
+}

@@ -21,6 +21,7 @@ from stepscope.analyses.core.links import links
 from stepscope.analyses.devices.launch_order import stream_numbers
 from stepscope.dialects import Kind
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.table_columns import framed
 from stepscope.model.trace import Trace, computed
 
@@ -198,3 +199,15 @@ def _owners(trace: Trace, rows: NDArray[np.int64]) -> list[str]:
     names = trace.host_calls["name"]
     owners = links(trace).owner_of_device_event[rows]
     return [str(names.iloc[owner]) if owner >= 0 else "?" for owner in owners.tolist()]
+
+
+TABLES = {
+    "kernel-sequences": Table(
+        title="Kernel sequences",
+        meaning="One row per sequence of kernels that recurs on a stream: candidates for a fused "
+        "kernel or a graph, with the launches that would save. At most 100; a kernel is in one "
+        "of them only.",
+        schema=SCHEMA,
+        build=kernel_sequences,
+    ),
+}

@@ -11,6 +11,7 @@ none: neither has a delay of its own.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -27,6 +28,7 @@ from stepscope.analyses.devices.kernel_launches import launches
 from stepscope.dialects import TRITON_BACKEND, TRITON_NAME, Kind
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import named
+from stepscope.model.table import Table
 from stepscope.model.table_columns import framed, plain
 from stepscope.model.trace import Trace, computed
 
@@ -200,3 +202,21 @@ def _are_tritons(trace: Trace, names: list[str], group: NDArray[np.int64]) -> ND
     launches = np.append(named(backend, TRITON_BACKEND.__eq__), False)  # -1: no operator
     found[group[launches[links(trace).owner_of_device_event[_places(trace)]]]] = True
     return found
+
+
+TABLES = {
+    "kernels": Table(
+        title="Kernels",
+        meaning="One row per kernel name: how often it ran, for how long, and how it filled the "
+        "device.",
+        schema=tuple(column for column in SCHEMA if column.name not in LAUNCH_COLUMNS),
+        build=kernel_table,
+    ),
+    "kernels-by-launch": Table(
+        title="Kernels by launch",
+        meaning="One row per kernel, the operator that launched it, and the grid, block, "
+        "registers and shared memory with which it ran.",
+        schema=SCHEMA,
+        build=partial(kernel_table, by="launch"),
+    ),
+}

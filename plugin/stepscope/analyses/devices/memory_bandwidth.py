@@ -21,6 +21,7 @@ from stepscope.analyses.devices.transfer_table import rates
 from stepscope.dialects import Kind
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.copies import moved_bytes
+from stepscope.model.table import Table
 from stepscope.model.table_columns import framed
 from stepscope.model.trace import Trace, computed
 
@@ -152,3 +153,20 @@ def _place(found: Rates, number: NDArray[np.int64]) -> dict[str, NDArray[np.gene
     devices = np.array([device for device, _ in found.kinds], dtype=np.int64)
     kinds = np.array([kind for _, kind in found.kinds], dtype=object)
     return {"device": devices[number], "kind": kinds[number]}
+
+
+TABLES = {
+    "memory-bandwidth": Table(
+        title="Memory bandwidth",
+        meaning="One row per device and direction of copies, or memory sets: how fast they were.",
+        schema=SUMMARY,
+        build=bandwidth_summary,
+    ),
+    "memory-bandwidth-series": Table(
+        title="Memory bandwidth over time",
+        meaning="One row per change of the rate at which a device copies in one direction, or sets"
+        " memory: a copy or memory set began or ended.",
+        schema=SERIES,
+        build=bandwidth_series,
+    ),
+}

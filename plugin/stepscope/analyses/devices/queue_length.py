@@ -20,6 +20,7 @@ from stepscope.analyses.core import group_statistics
 from stepscope.analyses.core.links import links
 from stepscope.analyses.devices.launch_order import stream_numbers
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
 FULL = 1024
@@ -141,3 +142,19 @@ def queue_lengths(trace: Trace) -> pd.DataFrame:
 def _place(found: Queues, stream: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
     pairs = np.array(found.streams, dtype=np.int64).reshape(-1, 2)
     return {"device": pairs[stream, 0], "stream": pairs[stream, 1]}
+
+
+TABLES = {
+    "queue-length": Table(
+        title="Queue length",
+        meaning="One row per stream: how many launched pieces of work waited in its queue.",
+        schema=SUMMARY,
+        build=queue_lengths,
+    ),
+    "queue-length-series": Table(
+        title="Queue length over time",
+        meaning="One row per change of a stream's queue: work was launched into it, or began.",
+        schema=SERIES,
+        build=queue_series,
+    ),
+}

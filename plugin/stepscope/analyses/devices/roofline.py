@@ -36,6 +36,7 @@ from stepscope.analyses.operators.flops import (
 from stepscope.analyses.operators.matrix_units import are_told, are_used
 from stepscope.dialects import Kind
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.table_columns import framed, plain
 from stepscope.model.trace import Trace, computed
 
@@ -256,3 +257,15 @@ def _roofs(trace: Trace, device: int, data_type: str | None) -> _Roofs:
         note = {None: NO_TYPE, NOT_TOLD: FLOAT32_NOT_TOLD}.get(data_type, note)
         return _Roofs(flops_per_second=unknown, bytes_per_second=bandwidth, note=note)
     return _Roofs(flops_per_second=peak, bytes_per_second=bandwidth, note=None)
+
+
+TABLES = {
+    "roofline": Table(
+        title="Roofline",
+        meaning="One row per matrix product, convolution or attention and the shapes of its "
+        "inputs: how fast its kernels were, of what the device can do at its type, and what "
+        "bounds it.",
+        schema=SCHEMA,
+        build=roofline,
+    ),
+}

@@ -20,6 +20,7 @@ from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
 from stepscope.model.intervals import Intervals
+from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
 SCHEMA: Schema = (
@@ -114,3 +115,14 @@ def _row(device: int, span: _Span, lengths: dict[str, int]) -> dict[str, object]
 
 def _share(part: int, whole: int) -> float:
     return part / whole if whole else float("nan")
+
+
+TABLES = {
+    "temporal-breakdown": Table(
+        title="Temporal breakdown",
+        meaning="One row per device and span of time (the window, the device's own first to last "
+        "event, each step): how long it computed, communicated, moved memory, and stood still.",
+        schema=SCHEMA,
+        build=temporal_breakdown,
+    ),
+}

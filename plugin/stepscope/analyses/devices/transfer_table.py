@@ -26,6 +26,7 @@ from stepscope.dialects import Kind
 from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.copies import moved_bytes
+from stepscope.model.table import Table
 from stepscope.model.table_columns import framed, plain
 from stepscope.model.trace import Trace, computed
 
@@ -208,3 +209,28 @@ def _speed(
         "bytes_per_second": statistics.ratio(moved, seconds),
         "mean_bytes_per_second": statistics.mean_known(rate, group, count),
     }
+
+
+TABLES = {
+    "copies": Table(
+        title="Copies",
+        meaning="One row per kind of copy between memories: how many bytes, how fast, and how "
+        "much of its time nothing hid.",
+        schema=COPIES,
+        build=copies,
+    ),
+    "copies-by-owner": Table(
+        title="Copies by owner",
+        meaning="One row per kind of copy, the operator that asked for it, and the line of the "
+        "user's own code that led there.",
+        schema=COPIES_BY_OWNER,
+        build=copies_by_owner,
+    ),
+    "memory-sets": Table(
+        title="Memory sets",
+        meaning="One row per kind of memory set (filling with a value), the operator that asked "
+        "for it, and the line of the user's own code that led there.",
+        schema=MEMORY_SETS,
+        build=memory_sets,
+    ),
+}

@@ -23,6 +23,7 @@ from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import named
 from stepscope.model.intervals import Intervals
+from stepscope.model.table import Table
 from stepscope.model.table_columns import framed
 from stepscope.model.trace import Trace, computed
 
@@ -103,3 +104,14 @@ def _times(trace: Trace) -> dict[str, Intervals]:
         "operator": times(calls, is_operator & mine),
         "other_thread": times(calls, is_operator & ~mine),
     }
+
+
+TABLES = {
+    "host-breakdown": Table(
+        title="Host breakdown",
+        meaning="One row per step and category: where the main thread was, in operators, launches, "
+        "waits, or in Python between them.",
+        schema=SCHEMA,
+        build=host_breakdown,
+    ),
+}

@@ -20,6 +20,7 @@ from stepscope.analyses.host.host_flame import Flame, host_flame
 from stepscope.analyses.host.library_detection import FRAME, library_of
 from stepscope.base.errors import MissingDataError
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.table_columns import framed
 from stepscope.model.trace import Trace, computed
 
@@ -106,3 +107,13 @@ def _costs(
         "device_self_ns": sums_where(flame.device_self_ns, around, count),
         "device_total_ns": sums_where(flame.device_total_ns, flame.paths.name, count, outermost),
     }
+
+
+TABLES = {
+    "source-lines": Table(
+        title="Source lines",
+        meaning="One row per Python function: its own time, what it calls, and what it launches.",
+        schema=SCHEMA,
+        build=function_costs,
+    ),
+}

@@ -16,6 +16,7 @@ from stepscope.analyses.host.module_tree import ModuleTree, module_tree
 from stepscope.analyses.memory.owners import calls_around, modules_around
 from stepscope.dialects import MEMORY_DEVICES
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.table_columns import framed
 from stepscope.model.trace import Trace, computed
 
@@ -204,3 +205,20 @@ def _memory_bytes(trace: Trace, tree: ModuleTree) -> Columns:
             chosen = is_there & counts
             columns[f"{place}_{kind}_bytes"] = sums_where(size, module, len(tree), chosen)
     return columns
+
+
+TABLES = {
+    "modules": Table(
+        title="Modules",
+        meaning="One row per nn.Module by the modules that called it: its forward and backward "
+        "pass.",
+        schema=SCHEMA,
+        build=module_table,
+    ),
+    "modules-by-class": Table(
+        title="Modules by class",
+        meaning="One row per class of nn.Modules: what all its instances cost together.",
+        schema=CLASS_SCHEMA,
+        build=class_table,
+    ),
+}

@@ -17,6 +17,7 @@ from stepscope.analyses.host.host_flame import host_flame
 from stepscope.analyses.host.library_detection import GARBAGE, NAMED, OTHER, TORCH, USER, library_of
 from stepscope.base.errors import MissingDataError
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.table_columns import framed
 from stepscope.model.trace import Trace, computed
 
@@ -148,3 +149,14 @@ def _time_before(
         counts, totals = (np.cumsum(each.reshape(size), axis=0) for each in (count, total))
         before += sign * (bounds[:, None] * counts - totals)
     return before
+
+
+TABLES = {
+    "python-time": Table(
+        title="Python time",
+        meaning="One row per step and library: whose Python code ran between operators, for how "
+        "long.",
+        schema=SCHEMA,
+        build=python_time,
+    ),
+}

@@ -22,6 +22,7 @@ from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.base.errors import MissingDataError
 from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.table_columns import framed, plain
 from stepscope.model.trace import Trace, computed
 
@@ -228,3 +229,28 @@ def _operators(trace: Trace, rows: NDArray[np.int64]) -> NDArray[Any]:
     names = trace.host_calls["name"].cat
     codes = np.append(names.codes.to_numpy(), NONE)[owner]
     return plain(pd.Categorical.from_codes(codes, categories=names.categories))
+
+
+TABLES = {
+    "critical-path": Table(
+        title="Critical path",
+        meaning="One row per segment of the path that each step took: what it was waiting for at "
+        "every moment, from its beginning to its end.",
+        schema=SEGMENT_SCHEMA,
+        build=critical_path_segments,
+    ),
+    "critical-path-hotspots": Table(
+        title="Critical path hot spots",
+        meaning="One row per name and kind of bound: the operators, calls and device work that the "
+        "critical paths of all steps lead through, the longest first.",
+        schema=HOTSPOT_SCHEMA,
+        build=critical_path_hotspots,
+    ),
+    "critical-path-summary": Table(
+        title="Critical path summary",
+        meaning="One row per step and kind of bound, and the same for all steps together: how "
+        "much of the step its critical path spent so.",
+        schema=SUMMARY_SCHEMA,
+        build=critical_path_summary,
+    ),
+}

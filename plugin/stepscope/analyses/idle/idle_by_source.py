@@ -21,6 +21,7 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.idle_tables import CAUSE, DEVICE, IDLE, WINDOW_SHARE
 from stepscope.analyses.idle.ledger import CAUSES, Ledger, idle_ledger
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.table_columns import framed
 from stepscope.model.trace import Trace, computed
 
@@ -172,3 +173,15 @@ def _lines(trace: Trace, pieces: _Pieces) -> tuple[NDArray[np.int64], list[str]]
     line = np.where((found < 0) & (by_stack >= 0), by_stack + len(functions), found)
     codes, distinct = pd.factorize(np.array([*functions, *listed], dtype=object))
     return np.append(codes, NONE)[line], [str(text) for text in distinct]
+
+
+TABLES = {
+    "idle-by-source-line": Table(
+        title="Idle time by source line",
+        meaning="One row per device, cause and place in the program: why the device stood still, "
+        "and which operator and line of code had it wait. The rows of a device sum to its idle "
+        "time.",
+        schema=SCHEMA,
+        build=idle_by_source_line,
+    ),
+}

@@ -25,6 +25,7 @@ from stepscope.analyses.core.links import links
 from stepscope.analyses.devices.launch_order import stream_numbers
 from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.table_columns import framed
 from stepscope.model.trace import Trace, computed
 
@@ -106,3 +107,14 @@ def _busy_ns(trace: Trace, row: Times, gap_start: Times, gap_end: Times) -> Time
         mine = device == activity.device
         busy[mine] = intervals.covered_ns(activity.busy, gap_start[mine], gap_end[mine])
     return busy
+
+
+TABLES = {
+    "idle-kinds": Table(
+        title="Idle time by kind",
+        meaning="Three rows a stream: how long it stood still between its work because the host was"
+        " late (host wait), because a kernel takes time to begin (kernel wait), and otherwise.",
+        schema=SCHEMA,
+        build=idle_kinds,
+    ),
+}

@@ -19,6 +19,7 @@ from stepscope.analyses.idle.ledger import CAUSES, Ledger, idle_ledger, ledger_o
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.table_columns import framed
 from stepscope.model.trace import Trace, computed
 
@@ -171,3 +172,27 @@ def _framed(schema: Schema, rows: list[dict[str, Any]]) -> pd.DataFrame:
     columns = {column.name: np.array([row[column.name] for row in rows]) for column in schema}
     columns["cause"] = columns["cause"].astype(object)
     return framed(schema, columns)
+
+
+TABLES = {
+    "idle": Table(
+        title="Idle time",
+        meaning="One row per device and cause: how long it stood still within the window, and why. "
+        "The rows of a device sum to its idle time.",
+        schema=SCHEMA,
+        build=idle_by_cause,
+    ),
+    "idle-by-step": Table(
+        title="Idle time by step",
+        meaning="One row per device, step and cause. The rows of a device sum to its idle time.",
+        schema=STEP_SCHEMA,
+        build=idle_by_step,
+    ),
+    "idle-by-stream": Table(
+        title="Idle time by stream",
+        meaning="One row per stream and cause. The rows of a stream sum to the time of the window "
+        "in which nothing ran on it.",
+        schema=STREAM_SCHEMA,
+        build=idle_by_stream,
+    ),
+}

@@ -8,6 +8,7 @@ from stepscope.analyses.memory.allocation_pairs import NONE, STATES, memory_pair
 from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns
 from stepscope.analyses.memory.owner_names import module_names, operator_names, stacks
 from stepscope.model.frames import THREAD, Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
 OWNER_COLUMNS: Schema = (
@@ -88,3 +89,14 @@ def _at(names: pd.Categorical, rows: NDArray[np.int64]) -> pd.Categorical:
     """Return the names of these rows; row -1 has none."""
     codes = np.append(names.codes, NONE)[rows]
     return pd.Categorical.from_codes(codes, categories=names.categories)
+
+
+TABLES = {
+    "memory-allocations": Table(
+        title="Allocations",
+        meaning="One row per allocation: its size, lifetime, and the operator, module and functions"
+        " that asked for it.",
+        schema=SCHEMA,
+        build=memory_allocations,
+    ),
+}

@@ -16,6 +16,7 @@ from stepscope.analyses.memory.allocation_pairs import EARLIER, NONE, UNKNOWN, P
 from stepscope.analyses.memory.curve import MemoryCurve, memory_curves
 from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
 SCHEMA: Schema = (
@@ -151,3 +152,13 @@ def _capacity(trace: Trace, peak: Peak) -> float:
         return np.nan
     known = memory_peak(trace).get(device.number)
     return known.capacity_bytes or np.nan if known else np.nan
+
+
+TABLES = {
+    "memory-peak": Table(
+        title="Peak of memory",
+        meaning="One row per device: the most it held, since when, and how much of that is told.",
+        schema=SCHEMA,
+        build=memory_peak_table,
+    ),
+}

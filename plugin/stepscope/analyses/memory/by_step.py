@@ -10,6 +10,7 @@ from stepscope.analyses.memory.curve import MemoryCurve, memory_curves
 from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns, memory_devices
 from stepscope.base.errors import MissingDataError
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
 MOST_ROWS = 2**22
@@ -110,3 +111,13 @@ def _most(
     ranges = np.stack((low, high), axis=1).ravel()
     most = np.fmax.reduceat(np.append(level, np.nan), ranges)[::2]
     return np.where(high > low, most, np.nan)
+
+
+TABLES = {
+    "memory-by-step": Table(
+        title="Memory by step",
+        meaning="One row per device and step: what it allocated, freed, reached and left behind.",
+        schema=SCHEMA,
+        build=memory_by_step,
+    ),
+}

@@ -21,6 +21,7 @@ from stepscope.analyses.memory.memory_devices import (
     memory_devices,
 )
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
 MOST_TOTAL_BYTES = 2.0**63
@@ -113,3 +114,13 @@ def _sound(total: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _joined(parts: list[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
     return np.concatenate([np.zeros(0, dtype=dtype), *parts])
+
+
+TABLES = {
+    "memory-curve": Table(
+        title="Memory over time",
+        meaning="One row per allocation or release: what its device's allocator held behind it.",
+        schema=SCHEMA,
+        build=memory_curve,
+    ),
+}

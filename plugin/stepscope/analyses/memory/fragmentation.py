@@ -14,6 +14,7 @@ from stepscope.analyses.memory.curve import MemoryCurve, memory_curves
 from stepscope.analyses.memory.memory_devices import device_columns
 from stepscope.base.errors import MissingDataError
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
 SCHEMA: Schema = (
@@ -72,3 +73,14 @@ def _figures(curve: MemoryCurve) -> dict[str, float]:
         ),
         "end_unused_bytes": unused[-1],
     }
+
+
+TABLES = {
+    "memory-fragmentation": Table(
+        title="Fragmentation of memory",
+        meaning="One row per device with a caching allocator: how much of what it reserved lay "
+        "idle.",
+        schema=SCHEMA,
+        build=memory_fragmentation,
+    ),
+}

@@ -13,6 +13,7 @@ from stepscope.analyses.memory.at_peak import memory_peak_table
 from stepscope.analyses.memory.by_step import memory_by_step
 from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns, memory_devices
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
 MANY_STEPS = 6
@@ -82,3 +83,14 @@ def _confidence(trend: Slope, step_count: int) -> str:
     if trend.z >= SURE and step_count >= MANY_STEPS:
         return "high"
     return "medium" if trend.z >= LIKELY else "low"
+
+
+TABLES = {
+    "memory-growth": Table(
+        title="Growth of memory",
+        meaning="One row per device: how much more it holds with every step, and whether that is "
+        "chance.",
+        schema=SCHEMA,
+        build=memory_growth,
+    ),
+}

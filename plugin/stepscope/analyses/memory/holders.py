@@ -4,6 +4,7 @@ A device's rows sum to what was allocated at its peak (`analyses/memory/at_peak.
 no record tells of included.
 """
 
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from stepscope.analyses.memory.at_peak import Peak, memory_at_peak
 from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns
 from stepscope.analyses.memory.owner_names import module_names, operator_names, stacks
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
 NONE = -1
@@ -114,3 +116,25 @@ def _with_untold(table: pd.DataFrame, peak: Peak) -> pd.DataFrame:
         "largest_bytes": np.zeros(1, dtype=np.int64),
     }
     return pd.concat([table, pd.DataFrame(row)], ignore_index=True)
+
+
+TABLES = {
+    "memory-holders": Table(
+        title="Memory held at the peak, by operator",
+        meaning="One row per device and operator: how much of the device's peak it had asked for.",
+        schema=SCHEMA,
+        build=partial(memory_holders, by="operator"),
+    ),
+    "memory-holders-by-module": Table(
+        title="Memory held at the peak, by module",
+        meaning="One row per device and module: how much of the device's peak it had asked for.",
+        schema=SCHEMA,
+        build=partial(memory_holders, by="module"),
+    ),
+    "memory-holders-by-stack": Table(
+        title="Memory held at the peak, by stack",
+        meaning="One row per device and stack: how much of the device's peak it had asked for.",
+        schema=SCHEMA,
+        build=partial(memory_holders, by="stack"),
+    ),
+}

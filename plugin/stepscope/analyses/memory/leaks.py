@@ -14,6 +14,7 @@ from stepscope.analyses.memory.growth import memory_growth
 from stepscope.analyses.memory.memory_devices import DEVICE_COLUMNS, device_columns, memory_devices
 from stepscope.analyses.memory.owner_names import module_names, operator_names, stacks
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
 FEW_STEPS, MANY_STEPS = 3, 5
@@ -132,3 +133,14 @@ def _leak_confidence(
     return np.array(
         np.select([is_high, is_medium], ["high", "medium"], default="low"), dtype=object
     )
+
+
+TABLES = {
+    "memory-leaks": Table(
+        title="Suspected leaks of memory",
+        meaning="One row per operator, module and stack whose allocations stay behind step after "
+        "step.",
+        schema=SCHEMA,
+        build=memory_leaks,
+    ),
+}

@@ -15,6 +15,7 @@ from stepscope.base.errors import MissingDataError
 from stepscope.dialects import MEMORY_DEVICES
 from stepscope.ingest.exact_numbers import NO_TIME
 from stepscope.model.frames import THREAD, Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
 NAME = "[OutOfMemory]"
@@ -93,3 +94,13 @@ def _rows(trace: Trace) -> NDArray[np.int64]:
     code = columns.strings.index(NAME) if NAME in columns.strings else NONE - 1
     rows = np.flatnonzero((columns.name == code) & (columns.start_ns != NO_TIME))
     return rows[np.argsort(columns.start_ns[rows], kind="stable")]
+
+
+TABLES = {
+    "memory-ooms": Table(
+        title="Out of memory",
+        meaning="One row each time that memory ran out: what was asked for, and what lay unused.",
+        schema=SCHEMA,
+        build=memory_ooms,
+    ),
+}

@@ -24,6 +24,7 @@ from stepscope.analyses.memory.memory_devices import (
 from stepscope.analyses.memory.owners import calls_around
 from stepscope.analyses.operators.costs import operator_calls
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
 NONE = -1
@@ -135,3 +136,13 @@ def _within(trace: Trace, device: MemoryDevice) -> _Within:
         found.append(np.stack((rows, bounds[place] + low, bounds[place] + high)))
     chosen, low, high = np.concatenate(found, axis=1)
     return _Within(order=order, calls=chosen, low=low, high=high)
+
+
+TABLES = {
+    "memory-statistics": Table(
+        title="Memory by operator",
+        meaning="One row per device and operator: what its calls allocated and freed there.",
+        schema=SCHEMA,
+        build=memory_statistics,
+    ),
+}

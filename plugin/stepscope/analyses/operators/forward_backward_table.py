@@ -16,6 +16,7 @@ from stepscope.analyses.core.group_statistics import ratio, sums
 from stepscope.analyses.operators.costs import operator_calls
 from stepscope.analyses.operators.grouping import names
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
 NONE = -1
@@ -71,3 +72,13 @@ def forward_backward_table(trace: Trace) -> pd.DataFrame:
     by = ["backward_device_ns", "backward_host_ns", "name", "backward_name"]
     ordered = table.sort_values(by, ascending=[False, False, True, True], kind="stable")
     return ordered.reset_index(drop=True)
+
+
+TABLES = {
+    "forward-backward": Table(
+        title="Forward and backward",
+        meaning="One row per forward operator and autograd's node of it: the time of both passes.",
+        schema=SCHEMA,
+        build=forward_backward_table,
+    ),
+}

@@ -21,6 +21,7 @@ from stepscope.analyses.core import group_statistics
 from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.table_columns import framed
 from stepscope.model.trace import Trace, computed
 
@@ -147,3 +148,14 @@ def _texts(trace: Trace, work: _Work, calls: _Calls, chosen: NDArray[np.int64]) 
     for call in chosen.tolist():
         codes = work.code[calls.first[call] : calls.first[call] + calls.count[call]]
         yield ARROW.join(names[code] for code in codes.tolist())
+
+
+TABLES = {
+    "operator-sequences": Table(
+        title="Kernel sequences of operators",
+        meaning="One row per operator or annotation and the sequence of kernels that its calls "
+        "ran: how many calls, and what they cost. At most 1000, of two to 63 kernels.",
+        schema=SCHEMA,
+        build=operator_sequences,
+    ),
+}

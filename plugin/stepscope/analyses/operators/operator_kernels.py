@@ -19,6 +19,7 @@ from stepscope.analyses.operators.costs import owners_of_device_events
 from stepscope.analyses.operators.grouping import names
 from stepscope.dialects import Kind
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
 NONE = -1
@@ -125,3 +126,13 @@ def _ordered(columns: dict[str, NDArray[Any]], whole: NDArray[np.int64]) -> pd.D
     by = ["whole", "operator", "total_ns", "full_name"]
     ordered = table.sort_values(by, ascending=[False, True, False, True], kind="stable")
     return ordered.drop(columns="whole").reset_index(drop=True)
+
+
+TABLES = {
+    "operator-kernels": Table(
+        title="Kernels of operators",
+        meaning="One row per operator and a kernel, copy or memory set that it launched itself.",
+        schema=SCHEMA,
+        build=operator_kernels,
+    ),
+}

@@ -7,6 +7,7 @@ its calls, so that one that calls itself deeper down counts the inner time twice
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -26,6 +27,7 @@ from stepscope.analyses.operators.grouping import Labels
 from stepscope.analyses.operators.operator_modules import modules
 from stepscope.analyses.operators.operator_stacks import stack_tops, stacks
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
 Rows = NDArray[np.int64]
@@ -299,3 +301,45 @@ def _ordered(columns: Mapping[str, NDArray[Any]], schema: Schema) -> pd.DataFram
     by = ["device_self_ns", "host_self_ns", "name"]
     ordered = table.sort_values(by, ascending=[False, False, True], kind="stable")
     return ordered.reset_index(drop=True)
+
+
+TABLES = {
+    "operators": Table(
+        title="Operators",
+        meaning="One row per operator or annotation: its calls, and what they cost host and "
+        "devices.",
+        schema=SCHEMAS["name"],
+        build=operator_table,
+    ),
+    "operators-by-full-stack": Table(
+        title="Operators by full stack",
+        meaning="One row per operator and all Python functions around it.",
+        schema=SCHEMAS["full_stack"],
+        build=partial(operator_table, by="full_stack"),
+    ),
+    "operators-by-module": Table(
+        title="Operators by module",
+        meaning="One row per operator and the module in whose forward or backward pass it ran.",
+        schema=SCHEMAS["module"],
+        build=partial(operator_table, by="module"),
+    ),
+    "operators-by-shape": Table(
+        title="Operators by input shape",
+        meaning="One row per operator and the shapes of its inputs, as `record_shapes=True` "
+        "records.",
+        schema=SCHEMAS["shape"],
+        build=partial(operator_table, by="shape"),
+    ),
+    "operators-by-stack": Table(
+        title="Operators by stack",
+        meaning="One row per operator and the five innermost Python functions around it.",
+        schema=SCHEMAS["stack"],
+        build=partial(operator_table, by="stack"),
+    ),
+    "operators-folded": Table(
+        title="Operators, autograd folded",
+        meaning="One row per operator; what autograd's engine does around a node is the node's.",
+        schema=SCHEMAS["node"],
+        build=partial(operator_table, by="node"),
+    ),
+}

@@ -11,6 +11,7 @@ from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.analyses.settings.setting_kinds import setting_of
 from stepscope.base.report import RunSetting, Unit
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.table_columns import framed
 from stepscope.model.trace import Trace
 
@@ -164,3 +165,17 @@ def _shown(row: SettingRow, group: str) -> RunSetting:
         value=value,
         unit=UNITS[row.unit],
     )
+
+
+TABLES = {
+    "recorded-settings": Table(
+        title="Recorded settings",
+        meaning=(
+            "One row per setting of the run that `stepscope.trace_handler` recorded: of its "
+            "loaders, precision, optimizers, devices and the like. What is not there is not "
+            "known."
+        ),
+        schema=SETTINGS,
+        build=settings_table,
+    ),
+}

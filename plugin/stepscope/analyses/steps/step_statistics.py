@@ -22,6 +22,7 @@ from stepscope.analyses.core.robust_slope import slope
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
+from stepscope.model.table import Table
 from stepscope.model.table_columns import framed
 from stepscope.model.trace import Trace, computed
 
@@ -162,3 +163,21 @@ def robust_z(values: Numbers, among: NDArray[np.bool_]) -> NDArray[np.float64]:
     scale = mad / NORMAL_MAD if mad else mean / NORMAL_MEAN_DEVIATION
     far = np.where(distance == 0, 0.0, np.copysign(np.inf, distance))
     return distance / scale if scale else far
+
+
+TABLES = {
+    "step-statistics": Table(
+        title="Step statistics",
+        meaning="One row per measure of the steady steps (duration, device time, each part of a "
+        "step): its middle, its jitter, its outliers and its drift.",
+        schema=STATISTICS,
+        build=step_statistics,
+    ),
+    "steps": Table(
+        title="Steps",
+        meaning="One row per step: how long it took, how busy the devices were, and whether it is "
+        "odd.",
+        schema=STEPS,
+        build=steps_table,
+    ),
+}

@@ -6,12 +6,14 @@ from typing import Annotated, Literal
 import msgspec
 import pandas as pd
 
+from stepscope.analyses.devices import kernel_table
+from stepscope.analyses.host import function_costs, module_table
+from stepscope.analyses.operators.operator_table import operator_table
 from stepscope.api.endpoint import Query, TraceEndpoint
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.report import SCHEMA_VERSION
+from stepscope.model.table import Table as PublicTable
 from stepscope.model.trace import Trace
-from stepscope.tables import Table as PublicTable
-from stepscope.tables import kernels, modules, operators, source_lines
 
 Kind = Literal["operator", "annotation", "kernel", "module", "source-line"]
 MOST_NAMES = 20_000
@@ -55,14 +57,16 @@ class _Columns:
 
 
 SOURCES = {
-    "kernel": _Columns(table=kernels.TABLE, name="name", time="total_ns"),
-    "module": _Columns(table=modules.TABLE, name="path", time="forward_host_total_ns"),
+    "kernel": _Columns(table=kernel_table.TABLES["kernels"], name="name", time="total_ns"),
+    "module": _Columns(
+        table=module_table.TABLES["modules"], name="path", time="forward_host_total_ns"
+    ),
 }
 
 
 def ask(trace: Trace, query: NamesQuery) -> Names:
     """Answer with all names."""
-    calls = operators.TABLE.build(trace)
+    calls = operator_table(trace)
     is_operator = calls["kind"] == "operator"
     found = (
         _of_kind("operator", calls.loc[is_operator], ("name", "host_total_ns"), query.limit),
@@ -90,7 +94,7 @@ def _of_table(kind: Kind, trace: Trace, limit: int) -> NamesOfKind | None:
 
 
 def _source_lines(trace: Trace, limit: int) -> NamesOfKind | None:
-    frame = _built(source_lines.TABLE, trace)
+    frame = _built(function_costs.TABLES["source-lines"], trace)
     if frame is None:
         return None
     places = frame["file"].astype(str) + ":" + frame["line"].astype(str)

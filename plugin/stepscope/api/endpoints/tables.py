@@ -21,8 +21,9 @@ from stepscope.api.public_tables import DEFAULT_LIMIT, MOST_ROWS, Order, shown_t
 from stepscope.base.errors import UsageError
 from stepscope.base.report import SCHEMA_VERSION
 from stepscope.catalog.catalog import Catalog
+from stepscope.model.table import RunTable
 from stepscope.model.trace import Trace
-from stepscope.tables import RunTable, all_tables, find
+from stepscope.tables import all_tables, find
 
 RowCount = Annotated[int, msgspec.Meta(ge=1, le=MOST_ROWS)]
 

@@ -1,6 +1,7 @@
 """Copies between memories."""
 
 import re
+from operator import attrgetter
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from stepscope.dialects import Kind
 from stepscope.model.frames import Column, Schema, device_events
 from stepscope.model.frames.name_masks import named
 from stepscope.model.frames.source import Rows, Source
+from stepscope.model.table import Table
 
 SCHEMA: Schema = (
     *device_events.SCHEMA,
@@ -94,3 +96,13 @@ def _directions(texts: pd.Categorical) -> NDArray[np.int64]:
     """Return, for each text, its direction's place in `DIRECTIONS`."""
     found = [DIRECTIONS.index(direction(str(text))) for text in texts.categories]
     return np.asarray(np.array([*found, UNTOLD], dtype=np.int64)[texts.codes])
+
+
+TABLES = {
+    "copy-events": Table(
+        title="Copy events",
+        meaning="One row per copy between memories: when, where, which way, and how many bytes.",
+        schema=SCHEMA,
+        build=attrgetter("copies"),
+    ),
+}

@@ -8,6 +8,7 @@ is kept too, and said to be derived.
 """
 
 import re
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from stepscope.ingest.exact_numbers import NO_TIME
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.device_events import digits, labelled_processes
 from stepscope.model.frames.source import Rows, Source, as_number
+from stepscope.model.table import Table
 
 PHASE = "C"
 NO_SERIES = frozenset(
@@ -154,3 +156,13 @@ def _derived_by(name: pd.Categorical, series: pd.Categorical) -> pd.Categorical:
     found = np.array(codes, dtype=np.int64)[place]
     categories = pd.Index(makers, dtype=object)
     return pd.Categorical.from_codes(found, categories=categories).remove_unused_categories()
+
+
+TABLES = {
+    "counter-samples": Table(
+        title="Counter samples",
+        meaning="One row per value of a counter at a time, as it was recorded.",
+        schema=SCHEMA,
+        build=attrgetter("counters"),
+    ),
+}

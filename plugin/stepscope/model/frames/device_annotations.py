@@ -4,11 +4,14 @@ Kineto draws them (`gpu_user_annotation`) on each stream that work of a `record_
 draws the steps as well: `frames.steps` has those of the host.
 """
 
+from operator import attrgetter
+
 import pandas as pd
 
 from stepscope.dialects import Kind
 from stepscope.model.frames import TIMING, Column, Schema, device_events
 from stepscope.model.frames.source import Source
+from stepscope.model.table import Table
 
 SCHEMA: Schema = (
     *TIMING,
@@ -28,3 +31,13 @@ def build(source: Source) -> pd.DataFrame:
         },
         copy=False,
     )
+
+
+TABLES = {
+    "device-annotation-events": Table(
+        title="Device annotation events",
+        meaning="One row per annotation on a stream: from the first work under it to the last.",
+        schema=SCHEMA,
+        build=attrgetter("device_annotations"),
+    ),
+}

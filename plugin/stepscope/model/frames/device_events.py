@@ -1,6 +1,7 @@
 """What ran on the devices: kernels, copies and memory sets, in the order they began."""
 
 import re
+from operator import attrgetter
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ from stepscope.dialects import Kind
 from stepscope.model.frames import TIMING, Column, Schema
 from stepscope.model.frames.name_masks import named
 from stepscope.model.frames.source import Rows, Source
+from stepscope.model.table import Table
 
 PROCESS_LABEL = re.compile(r"^[A-Za-z]+ (\d{1,18})$")
 """How profilers label a device's rows: `GPU 0`, `NPU 3`."""
@@ -91,3 +93,13 @@ def digits(
 def _fitting(digits: str) -> int:
     """Return the number, -1 where 64 bits do not hold it."""
     return int(digits) if len(digits) <= MOST_DIGITS else -1
+
+
+TABLES = {
+    "device-events": Table(
+        title="Device events",
+        meaning="One row per kernel, copy or memory set, in the order they began.",
+        schema=SCHEMA,
+        build=attrgetter("device_events"),
+    ),
+}

@@ -6,6 +6,7 @@
 import json
 import re
 from collections.abc import Callable
+from operator import attrgetter
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from stepscope.model import call_tree
 from stepscope.model.frames import THREAD, TIMING, Column, Schema
 from stepscope.model.frames.name_masks import named
 from stepscope.model.frames.source import Source
+from stepscope.model.table import Table
 
 HIDDEN_NAMES = frozenset(
     # what torch leaves out of key_averages() (torch/autograd/profiler_util.py, _filter_name)
@@ -99,3 +101,14 @@ def _shape(text: str) -> list[int] | str:
     if not SHAPE.fullmatch(text):
         return text
     return [int(size) for size in text.split(",") if size.strip()]
+
+
+TABLES = {
+    "host-calls": Table(
+        title="Host calls",
+        meaning="One row per call of an operator or an annotation, nested, in the order they "
+        "began.",
+        schema=SCHEMA,
+        build=attrgetter("host_calls"),
+    ),
+}

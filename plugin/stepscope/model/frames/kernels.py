@@ -1,11 +1,14 @@
 """Kernels with how they were launched."""
 
+from operator import attrgetter
+
 import numpy as np
 import pandas as pd
 
 from stepscope.dialects import Kind
 from stepscope.model.frames import Column, Schema, device_events
 from stepscope.model.frames.source import Source
+from stepscope.model.table import Table
 
 SCHEMA: Schema = (
     *device_events.SCHEMA,
@@ -35,3 +38,13 @@ def build(source: Source, events: pd.DataFrame) -> pd.DataFrame:
         occupancy_share=np.where((occupancy >= 0) & (occupancy <= 100), occupancy, np.nan) / 100,
         graph=source.whole("graph id", rows),
     )
+
+
+TABLES = {
+    "kernel-events": Table(
+        title="Kernel events",
+        meaning="One row per kernel that ran: when, where, and how it was launched.",
+        schema=SCHEMA,
+        build=attrgetter("kernels"),
+    ),
+}

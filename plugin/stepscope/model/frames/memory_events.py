@@ -1,11 +1,14 @@
 """What torch's allocators gave and took back, with `profile_memory`."""
 
+from operator import attrgetter
+
 import numpy as np
 import pandas as pd
 
 from stepscope.dialects import MEMORY_DEVICES, Kind
 from stepscope.model.frames import THREAD, Column, Schema
 from stepscope.model.frames.source import Source
+from stepscope.model.table import Table
 
 SCHEMA: Schema = (
     Column("event", "int64", "id", "The event's place in the file."),
@@ -46,3 +49,13 @@ def build(source: Source) -> pd.DataFrame:
         },
         copy=False,
     )
+
+
+TABLES = {
+    "memory-events": Table(
+        title="Memory events",
+        meaning="One row per allocation or release by torch, as `profile_memory=True` records.",
+        schema=SCHEMA,
+        build=attrgetter("memory"),
+    ),
+}

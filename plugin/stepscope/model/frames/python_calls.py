@@ -1,10 +1,13 @@
 """Python functions and modules, with `with_stack` or `with_modules`."""
 
+from operator import attrgetter
+
 import pandas as pd
 
 from stepscope.dialects import Kind
 from stepscope.model.frames import THREAD, TIMING, Column, Schema
 from stepscope.model.frames.source import Source
+from stepscope.model.table import Table
 
 SCHEMA: Schema = (
     *TIMING,
@@ -26,3 +29,13 @@ def build(source: Source) -> pd.DataFrame:
         },
         copy=False,
     )
+
+
+TABLES = {
+    "python-calls": Table(
+        title="Python calls",
+        meaning="One row per call of a Python function or module, as `with_stack=True` records.",
+        schema=SCHEMA,
+        build=attrgetter("python_calls"),
+    ),
+}

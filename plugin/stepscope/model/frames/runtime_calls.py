@@ -1,10 +1,13 @@
 """Calls of the host into the device's runtime and driver: launches, copies, waits, allocations."""
 
+from operator import attrgetter
+
 import pandas as pd
 
 from stepscope.dialects import Kind
 from stepscope.model.frames import THREAD, TIMING, Column, Schema
 from stepscope.model.frames.source import Source
+from stepscope.model.table import Table
 
 SCHEMA: Schema = (
     *TIMING,
@@ -24,3 +27,13 @@ def build(source: Source) -> pd.DataFrame:
         },
         copy=False,
     )
+
+
+TABLES = {
+    "runtime-calls": Table(
+        title="Runtime calls",
+        meaning="One row per call into a runtime or driver: launches, copies, waits, allocations.",
+        schema=SCHEMA,
+        build=attrgetter("runtime_calls"),
+    ),
+}

@@ -5,12 +5,15 @@ CUPTI's synchronization records, which kineto writes with
 or an event, or a stream that waits for an event recorded on another.
 """
 
+from operator import attrgetter
+
 import numpy as np
 import pandas as pd
 
 from stepscope.dialects import Kind
 from stepscope.model.frames import TIMING, Column, Schema
 from stepscope.model.frames.source import Source
+from stepscope.model.table import Table
 
 MOST = 2**32 - 1
 """What stands for "no stream" where it was written without a sign."""
@@ -42,3 +45,14 @@ def build(source: Source) -> pd.DataFrame:
         },
         copy=False,
     )
+
+
+TABLES = {
+    "synchronization-events": Table(
+        title="Synchronization events",
+        meaning="One row per record of a wait: a host thread's for a stream, device or event, or a "
+        "stream's for an event of another, as `enable_cuda_sync_events` records.",
+        schema=SCHEMA,
+        build=attrgetter("synchronization_events"),
+    ),
+}

@@ -1,0 +1,41 @@
+"""Every public table by name, from the `TABLES` of the modules that fill them."""
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from pkgutil import walk_packages
+from types import MappingProxyType
+
+from stepscope.base.errors import UsageError
+from stepscope.model.table import AnyTable, RunTable, Table
+
+__all__ = ["AnyTable", "RunTable", "Table", "all_tables", "find"]
+PACKAGES = ("stepscope.analyses", "stepscope.comparison", "stepscope.model.frames")
+
+
+@cache
+def all_tables() -> Mapping[str, AnyTable]:
+    """Return every public table by name; the first call imports all analyses."""
+    return MappingProxyType(dict(sorted(_declared())))
+
+
+def _declared() -> Iterator[tuple[str, AnyTable]]:
+    for package in PACKAGES:
+        for module in walk_packages(import_module(package).__path__, f"{package}."):
+            yield from getattr(import_module(module.name), "TABLES", {}).items()
+
+
+def find(name: str) -> AnyTable:
+    """Return the table of this name.
+
+    Raises:
+        UsageError: there is none; the message suggests similar names.
+    """
+    tables = all_tables()
+    if name in tables:
+        return tables[name]
+    near = get_close_matches(name, tables, n=3, cutoff=0.5)
+    hint = f"Did you mean {' or '.join(near)}? " if near else ""
+    msg = f"there is no table {name!r}. {hint}`stepscope export --list` shows all tables"
+    raise UsageError(msg)
