@@ -79,7 +79,7 @@ TERMS = MappingProxyType(
             "Health of a recording": "stepscope.analyses.health",
         },
         "Comparing": {
-            "Change or noise": "stepscope.comparison.significance",
+            "Statistical significance": "stepscope.comparison.significance",
             "Sampled steps and ranks": "stepscope.comparison.side:Together",
         },
     }
