@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.communication.group_roles import Signs, role
 from stepscope.analyses.communication.rank_assignment import RankEvidence
-from stepscope.analyses.communication.rank_process_groups import RankGroup
 from stepscope.analyses.communication.rank_steps import Curve, RankSteps
 from stepscope.analyses.communication.rank_summary import (
     Key,
     RankCollectives,
-    RankPart,
+    RankGroup,
+    RankSummary,
     RankTotals,
 )
 
@@ -191,7 +191,7 @@ class _Job:
         self.meet("pp", both, step, is_direct=True)
 
 
-def parts_of(job: Job) -> list[RankPart]:
+def parts_of(job: Job) -> list[RankSummary]:
     """Run a job, and return what the recording of each of its ranks says."""
     running = _Job(job)
     bounds = [running.now.copy()]
@@ -206,7 +206,7 @@ def _text(ranks: tuple[int, ...]) -> str:
     return json.dumps(list(ranks), separators=(",", ":"))
 
 
-def _parts(running: _Job, bounds: Ints) -> list[RankPart]:
+def _parts(running: _Job, bounds: Ints) -> list[RankSummary]:
     job, met = running.job, running.met
     axes = ["tp", "dp", "ep", "pp", "world"]
     members = {axis: [tuple(row) for row in job.groups(axis).tolist()] for axis in axes}
@@ -244,7 +244,7 @@ def _part(
     bounds: Ints,
     found: Mapping[str, Ints],
     groups: Mapping[str, tuple[int, tuple[int, ...]]],
-) -> RankPart:
+) -> RankSummary:
     job = running.job
     names = list(groups)
     ahead = EPOCH_NS + job.clock_ns.get(rank // job.host_size, 0)
@@ -262,7 +262,7 @@ def _part(
         parts_ns[job.slow_by] = lost // count
     parts_ns["other"] += whole // count - sum(parts_ns.values())
     used = [name for name in names if name in {names[at] for at in set(found["axis"].tolist())}]
-    return RankPart(
+    return RankSummary(
         evidence=RankEvidence(worker=f"rank{rank}", span="1", name=f"rank{rank}.pt.trace.json.gz",
                               header=rank, content=None, device=rank % job.host_size),
         host=job.host(rank),

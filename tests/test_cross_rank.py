@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankparts import Job, parts_of, shape
-from stepscope.analyses.communication.compute_time import own_work, step_excess_ns
-from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.compute_time import compute_time, step_excess_ns
+from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.analyses.communication.ranked_run import RankRun, rank_run
-from stepscope.analyses.communication.robust_zscore import OUTLIER, outlier_score, scores
+from stepscope.analyses.communication.robust_zscore import OUTLIER, modified_zscores, outlier_score
 from stepscope.analyses.communication.run_steps import run_steps
-from stepscope.analyses.communication.straggler_groups import late_together
+from stepscope.analyses.communication.straggler_groups import straggler_groups
 from stepscope.analyses.communication.stragglers import stragglers
 from stepscope.rules import Recording, RunEvidence, straggler_rank
 
@@ -27,7 +27,7 @@ def slow(*ranks: int, by: float = 0.3) -> dict[int, float]:
     return dict.fromkeys(ranks, by)
 
 
-def late_ranks(parts: Sequence[RankPart]) -> list[int]:
+def late_ranks(parts: Sequence[RankSummary]) -> list[int]:
     """The ranks that are stragglers."""
     table = stragglers(parts)
     return sorted(table["rank"][table["is_straggler"]].astype(int))
@@ -36,8 +36,8 @@ def late_ranks(parts: Sequence[RankPart]) -> list[int]:
 def told(run: RankRun) -> list[tuple[str, str, list[int]]]:
     """What the stragglers are together, and their ranks."""
     return [
-        (each.kind, each.name, sorted(run.ranks[at].rank or 0 for at in each.places))
-        for each in late_together(run)
+        (each.kind, each.name, sorted(run.ranks[at].rank or 0 for at in each.indexes))
+        for each in straggler_groups(run)
     ]
 
 
@@ -96,7 +96,7 @@ def test_late_ranks_are_told_as_what_they_are_together(
     assert told(rank_run(parts_of(shape(256, **how)))) == expected
 
 
-def recorded_again(job: Job, count: int) -> list[RankPart]:
+def recorded_again(job: Job, count: int) -> list[RankSummary]:
     """A job of which each rank was recorded several times, one after the other."""
     parts = []
     for number in range(count):
@@ -128,15 +128,15 @@ def test_a_rank_that_was_recorded_several_times_is_one(count: int) -> None:
 
 def test_a_machine_has_as_many_ranks_however_often_they_were_recorded() -> None:
     job = Job(data=16, slow=slow(*range(8, 12)), host_size=4)
-    [late] = late_together(rank_run(recorded_again(job, 3)))
+    [late] = straggler_groups(rank_run(recorded_again(job, 3)))
     assert (late.kind, late.name, late.recorded_count) == ("host", "node002", 4)
-    assert len(late.places) == 12
+    assert len(late.indexes) == 12
 
 
 def test_what_mending_them_wins_is_shared_out_and_sums_to_what_the_slowest_costs() -> None:
     run = rank_run(parts_of(shape(64, slow={SLOW: 0.2, 9: 0.3})))
-    first, second = late_together(run)
-    excess = own_work(run).excess_ns
+    first, second = straggler_groups(run)
+    excess = compute_time(run).excess_ns
     rest = max(np.delete(excess, [9, SLOW]))
     assert first.gain_ns + second.gain_ns == pytest.approx(excess[9] - rest)
     assert first.gain_ns / second.gain_ns == pytest.approx(excess[9] / excess[SLOW])
@@ -145,7 +145,7 @@ def test_what_mending_them_wins_is_shared_out_and_sums_to_what_the_slowest_costs
 def test_own_work_is_what_the_job_gave_each_rank_to_do() -> None:
     job = shape(64, slow=slow(SLOW), step_count=2)
     parts = parts_of(job)
-    work = own_work(rank_run(parts))
+    work = compute_time(rank_run(parts))
     layers = 2 * job.part_count * job.layer_count + job.bucket_count
     longer = layers * job.compute_us * 1_000 * 0.3
     assert work.excess_ns[SLOW] == pytest.approx(longer, rel=0.1)
@@ -157,7 +157,7 @@ def test_a_steps_excess_is_against_the_median_of_the_same_step() -> None:
     run = rank_run(parts_of(shape(64, slow=slow(SLOW), slow_steps=range(2, 3))))
     steps, excess = run_steps(run), step_excess_ns(run)
     own = steps.duration_ns - steps.of("waiting") - steps.of("transfer")
-    peers = own_work(run).peers[steps.recording]
+    peers = compute_time(run).peers[steps.recording]
     for row in range(0, len(own), 7):
         alike = (peers == peers[row]) & (steps.number == steps.number[row])
         assert excess[row] == pytest.approx(own[row] - np.median(own[alike]), abs=1)
@@ -168,19 +168,19 @@ def test_a_steps_excess_is_against_the_median_of_the_same_step() -> None:
 def test_scores_are_in_order_of_the_values_and_none_without_a_difference(
     values: list[float], least: float
 ) -> None:
-    found = scores(np.array(values, dtype=float), least)
+    found = modified_zscores(np.array(values, dtype=float), least)
     if len(values) < 3:
         assert np.isnan(found).all()
         return
     order = np.argsort(values, kind="stable")
     assert (np.diff(found[order]) >= 0).all()
-    assert not scores(np.full(5, 7.0)).any()
+    assert not modified_zscores(np.full(5, 7.0)).any()
 
 
 def test_nearly_equal_values_have_the_least_scale() -> None:
     values = np.array([100.0] * 20 + [100.5])
-    assert scores(values)[-1] > OUTLIER
-    assert scores(values, least_scale=1.0)[-1] == pytest.approx(0.5)
+    assert modified_zscores(values)[-1] > OUTLIER
+    assert modified_zscores(values, least_scale=1.0)[-1] == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(("count", "score"), [(2, OUTLIER), (1_024, 4.456), (16_384, 5.04)])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from loading import trace_at, trace_of
 from stepscope.analyses.core.occurrences import LOGARITHMIC_FROM, MOST_BINS, histogram
-from stepscope.analyses.core.trace_slice import narrowed
+from stepscope.analyses.core.trace_slice import slice_trace
 from stepscope.api.grouped_tables import kernels_table, operators_table
 from stepscope.api.kernel_details import Chosen as Kernel
 from stepscope.api.kernel_details import kernel_details
@@ -142,7 +142,7 @@ def test_a_group_of_a_table_is_those_calls_only() -> None:
 
 
 def test_only_the_time_that_is_asked_for_counts() -> None:
-    part = narrowed(trace_of(ROWS), 100_000, 200_000)
+    part = slice_trace(trace_of(ROWS), 100_000, 200_000)
     assert operator_details(part, Operator(name="aten::mm", kind="operator")).host.count == 1
     with pytest.raises(NotFoundError, match="aten::linear"):
         operator_details(part, Operator(name="aten::linear", kind="operator"))

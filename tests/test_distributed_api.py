@@ -17,10 +17,10 @@ from loading import columns_of, trace_of
 from rankbuild import Group, Plan, Truth
 from stepscope.analyses.communication import rank_steps as rank_steps_module
 from stepscope.analyses.communication.rank_steps import rank_steps
-from stepscope.analyses.communication.rank_summary import RankPart, rank_part
+from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
 from stepscope.analyses.communication.ranked_run import rank_run
 from stepscope.analyses.communication.run_collectives import collective_kinds
-from stepscope.analyses.communication.run_steps import CATEGORIES, exposed_within, run_steps
+from stepscope.analyses.communication.run_steps import CATEGORIES, exposed_during, run_steps
 from stepscope.api.app import create_app
 from stepscope.api.distributed_tables import one_collective
 from stepscope.api.prefetch import prepare
@@ -103,10 +103,10 @@ def asked(tmp_path_factory: pytest.TempPathFactory, truth: Truth) -> Asked:
     return Asked(folder)
 
 
-def _parts(truth: Truth, **how: Any) -> list[RankPart]:
+def _parts(truth: Truth, **how: Any) -> list[RankSummary]:
     documents = (rankbuild.document(truth, rank, **how) for rank in range(truth.plan.world_size))
     return [
-        rank_part(trace_from_columns(columns_of(json.dumps(document)), worker=f"w{rank}"))
+        rank_summary(trace_from_columns(columns_of(json.dumps(document)), worker=f"w{rank}"))
         for rank, document in enumerate(documents)
     ]
 
@@ -284,7 +284,7 @@ def test_waiting_is_what_it_was_and_parts_sum_to_the_step(
         assert abs(int(steps.wait_ns[row]) - waited) <= 20
 
 
-def _pair(first_us: tuple[float, float], second_us: tuple[float, float]) -> list[RankPart]:
+def _pair(first_us: tuple[float, float], second_us: tuple[float, float]) -> list[RankSummary]:
     """Two ranks that compute until 60 us of a step of 100 us; one collective on each."""
     parts = []
     for rank, (start, duration) in enumerate((first_us, second_us)):
@@ -298,7 +298,7 @@ def _pair(first_us: tuple[float, float], second_us: tuple[float, float]) -> list
               "Process Group Name": "0", "Process Group Ranks": "[0, 1]"}],
         ]  # fmt: skip
         trace = trace_of(rows, distributedInfo={"rank": rank, "world_size": 2})
-        parts.append(rank_part(trace_from_columns(trace.columns, worker=f"w{rank}")))
+        parts.append(rank_summary(trace_from_columns(trace.columns, worker=f"w{rank}")))
     return parts
 
 
@@ -332,7 +332,7 @@ def test_exposed_within_is_what_is_counted_moment_by_moment(
         sum(_covers(exposed, at) and _covers(times, at) for at in range(*bounds))
         for bounds in ((0, 150), (150, 400))
     ]
-    assert list(exposed_within(steps, times)) == counted
+    assert list(exposed_during(steps, times)) == counted
 
 
 def test_a_curve_of_many_edges_is_thinned_and_stays_exact_between_steps(
@@ -348,9 +348,9 @@ def test_a_curve_of_many_edges_is_thinned_and_stays_exact_between_steps(
     thin = rank_steps(trace_of(rows))
     assert len(thin.exposed.at_ns) < 30 < len(whole.exposed.at_ns)
     everything = np.array([[0, 10**9]])
-    assert list(exposed_within(thin, everything)) == list(whole.exposed_ns)
+    assert list(exposed_during(thin, everything)) == list(whole.exposed_ns)
     part = np.array([[37_000, 211_000]])
-    exact, rough = exposed_within(whole, part), exposed_within(thin, part)
+    exact, rough = exposed_during(whole, part), exposed_during(thin, part)
     assert np.abs(exact - rough).max() <= 20_000  # a tenth of the edges, spread evenly
 
 
@@ -476,7 +476,7 @@ def test_clocks_that_cannot_be_aligned_leave_ends_together() -> None:
 
 
 def test_no_collectives_no_rows() -> None:
-    part = rank_part(trace_of([["cpu_op", "aten::mm", 0, 10]]))
+    part = rank_summary(trace_of([["cpu_op", "aten::mm", 0, 10]]))
     shared = SharedRun(rank_run([part]))
     assert len(collective_kinds(shared.run, shared.matched, np.zeros(0, dtype=bool))) == 0
     assert shared.groups == ()

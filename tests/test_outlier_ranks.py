@@ -9,7 +9,7 @@ import pytest
 from rankparts import parts_of, shape
 from stepscope.analyses.communication.outlier_ranks import outlier_ranks
 from stepscope.analyses.communication.rank_metrics import FIGURES, rank_figures
-from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.analyses.communication.ranked_run import rank_run
 from stepscope.analyses.communication.representative_ranks import representative_ranks
 from stepscope.analyses.communication.run_steps import run_steps
@@ -21,7 +21,7 @@ from stepscope.base.report import Problem
 SLOW = {37: 0.3}
 
 
-def found(parts: list[RankPart]) -> set[tuple[Any, ...]]:
+def found(parts: list[RankSummary]) -> set[tuple[Any, ...]]:
     """What lies apart: rank or machine, figure, and to which side."""
     table = outlier_ranks(parts)
     who = table["host"].where(table["is_machine"], table["rank"])
@@ -113,7 +113,7 @@ def test_figures_are_means_over_steps_and_medians_over_peers_of_the_same_steps()
         assert figures.usual[at, column] == pytest.approx(np.mean(medians))
 
 
-def kinds(parts: list[RankPart]) -> list[tuple[str, int, str]]:
+def kinds(parts: list[RankSummary]) -> list[tuple[str, int, str]]:
     """The ranks to look at, without the fastest and the usual one among equals."""
     table = representative_ranks(parts)
     rows = zip(table["kind"], table["rank"].astype(int), table["figure"], strict=True)

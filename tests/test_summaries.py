@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from loading import SAMPLE_LOGS, SHARED_TRACES, shared_trace_names
 from stepscope.advice import AdviceSettings
 from stepscope.advice.settings import Changes, Suppression
-from stepscope.analyses.communication.rank_summary import rank_part
+from stepscope.analyses.communication.rank_summary import rank_summary
 from stepscope.base.config import SummarySettings
 from stepscope.comparison.samples import sample
 from stepscope.comparison.trends import trend
@@ -211,11 +211,11 @@ def test_what_ranks_have_in_common_is_one_object(ranks: Files, place: Path) -> N
 
 def test_a_summary_answers_for_its_recording(ranks: Files) -> None:
     summary = summary_of(ranks[0][0])
-    assert summary.part(rank_part) == (summary.advice.part,)
+    assert summary.part(rank_summary) == (summary.advice.part,)
     assert summary.part(trend) == (summary.trend,)
     assert summary.part(sample) == (summary.sample,)
     lacking = replace(summary, sample=None, trend=None, advice=replace(summary.advice, part=None))
-    assert [lacking.part(each) for each in (rank_part, trend, sample, len)] == [None] * 4
+    assert [lacking.part(each) for each in (rank_summary, trend, sample, len)] == [None] * 4
 
 
 def test_it_takes_a_hundredth_of_the_json(place: Path) -> None:

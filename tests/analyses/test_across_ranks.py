@@ -17,12 +17,17 @@ import rankbuild
 from loading import ROOT, columns_of, trace_at, trace_of
 from rankbuild import US, Group, Plan, Truth
 from stepscope.analyses.communication.clock_table import clock_table
-from stepscope.analyses.communication.collective_matching import matches
+from stepscope.analyses.communication.collective_matching import match_collectives
 from stepscope.analyses.communication.matched_collectives import matched_collectives
-from stepscope.analyses.communication.rank_summary import Key, RankCollectives, RankPart, rank_part
+from stepscope.analyses.communication.rank_summary import (
+    Key,
+    RankCollectives,
+    RankSummary,
+    rank_summary,
+)
 from stepscope.analyses.communication.rank_table import rank_table
 from stepscope.analyses.communication.ranked_run import as_ranges
-from stepscope.analyses.communication.robust_zscore import scores
+from stepscope.analyses.communication.robust_zscore import modified_zscores
 from stepscope.analyses.communication.stragglers import stragglers
 from stepscope.base.errors import MissingDataError
 from stepscope.model.trace import Trace, trace_from_columns
@@ -38,7 +43,7 @@ def _trace(document: Mapping[str, Any], worker: str) -> Trace:
 
 def _parts(
     truth: Truth, *, without: Sequence[int] = (), damaged: Sequence[int] = (), **how: Any
-) -> list[RankPart]:
+) -> list[RankSummary]:
     parts = []
     for rank in range(truth.plan.world_size):
         if rank in without:
@@ -48,7 +53,7 @@ def _parts(
             until = sorted(event["ts"] for event in document["traceEvents"])
             half = until[len(until) // 2]
             document["traceEvents"] = [e for e in document["traceEvents"] if e["ts"] < half]
-        parts.append(rank_part(_trace(document, f"w{rank}")))
+        parts.append(rank_summary(_trace(document, f"w{rank}")))
     return parts
 
 
@@ -64,7 +69,7 @@ def truth() -> Truth:
 
 
 @pytest.fixture(scope="module")
-def parts(truth: Truth) -> list[RankPart]:
+def parts(truth: Truth) -> list[RankSummary]:
     """Of those, rank 3 was not recorded and rank 9's file was cut."""
     return _parts(truth, without=[MISSING], damaged=[DAMAGED])
 
@@ -79,7 +84,9 @@ def _true(truth: Truth, group: str, sequence: int) -> dict[int, Any]:
     }
 
 
-def test_collectives_are_matched_by_group_and_sequence(truth: Truth, parts: list[RankPart]) -> None:
+def test_collectives_are_matched_by_group_and_sequence(
+    truth: Truth, parts: list[RankSummary]
+) -> None:
     table = matched_collectives(parts)
     assert set(table["matched_by"]) == {"sequence"}
     assert len(table) == len(PLAN.groups) * PLAN.step_count
@@ -96,7 +103,7 @@ def test_collectives_are_matched_by_group_and_sequence(truth: Truth, parts: list
         assert {one.step for one in true.values()} == {row["step"]}
 
 
-def test_ranks_without_a_recording_and_lost_collectives_are_named(parts: list[RankPart]) -> None:
+def test_ranks_without_a_recording_and_lost_collectives_are_named(parts: list[RankSummary]) -> None:
     table = matched_collectives(parts)
     missing = table.groupby("group")["missing_ranks"].agg(list)
     assert set(missing["t0"]) == set(missing["d3"]) == {str(MISSING)}
@@ -106,7 +113,7 @@ def test_ranks_without_a_recording_and_lost_collectives_are_named(parts: list[Ra
     assert set(table["expected_count"]) == {4}
 
 
-def test_clocks_are_found_within_their_error(truth: Truth, parts: list[RankPart]) -> None:
+def test_clocks_are_found_within_their_error(truth: Truth, parts: list[RankSummary]) -> None:
     table = clock_table(parts)
     assert set(table["link"]) == {"reference", "collectives"}
     _check_clocks(truth, table)
@@ -168,7 +175,7 @@ def test_ranks_of_one_machine_share_a_clock_unless_their_collectives_deny_it() -
     def table(**more: Any) -> pd.DataFrame:
         truth = rankbuild.run(replace(plan, **more))
         parts = [
-            rank_part(_trace(rankbuild.document(truth, rank, host=host), f"w{rank}"))
+            rank_summary(_trace(rankbuild.document(truth, rank, host=host), f"w{rank}"))
             for rank, host in hosts.items()
         ]
         _check_clocks(truth, found := clock_table(parts))
@@ -180,7 +187,7 @@ def test_ranks_of_one_machine_share_a_clock_unless_their_collectives_deny_it() -
     assert list(table(offset_us={2: 9000.0})["link"][:4]) == ["reference", *["collectives"] * 3]
 
 
-def test_the_slow_rank_is_found_with_its_first_step_and_its_cause(parts: list[RankPart]) -> None:
+def test_the_slow_rank_is_found_with_its_first_step_and_its_cause(parts: list[RankSummary]) -> None:
     table = stragglers(parts)
     assert list(table["rank"][table["is_straggler"]]) == [SLOW]
     worst = table.iloc[0]
@@ -241,7 +248,7 @@ def test_where_no_numbers_were_recorded_order_gives_the_same(truth: Truth) -> No
 KEY = Key("0", "[0,1,2]", "all_reduce", "float32", 4.0, -1, -1)
 
 
-def _part(rank: int, steps: Sequence[int], sequence: Sequence[int] | None = None) -> RankPart:
+def _part(rank: int, steps: Sequence[int], sequence: Sequence[int] | None = None) -> RankSummary:
     """A rank that has one collective each 100 us, in these steps."""
     count = len(steps)
     start = np.arange(count, dtype=np.int64) * 100
@@ -260,12 +267,12 @@ def _part(rank: int, steps: Sequence[int], sequence: Sequence[int] | None = None
                    collectives=own)  # fmt: skip
 
 
-_EMPTY = rank_part(_trace(rankbuild.document(rankbuild.run(PLAN), 0), "w"))
+_EMPTY = rank_summary(_trace(rankbuild.document(rankbuild.run(PLAN), 0), "w"))
 
 
-def _grouped(parts: Sequence[RankPart]) -> list[list[tuple[int, int]]]:
+def _grouped(parts: Sequence[RankSummary]) -> list[list[tuple[int, int]]]:
     """Each match as its members: rank, and which of that rank's collectives."""
-    found = matches(parts)
+    found = match_collectives(parts)
     members: dict[int, list[tuple[int, int]]] = {}
     rows = zip(found.match, found.recording, found.start_ns // 100, strict=True)
     for match, recording, place in rows:
@@ -328,7 +335,7 @@ def test_the_two_ends_of_a_transfer_are_one_though_each_rank_counts_by_itself() 
     receiver = trace_of([[*kernel[:3], 25, {**told, "Collective name": "recv", "Seq": 9}]])
     parts = [
         replace(part, evidence=replace(part.evidence, worker=f"w{rank}", header=rank))
-        for rank, part in enumerate(map(rank_part, (sender, receiver)))
+        for rank, part in enumerate(map(rank_summary, (sender, receiver)))
     ]
     [only] = matched_collectives(parts).to_dict("records")
     assert (only["kind"], only["matched_by"], only["rank_count"]) == ("send", "order", 2)
@@ -372,7 +379,7 @@ def test_a_thousand_ranks_take_seconds() -> None:
 
 @pytest.mark.parametrize("name", ACROSS)
 def test_tables_across_ranks_have_the_columns_of_their_schema(
-    name: str, parts: list[RankPart]
+    name: str, parts: list[RankSummary]
 ) -> None:
     table = all_tables()[name]
     assert isinstance(table, RunTable)
@@ -384,7 +391,7 @@ def test_tables_across_ranks_have_the_columns_of_their_schema(
 
 
 @pytest.mark.parametrize("name", ["matched-collectives", "clock-alignment", "stragglers"])
-def test_one_rank_alone_says_what_to_record(name: str, parts: list[RankPart]) -> None:
+def test_one_rank_alone_says_what_to_record(name: str, parts: list[RankSummary]) -> None:
     table = all_tables()[name]
     assert isinstance(table, RunTable)
     with pytest.raises(MissingDataError, match="only one rank") as missing:
@@ -392,11 +399,11 @@ def test_one_rank_alone_says_what_to_record(name: str, parts: list[RankPart]) ->
     assert "worker_name" in missing.value.remedy
 
 
-def test_a_part_is_small_beside_its_recording(parts: list[RankPart]) -> None:
+def test_a_part_is_small_beside_its_recording(parts: list[RankSummary]) -> None:
     assert all(len(pickle.dumps(part)) < 8_000 for part in parts)
 
 
-def test_a_step_of_each_rank_is_told_apart(truth: Truth, parts: list[RankPart]) -> None:
+def test_a_step_of_each_rank_is_told_apart(truth: Truth, parts: list[RankSummary]) -> None:
     table = rank_table(parts).set_index("rank")
     assert list(table.index) == [rank for rank in range(16) if rank != MISSING]
     assert set(table["rank_source"]) == {"header"}
@@ -421,17 +428,17 @@ def test_ranks_are_written_as_ranges(ranks: list[int], text: str) -> None:
 
 
 def test_scores_are_modified_z_scores() -> None:
-    found = scores(np.array([1.0, 2.0, 3.0, 4.0, 100.0, np.nan]))
+    found = modified_zscores(np.array([1.0, 2.0, 3.0, 4.0, 100.0, np.nan]))
     assert found[:5] == pytest.approx(0.6745 * np.array([-2, -1, 0, 1, 97]))
     assert np.isnan(found[5])
-    assert scores(np.array([5.0, 5.0, 5.0])).tolist() == [0, 0, 0]
-    assert np.isnan(scores(np.array([1.0, 2.0]))).all()
-    assert scores(np.array([0.0] * 9 + [1.0]))[-1] > 3.5
+    assert modified_zscores(np.array([5.0, 5.0, 5.0])).tolist() == [0, 0, 0]
+    assert np.isnan(modified_zscores(np.array([1.0, 2.0]))).all()
+    assert modified_zscores(np.array([0.0] * 9 + [1.0]))[-1] > 3.5
 
 
 def test_two_real_ranks_of_which_one_is_slow() -> None:
     paths = sorted((ROOT / "sample_logs/ranks/one_slow_rank").glob("*.gz"))
-    parts = [rank_part(trace_at(path)) for path in paths]
+    parts = [rank_summary(trace_at(path)) for path in paths]
     slow, fast = stragglers(parts).to_dict("records")
     assert (slow["rank"], slow["is_straggler"], slow["last_share"]) == (1, True, 1)
     assert (slow["cause"], slow["since_step"]) == ("computing", 3)
@@ -441,4 +448,4 @@ def test_two_real_ranks_of_which_one_is_slow() -> None:
     assert ranks["wait_ns"][1] == 0
     assert set(ranks["transfer_ns"]) == {ranks["communication_ns"][1]}
     balanced = sorted((ROOT / "sample_logs/ranks/balanced").glob("*.gz"))
-    assert not stragglers([rank_part(trace_at(path)) for path in balanced])["is_straggler"].any()
+    assert not stragglers([rank_summary(trace_at(path)) for path in balanced])["is_straggler"].any()

@@ -4,7 +4,7 @@ import pytest
 
 import tracebuild
 from loading import trace_of
-from stepscope.analyses.core.device_capability import compute_major, peak_ratio
+from stepscope.analyses.core.device_specs import compute_major, peak_ratio
 from stepscope.model.trace import Trace
 
 

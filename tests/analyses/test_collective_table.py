@@ -11,7 +11,7 @@ from loading import ROOT, SHARED_TRACES, shared_trace_names, trace_at, trace_of
 from stepscope.analyses.communication.collective_events import collective_events
 from stepscope.analyses.communication.collective_table import SCHEMA, collective_table
 from stepscope.analyses.core.collective_bandwidth import bus_factor, bytes_per_second
-from stepscope.analyses.core.exposed_communication import computing, exposure
+from stepscope.analyses.core.exposed_communication import computing_times, exposure
 from stepscope.analyses.devices.temporal_breakdown import temporal_breakdown
 from stepscope.model.trace import Trace
 
@@ -148,7 +148,7 @@ def test_each_device_hides_its_own_communication() -> None:
     rows = [_reduce(0, 100, device=0), ["kernel", "gemm", 0, 100, {"device": 1}]]
     trace = trace_of(rows)
     assert list(collective_events(trace)["exposed_ns"]) == [100 * US]
-    assert sorted(computing(trace)) == [-1, 0, 1]
+    assert sorted(computing_times(trace)) == [-1, 0, 1]
 
 
 @pytest.mark.parametrize("name", [*shared_trace_names(), *GLOO])

@@ -3,8 +3,7 @@
 from loading import trace_of
 from stepscope.analyses.core import requirements
 from stepscope.analyses.devices.host_copies import copies_to_device
-from stepscope.analyses.idle.copy_cost import copy_cost
-from stepscope.analyses.idle.copy_sites import OUTSIDE, CopySite, copy_sites
+from stepscope.analyses.idle.copy_cost import OUTSIDE, CopySite, copy_cost, copy_sites
 
 US = 1000
 # Two copies: the first beside a kernel for 10 us, with a wait behind it; the second while the
@@ -32,7 +31,7 @@ ROWS = [
 
 def test_copying_that_no_kernel_hides_and_idle_time_in_the_calls_and_behind_waits() -> None:
     trace = trace_of(ROWS)
-    device = requirements.main(trace)
+    device = requirements.main_device(trace)
     cost = copy_cost(trace, device, copies_to_device(trace, device))
     assert (cost.exposed // US).tolist() == [[60, 90], [230, 240]]
     assert (cost.behind // US).tolist() == [[90, 230]], "all of the gap, which is below 1 ms"
@@ -46,14 +45,14 @@ def test_copying_that_no_kernel_hides_and_idle_time_in_the_calls_and_behind_wait
 def test_idle_time_while_the_host_asks_for_a_copy_is_the_copys() -> None:
     rows = [row for row in ROWS if row[1] != "cudaStreamSynchronize"]
     trace = trace_of(rows)
-    device = requirements.main(trace)
+    device = requirements.main_device(trace)
     cost = copy_cost(trace, device, copies_to_device(trace, device))
     assert (cost.idle // US).tolist() == [[200, 220]]
 
 
 def test_copies_are_listed_by_operator_and_size_the_costliest_first() -> None:
     trace = trace_of(ROWS)
-    copies = copies_to_device(trace, requirements.main(trace))
+    copies = copies_to_device(trace, requirements.main_device(trace))
     of_step = CopySite(
         operator="aten::to",
         line="train.py(7): step",

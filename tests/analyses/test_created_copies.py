@@ -25,7 +25,7 @@ def op(name: str, start: int, duration: int, *dims: list[int], **more: Any) -> l
 
 def found(*rows: list[Any]) -> list[tuple[str, bool]]:
     trace: Trace = trace_of([STEP, *rows, *MOVE])
-    copies = copies_to_device(trace, requirements.main(trace))
+    copies = copies_to_device(trace, requirements.main_device(trace))
     created = created_copies(trace, copies)
     names = trace.host_calls["name"].iloc[created.maker].tolist()
     assert set(trace.host_calls["name"].iloc[created.move]) <= {"aten::to"}
@@ -81,6 +81,6 @@ def test_unknown_and_absurd_shapes_do_not_decide(dims: dict[str, Any]) -> None:
             *MOVE[2:],
         ]
     )
-    copies = copies_to_device(trace, requirements.main(trace))
+    copies = copies_to_device(trace, requirements.main_device(trace))
     created = created_copies(trace, copies)
     assert created.is_sure.tolist() == [False] * len(created.maker)

@@ -6,7 +6,7 @@ import pytest
 
 from loading import trace_of
 from stepscope.analyses.core.data_loading import data_loading
-from stepscope.analyses.idle.data_stalls import data_stalls, slowest
+from stepscope.analyses.idle.data_stalls import data_stalls, slowest_calls
 from stepscope.base.errors import MissingDataError, NotApplicableError
 
 US = 1000
@@ -114,7 +114,7 @@ def test_the_slowest_call_comes_first_with_what_cost_most_in_it() -> None:
             ["python_function", "data.py(8): __getitem__", 625, 20],
         ]
     )
-    found = slowest(trace, data_stalls(trace))
+    found = slowest_calls(trace, data_stalls(trace))
     assert [(each.duration_ns, each.detail) for each in found] == [
         (200 * US, ""),
         (100 * US, "60.0 % of it in aten::stack"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stepscope.analyses.core.device_specs import SOURCES, TYPES, all_specs, find
+from stepscope.analyses.core.device_specs import SOURCES, TYPES, all_specs, find_spec
 
 
 def test_every_device_has_a_source_and_figures_that_fit_each_other() -> None:
@@ -102,7 +102,7 @@ def test_torchs_table_has_the_same_figures_but_for_its_errors(torchs: str, ours:
     ],
 )
 def test_variants_of_one_chip_are_told_apart_by_name(name: str, gigabytes: int) -> None:
-    found = find({"name": name, "numSms": 108}).spec
+    found = find_spec({"name": name, "numSms": 108}).spec
     assert found is not None
     assert found.bytes_per_second == gigabytes * 1e9
     assert found.peak("bfloat16") == 312e12
@@ -124,6 +124,6 @@ def test_variants_of_one_chip_are_told_apart_by_name(name: str, gigabytes: int) 
 def test_what_is_not_known_for_certain_has_no_spec(
     properties: dict[str, object], reason: str
 ) -> None:
-    found = find(properties)
+    found = find_spec(properties)
     assert found.spec is None
     assert reason in found.reason

@@ -6,7 +6,7 @@ import numpy as np
 
 import tracebuild
 from loading import trace_of
-from stepscope.analyses.communication.collectives_in_region import asked_within
+from stepscope.analyses.communication.collective_events import requested_in_calls
 from stepscope.analyses.communication.exposed_collectives import exposed_times
 from stepscope.model.trace import Trace
 
@@ -53,5 +53,5 @@ def test_a_collective_was_asked_for_within_the_call_that_went_on_when_the_host_a
         ["kernel", REDUCE, 50, 5, {"correlation": 2}],
     )
     forward = re.compile(r"DistributedDataParallel\.forward")
-    assert asked_within(trace, forward).tolist() == [True, False]
-    assert asked_within(trace, re.compile("nothing")).tolist() == [False, False]
+    assert requested_in_calls(trace, forward).tolist() == [True, False]
+    assert requested_in_calls(trace, re.compile("nothing")).tolist() == [False, False]

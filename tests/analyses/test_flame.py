@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
 from stepscope.analyses.core import call_paths
-from stepscope.analyses.core.call_paths import merged
-from stepscope.analyses.core.links import matched
+from stepscope.analyses.core.call_paths import merge_calls
+from stepscope.analyses.core.links import rows_of_keys
 from stepscope.analyses.host.host_call_tree import HostTree, host_tree
 from stepscope.analyses.host.host_flame import Flame, host_flame
 from stepscope.model import call_tree, intervals
@@ -34,7 +34,7 @@ def test_nodes_are_the_distinct_paths_and_their_calls(
 ) -> None:
     thread, start, duration, name = np.array(calls, dtype=np.int64).reshape(-1, 4).T
     nesting = call_tree.nest(thread, start, duration)
-    paths = merged(nesting.parent, nesting.depth, name, 3)
+    paths = merge_calls(nesting.parent, nesting.depth, name, 3)
     parents, names = paths.parent.tolist(), paths.name.tolist()
     expected: dict[Path, int] = defaultdict(int)
     for row in range(len(calls)):
@@ -54,7 +54,7 @@ def test_what_is_nested_too_deep_counts_as_its_caller_at_that_depth(
 ) -> None:
     monkeypatch.setattr(call_paths, "MOST_LEVELS", 2)
     parent = np.array([-1, 0, 1, 2, 3])
-    paths = merged(parent, np.arange(5), np.arange(5), 5)
+    paths = merge_calls(parent, np.arange(5), np.arange(5), 5)
     assert paths.node.tolist() == [0, 1, 1, 1, 1]
     assert paths.parent.tolist() == [-1, 0]
 
@@ -131,7 +131,7 @@ def test_time_tells_callers_as_the_profilers_ids_do(name: str) -> None:
         calls["start_ns"].to_numpy(),
         calls["duration_ns"].to_numpy(),
     )
-    by_id = matched(calls["python_parent_id"].to_numpy(), calls["python_id"].to_numpy())
+    by_id = rows_of_keys(calls["python_parent_id"].to_numpy(), calls["python_id"].to_numpy())
     # Generators apart (`tree_iter` of sglang): the id names who made it, time who runs it.
     differ = (by_id >= 0) & (by_id != nesting.parent)
     assert differ.sum() <= 2

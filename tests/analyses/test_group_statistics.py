@@ -76,7 +76,7 @@ def test_sums_are_exact_and_numbers_are_listed_once(rows: Rows) -> None:
     values, group, weight = _columns(rows)
     expected = [int(values[group == which].sum()) for which in range(COUNT)]
     assert group_statistics.sums(values, group, COUNT).tolist() == expected
-    listed = group_statistics.listed(weight, group, COUNT).tolist()
+    listed = group_statistics.distinct_numbers(weight, group, COUNT).tolist()
     assert listed == [
         ", ".join(map(str, sorted(set(weight[group == which].tolist())))) for which in range(COUNT)
     ]
@@ -93,7 +93,7 @@ def test_sums_of_chosen_rows_leave_out_those_of_no_group(rows: Rows, choices: li
 
 def test_a_mean_of_what_is_known_leaves_the_rest_out() -> None:
     values, group = np.array([1.0, np.nan, 4.0, np.nan]), np.array([0, 0, 0, 1])
-    found = group_statistics.mean_known(values, group, 3)
+    found = group_statistics.nan_mean(values, group, 3)
     assert found == pytest.approx([2.5, np.nan, np.nan], nan_ok=True)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from loading import rows_of, trace_of
 from stepscope.analyses.core.device_activity import device_activity
-from stepscope.analyses.core.main_thread_stacks import main_thread_places
+from stepscope.analyses.core.main_thread_stacks import main_thread_stacks
 from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.idle_by_source import RECORD_STACKS, idle_by_source_line
 from stepscope.analyses.idle.idle_tables import idle_by_cause, idle_by_step, idle_by_stream
@@ -214,7 +214,7 @@ def test_every_table_sums_to_the_idle_time(trace: Trace) -> None:
 @settings(max_examples=40)
 @given(traces(), st.lists(st.integers(0, 5_000_000), min_size=1))
 def test_places_are_the_innermost_at_each_moment(trace: Trace, moments: list[int]) -> None:
-    places = main_thread_places(trace)
+    places = main_thread_stacks(trace)
     stretch = places.at(np.array(moments))
     calls = trace.host_calls
     for moment, row in zip(moments, stretch, strict=True):

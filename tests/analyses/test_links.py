@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import trace_of
-from stepscope.analyses.core.links import enclosing_operator, links, matched
+from stepscope.analyses.core.links import enclosing_operator, links, rows_of_keys
 from stepscope.model import call_tree
 from stepscope.model.frames.spans import spans
 from stepscope.model.trace import Trace
@@ -106,8 +106,8 @@ def test_a_launch_that_ends_just_behind_its_operator_still_belongs_to_it() -> No
 
 def test_matched_finds_the_first_row_and_no_missing_key() -> None:
     keys = np.array([5, 3, 5, -1])
-    assert matched(np.array([5, 3, 4, -1]), keys).tolist() == [0, 1, -1, -1]
-    assert matched(np.array([5]), np.array([], dtype=np.int64)).tolist() == [-1]
+    assert rows_of_keys(np.array([5, 3, 4, -1]), keys).tolist() == [0, 1, -1, -1]
+    assert rows_of_keys(np.array([5]), np.array([], dtype=np.int64)).tolist() == [-1]
 
 
 SPANS = st.tuples(st.integers(0, 12), st.integers(0, 8), st.integers(1, 2))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from loading import trace_of
-from stepscope.analyses.idle.loading_costs import loading_costs
+from stepscope.analyses.idle.data_stalls import loading_costs
 
 US = 1000
 LOAD = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"

@@ -8,9 +8,9 @@ from loading import ROOT, SHARED_TRACES, trace_at, trace_of
 from stepscope.analyses.communication.rank_assignment import (
     RankEvidence,
     rank_evidence,
+    ranks_of_names,
     recorded_ranks,
 )
-from stepscope.analyses.communication.rank_names import ranks_of_names
 
 
 def _evidence(worker: str, **more: Any) -> RankEvidence:

@@ -19,7 +19,7 @@ from stepscope.analyses.settings.recorded_settings import (
     OptimizerSettings,
     PrecisionSettings,
     RecordedSettings,
-    agreed,
+    common_value,
     recorded_settings,
 )
 from stepscope.analyses.settings.user_metadata import hints
@@ -191,7 +191,7 @@ def test_versions_are_texts_numbers_or_lists() -> None:
     [([4, 4], 4), ([4, 2], None), ([4, None], None), ([], None), ([False], False)],
 )
 def test_what_all_say_is_agreed(values: list[int | None], all_say: int | None) -> None:
-    assert agreed(values) == all_say
+    assert common_value(values) == all_say
 
 
 JSON = st.recursive(

@@ -30,7 +30,7 @@ def frame(name: str, start: int, duration: int, **more: Any) -> list[Any]:
     ],
 )
 def test_these_frames_are_the_users(name: str) -> None:
-    assert event_references.is_users(name)
+    assert event_references.is_user_code(name)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_these_frames_are_the_users(name: str) -> None:
     ],
 )
 def test_these_frames_are_not(name: str) -> None:
-    assert not event_references.is_users(name)
+    assert not event_references.is_user_code(name)
 
 
 # Source lines

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepscope.analyses.core.slice_nesting import repaired_end_ns
+from stepscope.analyses.core.trace_cut import repaired_end_ns
 
 SLICES = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 25), st.integers(0, 12)), max_size=18)
 Slices = list[tuple[int, int, int]]

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from loading import SHARED_TRACES, shared_trace_names, trace_at, trace_of
-from stepscope.analyses.core.event_references import source_line, users_line
+from stepscope.analyses.core.event_references import lines_of_device_events, source_line, user_line
 from stepscope.analyses.core.links import links
-from stepscope.analyses.core.source_lines import lines_of_device_events
 from stepscope.model.trace import Trace
 
 SOME = 150
@@ -16,7 +15,7 @@ def _line(trace: Trace, row: int) -> str | None:
     """One event's line, the slow way."""
     owner = int(links(trace).owner_of_device_event[row])
     stack = trace.host_calls["call_stack"].iloc[owner] if owner >= 0 else None
-    if isinstance(stack, str) and (listed := users_line(stack.split(";"))):
+    if isinstance(stack, str) and (listed := user_line(stack.split(";"))):
         return listed
     launch = int(links(trace).call_of_device_event[row])
     if launch < 0:

@@ -3,7 +3,7 @@
 import loading
 import tracebuild
 from stepscope.analyses.core.device_activity import main_device
-from stepscope.analyses.idle.device_stalls import late_times, stalls_of
+from stepscope.analyses.idle.ledger import late_times, long_gaps
 
 
 def test_gaps_that_hold_enough_are_stalls_the_longest_first() -> None:
@@ -24,7 +24,7 @@ def test_gaps_that_hold_enough_are_stalls_the_longest_first() -> None:
     assert device is not None
     late = late_times(trace, device)
     assert late.tolist() == [[1_000_000, 3_000_000], [4_000_000, 8_000_000]]
-    stalls = stalls_of(trace, device, late, 2_000_000)
+    stalls = long_gaps(trace, device, late, 2_000_000)
     assert stalls.longest.tolist() == [[4_000_000, 8_000_000], [1_000_000, 3_000_000]]
-    assert sorted(stalls.held_ns.tolist()) == [2_000_000, 4_000_000]
-    assert stalls_of(trace, device, late, 2_000_001).times.tolist() == [[4_000_000, 8_000_000]]
+    assert sorted(stalls.idle_ns.tolist()) == [2_000_000, 4_000_000]
+    assert long_gaps(trace, device, late, 2_000_001).times.tolist() == [[4_000_000, 8_000_000]]

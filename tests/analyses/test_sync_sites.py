@@ -7,8 +7,8 @@ import pytest
 import tracebuild
 from loading import trace_of
 from stepscope.analyses.idle.sync_cost import sync_cost
-from stepscope.analyses.idle.sync_sites import Site, sync_sites
-from stepscope.analyses.idle.value_reads import read_values
+from stepscope.analyses.idle.sync_sites import SyncSite, sync_sites
+from stepscope.analyses.idle.value_reads import value_reads
 from stepscope.model.trace import Trace
 
 GEMM = {"op": "aten::mm", "us": 0, "body": [{"kernel": "gemm", "us": 1000}]}
@@ -43,7 +43,7 @@ def test_a_wait_outside_any_operator_is_named_by_its_call() -> None:
     trace = scheduled(GEMM, {"sync": "stream", "us": 0})
     found = sync_sites(trace, sync_cost(trace, "explicit"))
     assert found.sites == (
-        Site(
+        SyncSite(
             line="",
             operator="cudaStreamSynchronize",
             count=3,
@@ -61,7 +61,7 @@ def test_no_wait_has_no_place() -> None:
 
 
 def names(trace: Trace) -> tuple[list[str], list[str]]:
-    found = read_values(trace, sync_cost(trace, "item"))
+    found = value_reads(trace, sync_cost(trace, "item"))
     events = trace.device_events["name"]
     return events.iloc[found.copies].tolist(), events.iloc[found.makers].tolist()
 

@@ -19,7 +19,7 @@ import rankparts
 from reports import FOUND, PASSED, WORKER
 from stepscope.advice import merged
 from stepscope.advice.trace_advice import RecordingAdvice
-from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.analyses.communication.ranked_run import RankRun, rank_run
 from stepscope.analyses.communication.run_groups import run_groups
 from stepscope.analyses.communication.run_steps import run_steps
@@ -55,7 +55,7 @@ def timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
     seconds[phase] = time.process_time() - start
 
 
-def advice(part: RankPart) -> RecordingAdvice:
+def advice(part: RankSummary) -> RecordingAdvice:
     """Return what rules might have said of a rank."""
     name = part.evidence.worker
     worker = msgspec.structs.replace(
@@ -73,7 +73,7 @@ def advice(part: RankPart) -> RecordingAdvice:
     return RecordingAdvice(worker=worker, outcomes=(*found, *passed), part=part)
 
 
-def phases(parts: Sequence[RankPart]) -> Seconds:
+def phases(parts: Sequence[RankSummary]) -> Seconds:
     """Return what each part of the work takes; those of the API share what they rest on."""
     seconds: dict[str, float] = {}
     with timed(seconds, "put together"):
@@ -97,7 +97,7 @@ def phases(parts: Sequence[RankPart]) -> Seconds:
     return seconds
 
 
-def answered(parts: Sequence[RankPart], seconds: dict[str, float]) -> None:
+def answered(parts: Sequence[RankSummary], seconds: dict[str, float]) -> None:
     """Note what the Distributed view's answers take: the first, and each once more."""
     shared = SharedRun(rank_run(parts))
     group = Group(name="job", parts=parts)

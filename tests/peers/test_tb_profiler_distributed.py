@@ -14,7 +14,7 @@ import pytest
 
 from loading import ROOT, trace_at
 from stepscope.analyses.communication.matched_collectives import matched_collectives
-from stepscope.analyses.communication.rank_summary import rank_part
+from stepscope.analyses.communication.rank_summary import rank_summary
 from stepscope.analyses.communication.rank_table import rank_table
 from stepscope.analyses.core.exposed_communication import exposure
 from stepscope.analyses.steps.step_breakdown import step_breakdown
@@ -56,7 +56,7 @@ def _theirs(run: str) -> Any:
 
 @pytest.mark.parametrize("run", RUNS)
 def test_transfer_waiting_and_bytes_are_the_peers(run: str) -> None:
-    parts = [rank_part(trace_at(path)) for path in _paths(run)]
+    parts = [rank_summary(trace_at(path)) for path in _paths(run)]
     matched = matched_collectives(parts)
     for part in parts:
         own = part.collectives
@@ -107,6 +107,6 @@ def test_to_the_peer_collectives_that_outlast_their_steps_are_of_none_and_steps_
     waits_us = _waits_us("balanced")["rank1"]
     assert len(waits_us) == 5
     assert theirs["all"]["rank1"][1] == int(sum(waits_us) / 5)
-    parts = [rank_part(trace_at(path)) for path in _paths("balanced")]
+    parts = [rank_summary(trace_at(path)) for path in _paths("balanced")]
     assert sorted(matched_collectives(parts)["step"]) == [3, 4, 5, 6, 7, 8]
     assert rank_table(parts)["wait_ns"][1] / US == pytest.approx(sum(waits_us) / 6, abs=1)

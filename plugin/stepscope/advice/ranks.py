@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from stepscope.advice.trace_advice import RecordingAdvice
-from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.analyses.communication.rank_table import rank_table_of
 from stepscope.analyses.communication.ranked_run import RankRun, rank_run
 from stepscope.analyses.communication.representative_ranks import representatives
@@ -64,13 +64,13 @@ def representative_recordings(
     )
 
 
-def _of_several(recordings: Sequence[RecordingAdvice]) -> list[RankPart]:
+def _of_several(recordings: Sequence[RecordingAdvice]) -> list[RankSummary]:
     """Return what the ranks have to say beside each other; nothing of a single process."""
     parts = [each.part for each in recordings if each.part is not None]
     return parts if len({part.evidence.worker for part in parts}) > 1 else []
 
 
-def _alone(worker: WorkerReport, part: RankPart | None) -> WorkerReport:
+def _alone(worker: WorkerReport, part: RankSummary | None) -> WorkerReport:
     if part is None:
         return worker
     size = part.world_size
@@ -79,7 +79,7 @@ def _alone(worker: WorkerReport, part: RankPart | None) -> WorkerReport:
     return msgspec.structs.replace(worker, host=part.host or "", world_size=size)
 
 
-def _waits(parts: Sequence[RankPart]) -> dict[Recorded, int]:
+def _waits(parts: Sequence[RankSummary]) -> dict[Recorded, int]:
     """Return how long recordings wait a step, of those nearly all of whose collectives matched.
 
     It is waiting that no computing hides: of the rest a rank loses nothing. Where those whom a rank

@@ -13,7 +13,7 @@ from stepscope.advice.time_budget import budget
 from stepscope.advice.trace_rules import asked
 from stepscope.advice.verdict import advised_verdict
 from stepscope.advice.worker_report import worker_report
-from stepscope.analyses.communication.rank_summary import RankPart, rank_part
+from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.base.report import Outcome, WorkerReport
 from stepscope.model.trace import Trace
@@ -28,7 +28,7 @@ class RecordingAdvice:
 
     worker: WorkerReport
     outcomes: tuple[Outcome, ...]
-    part: RankPart | None = None
+    part: RankSummary | None = None
     """What it has to say beside the others of its run."""
 
 
@@ -64,4 +64,4 @@ def advice_by(
         verdict=advised_verdict(trace, found),
         is_training=is_training(trace),
     )
-    return RecordingAdvice(worker=worker, outcomes=outcomes, part=rank_part(trace))
+    return RecordingAdvice(worker=worker, outcomes=outcomes, part=rank_summary(trace))

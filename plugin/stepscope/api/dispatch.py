@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, assert_never
 import flask
 import msgspec
 
-from stepscope.analyses.core.trace_slice import narrowed
+from stepscope.analyses.core.trace_slice import slice_trace
 from stepscope.api import encoding, http_errors
 from stepscope.api.endpoint import (
     Binary,
@@ -128,7 +128,7 @@ class Asking:
         def ask() -> Answer:
             asked = trace
             if isinstance(query, InTime) and not endpoint.is_whole:
-                asked = narrowed(trace, query.start_ns, query.end_ns)
+                asked = slice_trace(trace, query.start_ns, query.end_ns)
             return endpoint.ask(asked, query)
 
         return kept((entry,), lambda: sent(endpoint, ask()))

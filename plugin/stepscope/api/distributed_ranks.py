@@ -5,10 +5,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.communication.compute_time import own_work_of_steps
+from stepscope.analyses.communication.compute_time import compute_of_steps
 from stepscope.analyses.communication.missing_ranks import missing_ranks
 from stepscope.analyses.communication.outlier_ranks import outlier_ranks_of
-from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.analyses.communication.ranked_run import RankRun, as_ranges
 from stepscope.analyses.communication.run_steps import CATEGORIES, RunSteps
 from stepscope.analyses.steps.step_breakdown import whole_parts
@@ -103,11 +103,11 @@ UNKNOWN = {
 Floats = NDArray[np.float64]
 
 
-def distributed(shared: SharedRun, group: Group[RankPart]) -> Distributed:
+def distributed(shared: SharedRun, group: Group[RankSummary]) -> Distributed:
     """Return what a run is, and how much of it was recorded."""
     run, steps = shared.run, shared.steps
     found = missing_ranks(run, [urls.name(each.path) for each in group.problems])
-    missing = found.silent
+    missing = found.absent
     has_steps = any(part.steps.has_steps for part in run.parts)
     return Distributed(
         schema=SCHEMA_VERSION,
@@ -178,7 +178,7 @@ def _clocks(run: RankRun) -> RunClocks:
     )
 
 
-def heat(shared: SharedRun, metric: Metric, group: Group[RankPart]) -> RankSteps:
+def heat(shared: SharedRun, metric: Metric, group: Group[RankSummary]) -> RankSteps:
     """Return one metric of every rank and step."""
     run, steps = shared.run, shared.steps
     label, meaning, unit, is_high_bad = METRICS[metric]
@@ -231,7 +231,7 @@ def _figures(steps: RunSteps, metric: Metric) -> Floats:
     if metric == "overlap":
         return overlap_share(steps)
     figures: dict[str, NDArray[np.int64] | Floats] = {
-        "own": own_work_of_steps(steps),
+        "own": compute_of_steps(steps),
         "late": steps.late_ns,
         "idle": steps.idle_ns,
         "step": steps.duration_ns,
@@ -252,7 +252,7 @@ def overlap_share(steps: RunSteps) -> Floats:
     return share
 
 
-def breakdown(shared: SharedRun, step: int | None, group: Group[RankPart]) -> RankBreakdown:
+def breakdown(shared: SharedRun, step: int | None, group: Group[RankSummary]) -> RankBreakdown:
     """Return where the mean step of each rank goes, or a chosen one."""
     run, steps = shared.run, shared.steps
     chosen = np.arange(len(steps.number))

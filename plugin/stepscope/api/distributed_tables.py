@@ -9,7 +9,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.communication.ranked_run import RankRun, as_ranges
-from stepscope.analyses.communication.run_collectives import collective_kinds, exposed_ns, together
+from stepscope.analyses.communication.run_collectives import (
+    align_collective,
+    collective_kinds,
+    exposed_ns,
+)
 from stepscope.analyses.communication.run_groups import RunGroup
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.api.distributed_messages import By, CollectiveMember, CollectiveRanks, CollectiveRef
@@ -334,7 +338,7 @@ def one_collective(shared: SharedRun, worker: str, event: int) -> CollectiveRank
 def _collective(shared: SharedRun, match: int) -> CollectiveRanks:
     run, found = shared.run, shared.run.matches
     row = shared.matched.iloc[match]
-    rows = together(run, match)
+    rows = align_collective(run, match)
     ends = rows.start_ns + found.duration_ns[rows.member]
     alike = _alike(shared, match)
     place = int(np.searchsorted(alike, match))

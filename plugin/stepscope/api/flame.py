@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from msgspec import Meta
 
-from stepscope.analyses.core.trace_slice import narrowed
+from stepscope.analyses.core.trace_slice import slice_trace
 from stepscope.analyses.core.window import window
 from stepscope.analyses.flames.call_flame_graphs import device_calls_tree, host_calls_tree
 from stepscope.analyses.flames.flame_tree import (
@@ -123,10 +123,10 @@ def flame_in_time(trace: Trace, asked: FlameAsked) -> Flame:
     Raises:
         MissingDataError: the recording does not hold it.
     """
-    flame = flame_of(narrowed(trace, asked.start_ns, asked.end_ns), asked)
+    flame = flame_of(slice_trace(trace, asked.start_ns, asked.end_ns), asked)
     if asked.before_start_ns is None and asked.before_end_ns is None:
         return flame
-    before = narrowed(trace, asked.before_start_ns, asked.before_end_ns)
+    before = slice_trace(trace, asked.before_start_ns, asked.before_end_ns)
     other = flame_of(before, asked)
     tree = aligned(flame.tree, other.tree)
     return replace(flame, tree=tree, steps=(*flame.steps, *other.steps), is_per_step=False)
@@ -155,7 +155,7 @@ def flame_of(trace: Trace, asked: FlameAsked) -> Flame:
 def in_steps(trace: Trace) -> Trace:
     """Return the recording of its complete steps alone; all of it where there are none."""
     whole = window(trace)
-    return narrowed(trace, whole.start_ns, whole.end_ns) if whole.has_steps else trace
+    return slice_trace(trace, whole.start_ns, whole.end_ns) if whole.has_steps else trace
 
 
 def calls_flame(trace: Trace, measure: Measure) -> Flame:

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.core.group_statistics import numbered, sums
+from stepscope.analyses.core.group_statistics import group_rows, sums
 from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
-from stepscope.analyses.core.occurrences import begun_ns, longest, place_of_step
+from stepscope.analyses.core.occurrences import launch_ns, longest, step_index
 from stepscope.analyses.devices.kernel_launches import launches
 from stepscope.analyses.devices.kernel_table import launching_operator
 from stepscope.analyses.operators.operator_stacks import stacks
@@ -61,7 +61,7 @@ def kernel_details(trace: Trace, chosen: Chosen) -> KernelDetails:
         msg = f"no kernel {chosen.full_name!r} was launched in the time that is shown"
         raise NotFoundError(msg)
     rows = runs.index.to_numpy()
-    place = place_of_step(trace, begun_ns(trace, rows))
+    place = step_index(trace, launch_ns(trace, rows))
     owner = links(trace).owner_of_device_event[rows]
     alike = _launches(runs)
     found, count, missing = _stacks(trace, owner, duration_ns)
@@ -108,7 +108,7 @@ def _delays(trace: Trace, rows: NDArray[np.int64]) -> name_details.TimeDistribut
 
 def _launches(runs: pd.DataFrame) -> list[KernelLaunch]:
     """Return by grid, block, registers and shared memory, the costliest first."""
-    group, first = numbered(runs, LAUNCH)
+    group, first = group_rows(runs, LAUNCH)
     total = sums(runs["duration_ns"].to_numpy(), group, len(first))
     count = np.bincount(group, minlength=len(first))
     rows = runs[list(LAUNCH)].astype(object).iloc[first].to_numpy()

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from stepscope.analyses.core.trace_slice import narrowed
+from stepscope.analyses.core.trace_slice import slice_trace
 from stepscope.analyses.memory import by_step, fragmentation, growth, leaks, operator_memory
 from stepscope.analyses.memory.at_peak import Peak
 from stepscope.analyses.memory.curve import MemoryCurve
@@ -128,7 +128,7 @@ def memory_operators(trace: Trace, query: OfDevice) -> Table:
         MissingDataError: the trace has no memory events.
     """
     _, peak = chosen(trace, query.device)
-    part = narrowed(trace, query.start_ns, query.end_ns)
+    part = slice_trace(trace, query.start_ns, query.end_ns)
     schema = operator_memory.SCHEMA
     frame = (
         operator_memory.memory_statistics(part)

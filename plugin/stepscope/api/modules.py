@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.call_paths import preorder
-from stepscope.analyses.core.trace_slice import narrowed
+from stepscope.analyses.core.trace_slice import slice_trace
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host import module_work
 from stepscope.analyses.host.module_names import Origin, module_names
@@ -95,7 +95,7 @@ def modules(trace: Trace, query: ModulesQuery) -> Modules:
         MissingDataError: the recording holds no modules.
     """
     whole_origin = module_names(trace).origin
-    part = narrowed(trace, query.start_ns, query.end_ns)
+    part = slice_trace(trace, query.start_ns, query.end_ns)
     try:
         frame = module_table(part) if query.by == "instance" else class_table(part)
     except MissingDataError:  # there are some, but at other times

@@ -70,16 +70,16 @@ def chosen(run: RankRun) -> tuple[Representative, ...]:
     """Return the few ranks to look at."""
     return tuple(
         Representative(
-            rank=run.ranks[of.place].rank,
-            worker=run.parts[of.place].evidence.worker,
-            host=run.parts[of.place].host,
+            rank=run.ranks[of.index].rank,
+            worker=run.parts[of.index].evidence.worker,
+            host=run.parts[of.index].host,
             kind=of.kind,
             figure=of.figure,
             value=of.value,
             usual=of.usual,
             unit=FIGURES[of.figure].unit,
             score=of.score,
-            step_ns=run.parts[of.place].totals.step_ns,
+            step_ns=run.parts[of.index].totals.step_ns,
             reason=of.reason,
         )
         for of in representatives(run)

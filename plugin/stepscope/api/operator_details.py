@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.core.kernel_names import short
-from stepscope.analyses.core.occurrences import longest, place_of_step
+from stepscope.analyses.core.occurrences import longest, step_index
 from stepscope.analyses.operators import grouping
 from stepscope.analyses.operators.costs import operator_calls, owners_of_device_events
 from stepscope.analyses.operators.operator_kernels import KIND_NAMES
@@ -69,7 +69,7 @@ def operator_details(trace: Trace, chosen: Chosen) -> OperatorDetails:
     """
     calls = _chosen(trace, chosen)
     start_ns = trace.host_calls["start_ns"].to_numpy()[calls.rows]
-    place = place_of_step(trace, start_ns)
+    place = step_index(trace, start_ns)
     host = name_details.distribution(calls.host_ns)
     if host is None:
         msg = f"there is no {chosen.kind} {chosen.name!r} in the time that is shown"

@@ -9,9 +9,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.communication.matched_collectives import matched_of
-from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.analyses.communication.ranked_run import RankRun, rank_run
-from stepscope.analyses.communication.run_collectives import events
+from stepscope.analyses.communication.run_collectives import member_events
 from stepscope.analyses.communication.run_groups import RunGroup, run_groups
 from stepscope.analyses.communication.run_steps import RunSteps, run_steps
 from stepscope.analyses.communication.stragglers import stragglers_of
@@ -50,14 +50,14 @@ class SharedRun:
     @cached_property
     def events(self) -> NDArray[np.int64]:
         """Each member's place in its file."""
-        return events(self.run)
+        return member_events(self.run)
 
 
 @lru_cache(maxsize=KEPT_RUNS)
-def _shared(parts: tuple[RankPart, ...]) -> SharedRun:
+def _shared(parts: tuple[RankSummary, ...]) -> SharedRun:
     return SharedRun(rank_run(parts))
 
 
-def shared_run(parts: Sequence[RankPart]) -> SharedRun:
+def shared_run(parts: Sequence[RankSummary]) -> SharedRun:
     """Return a run's recordings together; the same object for the same parts."""
     return _shared(tuple(parts))

@@ -74,11 +74,11 @@ class Kept:
 
     def _size(self, trace: "Trace") -> _Size:
         # Imported here because it brings pandas, which TensorBoard's start should not wait for.
-        from stepscope.analyses.core.trace_slice import kept_parts
+        from stepscope.analyses.core.trace_slice import cached_slices
         from stepscope.readers import memory_size
 
         known = self._sizes.get(_key(trace))
-        parts = kept_parts(trace)
+        parts = cached_slices(trace)
         count = len(trace.results) + sum(1 + len(part.results) for part in parts)
         if known is not None and known.results_count == count:
             return known
@@ -91,10 +91,10 @@ class Kept:
 
 
 def _forget_results(trace: "Trace") -> None:
-    from stepscope.analyses.core.trace_slice import forget_parts
+    from stepscope.analyses.core.trace_slice import drop_slices
 
     trace.results.clear()
-    forget_parts(trace)
+    drop_slices(trace)
 
 
 def _key(trace: "Trace") -> tuple[str, int]:

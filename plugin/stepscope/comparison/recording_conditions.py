@@ -48,7 +48,7 @@ def settings(trace: Trace) -> dict[str, tuple[str, str]]:
 
 
 def _name(row: SettingRow) -> str:
-    return f"{row.subject}{f'[{row.place}]' if row.place >= 0 else ''}.{row.name}"
+    return f"{row.subject}{f'[{row.index}]' if row.index >= 0 else ''}.{row.name}"
 
 
 def _value(row: SettingRow) -> str:

@@ -14,7 +14,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, Generic, Literal, TypeVar
 
-from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.analyses.health import PARTS, Parts
 from stepscope.base.calibration import EXPOSED_TIME, Factor
 from stepscope.base.report import (
@@ -136,7 +136,7 @@ class Recording:
     trace: str
     worker: str
     span: str
-    part: RankPart
+    part: RankSummary
     outcomes: tuple[Outcome, ...]
 
 

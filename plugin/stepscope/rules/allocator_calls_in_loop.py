@@ -55,7 +55,7 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report calls of the device's allocator that come again in every step."""
-    requirements.main(trace)
+    requirements.main_device(trace)
     requirements.reliable_timeline(trace)
     calls, within = trace.runtime_calls, window(trace)
     begins = calls["start_ns"].to_numpy()
@@ -77,7 +77,7 @@ def _are_many(trace: Trace, begins_ns: Rows, options: Options) -> bool:
 
 
 def _finding(trace: Trace, rows: Rows, times: Intervals) -> Finding:
-    device = requirements.main(trace)
+    device = requirements.main_device(trace)
     idle = idle_ledger(trace)[device.device].times["alloc"]
     has_steps = window(trace).has_steps
     lost = call_costs.share_of_window(trace, intervals.duration_ns(idle))

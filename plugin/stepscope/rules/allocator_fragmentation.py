@@ -42,7 +42,7 @@ class Options:
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report each device whose cache is badly filled at its fullest."""
     if not (trace.memory["reserved_bytes"] > 0).any():
-        requirements.main(trace)  # says so where there is no device at all
+        requirements.main_device(trace)  # says so where there is no device at all
     table = memory_fragmentation(trace)
     for fill, (unused, part) in zip(
         cache_fill(trace),

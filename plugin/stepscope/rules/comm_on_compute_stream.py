@@ -42,7 +42,7 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report collectives beside which, on their stream, nothing can compute."""
-    device = requirements.main(trace)
+    device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
     events = collective_costs.timed(trace)
     is_here = _on(events, device) & collective_costs.within(trace)

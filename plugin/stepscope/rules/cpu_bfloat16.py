@@ -105,7 +105,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
 
 def _insist_on_no_device(trace: Trace) -> None:
     try:
-        requirements.main(trace)
+        requirements.main_device(trace)
     except NotApplicableError:
         return
     msg = "the program ran on a machine with a device"

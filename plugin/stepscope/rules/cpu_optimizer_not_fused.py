@@ -67,7 +67,7 @@ def _can_be_fused(trace: Trace, found: OptimizerUpdates, at: NDArray[np.int64]) 
 
 def _insist_on_no_device(trace: Trace) -> None:
     try:
-        requirements.main(trace)
+        requirements.main_device(trace)
     except NotApplicableError:
         return
     msg = "the program ran on a machine with a device"

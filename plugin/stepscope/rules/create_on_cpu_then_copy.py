@@ -42,7 +42,7 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report copies of tensors that the step has just made on the CPU."""
-    device = requirements.main(trace)
+    device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
     copies = copy_sources.to_device(trace, device)
     if not (copies.owner >= 0).any():

@@ -5,8 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stepscope.analyses.core.window import window
-from stepscope.analyses.idle.data_stalls import DataStalls, data_stalls, slowest
-from stepscope.analyses.idle.worker_waits import waiting_share
+from stepscope.analyses.idle.data_stalls import (
+    DataStalls,
+    data_stalls,
+    slowest_calls,
+    worker_wait_share,
+)
 from stepscope.base.formatting import count, duration, share, significant
 from stepscope.base.report import Effort, Fix
 from stepscope.model.trace import Trace
@@ -77,7 +81,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         ),
         evidence=loading_costs.evidence(trace, stalls, "Batches fetched", search),
         tables=tables,
-        events=slowest(trace, stalls),
+        events=slowest_calls(trace, stalls),
         locations=loading_costs.lines(costs),
         claims=(loading_costs.claim(stalls),),
         fix=fix,
@@ -87,7 +91,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
 
 def _waiting(trace: Trace, stalls: DataStalls) -> float | None:
     """Return the share of loading in which the loop waits for workers; None: unknown, or none."""
-    return waiting_share(trace, stalls.rows) if _has_workers(stalls) else None
+    return worker_wait_share(trace, stalls.rows) if _has_workers(stalls) else None
 
 
 def _has_workers(stalls: DataStalls) -> bool:

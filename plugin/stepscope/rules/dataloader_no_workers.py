@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stepscope.analyses.core.window import window
-from stepscope.analyses.idle.data_stalls import DataStalls, data_stalls, slowest
+from stepscope.analyses.idle.data_stalls import DataStalls, data_stalls, slowest_calls
 from stepscope.base.formatting import count, duration, share
 from stepscope.base.report import Fix
 from stepscope.model.trace import Trace
@@ -58,7 +58,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         ),
         evidence=loading_costs.evidence(trace, stalls, "Batches loaded in the process", ITERATOR),
         tables=tables,
-        events=slowest(trace, stalls),
+        events=slowest_calls(trace, stalls),
         locations=loading_costs.lines(costs),
         claims=(loading_costs.claim(stalls),),
         fix=_fix(trace, stalls),

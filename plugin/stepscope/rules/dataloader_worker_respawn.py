@@ -7,7 +7,7 @@ from stepscope.analyses.core.device_activity import all_busy
 from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.data_stalls import data_stalls
 from stepscope.analyses.idle.loader_restarts import LoaderRestarts, loader_restarts
-from stepscope.analyses.settings.recorded_settings import RECORDED, agreed, recorded_settings
+from stepscope.analyses.settings.recorded_settings import RECORDED, common_value, recorded_settings
 from stepscope.base.calibration import ALL_OF_IT
 from stepscope.base.errors import NotApplicableError
 from stepscope.base.formatting import count, duration, share
@@ -148,7 +148,7 @@ def _fix(trace: Trace, restarts: LoaderRestarts) -> Fix:
 def _are_all_persistent(trace: Trace) -> bool:
     """Tell whether every loader keeps its workers: one behind the loop may be what restarted."""
     return bool(
-        agreed(
+        common_value(
             loader.persistent_workers
             for loader in recorded_settings(trace).dataloaders
             if loader.worker_count != 0

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.analyses.communication.collectives_in_region import asked_within
+from stepscope.analyses.communication.collective_events import requested_in_calls
 from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.base.calibration import HALF_TO_ALL
 from stepscope.base.formatting import count, duration, share
@@ -43,7 +43,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     is_broadcast = np.asarray(
         (events["kind"] == "broadcast") & (events["dtype"] != BUCKET_SIZES_TYPE)
     )
-    chosen = is_broadcast & asked_within(trace, ddp.FORWARD) & collective_costs.within(trace)
+    chosen = is_broadcast & requested_in_calls(trace, ddp.FORWARD) & collective_costs.within(trace)
     if not chosen.any():
         return
     lost = collective_costs.exposed(trace, chosen)

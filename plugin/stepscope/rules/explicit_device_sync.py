@@ -7,7 +7,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from stepscope.analyses.core.event_references import users_calls
+from stepscope.analyses.core.event_references import user_calls
 from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.analyses.core.window import window
 from stepscope.base.report import Fix, Link
@@ -54,7 +54,7 @@ def _of_program(trace: Trace) -> NDArray[np.bool_]:
     """
     syncs, calls = synchronizations(trace), trace.runtime_calls
     within = spans(calls.iloc[syncs.calls])
-    python, functions = trace.python_calls, users_calls(trace)
+    python, functions = trace.python_calls, user_calls(trace)
     profiler = python[named(python["name"], OF_PROFILER.search)]
     innermost = call_tree.enclosing(spans(functions), within)
     measures = np.append(named(functions["name"], MEASURES.search), False)[innermost]

@@ -79,7 +79,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
 
 def _worst(events: pd.DataFrame) -> pd.DataFrame:
     """Return the collectives of that kind, library and group that were exposed longest."""
-    number, first = group_statistics.numbered(events, ("kind", "backend", "group"))
+    number, first = group_statistics.group_rows(events, ("kind", "backend", "group"))
     lost = group_statistics.sums(events["exposed_ns"].to_numpy(np.int64), number, len(first))
     worst: pd.DataFrame = events[number == lost.argmax()]
     return worst

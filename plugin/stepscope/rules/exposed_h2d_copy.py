@@ -36,7 +36,7 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report copies to the device that no kernel hides and that no data loading owns."""
-    device = requirements.main(trace)
+    device = requirements.main_device(trace)
     within = window(trace)
     copies = copy_sources.to_device(trace, device)
     copies = copies.chosen(~copies.is_pageable)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.core import requirements
 from stepscope.analyses.core.device_activity import main_device
-from stepscope.analyses.core.device_capability import peak_ratio
+from stepscope.analyses.core.device_specs import peak_ratio
 from stepscope.analyses.core.frame_times import times
 from stepscope.analyses.devices.exclusive_device_time import alone
 from stepscope.analyses.operators.double_precision import DoublePrecision, on_device, on_host
@@ -56,7 +56,7 @@ class Options:
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report what works in float64, on the device, or on a machine without one on the host."""
     try:
-        requirements.main(trace)
+        requirements.main_device(trace)
     except NotApplicableError:
         requirements.shapes(trace)
         found = on_host(trace)

@@ -7,7 +7,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from stepscope.analyses.core.device_capability import compute_major, peak_ratio
+from stepscope.analyses.core.device_specs import compute_major, peak_ratio
 from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.product_kernels import TF32, ProductKernels, product_kernels
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.communication.collectives_in_region import asked_within
+from stepscope.analyses.communication.collective_events import requested_in_calls
 from stepscope.analyses.core import requirements
 from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.core.window import window
@@ -51,7 +51,7 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report all-gathers of FSDP that begin only when there is nothing left to compute."""
-    device = requirements.main(trace)
+    device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
     wrapper = collective_costs.wrapper(trace)
     if not wrapper.startswith("FSDP"):
@@ -94,7 +94,7 @@ def _gathers(trace: Trace, events: pd.DataFrame, device: DeviceActivity) -> coll
     kind, on = events["kind"].to_numpy(), events["device"].to_numpy()
     is_timed = events["duration_ns"].notna().to_numpy()
     chosen = (kind == "all_gather") & (on == device.device) & is_timed
-    return np.asarray(chosen & asked_within(trace, SHARDED) & collective_costs.within(trace))
+    return np.asarray(chosen & requested_in_calls(trace, SHARDED) & collective_costs.within(trace))
 
 
 def _begins_late(events: pd.DataFrame, device: DeviceActivity) -> NDArray[np.bool_]:

@@ -39,7 +39,7 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report gloo where devices compute and no library of theirs communicates."""
-    device = requirements.main(trace)
+    device = requirements.main_device(trace)
     events = collective_events(trace)
     backend = events["backend"].to_numpy()
     is_gloo = np.asarray(backend == GLOO)

@@ -10,9 +10,8 @@ from stepscope.analyses.core import event_references, requirements
 from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.core.host_activity import NOTHING, activity_during, call_during
 from stepscope.analyses.core.window import window
-from stepscope.analyses.idle.device_stalls import Stalls, late_times, stalls_of
 from stepscope.analyses.idle.lazy_loading import first_use_times
-from stepscope.analyses.idle.ledger import idle_ledger
+from stepscope.analyses.idle.ledger import LongGaps, idle_ledger, late_times, long_gaps
 from stepscope.base.calibration import HALF_TO_ALL, UP_TO_ALL
 from stepscope.base.formatting import count, duration, share
 from stepscope.base.report import (
@@ -88,18 +87,18 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report the idle time of long gaps in which the host was late for no device's sake."""
-    device = requirements.main(trace)
+    device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
     late = late_times(trace, device)
     loading = intervals.intersection(late, first_use_times(trace))
-    stalls = stalls_of(trace, device, intervals.difference(late, loading), options.least_ns)
+    stalls = long_gaps(trace, device, intervals.difference(late, loading), options.least_ns)
     if _are_enough(trace, stalls, options):
         yield _finding(trace, device, stalls, options)
-    if _are_enough(trace, stalls_of(trace, device, loading, options.least_ns), options):
+    if _are_enough(trace, long_gaps(trace, device, loading, options.least_ns), options):
         yield _rejected(trace, device, loading)
 
 
-def _finding(trace: Trace, device: DeviceActivity, stalls: Stalls, options: Options) -> Finding:
+def _finding(trace: Trace, device: DeviceActivity, stalls: LongGaps, options: Options) -> Finding:
     within = window(trace)
     total_ns = intervals.duration_ns(stalls.times)
     events = tuple(_references(trace, stalls.longest[: options.shown_count]))
@@ -111,15 +110,15 @@ def _finding(trace: Trace, device: DeviceActivity, stalls: Stalls, options: Opti
     return Finding(
         confidence="low" if doubtful else "medium" if events[0].name == NOTHING else "high",
         message=(
-            f"{count(len(stalls.held_ns), 'stall')} of {trace.dialect.device} {device.device} "
-            f"{'costs' if len(stalls.held_ns) == 1 else 'cost'} "
+            f"{count(len(stalls.idle_ns), 'stall')} of {trace.dialect.device} {device.device} "
+            f"{'costs' if len(stalls.idle_ns) == 1 else 'cost'} "
             f"{duration(within.per_step(total_ns))}"
             f"{' a step' if within.has_steps else ''} "
             f"({share(total_ns / within.reference_ns)}). "
             f"{_host_was(events[0], waits=waits)}"
         ),
         evidence=(
-            Evidence(label="Long stalls", value=len(stalls.held_ns), unit="count"),
+            Evidence(label="Long stalls", value=len(stalls.idle_ns), unit="count"),
             Evidence(label="Idle time in them", value=total_ns, unit="ns"),
             Evidence(
                 label="Longest stall",
@@ -211,13 +210,13 @@ def _host_was(longest: EventReference, *, waits: bool) -> str:
     return text
 
 
-def _are_enough(trace: Trace, stalls: Stalls, options: Options) -> bool:
-    if not len(stalls.held_ns):
+def _are_enough(trace: Trace, stalls: LongGaps, options: Options) -> bool:
+    if not len(stalls.idle_ns):
         return False
     if not len(trace.steps):
         return True
     median = float(np.median(trace.steps["duration_ns"].to_numpy()))
-    most = max(int(stalls.held_ns.max()), window(trace).per_step(int(stalls.held_ns.sum())))
+    most = max(int(stalls.idle_ns.max()), window(trace).per_step(int(stalls.idle_ns.sum())))
     return most >= options.least_step_share * median
 
 

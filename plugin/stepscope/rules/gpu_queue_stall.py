@@ -55,7 +55,7 @@ class _Stalls:
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report idle time in which the next work had been launched before it began."""
-    device = requirements.main(trace)
+    device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
     stalls = _stalls(trace, device, options)
     total_ns = intervals.duration_ns(stalls.times)

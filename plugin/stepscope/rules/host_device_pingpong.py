@@ -56,7 +56,7 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report copies to the host that are followed by a copy of as many bytes back, in one step."""
-    device = requirements.main(trace)
+    device = requirements.main_device(trace)
     pairs = round_trips(trace, device, options.least_bytes)
     if not _are_enough(trace, pairs, options):
         return

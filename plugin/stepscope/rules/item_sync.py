@@ -6,7 +6,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from stepscope.analyses.devices.exclusive_device_time import alone
-from stepscope.analyses.idle.value_reads import read_values
+from stepscope.analyses.idle.value_reads import value_reads
 from stepscope.base.calibration import ALL_OF_IT
 from stepscope.base.formatting import count
 from stepscope.base.report import Fix, Link
@@ -83,7 +83,7 @@ def _work_for_reads(trace: Trace, found: Waits) -> Claim:
 
     The copies are sure to go. What made the values may be wanted still.
     """
-    work = read_values(trace, found.cost)
+    work = value_reads(trace, found.cost)
     copies = alone(trace, work.copies)
     both = alone(trace, np.concatenate((work.copies, work.makers)))
     return Claim(

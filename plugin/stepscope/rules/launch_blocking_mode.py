@@ -45,7 +45,7 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report that nearly every launch waits for what it launched."""
-    requirements.main(trace)
+    requirements.main_device(trace)
     requirements.reliable_timeline(trace)
     found = blocking_launches(trace)
     number = len(found.calls)

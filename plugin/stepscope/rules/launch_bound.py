@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from stepscope.analyses.core import event_references, requirements
 from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.core.window import window
-from stepscope.analyses.idle.dispatch_gaps import Dispatch, dispatch
+from stepscope.analyses.idle.dispatch_gaps import DispatchGaps, dispatch_gaps
 from stepscope.analyses.idle.idle_by_source import idle_by_source_line
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import FEWER_LAUNCHES
@@ -48,11 +48,11 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report gaps of under 1 ms in which the device waits for the host's next launch."""
-    device = requirements.main(trace)
+    device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
     requirements.linked_launches(trace)
     within = window(trace)
-    cost = dispatch(trace, device)
+    cost = dispatch_gaps(trace, device)
     lost = cost.idle_ns / max(1, within.device_duration_ns)
     is_pattern = within.per_step(cost.kernel_count) >= options.least_kernels
     if lost < options.warning_share or not is_pattern:
@@ -94,7 +94,7 @@ def _is_distorted(trace: Trace) -> bool:
     return python_count >= STACKS_PER_OPERATOR * max(1, operator_count)
 
 
-def _split(cost: Dispatch) -> str:
+def _split(cost: DispatchGaps) -> str:
     if not cost.has_operators:
         return ""  # what the host did in between was not recorded
     return (
@@ -127,7 +127,7 @@ def _table(trace: Trace, device: DeviceActivity) -> EvidenceTable:
 
 
 def _evidence(
-    trace: Trace, device: DeviceActivity, cost: Dispatch, lost: float
+    trace: Trace, device: DeviceActivity, cost: DispatchGaps, lost: float
 ) -> Iterator[Evidence]:
     within = window(trace)
     yield Evidence(label="Idle, dispatch", value=lost, unit="share", link=Link(view="overview"))
@@ -150,7 +150,7 @@ def _evidence(
     yield Evidence(label=f"{trace.dialect.device} busy", value=busy, unit="share")
 
 
-def _fix(trace: Trace, cost: Dispatch, options: Options, *, is_distorted: bool) -> Fix:
+def _fix(trace: Trace, cost: DispatchGaps, options: Options, *, is_distorted: bool) -> Fix:
     graph = trace.dialect.terms.get("graph", "")
     caveats = list(RULE.fix.caveats)
     if is_distorted:
@@ -202,7 +202,7 @@ def _of_compiled(trace: Trace, graph: str, caveats: tuple[str, ...]) -> Fix:
 
 REPLAYING = ("reduce-overhead", "max-autotune")
 """Modes of torch.compile that replay graphs."""
-VERIFY = "In the next trace `Dispatch` in Overview is below 10 %."
+VERIFY = "In the next trace `DispatchGaps` in Overview is below 10 %."
 RULE = Rule(
     id="launch-bound",
     title="The CPU cannot launch kernels fast enough",

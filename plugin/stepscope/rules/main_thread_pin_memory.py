@@ -40,7 +40,7 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report pinning on the loop's thread by the time in which no device works meanwhile."""
-    requirements.main(trace)
+    requirements.main_device(trace)
     rows = _pinning(trace)
     if not len(rows):
         msg = "the thread that runs the loop pinned no memory"

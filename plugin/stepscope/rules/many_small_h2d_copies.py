@@ -43,7 +43,7 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report small copies by the idle time in their calls and behind waits for them."""
-    device = requirements.main(trace)
+    device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
     copies = copy_sources.to_device(trace, device)
     is_known = copies.bytes > 0

@@ -66,7 +66,7 @@ class _Fullest:
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report the fullest device, where it is nearly full."""
-    requirements.main(trace)
+    requirements.main_device(trace)
     full, ooms = _fullest(trace), len(memory_ooms(trace))
     if full.taken_share < options.least_share and not ooms:
         if not full.has_totals:

@@ -40,9 +40,9 @@ def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
     if any(of.rank is None for of in run.ranks):
         msg = "nothing tells which rank a recording is of"
         raise MissingDataError(msg, REMEDY)
-    if len(found.silent) < options.least_missing_count:
+    if len(found.absent) < options.least_missing_count:
         return
-    groups = [each for each in run_groups(run) if found.silent & set(each.ranks)]
+    groups = [each for each in run_groups(run) if found.absent & set(each.ranks)]
     yield Finding(
         severity="info",
         message=_message(found, len(groups)),
@@ -100,7 +100,7 @@ def _table(groups: list[RunGroup], found: MissingRanks) -> EvidenceTable:
                     each.name,
                     each.role or None,
                     each.size,
-                    number_ranges(found.silent & set(each.ranks)),
+                    number_ranges(found.absent & set(each.ranks)),
                 )
             )
             for each in groups[:ROWS_SHOWN]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.base.errors import NotApplicableError
 from stepscope.base.formatting import share, size
 from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix
@@ -62,7 +62,7 @@ def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
     )
 
 
-def _mean_bytes(part: RankPart) -> float:
+def _mean_bytes(part: RankSummary) -> float:
     """Return the mean size of a rank's exchanges, 0 where none was recorded."""
     held = part.collectives
     kinds = np.array([key.kind in EXCHANGES for key in held.keys] or [False])

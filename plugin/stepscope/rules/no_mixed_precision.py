@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.core.device_capability import compute_major, peak_ratio
+from stepscope.analyses.core.device_specs import compute_major, peak_ratio
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.matrix_unit_types import FITTING_TYPES

@@ -44,7 +44,7 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report copies from pageable memory that are large, or keep the host busy."""
-    device = requirements.main(trace)
+    device = requirements.main_device(trace)
     copies = copy_sources.to_device(trace, device)
     if not trace.dialect.tells_pageable:
         vendor = trace.dialect.vendor or "this vendor"

@@ -28,7 +28,7 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report waiting in sends and receives beyond the bubble of the stages and micro-batches."""
-    requirements.main(trace)
+    requirements.main_device(trace)
     found = pipeline(trace)
     if found is None:
         msg = "no stage of a pipeline was recorded"

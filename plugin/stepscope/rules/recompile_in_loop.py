@@ -8,8 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.compiled.changing_inputs import ChangingInputs, changing_inputs
-from stepscope.analyses.compiled.compilations import compilation_table
-from stepscope.analyses.compiled.recompiled_calls import compiling_calls
+from stepscope.analyses.compiled.compilations import compilation_table, compiling_calls
 from stepscope.analyses.core import event_references, frame_times
 from stepscope.analyses.core.compile_events import compile_events
 from stepscope.analyses.core.device_activity import all_busy

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from stepscope.analyses.communication.accumulation import IN_BATCH_NORM
-from stepscope.analyses.communication.collectives_in_region import asked_within
+from stepscope.analyses.communication.collective_events import requested_in_calls
 from stepscope.analyses.communication.transfer_model import transfer_share
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.core.window import window
@@ -108,7 +108,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
 
 def _many(trace: Trace, events: pd.DataFrame, options: Options) -> _Many | None:
     """Return the messages that are many and small, or more than DDP's buckets would be."""
-    is_needed = asked_within(trace, IN_BATCH_NORM)
+    is_needed = requested_in_calls(trace, IN_BATCH_NORM)
     chosen = events["kind"].isin(KINDS).to_numpy() & collective_costs.within(trace) & ~is_needed
     chosen &= events["duration_ns"].notna().to_numpy()
     buckets = _in_buckets(trace, events, chosen)

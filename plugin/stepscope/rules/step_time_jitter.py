@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 
 from stepscope.analyses.steps.step_breakdown import CATEGORIES, step_breakdown
-from stepscope.analyses.steps.step_inputs import inputs_differ
-from stepscope.analyses.steps.step_statistics import steps_table
+from stepscope.analyses.steps.step_statistics import inputs_differ, steps_table
 from stepscope.base.calibration import UP_TO_ALL
 from stepscope.base.errors import MissingDataError
 from stepscope.base.formatting import count, duration, number_ranges, significant

@@ -10,7 +10,7 @@ import pandas as pd
 
 from stepscope.analyses.communication.rank_table import rank_table_of
 from stepscope.analyses.communication.ranked_run import RankRun, several_ranks
-from stepscope.analyses.communication.straggler_groups import LateTogether, late_together
+from stepscope.analyses.communication.straggler_groups import StragglerGroup, straggler_groups
 from stepscope.analyses.communication.stragglers import stragglers_of
 from stepscope.base.calibration import WAITING_FOR_A_LATE_RANK
 from stepscope.base.formatting import duration, number_ranges, share
@@ -54,7 +54,7 @@ class Options:
 class _Late:
     """Late ranks of one reason, and what the others lose by them."""
 
-    together: LateTogether
+    together: StragglerGroup
     rows: tuple[Mapping[Any, Any], ...]
     """Of the stragglers' recordings, the costliest first."""
     waits_ns: Mapping[str, float]
@@ -123,8 +123,8 @@ def _all_late(ranks: Ranks, run: RankRun) -> list[_Late]:
     spans = table["span"].to_numpy()
     left = table[["wait_ns", "exposed_ns"]].min(axis=1, skipna=False).to_numpy()
     found = []
-    for together in late_together(run):
-        places = list(together.places)
+    for together in straggler_groups(run):
+        places = list(together.indexes)
         mine = [rows[run.parts[at].evidence.worker, run.parts[at].evidence.span] for at in places]
         is_beside = np.isin(spans, spans[places])
         is_beside[places] = False

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stepscope.analyses.communication.accumulation import IN_BATCH_NORM
-from stepscope.analyses.communication.collectives_in_region import asked_within
+from stepscope.analyses.communication.collective_events import requested_in_calls
 from stepscope.analyses.core.batch_size import batch_size
 from stepscope.analyses.core.window import window
 from stepscope.base.calibration import HALF_TO_ALL
@@ -43,7 +43,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     a_step = len(rows) / max(1, window(trace).step_count)
     if a_step < options.least_a_step:
         return
-    chosen = asked_within(trace, IN_BATCH_NORM) & collective_costs.within(trace)
+    chosen = requested_in_calls(trace, IN_BATCH_NORM) & collective_costs.within(trace)
     lost = collective_costs.exposed(trace, chosen)
     text = (
         f"{a_step:.3g} synchronized batch norms{phrases.a_step(trace)} send "

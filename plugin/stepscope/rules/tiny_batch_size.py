@@ -97,7 +97,7 @@ class _Signs:
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report a batch of at most `most_count` samples on a device that has room for more."""
     try:
-        device = requirements.main(trace)
+        device = requirements.main_device(trace)
     except NotApplicableError:
         yield from _on_host(trace, options)
         return
@@ -160,7 +160,7 @@ def _signs(trace: Trace, device: DeviceActivity) -> _Signs:
         median_kernel_ns=int(kernels["duration_ns"].median()),
         small_grid=grids.small_share,
         filled=grids.filled_share,
-        memory=peak.held_share if peak else None,
+        memory=peak.capacity_share if peak else None,
     )
 
 
@@ -199,7 +199,7 @@ def _is_little(signs: _Signs, options: Options) -> bool:
 def _message(trace: Trace, batch: BatchSize, signs: _Signs) -> str:
     what = "batch" if batch.is_certain else "batch (or token count)"
     return (
-        f"The {what} is {batch.size} ({batch.told_by}); the "
+        f"The {what} is {batch.size} ({batch.source_text}); the "
         f"{trace.dialect.device} is busy {share(signs.busy)} and its median kernel takes "
         f"{duration(signs.median_kernel_ns)}."
     )

@@ -54,7 +54,7 @@ class Options:
 
 def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report many short kernels by the idle time before those that could be part of another."""
-    device = requirements.main(trace)
+    device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
     within = window(trace)
     found = short_kernels(trace, device, options.short_us * 1000)

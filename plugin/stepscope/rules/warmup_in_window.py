@@ -40,7 +40,7 @@ class Options:
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report a first step that is longer than the others, and loading while the device waits."""
     if not len(trace.host_calls) and not len(trace.runtime_calls):
-        requirements.main(trace)
+        requirements.main_device(trace)
     within = window(trace)
     ratio = _first_over_median(trace)
     loading_ns = _loading_ns(trace)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from stepscope.advice import AdviceSettings, RecordingAdvice, advice_of, merged
 from stepscope.advice.settings import DEFAULT
-from stepscope.analyses.communication.rank_summary import rank_part
+from stepscope.analyses.communication.rank_summary import rank_summary
 from stepscope.base import urls
 from stepscope.base.errors import in_one_line
 from stepscope.base.report import RunReport
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-PARTS = (rank_part, trend, sample)
+PARTS = (rank_summary, trend, sample)
 """The functions of a recording whose answers its summary holds."""
 
 
@@ -41,7 +41,7 @@ class Summary:
 
         `of` is one of `PARTS`.
         """
-        if of is rank_part and self.advice.part is not None:
+        if of is rank_summary and self.advice.part is not None:
             return (self.advice.part,)
         if of is trend and self.trend is not None:
             return (self.trend,)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from stepscope._version import __version__
 from stepscope.advice import AdviceSettings, RecordingAdvice, merged
-from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.base import urls
 from stepscope.base.report import Outcome, RunReport, WorkerReport
 from stepscope.comparison.samples import Sample
@@ -49,7 +49,7 @@ class Row:
     events: int
     report: WorkerReport
     outcomes: tuple[Outcome, ...]
-    part: RankPart | None
+    part: RankSummary | None
     trend: Trend | None
 
 

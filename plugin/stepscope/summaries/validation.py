@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.communication.rank_steps import RankSteps
-from stepscope.analyses.communication.rank_summary import RankCollectives, RankPart
+from stepscope.analyses.communication.rank_summary import RankCollectives, RankSummary
 from stepscope.analyses.steps.step_breakdown import CATEGORIES
 from stepscope.comparison.samples import DEVICE_WORK_KEYS, OPERATOR_KEYS, Costs, Sample
 from stepscope.comparison.trends import FIGURES
@@ -31,7 +31,7 @@ def require_consistent(summary: Summary) -> None:
         _sample(summary.sample)
 
 
-def _part(part: RankPart) -> None:
+def _part(part: RankSummary) -> None:
     _require(set(part.totals.parts_ns) == set(CATEGORIES), "categories of the step")
     _collectives(part.collectives)
     _steps(part.steps)

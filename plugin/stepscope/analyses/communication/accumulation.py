@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.communication.collective_events import asked_ns
-from stepscope.analyses.communication.collectives_in_region import asked_within
+from stepscope.analyses.communication.collective_events import requested_in_calls, requested_ns
 from stepscope.analyses.core.window import window
 from stepscope.model.frames.name_masks import named
 from stepscope.model.trace import Trace, computed
@@ -68,8 +67,8 @@ def _accumulation(
     is_early = ~stepped
     is_early[-1] = False  # what would follow is not recorded
     is_reduction = trace.collectives["kind"].isin(REDUCTIONS).to_numpy()
-    is_reduction = is_reduction & ~asked_within(trace, IN_BATCH_NORM)
-    owner = np.where(is_reduction, _pass_of(forwards, asked_ns(trace)), -1)
+    is_reduction = is_reduction & ~requested_in_calls(trace, IN_BATCH_NORM)
+    owner = np.where(is_reduction, _pass_of(forwards, requested_ns(trace)), -1)
     sent = _sent(trace, owner, count)
     usual = float(np.median(sent[stepped])) if stepped.any() else 0.0
     is_reduced = is_early & (usual > 0) & (np.abs(sent - usual) < SAME_SHARE * usual)

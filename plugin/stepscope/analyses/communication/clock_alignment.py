@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.communication.collective_matching import Matches
 from stepscope.analyses.communication.rank_assignment import RecordedRank
-from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.analyses.core import group_statistics as statistics
 
 Ints = NDArray[np.int64]
@@ -63,7 +63,7 @@ class Alignment:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Links:
+class ClockLinks:
     """Pairs of clocks that have collectives together: the offset takes `other` to `anchor`."""
 
     anchor: Ints
@@ -91,8 +91,8 @@ class _Reached(NamedTuple):
 Near = dict[int, list[_Reached]]
 
 
-def alignment(
-    parts: Sequence[RankPart], ranks: Sequence[RecordedRank], found: Matches
+def align_clocks(
+    parts: Sequence[RankSummary], ranks: Sequence[RecordedRank], found: Matches
 ) -> Alignment:
     """Align the clocks of a run's recordings."""
     pairs = _pairs(found)
@@ -126,7 +126,7 @@ def _pairs(found: Matches) -> pd.DataFrame:
     )
 
 
-def _clocks(parts: Sequence[RankPart], pairs: pd.DataFrame) -> Ints:
+def _clocks(parts: Sequence[RankSummary], pairs: pd.DataFrame) -> Ints:
     """Return each recording's clock: its machine's, or its own."""
     hosts = [part.host for part in parts]
     numbers = {host: at for at, host in reversed(list(enumerate(hosts))) if host is not None}
@@ -140,7 +140,7 @@ def _clocks(parts: Sequence[RankPart], pairs: pd.DataFrame) -> Ints:
     return np.where(np.isin(clock, denied), np.arange(len(parts)), clock)
 
 
-def _links(pairs: pd.DataFrame, clock: Ints, middle_ns: int) -> Links:
+def _links(pairs: pd.DataFrame, clock: Ints, middle_ns: int) -> ClockLinks:
     anchor, other = clock[pairs["anchor"].to_numpy()], clock[pairs["other"].to_numpy()]
     pairs = pairs[anchor != other]
     anchor, other = anchor[anchor != other], other[anchor != other]
@@ -152,7 +152,7 @@ def _links(pairs: pd.DataFrame, clock: Ints, middle_ns: int) -> Links:
     if len(contradicts):
         drift[contradicts] = _drift(pairs, link, count)[contradicts]
         offset, error = _estimates(_without(pairs, drift[link], middle_ns), link, count)
-    return Links(
+    return ClockLinks(
         anchor=distinct // len(clock),
         other=distinct % len(clock),
         offset_ns=offset,
@@ -205,7 +205,7 @@ def _without(pairs: pd.DataFrame, drift: Floats, middle_ns: int) -> pd.DataFrame
     return pairs.assign(**{name: pairs[name].to_numpy() - moved for name in columns})
 
 
-def _spread(clock: Ints, order: Sequence[int], links: Links, middle_ns: int) -> Alignment:
+def _spread(clock: Ints, order: Sequence[int], links: ClockLinks, middle_ns: int) -> Alignment:
     """Go from each reference over the surest links (Dijkstra's shortest paths)."""
     near, reached = _neighbours(links), dict[int, _Reached]()
     holders = np.bincount(clock, minlength=len(clock))
@@ -257,7 +257,7 @@ def _reached_from(
     return reached
 
 
-def _neighbours(links: Links) -> Near:
+def _neighbours(links: ClockLinks) -> Near:
     """Return, for each clock, the links that lead on from it."""
     near: Near = {}
     columns = (links.anchor, links.other, links.offset_ns, links.drift, links.error_ns)

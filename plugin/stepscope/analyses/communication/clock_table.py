@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from stepscope.analyses.communication.rank_summary import RankPart, rank_part
+from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
 from stepscope.analyses.communication.ranked_run import several_ranks
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import RunTable
@@ -33,7 +33,7 @@ SCHEMA: Schema = (
 )  # fmt: skip
 
 
-def clock_table(parts: Sequence[RankPart]) -> pd.DataFrame:
+def clock_table(parts: Sequence[RankSummary]) -> pd.DataFrame:
     """Return one row a recording, in `SCHEMA` columns, by rank.
 
     Raises:
@@ -66,7 +66,7 @@ TABLES = {
         meaning="One row per recording: what is to be added to its times to compare them with "
         "another rank's, and by how much that may be wrong.",
         schema=SCHEMA,
-        part=rank_part,
+        part=rank_summary,
         build=clock_table,
     ),
 }

@@ -1,12 +1,18 @@
 """Each collective with what is reckoned of it: bandwidth, how much was hidden, and its step."""
 
+import re
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.analyses.core import frame_times
 from stepscope.analyses.core.collective_bandwidth import bus_factor, bytes_per_second
 from stepscope.analyses.core.exposed_communication import hidden_ns
+from stepscope.analyses.core.training_detection import BACKWARD
 from stepscope.model.frames import Column, Schema
+from stepscope.model.frames.name_masks import named
+from stepscope.model.intervals import Intervals
 from stepscope.model.table import Table
 from stepscope.model.table_columns import framed, plain
 from stepscope.model.trace import Trace, computed
@@ -59,7 +65,7 @@ def collective_events(trace: Trace) -> pd.DataFrame:
     columns = {each.name: plain(frame[each.name]) for each in SCHEMA if each.name in frame}
     factor = bus_factor(columns["kind"], frame["group_size"].to_numpy())
     columns |= {
-        "step": steps_of(trace),
+        "step": step_numbers(trace),
         "duration_ns": duration,
         "overlap_ns": hidden,
         "exposed_ns": duration - hidden,
@@ -70,20 +76,54 @@ def collective_events(trace: Trace) -> pd.DataFrame:
     return framed(SCHEMA, columns)
 
 
-def steps_of(trace: Trace) -> NDArray[np.int64]:
+def step_numbers(trace: Trace) -> NDArray[np.int64]:
     """Return, for each row of `collectives`, the number of the step in which it was asked for."""
-    steps, asked = trace.steps, asked_ns(trace)
+    steps, asked = trace.steps, requested_ns(trace)
     place = np.searchsorted(steps["start_ns"].to_numpy(), asked, side="right") - 1
     ends, numbers = steps["end_ns"].to_numpy(), np.append(steps["number"].to_numpy(), NO_STEP)
     is_behind = asked >= (ends.max() if len(ends) else 0)
     return np.asarray(numbers[np.where(is_behind, -1, place)])
 
 
-def asked_ns(trace: Trace) -> NDArray[np.float64]:
+def requested_ns(trace: Trace) -> NDArray[np.float64]:
     """Return, for each row of `collectives`, when the host asked for it, as far as is known."""
     frame = trace.collectives
     is_known = frame["call"].to_numpy() >= 0
     return np.where(is_known, frame["call_start_ns"].to_numpy(), frame["start_ns"].to_numpy())
+
+
+def requested_during(trace: Trace, times: Intervals) -> NDArray[np.bool_]:
+    """Tell which rows of `collectives` were asked for at any of these times of the host."""
+    asked = requested_ns(trace)
+    if not len(times):
+        return np.zeros(len(asked), dtype=bool)
+    place = np.searchsorted(times[:, 0], asked, side="right") - 1
+    return np.asarray((place >= 0) & (asked < times[place, 1]))
+
+
+def requested_in_calls(trace: Trace, name: re.Pattern[str]) -> NDArray[np.bool_]:
+    """Tell which rows of `collectives` were asked for while a call so named went on."""
+    calls = trace.host_calls
+    return requested_during(trace, frame_times.times(calls, named(calls["name"], name.search)))
+
+
+@computed
+def is_in_forward(trace: Trace) -> NDArray[np.float64]:
+    """Return, for each row of `collectives`, 1 where its step's backward pass had not begun.
+
+    0 where it had; NaN where the step has none, or there is no step.
+    """
+    calls, steps, asked = trace.host_calls, trace.steps, requested_ns(trace)
+    backward = np.sort(calls["start_ns"].to_numpy()[named(calls["name"], BACKWARD.search)])
+    found = np.full(len(asked), np.nan)
+    if not len(backward) or not len(steps):
+        return found
+    start, end = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
+    place = np.searchsorted(start, asked, side="right") - 1
+    first = np.append(backward, np.iinfo(np.int64).max)[np.searchsorted(backward, start[place])]
+    is_known = (place >= 0) & (asked < end[place]) & (first < end[place])
+    found[is_known] = (asked < first)[is_known]
+    return found
 
 
 TABLES = {

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.communication.rank_summary import Key, RankPart
+from stepscope.analyses.communication.rank_summary import Key, RankSummary
 
 Ints = NDArray[np.int64]
 ALONE = -1
@@ -73,7 +73,7 @@ class Matches:
         return of_key[self.key] & (self.size[self.match] > 1)
 
 
-def matches(parts: Sequence[RankPart]) -> Matches:
+def match_collectives(parts: Sequence[RankSummary]) -> Matches:
     """Match the collectives of a run's recordings; spans are never matched with each other."""
     members = _members(parts)
     keys = _shared_keys(parts, members)
@@ -102,7 +102,7 @@ def matches(parts: Sequence[RankPart]) -> Matches:
     )
 
 
-def _members(parts: Sequence[RankPart]) -> pd.DataFrame:
+def _members(parts: Sequence[RankSummary]) -> pd.DataFrame:
     own = [part.collectives for part in parts]
     empty = np.empty(0, dtype=np.int64)
     spans = {span: at for at, span in enumerate(dict.fromkeys(p.evidence.span for p in parts))}
@@ -130,7 +130,7 @@ class _Keys:
     code: Ints
 
 
-def _shared_keys(parts: Sequence[RankPart], members: pd.DataFrame) -> _Keys:
+def _shared_keys(parts: Sequence[RankSummary], members: pd.DataFrame) -> _Keys:
     """Return the keys of all recordings, and for each member which it has, in its span."""
     number: dict[Key, int] = {}
     codes = [np.empty(0, dtype=np.int64)]

@@ -61,7 +61,7 @@ def collective_table(trace: Trace) -> pd.DataFrame:
     timed = np.flatnonzero(events["duration_ns"].notna().to_numpy())
     columns |= _times(events.iloc[timed], group[timed], count)
     columns |= _rates(columns)
-    columns["launch_to_start_ns"] = statistics.mean_known(
+    columns["launch_to_start_ns"] = statistics.nan_mean(
         events["launch_to_start_ns"].to_numpy(dtype=np.float64), group, count
     )
     columns["window_share"] = _within_window(trace, events.iloc[timed], group[timed], count)

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.communication.rank_summary import RankPart
-from stepscope.analyses.communication.ranked_run import RankRun, once
-from stepscope.analyses.communication.robust_zscore import scores
+from stepscope.analyses.communication.rank_summary import RankSummary
+from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run
+from stepscope.analyses.communication.robust_zscore import modified_zscores
 from stepscope.analyses.communication.run_steps import RunSteps, run_steps
 from stepscope.analyses.core import group_statistics as statistics
 
@@ -30,7 +30,7 @@ STAGES = "PP"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class OwnWork:
+class ComputeTime:
     """One entry a recording."""
 
     peers: Ints
@@ -45,20 +45,22 @@ class OwnWork:
     """Whether it has less than half as many steps as most peers have: cut off, it says less."""
 
 
-@once
-def own_work(run: RankRun) -> OwnWork:
+@computed_per_run
+def compute_time(run: RankRun) -> ComputeTime:
     """Compare what each rank does by itself with the other ranks'."""
     steps, count = run_steps(run), len(run.parts)
-    excess = statistics.mean_known(step_excess_ns(run), steps.recording, count)
+    excess = statistics.nan_mean(step_excess_ns(run), steps.recording, count)
     step = statistics.mean(steps.duration_ns, steps.recording, count)
-    peers = peers_of(run)
+    peers = peer_groups(run)
     score = np.full(count, np.nan)
     for which in range(int(peers.max(initial=-1)) + 1):
         mine = peers == which
-        score[mine] = scores(excess[mine], LEAST_SCALE_SHARE * float(np.median(step[mine])))
-    return OwnWork(
+        score[mine] = modified_zscores(
+            excess[mine], LEAST_SCALE_SHARE * float(np.median(step[mine]))
+        )
+    return ComputeTime(
         peers=peers,
-        work_ns=statistics.mean_known(own_work_of_steps(steps), steps.recording, count),
+        work_ns=statistics.nan_mean(compute_of_steps(steps), steps.recording, count),
         excess_ns=excess,
         score=score,
         is_short=_is_short(run, peers),
@@ -70,17 +72,17 @@ def _is_short(run: RankRun, peers: Ints) -> NDArray[np.bool_]:
     return np.asarray(counts < counts.groupby(peers).transform("median") / 2)
 
 
-def own_work_of_steps(steps: RunSteps) -> Floats:
+def compute_of_steps(steps: RunSteps) -> Floats:
     """Return the own work in each row of `run_steps`; NaN where nothing is on another rank."""
     sent = steps.of("transfer") + steps.of("waiting")
     return np.where(steps.is_matched, steps.duration_ns - sent, np.nan)
 
 
-@once
+@computed_per_run
 def step_excess_ns(run: RankRun) -> Floats:
     """Return, for each row of `run_steps`, how much longer its own work is than its peers' then."""
-    steps, peers = run_steps(run), peers_of(run)
-    own = own_work_of_steps(steps)
+    steps, peers = run_steps(run), peer_groups(run)
+    own = compute_of_steps(steps)
     excess, known = np.full(len(own), np.nan), ~np.isnan(own)
     number, distinct = pd.factorize(steps.number[known])
     together, of = pd.factorize(peers[steps.recording[known]] * max(1, len(distinct)) + number)
@@ -89,8 +91,8 @@ def step_excess_ns(run: RankRun) -> Floats:
     return excess
 
 
-@once
-def peers_of(run: RankRun) -> Ints:
+@computed_per_run
+def peer_groups(run: RankRun) -> Ints:
     """Return the group of each recording: its span, and its stage if that has enough ranks."""
     spans = [part.evidence.span for part in run.parts]
     stages = [
@@ -104,7 +106,7 @@ def peers_of(run: RankRun) -> Ints:
     return np.array([number[name] for name in named], dtype=np.int64)
 
 
-def _stage(part: RankPart, rank: int) -> int:
+def _stage(part: RankSummary, rank: int) -> int:
     """Return a rank's place in its pipeline; -1 where there is none."""
     for group in part.groups:
         if group.role == STAGES and group.ranks:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.core import frame_times
 from stepscope.analyses.core.device_activity import main_device
-from stepscope.analyses.core.exposed_communication import HOST, computing
+from stepscope.analyses.core.exposed_communication import HOST, computing_times
 from stepscope.analyses.core.window import window
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
@@ -26,7 +26,7 @@ def running_times(trace: Trace, chosen: NDArray[np.bool_]) -> Intervals:
 def exposed_times(trace: Trace, chosen: NDArray[np.bool_]) -> Intervals:
     """Return that part of `running_times` in which nothing computed."""
     host, device = _running(trace, chosen)
-    exposed = intervals.difference(host, computing(trace)[HOST])
+    exposed = intervals.difference(host, computing_times(trace)[HOST])
     main = main_device(trace)
     if main is not None:
         exposed = intervals.merged(exposed, intervals.difference(device, main.computation))

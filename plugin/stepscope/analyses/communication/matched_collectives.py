@@ -15,8 +15,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.communication.collective_matching import Matches, combined
-from stepscope.analyses.communication.rank_summary import RankPart, rank_part
-from stepscope.analyses.communication.ranked_run import RankRun, as_ranges, once, several_ranks
+from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
+from stepscope.analyses.communication.ranked_run import (
+    RankRun,
+    as_ranges,
+    computed_per_run,
+    several_ranks,
+)
 from stepscope.analyses.core.collective_bandwidth import bus_factor, bytes_per_second
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import RunTable
@@ -55,7 +60,7 @@ SCHEMA: Schema = (
 )  # fmt: skip
 
 
-def matched_collectives(parts: Sequence[RankPart]) -> pd.DataFrame:
+def matched_collectives(parts: Sequence[RankSummary]) -> pd.DataFrame:
     """Return one row a collective of a run, in `SCHEMA` columns, in the order they were first seen.
 
     Raises:
@@ -64,7 +69,7 @@ def matched_collectives(parts: Sequence[RankPart]) -> pd.DataFrame:
     return matched_of(several_ranks(parts)).copy()
 
 
-@once
+@computed_per_run
 def matched_of(run: RankRun) -> pd.DataFrame:
     """Return the same of recordings that are put together already, of one rank or several."""
     found = run.matches
@@ -146,7 +151,7 @@ def _durations(found: Matches) -> dict[str, Any]:
 
 def _last(run: RankRun) -> dict[str, Any]:
     found = run.matches
-    last, margin_ns = last_comers(found)
+    last, margin_ns = last_arrivals(found)
     known = np.array([np.nan if of.rank is None else of.rank for of in run.ranks], dtype=float)
     ranks = np.append(known, np.nan)[np.append(found.recording, -1)[last]]
     return {
@@ -155,7 +160,7 @@ def _last(run: RankRun) -> dict[str, Any]:
     }
 
 
-def last_comers(found: Matches) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def last_arrivals(found: Matches) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return, for each match, the member that came last, and by how much; -1: none, or a tie."""
     order = np.lexsort((found.duration_ns, found.match))
     first = found.first
@@ -196,7 +201,7 @@ TABLES = {
         meaning="One row per collective of the run, put together from its ranks: transfer and "
         "waiting, who came last, how far starts and ends lie apart, and which ranks it lacks.",
         schema=SCHEMA,
-        part=rank_part,
+        part=rank_summary,
         build=matched_collectives,
     ),
 }

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from stepscope.analyses.communication.rank_names import named_like
+from stepscope.analyses.communication.rank_assignment import rank_named_like
 from stepscope.analyses.communication.ranked_run import RankRun
 
 MOST_RANKS = 1_000_000
@@ -28,7 +28,7 @@ class MissingRanks:
     """Files that could not be read, and whose rank nothing tells."""
 
     @property
-    def silent(self) -> frozenset[int]:
+    def absent(self) -> frozenset[int]:
         """Both."""
         return frozenset(self.missing) | frozenset(self.unreadable)
 
@@ -50,7 +50,7 @@ def missing_ranks(run: RankRun, unreadable: Sequence[str] = ()) -> MissingRanks:
         for part, of in zip(run.parts, run.ranks, strict=True)
         if of.rank is not None
     }
-    damaged = {name: named_like(others, name) for name in unreadable}
+    damaged = {name: rank_named_like(others, name) for name in unreadable}
     lost = set(range(size)) - here
     return MissingRanks(
         world_size=size,

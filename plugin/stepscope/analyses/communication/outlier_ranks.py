@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.communication.compute_time import LEAST_SCALE_SHARE
 from stepscope.analyses.communication.rank_metrics import FIGURES, RankFigures, rank_figures
-from stepscope.analyses.communication.rank_summary import RankPart, rank_part
-from stepscope.analyses.communication.ranked_run import RankRun, once, several_ranks
-from stepscope.analyses.communication.robust_zscore import FEW, outlier_score, scores
+from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
+from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run, several_ranks
+from stepscope.analyses.communication.robust_zscore import FEW, modified_zscores, outlier_score
 from stepscope.base.formatting import count, duration, share, size
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import RunTable
@@ -48,7 +48,7 @@ SCHEMA: Schema = (
 class _Found(NamedTuple):
     """Something that lies apart: a recording, or a machine."""
 
-    place: int
+    index: int
     """-1: a machine."""
     host: str | None
     figure: str
@@ -59,7 +59,7 @@ class _Found(NamedTuple):
     is_sure: bool
 
 
-def outlier_ranks(parts: Sequence[RankPart]) -> pd.DataFrame:
+def outlier_ranks(parts: Sequence[RankSummary]) -> pd.DataFrame:
     """Return one row a rank or machine and figure that lies apart, the farthest first.
 
     Raises:
@@ -68,7 +68,7 @@ def outlier_ranks(parts: Sequence[RankPart]) -> pd.DataFrame:
     return outlier_ranks_of(several_ranks(parts)).copy()
 
 
-@once
+@computed_per_run
 def outlier_ranks_of(run: RankRun) -> pd.DataFrame:
     """Return the same of recordings that are put together already."""
     figures = rank_figures(run)
@@ -77,10 +77,10 @@ def outlier_ranks_of(run: RankRun) -> pd.DataFrame:
         "rank": np.array([_rank(run, of) for of in found], dtype=np.float64),
         "worker": _texts([_worker(run, of) for of in found]),
         "span": _texts(
-            [run.parts[of.place].evidence.span if of.place >= 0 else None for of in found]
+            [run.parts[of.index].evidence.span if of.index >= 0 else None for of in found]
         ),
         "host": _texts([of.host for of in found]),
-        "is_machine": np.array([of.place < 0 for of in found], dtype=bool),
+        "is_machine": np.array([of.index < 0 for of in found], dtype=bool),
         "figure": _texts([of.figure for of in found]),
         "value": np.array([of.value for of in found], dtype=np.float64),
         "usual": np.array([of.usual for of in found], dtype=np.float64),
@@ -103,7 +103,7 @@ def _ranks(run: RankRun, figures: RankFigures) -> Iterator[_Found]:
     for at, column in zip(*np.nonzero(far), strict=True):
         peers = int(figures.peer_count[at])
         yield _Found(
-            place=int(at),
+            index=int(at),
             host=run.parts[at].host,
             figure=names[column],
             value=float(figures.value[at, column]),
@@ -127,11 +127,11 @@ def _hosts(run: RankRun, figures: RankFigures) -> Iterator[_Found]:
         apart = _medians(value - usual, code)
         typical = _medians(usual, code)
         scale = np.nanmedian(step) if figure.unit == "ns" else _middle(typical)
-        score = scores(apart, LEAST_SCALE_SHARE * float(np.nan_to_num(scale)))
+        score = modified_zscores(apart, LEAST_SCALE_SHARE * float(np.nan_to_num(scale)))
         far = (np.abs(np.nan_to_num(score)) > outlier_score(len(hosts))) & (sizes > 1)
         for at in np.flatnonzero(far).tolist():
             yield _Found(
-                place=-1,
+                index=-1,
                 host=str(hosts[at]),
                 figure=name,
                 value=float(typical[at] + apart[at]),
@@ -153,12 +153,12 @@ def _middle(values: NDArray[np.float64]) -> float:
 
 
 def _rank(run: RankRun, of: _Found) -> float:
-    rank = run.ranks[of.place].rank if of.place >= 0 else None
+    rank = run.ranks[of.index].rank if of.index >= 0 else None
     return np.nan if rank is None else float(rank)
 
 
 def _worker(run: RankRun, of: _Found) -> str | None:
-    return run.parts[of.place].evidence.worker if of.place >= 0 else None
+    return run.parts[of.index].evidence.worker if of.index >= 0 else None
 
 
 def _texts(values: Sequence[str | None]) -> NDArray[np.object_]:
@@ -166,16 +166,16 @@ def _texts(values: Sequence[str | None]) -> NDArray[np.object_]:
 
 
 def _reason(of: _Found) -> str:
-    peers = count(of.peer_count, "machine" if of.place < 0 else "rank")
-    whose = "The median rank's" if of.place < 0 else "Its"
-    return f"{whose} {compared(of.figure, of.value, of.usual, peers)}."
+    peers = count(of.peer_count, "machine" if of.index < 0 else "rank")
+    whose = "The median rank's" if of.index < 0 else "Its"
+    return f"{whose} {comparison_text(of.figure, of.value, of.usual, peers)}."
 
 
-def compared(figure: str, value: float, usual: float, peers: str) -> str:
+def comparison_text(figure: str, value: float, usual: float, peers: str) -> str:
     """Return a figure beside what is usual: `own work a step is 13 ms: 30 % more than …`."""
-    text = f"{FIGURES[figure].label} is {shown(figure, value)}"
-    middle = f"the median of {peers} ({shown(figure, usual)})"
-    if shown(figure, value) == shown(figure, usual):
+    text = f"{FIGURES[figure].label} is {value_text(figure, value)}"
+    middle = f"the median of {peers} ({value_text(figure, usual)})"
+    if value_text(figure, value) == value_text(figure, usual):
         return f"{text}, as the median of {peers}"
     if not usual or not 1 / MOST_TIMES < value / usual < MOST_TIMES:
         return f"{text}, far from {middle}"
@@ -183,7 +183,7 @@ def compared(figure: str, value: float, usual: float, peers: str) -> str:
     return f"{text}: {share(abs(value / usual - 1))} {word} than {middle}"
 
 
-def shown(figure: str, value: float) -> str:
+def value_text(figure: str, value: float) -> str:
     """Return a figure's value with its unit."""
     unit = FIGURES[figure].unit
     if unit == "ns":
@@ -197,7 +197,7 @@ TABLES = {
         meaning="One row per rank or machine and figure that lies far from what is usual among the"
         " ranks, by modified z-scores, the farthest first.",
         schema=SCHEMA,
-        part=rank_part,
+        part=rank_summary,
         build=outlier_ranks,
     ),
 }

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from stepscope.analyses.communication.collective_events import collective_events
-from stepscope.analyses.communication.forward_collectives import is_in_forward
+from stepscope.analyses.communication.collective_events import collective_events, is_in_forward
 from stepscope.analyses.communication.group_roles import LARGE_BYTES, Signs, role
 from stepscope.base.errors import MissingDataError
 from stepscope.model.frames import Column, Schema

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.communication.compute_time import (
     LEAST_SCALE_SHARE,
-    own_work,
-    own_work_of_steps,
-    peers_of,
+    compute_of_steps,
+    compute_time,
+    peer_groups,
 )
-from stepscope.analyses.communication.ranked_run import RankRun, once
-from stepscope.analyses.communication.robust_zscore import scores
+from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run
+from stepscope.analyses.communication.robust_zscore import modified_zscores
 from stepscope.analyses.communication.run_steps import RunSteps, run_steps
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.base.report import Unit
@@ -65,10 +65,10 @@ class RankFigures:
     """Whether it has less than half as many steps as most have: cut off, it says less."""
 
 
-@once
+@computed_per_run
 def rank_figures(run: RankRun) -> RankFigures:
     """Put a run's figures beside each other."""
-    steps, peers = run_steps(run), peers_of(run)
+    steps, peers = run_steps(run), peer_groups(run)
     step_ns = statistics.mean(steps.duration_ns, steps.recording, len(run.parts))
     is_whole = _unmatched_ns(run) <= LEAST_SCALE_SHARE * step_ns
     of_steps, of_rank = _of_steps(steps, is_whole[steps.recording]), _of_rank(run)
@@ -88,7 +88,7 @@ def rank_figures(run: RankRun) -> RankFigures:
         usual=usual,
         score=_scores(value - usual, np.nan_to_num(scale) * LEAST_SCALE_SHARE, peers),
         peer_count=np.bincount(peers)[peers] if len(peers) else peers,
-        is_short=own_work(run).is_short,
+        is_short=compute_time(run).is_short,
     )
 
 
@@ -108,7 +108,7 @@ def _unmatched_ns(run: RankRun) -> Floats:
 def _of_steps(steps: RunSteps, is_whole: NDArray[np.bool_]) -> dict[str, Floats]:
     has_device = ~np.isnan(steps.idle_ns)
     found = {
-        "own_work": own_work_of_steps(steps),
+        "own_work": compute_of_steps(steps),
         "step": steps.duration_ns,
         "computing": steps.of("computing") + steps.of("overlapped"),
         "transfer": np.where(is_whole, steps.of("transfer"), np.nan),
@@ -136,8 +136,8 @@ def _beside(steps: RunSteps, peers: Ints, values: Floats) -> tuple[Floats, Float
     middle = np.where(np.isnan(values), np.nan, middle)
     count = len(peers)
     return (
-        statistics.mean_known(values, steps.recording, count),
-        statistics.mean_known(middle, steps.recording, count),
+        statistics.nan_mean(values, steps.recording, count),
+        statistics.nan_mean(middle, steps.recording, count),
     )
 
 
@@ -155,5 +155,5 @@ def _scores(apart: Floats, least_scale: Floats, peers: Ints) -> Floats:
         mine = np.flatnonzero(peers == which)
         for column in range(apart.shape[1]):
             least = float(least_scale[mine, column].max(initial=0.0))
-            score[mine, column] = scores(apart[mine, column], least)
+            score[mine, column] = modified_zscores(apart[mine, column], least)
     return score

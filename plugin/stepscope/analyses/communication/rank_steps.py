@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.device_activity import main_device, whole_activity
-from stepscope.analyses.core.exposed_communication import communicating
+from stepscope.analyses.core.exposed_communication import communicating_times
 from stepscope.analyses.steps.step_breakdown import exclusive_times, step_breakdown
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
@@ -78,7 +78,7 @@ def rank_steps(trace: Trace) -> RankSteps:
     steps, times = step_breakdown(trace), exclusive_times(trace)
     of = {name: steps.parts_ns[:, at] for at, name in enumerate(steps.categories)}
     own = "kernel" if whole_activity(trace) else "cpu"
-    sent = intervals.merged(*communicating(trace).values())
+    sent = intervals.merged(*communicating_times(trace).values())
     start, end = steps.start_ns, steps.start_ns + steps.duration_ns
     overlapped = intervals.intersection(times[own], sent)
     return RankSteps(

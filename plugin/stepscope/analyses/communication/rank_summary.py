@@ -2,31 +2,34 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from sys import intern
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.communication.collective_events import steps_of
+from stepscope.analyses.communication.collective_events import step_numbers
+from stepscope.analyses.communication.process_groups import process_groups
 from stepscope.analyses.communication.rank_assignment import RankEvidence, rank_evidence
-from stepscope.analyses.communication.rank_devices import RankDevice, process_id, rank_devices
-from stepscope.analyses.communication.rank_process_groups import RankGroup, rank_groups
 from stepscope.analyses.communication.rank_steps import Curve, RankSteps, rank_steps
-from stepscope.analyses.core.device_activity import main_device
-from stepscope.analyses.core.exposed_communication import HOST, computing, exposure, hidden_ns
-from stepscope.analyses.core.memory_peak import memory_peak
+from stepscope.analyses.core.device_activity import device_activity, main_device
+from stepscope.analyses.core.exposed_communication import HOST, computing_times, exposure, hidden_ns
+from stepscope.analyses.core.memory_peak import MOST_BYTES, device_properties, memory_peak
 from stepscope.analyses.core.window import window
 from stepscope.analyses.steps.step_breakdown import step_breakdown
+from stepscope.base.errors import MissingDataError
 from stepscope.model import intervals
 from stepscope.model.table_columns import plain
-from stepscope.model.trace import Trace, computed
+from stepscope.model.trace import Trace, computed, whole_number
 
 UNEVEN = frozenset({"all_to_all", "all_to_allv", "gather", "scatter", "other"})
 """Kinds in which each rank may send another amount."""
 POINT_TO_POINT = frozenset({"send", "recv"})
 NO_HOSTS = frozenset({"", "localhost", "localhost.localdomain"})
 """What machines are called that were given no name."""
+MOST_UNUSED = 64
+"""Of groups in which nothing was sent no more are told: a header may list every one of the job."""
 
 
 class Key(NamedTuple):
@@ -85,8 +88,45 @@ class RankTotals:
     """The most that it held of one device; NaN: not recorded."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class RankDevice:
+    """One device; None where the file does not tell."""
+
+    number: int
+    name: str | None
+    memory_bytes: int | None
+    compute_capability: str | None
+    processor_count: int | None
+    """Streaming multiprocessors, or compute units."""
+    busy_share: float | None
+    """Of the window; None where it was not used."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankGroup:
+    """One process group, by what this rank did in it; see `process_groups`."""
+
+    name: str
+    ranks: str
+    """As JSON; empty where unknown."""
+    description: str
+    backend: str
+    size: int
+    """0: unknown."""
+    role: str
+    """Empty where nothing tells."""
+    role_confidence: str
+    role_reason: str
+    kinds: tuple[str, ...]
+    call_count: int
+    total_ns: int
+    exposed_ns: int
+    total_bytes: float
+    """NaN: not recorded."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RankPart:
+class RankSummary:
     """One recording of a run."""
 
     evidence: RankEvidence
@@ -105,10 +145,10 @@ class RankPart:
 
 
 @computed
-def rank_part(trace: Trace) -> RankPart:
+def rank_summary(trace: Trace) -> RankSummary:
     """Return what a recording has to say beside others."""
     main = main_device(trace)
-    return RankPart(
+    return RankSummary(
         evidence=rank_evidence(trace),
         host=_host(trace),
         device_name=_device_name(trace, main.device if main is not None else None),
@@ -144,7 +184,7 @@ def _device_name(trace: Trace, device: int | None) -> str | None:
 
 def _totals(trace: Trace) -> RankTotals:
     within, steps, main = window(trace), step_breakdown(trace), main_device(trace)
-    times = computing(trace)
+    times = computing_times(trace)
     device = HOST if main is None else main.device
     worked = intervals.clip(times.get(device, times[HOST]), within.start_ns, within.device_end_ns)
     sent = exposure(trace, within.start_ns, within.device_end_ns)
@@ -170,14 +210,14 @@ def _kernel_count(trace: Trace) -> int:
 
 
 def _memory_peak(trace: Trace) -> float:
-    held = [peak.held_bytes for peak in memory_peak(trace).values()]
+    held = [peak.peak_bytes for peak in memory_peak(trace).values()]
     return float(max((each for each in held if each is not None), default=np.nan))
 
 
 def _collectives(trace: Trace) -> RankCollectives:
     frame = trace.collectives
     is_wanted = (frame["is_timed"] & (frame["group_size"] != 1)).to_numpy()
-    steps = steps_of(trace)[is_wanted]
+    steps = step_numbers(trace)[is_wanted]
     frame = frame[is_wanted]
     kind = plain(frame["kind"])
     size = frame["message_bytes"].to_numpy()
@@ -225,3 +265,65 @@ def _origin_ns(trace: Trace) -> int:
     """Return when a recording began, 0 where adding its length might leave 64 bits."""
     stamp_ns = trace.columns.origin_ns + trace.columns.base_time_ns
     return stamp_ns if abs(stamp_ns) < 2**62 else 0
+
+
+def rank_devices(trace: Trace) -> tuple[RankDevice, ...]:
+    """Return the devices that a recording used; where it used none, those that its file lists."""
+    properties = device_properties(trace)
+    whole_ns = window(trace).device_duration_ns
+    busy = {each.device: intervals.duration_ns(each.busy) for each in device_activity(trace)}
+    return tuple(
+        _device(number, properties.get(number, {}), busy.get(number), whole_ns)
+        for number in sorted(busy or properties)
+    )
+
+
+def _device(
+    number: int, entry: Mapping[str, Any], busy_ns: int | None, whole_ns: int
+) -> RankDevice:
+    name, memory = entry.get("name"), whole_number(entry.get("totalGlobalMem"))
+    major, minor = (whole_number(entry.get(f"compute{which}")) for which in ("Major", "Minor"))
+    return RankDevice(
+        number=number,
+        name=str(name) if name else None,
+        memory_bytes=memory if memory is not None and 0 < memory < MOST_BYTES else None,
+        compute_capability=f"{major}.{minor}" if major is not None and minor is not None else None,
+        processor_count=whole_number(entry.get("numSms")),
+        busy_share=busy_ns / whole_ns if busy_ns is not None and whole_ns > 0 else None,
+    )
+
+
+def process_id(trace: Trace) -> int | None:
+    """Return the number of the process that most of the recording's host calls are of."""
+    usual = trace.host_calls["thread"].mode()
+    return whole_number(str(usual.iloc[0]).partition("/")[0]) if len(usual) else None
+
+
+def rank_groups(trace: Trace) -> tuple[RankGroup, ...]:
+    """Return a recording's process groups, most time first; none where none was recorded."""
+    try:
+        table = process_groups(trace)
+    except MissingDataError:
+        return ()
+    used = table[table["call_count"] > 0]
+    unused = table[table["call_count"] == 0].head(MOST_UNUSED)
+    return tuple(_group(row) for row in pd.concat([used, unused]).to_dict("records"))
+
+
+def _group(row: dict[Any, Any]) -> RankGroup:
+    size = row["group_size"]
+    return RankGroup(
+        name=str(row["group"]),
+        ranks=intern(row["ranks"] or ""),  # the same text on every rank of it
+        description=row["description"] or "",
+        backend=row["backend"] or "",
+        size=int(size) if size == size else 0,  # noqa: PLR0124 (NaN)
+        role=row["role"] or "",
+        role_confidence=row["role_confidence"] or "",
+        role_reason=row["role_reason"],
+        kinds=tuple(filter(None, row["kinds"].split(", "))),
+        call_count=int(row["call_count"]),
+        total_ns=int(row["total_ns"]),
+        exposed_ns=int(row["exposed_ns"]),
+        total_bytes=float(row["total_bytes"]),
+    )

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.communication.rank_summary import RankPart, rank_part
-from stepscope.analyses.communication.ranked_run import RankRun, once, rank_run
+from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
+from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run, rank_run
 from stepscope.analyses.core.group_statistics import ratio
 from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
@@ -43,12 +43,12 @@ SCHEMA: Schema = (
 )  # fmt: skip
 
 
-def rank_table(parts: Sequence[RankPart]) -> pd.DataFrame:
+def rank_table(parts: Sequence[RankSummary]) -> pd.DataFrame:
     """Return one row a recording, in `SCHEMA` columns, by rank."""
     return rank_table_of(rank_run(parts)).copy()
 
 
-@once
+@computed_per_run
 def rank_table_of(run: RankRun) -> pd.DataFrame:
     """Return the same of recordings that are put together already."""
     totals = [part.totals for part in run.parts]
@@ -100,7 +100,7 @@ TABLES = {
         meaning="One row per recording: whose rank it is and how that is known, and where its "
         "mean step goes, waiting for other ranks told from transfer.",
         schema=SCHEMA,
-        part=rank_part,
+        part=rank_summary,
         build=rank_table,
     ),
 }

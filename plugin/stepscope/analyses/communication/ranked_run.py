@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from stepscope.analyses.communication.clock_alignment import Alignment, alignment
-from stepscope.analyses.communication.collective_matching import Matches, matches
+from stepscope.analyses.communication.clock_alignment import Alignment, align_clocks
+from stepscope.analyses.communication.collective_matching import Matches, match_collectives
 from stepscope.analyses.communication.rank_assignment import RecordedRank, recorded_ranks
-from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.base.errors import MissingDataError
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
@@ -30,7 +30,7 @@ T = TypeVar("T")
 class RankRun:
     """Recordings by rank, then span; what is reckoned of them is reckoned when asked for."""
 
-    parts: tuple[RankPart, ...]
+    parts: tuple[RankSummary, ...]
     ranks: tuple[RecordedRank, ...]
     results: dict[str, Any] = field(default_factory=dict, repr=False)
     """What analyses found already: `once`."""
@@ -38,12 +38,12 @@ class RankRun:
     @cached_property
     def matches(self) -> Matches:
         """Which collectives of several ranks are one."""
-        return matches(self.parts)
+        return match_collectives(self.parts)
 
     @cached_property
     def alignment(self) -> Alignment:
         """How the ranks' clocks lie."""
-        return alignment(self.parts, self.ranks, self.matches)
+        return align_clocks(self.parts, self.ranks, self.matches)
 
     @cached_property
     def waits(self) -> tuple[Intervals, ...]:
@@ -60,7 +60,7 @@ class RankRun:
         return tuple(intervals.union(start[at], start[at] + wait_ns[at]) for at in own)
 
 
-def once(analysis: Callable[[RankRun], T]) -> Callable[[RankRun], T]:
+def computed_per_run(analysis: Callable[[RankRun], T]) -> Callable[[RankRun], T]:
     """Let an analysis of a run be called anywhere, and run once for as long as the run is kept."""
     key = f"{analysis.__module__}.{analysis.__qualname__}"
 
@@ -75,19 +75,19 @@ def once(analysis: Callable[[RankRun], T]) -> Callable[[RankRun], T]:
     return kept
 
 
-def rank_run(parts: Sequence[RankPart]) -> RankRun:
+def rank_run(parts: Sequence[RankSummary]) -> RankRun:
     """Put a run's recordings together, whatever order they were read in."""
     return _rank_run(tuple(parts))
 
 
 @lru_cache(maxsize=KEPT_RUNS)
-def _rank_run(parts: tuple[RankPart, ...]) -> RankRun:
+def _rank_run(parts: tuple[RankSummary, ...]) -> RankRun:
     ranks = recorded_ranks([part.evidence for part in parts])
     order = sorted(range(len(parts)), key=lambda at: _place(parts[at], ranks[at]))
     return RankRun(parts=tuple(parts[at] for at in order), ranks=tuple(ranks[at] for at in order))
 
 
-def several_ranks(parts: Sequence[RankPart]) -> RankRun:
+def several_ranks(parts: Sequence[RankSummary]) -> RankRun:
     """Put a run's recordings together.
 
     Raises:
@@ -98,7 +98,7 @@ def several_ranks(parts: Sequence[RankPart]) -> RankRun:
     return rank_run(parts)
 
 
-def _place(part: RankPart, rank: RecordedRank) -> tuple[int, str, int, str]:
+def _place(part: RankSummary, rank: RecordedRank) -> tuple[int, str, int, str]:
     span = part.evidence.span
     number = rank.rank if rank.rank is not None else 2**62
     return (number, part.evidence.worker, int(span) if span.isdecimal() else 0, span)

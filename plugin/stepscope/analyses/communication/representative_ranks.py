@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.communication.outlier_ranks import compared, outlier_ranks_of
+from stepscope.analyses.communication.outlier_ranks import comparison_text, outlier_ranks_of
 from stepscope.analyses.communication.rank_metrics import FIGURES, RankFigures, rank_figures
-from stepscope.analyses.communication.rank_summary import RankPart, rank_part
-from stepscope.analyses.communication.ranked_run import RankRun, once, several_ranks
-from stepscope.analyses.communication.straggler_groups import late_together
+from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
+from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run, several_ranks
+from stepscope.analyses.communication.straggler_groups import straggler_groups
 from stepscope.base.formatting import count
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import RunTable
@@ -45,7 +45,7 @@ class Representative:
     """A rank that stands for others, or for itself."""
 
     kind: Kind
-    place: int
+    index: int
     """In the run's recordings."""
     figure: str
     """One of `FIGURES`."""
@@ -55,7 +55,7 @@ class Representative:
     reason: str
 
 
-def representative_ranks(parts: Sequence[RankPart]) -> pd.DataFrame:
+def representative_ranks(parts: Sequence[RankSummary]) -> pd.DataFrame:
     """Return one row a chosen rank, in `SCHEMA` columns.
 
     Raises:
@@ -63,13 +63,13 @@ def representative_ranks(parts: Sequence[RankPart]) -> pd.DataFrame:
     """
     run = several_ranks(parts)
     found = representatives(run)
-    ranks = [run.ranks[of.place].rank for of in found]
+    ranks = [run.ranks[of.index].rank for of in found]
     columns: dict[str, Any] = {
         "kind": _texts([of.kind for of in found]),
         "rank": np.array([np.nan if rank is None else rank for rank in ranks], dtype=np.float64),
-        "worker": _texts([run.parts[of.place].evidence.worker for of in found]),
-        "span": _texts([run.parts[of.place].evidence.span for of in found]),
-        "host": _texts([run.parts[of.place].host for of in found]),
+        "worker": _texts([run.parts[of.index].evidence.worker for of in found]),
+        "span": _texts([run.parts[of.index].evidence.span for of in found]),
+        "host": _texts([run.parts[of.index].host for of in found]),
         "figure": _texts([of.figure for of in found]),
         "value": np.array([of.value for of in found], dtype=np.float64),
         "usual": np.array([of.usual for of in found], dtype=np.float64),
@@ -83,7 +83,7 @@ def _texts(values: Sequence[str | None]) -> NDArray[np.object_]:
     return np.array([*values, None], dtype=object)[:-1]
 
 
-@once
+@computed_per_run
 def representatives(run: RankRun) -> tuple[Representative, ...]:
     """Return the ranks to look at; none where fewer than three could be compared."""
     figures = rank_figures(run)
@@ -102,7 +102,7 @@ def representatives(run: RankRun) -> tuple[Representative, ...]:
     if ends[0][1] == ends[1][1]:
         ends = ()  # all are the same
     extremes = [_of(figures, kind, at, figure, _reason(figures, at, figure)) for kind, at in ends]
-    left = np.array([at for at in chosen if at not in {of.place for of in extremes}], dtype=int)
+    left = np.array([at for at in chosen if at not in {of.index for of in extremes}], dtype=int)
     usual = [_usual(figures, left, figure)] if len(left) else []
     return (*extremes, *usual, *_odd(run, figures, [*extremes, *usual]))
 
@@ -111,7 +111,7 @@ def _of(figures: RankFigures, kind: Kind, at: int, figure: str, reason: str) -> 
     column = list(FIGURES).index(figure)
     return Representative(
         kind=kind,
-        place=at,
+        index=at,
         figure=figure,
         value=float(figures.value[at, column]),
         usual=float(figures.usual[at, column]),
@@ -124,7 +124,7 @@ def _reason(figures: RankFigures, at: int, figure: str) -> str:
     column = list(FIGURES).index(figure)
     peers = count(int(figures.peer_count[at]), "rank")
     value, usual = float(figures.value[at, column]), float(figures.usual[at, column])
-    return f"Its {compared(figure, value, usual, peers)}."
+    return f"Its {comparison_text(figure, value, usual, peers)}."
 
 
 def _usual(figures: RankFigures, left: NDArray[np.int64], figure: str) -> Representative:
@@ -141,13 +141,13 @@ def _odd(
 ) -> Iterator[Representative]:
     """Yield one of each other late machine, group or rank, then ranks odd in another way."""
     place = {(of.evidence.worker, of.evidence.span): at for at, of in enumerate(run.parts)}
-    late = late_together(run)
-    taken = {of.place for of in named}
+    late = straggler_groups(run)
+    taken = {of.index for of in named}
     rows = outlier_ranks_of(run)
     rows = rows[~rows["is_machine"] & (rows["confidence"] == "high")]
-    others = [each.places[0] for each in late if not taken & set(each.places)]
+    others = [each.indexes[0] for each in late if not taken & set(each.indexes)]
     odd = [(at, "own_work") for at in others]
-    taken |= {at for each in late for at in each.places}
+    taken |= {at for each in late for at in each.indexes}
     ways = set[tuple[str, bool]]()
     for row in rows.to_dict("records"):
         at, way = place[row["worker"], row["span"]], (row["figure"], row["score"] > 0)
@@ -165,7 +165,7 @@ TABLES = {
         meaning="One row per chosen rank: which of many to look at. The slowest and the fastest, "
         "the usual one, and those that are odd in another way, each with the reason.",
         schema=SCHEMA,
-        part=rank_part,
+        part=rank_summary,
         build=representative_ranks,
     ),
 }

@@ -20,7 +20,7 @@ CHANCE = 0.05
 """How often one of many values may lie beyond `outlier_score` by chance."""
 
 
-def scores(values: Floats, least_scale: float = 0.0) -> Floats:
+def modified_zscores(values: Floats, least_scale: float = 0.0) -> Floats:
     """Return modified z-scores; NaN for fewer than three values, and for what is NaN.
 
     Values that are nearly all the same have nearly no scale: it is never below `least_scale`.

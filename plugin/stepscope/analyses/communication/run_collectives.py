@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.communication.collective_matching import FULL
-from stepscope.analyses.communication.ranked_run import RankRun, once
+from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.analyses.core.collective_bandwidth import bus_factor, bytes_per_second
 from stepscope.model.frames import Column, Schema
@@ -49,25 +49,25 @@ SCHEMA: Schema = (
 KEY = ("kind", "group", "group_ranks", "group_size", "dtype", "message_bytes")
 
 
-def gathered(run: RankRun, values: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def member_values(run: RankRun, values: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return one value a member of a match, from a column that each recording has."""
     counts = np.array([0, *(len(each) for each in values)])
     first = np.cumsum(counts)[:-1]
-    together = np.concatenate([np.empty(0, dtype=np.int64), *values])
-    return np.asarray(together[first[run.matches.recording] + run.matches.row])
+    align_collective = np.concatenate([np.empty(0, dtype=np.int64), *values])
+    return np.asarray(align_collective[first[run.matches.recording] + run.matches.row])
 
 
-@once
+@computed_per_run
 def exposed_ns(run: RankRun) -> Ints:
     """Return how much of each member no computing hid."""
-    hidden = gathered(run, [part.collectives.hidden_ns for part in run.parts])
+    hidden = member_values(run, [part.collectives.hidden_ns for part in run.parts])
     return np.asarray(run.matches.duration_ns - hidden)
 
 
-@once
-def events(run: RankRun) -> Ints:
+@computed_per_run
+def member_events(run: RankRun) -> Ints:
     """Return each member's place in its file."""
-    return gathered(run, [part.collectives.event for part in run.parts])
+    return member_values(run, [part.collectives.event for part in run.parts])
 
 
 def collective_kinds(
@@ -82,7 +82,7 @@ def collective_kinds(
     match = np.unique(found.match[member])
     keys = _keys(run, matched, match)
     kind_of = np.full(len(found.first), statistics.NONE, dtype=np.int64)
-    kind_of[match], first = statistics.numbered(keys, KEY)
+    kind_of[match], first = statistics.group_rows(keys, KEY)
     count = len(first)
     columns: dict[str, Any] = {name: keys[name].to_numpy()[first] for name in KEY}
     columns |= _costs(run, member, kind_of[found.match[member]], count)
@@ -124,7 +124,7 @@ def _costs(run: RankRun, member: Ints, kind: Ints, count: int) -> dict[str, Any]
     wait = np.where(is_matched, found.wait_ns[member], np.nan)
     total = statistics.sums(duration, kind, count) / np.maximum(ranks, 1)
     exposed = statistics.sums(exposed_ns(run)[member], kind, count) / np.maximum(ranks, 1)
-    mean_wait = statistics.mean_known(wait, kind, count)
+    mean_wait = statistics.nan_mean(wait, kind, count)
     waited = np.bincount(kind, np.nan_to_num(wait), minlength=count) / np.maximum(ranks, 1)
     has = np.bincount(kind[is_matched], minlength=count) > 0
     return {
@@ -149,15 +149,15 @@ def _calls(rows: pd.DataFrame, kind: Ints, count: int, match: Ints) -> dict[str,
     return {
         "call_count": calls,
         "total_bytes": np.bincount(kind, size, minlength=count),
-        "transfer_ns": statistics.mean_known(transfer, kind, count),
+        "transfer_ns": statistics.nan_mean(transfer, kind, count),
         "algorithm_bytes_per_second": bytes_per_second(sent, took.astype(np.float64)),
-        "start_skew_ns": statistics.mean_known(rows["start_skew_ns"].to_numpy(), kind, count),
+        "start_skew_ns": statistics.nan_mean(rows["start_skew_ns"].to_numpy(), kind, count),
         "worst": match[order[np.searchsorted(kind[order], np.arange(count))]],
     }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Together:
+class AlignedCollective:
     """One collective on all its ranks, on one clock; a row a rank, by recording."""
 
     recording: Ints
@@ -171,7 +171,7 @@ class Together:
     """The rows may be wrong by it, one against another; NaN: not known."""
 
 
-def together(run: RankRun, match: int) -> Together:
+def align_collective(run: RankRun, match: int) -> AlignedCollective:
     """Put one collective's ranks on one clock."""
     found, clocks = run.matches, run.alignment
     low = int(found.first[match])
@@ -187,7 +187,7 @@ def together(run: RankRun, match: int) -> Together:
         aligned = -found.duration_ns[member].astype(np.float64)
         is_full = found.keys[int(found.key[low])].kind in FULL
         error = float(found.transfer_ns[match]) if is_full else np.nan
-    return Together(
+    return AlignedCollective(
         recording=who,
         member=member,
         start_ns=np.round(aligned - aligned.min()).astype(np.int64),

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from stepscope.analyses.communication.rank_process_groups import RankGroup
-from stepscope.analyses.communication.ranked_run import RankRun, once
+from stepscope.analyses.communication.rank_summary import RankGroup
+from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run
 
 SURENESS = ("", "low", "medium", "high")
 TELLING = SURENESS.index("medium")
@@ -43,7 +43,7 @@ class RunGroup:
     """NaN: not recorded."""
 
 
-@once
+@computed_per_run
 def run_groups(run: RankRun) -> tuple[RunGroup, ...]:
     """Return a run's process groups, those with most time first."""
     together: dict[tuple[str, str], list[RankGroup]] = {}

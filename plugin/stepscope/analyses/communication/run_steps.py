@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.communication.collective_matching import Matches
 from stepscope.analyses.communication.rank_steps import RankSteps
-from stepscope.analyses.communication.ranked_run import RankRun, once
+from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
@@ -71,7 +71,7 @@ class RunSteps:
         return self.of("overlapped") + self.of("transfer") + self.of("waiting")
 
 
-@once
+@computed_per_run
 def run_steps(run: RankRun) -> RunSteps:
     """Break down every step of every recording."""
     steps = [part.steps for part in run.parts]
@@ -106,7 +106,7 @@ def _covered(steps: RankSteps, waits: Intervals) -> Ints:
 
 def _parts(steps: RankSteps, waits: Intervals) -> Ints:
     """Return one recording's categories, a row a step."""
-    waiting = np.minimum(exposed_within(steps, waits), steps.exposed_ns)
+    waiting = np.minimum(exposed_during(steps, waits), steps.exposed_ns)
     told = (
         steps.computing_ns - steps.overlapped_ns,
         steps.overlapped_ns,
@@ -118,7 +118,7 @@ def _parts(steps: RankSteps, waits: Intervals) -> Ints:
     return np.stack((*told, steps.duration_ns - sum(told)), axis=1)
 
 
-def exposed_within(steps: RankSteps, times: Intervals) -> Ints:
+def exposed_during(steps: RankSteps, times: Intervals) -> Ints:
     """Return, for each step, how much of its exposed communication lies within some times."""
     curve = steps.exposed
     if not len(times):

@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from stepscope.analyses.communication.compute_time import OwnWork, own_work
-from stepscope.analyses.communication.ranked_run import RankRun, once
+from stepscope.analyses.communication.compute_time import ComputeTime, compute_time
+from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run
 from stepscope.analyses.communication.robust_zscore import OUTLIER
 from stepscope.analyses.communication.run_groups import run_groups
 from stepscope.analyses.communication.stragglers import stragglers_of
@@ -32,13 +32,13 @@ class _Set(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LateTogether:
+class StragglerGroup:
     """Recordings that are late for one reason."""
 
     kind: Kind
     name: str
     """The machine's or the group's; empty of ranks."""
-    places: tuple[int, ...]
+    indexes: tuple[int, ...]
     """In the run's recordings, the costliest first."""
     recorded_count: int
     """Recorded ranks of that machine or group, late or not."""
@@ -48,8 +48,8 @@ class LateTogether:
     """
 
 
-@once
-def late_together(run: RankRun) -> tuple[LateTogether, ...]:
+@computed_per_run
+def straggler_groups(run: RankRun) -> tuple[StragglerGroup, ...]:
     """Return a run's stragglers, the costliest first, each in one of the answers."""
     table = stragglers_of(run)
     late = table[table["is_straggler"]]
@@ -69,10 +69,10 @@ def late_together(run: RankRun) -> tuple[LateTogether, ...]:
     return tuple(_with_gains(run, found))
 
 
-def _workers(run: RankRun, places: Iterable[int]) -> dict[str, tuple[int, ...]]:
+def _workers(run: RankRun, indexes: Iterable[int]) -> dict[str, tuple[int, ...]]:
     """Return the recordings of each worker among some, in their order: a rank may have several."""
     found: dict[str, tuple[int, ...]] = {}
-    for at in places:
+    for at in indexes:
         worker = run.parts[at].evidence.worker
         found[worker] = (*found.get(worker, ()), at)
     return found
@@ -99,12 +99,12 @@ def _hosts(run: RankRun) -> Iterator[_Set]:
 
 
 def _groups(run: RankRun) -> Iterator[_Set]:
-    places: dict[int, list[int]] = {}
+    indexes: dict[int, list[int]] = {}
     for at, of in enumerate(run.ranks):
         if of.rank is not None:
-            places.setdefault(of.rank, []).append(at)
+            indexes.setdefault(of.rank, []).append(at)
     for group in run_groups(run):
-        own = frozenset(at for rank in group.ranks for at in places.get(rank, ()))
+        own = frozenset(at for rank in group.ranks for at in indexes.get(rank, ()))
         if 1 < len(own) <= MOST_SHARE * len(run.parts):
             has_words = group.description not in {"", "undefined"}
             name = f"{group.description} ({group.name})" if has_words else group.name
@@ -113,21 +113,21 @@ def _groups(run: RankRun) -> Iterator[_Set]:
 
 def _with_gains(
     run: RankRun, found: Sequence[tuple[_Set, tuple[int, ...]]]
-) -> Iterator[LateTogether]:
-    work = own_work(run)
+) -> Iterator[StragglerGroup]:
+    work = compute_time(run)
     excess = np.nan_to_num(work.excess_ns)
-    most = [float(excess[_outlying(work, places)].max(initial=0.0)) for _, places in found]
-    others = np.delete(excess, [at for _, places in found for at in places])
+    most = [float(excess[_outlying(work, indexes)].max(initial=0.0)) for _, indexes in found]
+    others = np.delete(excess, [at for _, indexes in found for at in indexes])
     gain = max(0.0, max(most, default=0.0) - max(0.0, float(others.max(initial=0.0))))
-    for (late, places), own in zip(found, most, strict=True):
-        yield LateTogether(
+    for (late, indexes), own in zip(found, most, strict=True):
+        yield StragglerGroup(
             kind=late.kind,
             name=late.name,
-            places=places,
+            indexes=indexes,
             recorded_count=len(_workers(run, late.members)),
             gain_ns=gain * own / sum(most) if own else 0.0,
         )
 
 
-def _outlying(work: OwnWork, places: Sequence[int]) -> list[int]:
-    return [at for at in places if work.score[at] > OUTLIER]
+def _outlying(work: ComputeTime, indexes: Sequence[int]) -> list[int]:
+    return [at for at in indexes if work.score[at] > OUTLIER]

@@ -6,7 +6,7 @@ makes the others of one of its groups late in their other groups; so a rank coun
 its lateness in the group where it is least late.
 
 Where all ranks of a group are slow, a machine's say, none is late in it. So a rank is a straggler
-as well by its own work (`own_work`): its step less the communication that nothing hides.
+as well by its own work (`compute_time`): its step less the communication that nothing hides.
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.communication.compute_time import own_work, step_excess_ns
-from stepscope.analyses.communication.matched_collectives import last_comers
-from stepscope.analyses.communication.rank_summary import RankPart, rank_part
-from stepscope.analyses.communication.ranked_run import RankRun, once, several_ranks
-from stepscope.analyses.communication.robust_zscore import OUTLIER, scores
+from stepscope.analyses.communication.compute_time import compute_time, step_excess_ns
+from stepscope.analyses.communication.matched_collectives import last_arrivals
+from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
+from stepscope.analyses.communication.ranked_run import RankRun, computed_per_run, several_ranks
+from stepscope.analyses.communication.robust_zscore import OUTLIER, modified_zscores
 from stepscope.analyses.communication.run_steps import run_steps
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.model.frames import Column, Schema
@@ -72,7 +72,7 @@ SCHEMA: Schema = (
 )  # fmt: skip
 
 
-def stragglers(parts: Sequence[RankPart]) -> pd.DataFrame:
+def stragglers(parts: Sequence[RankSummary]) -> pd.DataFrame:
     """Return one row a recording that shares collectives with others, the costliest rank first.
 
     Raises:
@@ -81,12 +81,12 @@ def stragglers(parts: Sequence[RankPart]) -> pd.DataFrame:
     return stragglers_of(several_ranks(parts)).copy()
 
 
-@once
+@computed_per_run
 def stragglers_of(run: RankRun) -> pd.DataFrame:
     """Return the same of recordings that are put together already; empty for those of one rank."""
     members = _full(run)
     rows = np.flatnonzero(np.bincount(members["recording"], minlength=len(run.parts)))
-    work = own_work(run)
+    work = compute_time(run)
     columns = _waits(run, members) | _lateness(run, members)
     columns |= {
         "own_excess_ns": work.excess_ns,
@@ -135,7 +135,7 @@ def _groups(run: RankRun) -> NDArray[np.int64]:
 
 def _waits(run: RankRun, members: pd.DataFrame) -> dict[str, Any]:
     found, count = run.matches, len(run.parts)
-    last, _ = last_comers(found)
+    last, _ = last_arrivals(found)
     is_told = last >= 0
     who = found.recording[last[is_told]]
     total = statistics.sums(found.wait_ns, found.match, len(last))
@@ -185,7 +185,7 @@ def _judged(run: RankRun, members: pd.DataFrame, columns: dict[str, Any]) -> dic
     spans = pd.factorize(np.array([part.evidence.span for part in run.parts], dtype=object))[0]
     score = np.full(len(late), np.nan)
     for span in range(int(spans.max()) + 1):
-        score[spans == span] = scores(late[spans == span])
+        score[spans == span] = modified_zscores(late[spans == span])
     step_ns = np.array([part.totals.step_ns for part in run.parts])
     counts = np.array([max(1, part.totals.step_count) for part in run.parts])
     caused_ns = columns["wait_caused_ns"] / counts
@@ -235,7 +235,7 @@ def _causes(run: RankRun, columns: dict[str, Any]) -> dict[str, Any]:
     if count:
         spent = {name: _spent(run, categories) for name, categories in CAUSES.items()}
         spent["computing"] = np.array([part.totals.computing_ns for part in run.parts])
-        peers = own_work(run).peers
+        peers = compute_time(run).peers
         more = {name: own - _median(own, peers) for name, own in spent.items()}
         for at in np.flatnonzero(columns["is_straggler"]):
             name = max(more, key=lambda of: more[of][at])
@@ -271,7 +271,7 @@ TABLES = {
         meaning="One row per recording: how late it comes to collectives beside the other ranks, "
         "since when, what that costs the others, and what takes longer on it.",
         schema=SCHEMA,
-        part=rank_part,
+        part=rank_summary,
         build=stragglers,
     ),
 }

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.core.compile_events import COMPILE_ID, REGION, compile_events, matching
+from stepscope.analyses.core.compile_events import COMPILE_ID, REGION, compile_events, name_parts
 from stepscope.model.frames.name_masks import named
 from stepscope.model.trace import Trace
 
@@ -40,7 +40,7 @@ def changing_inputs(trace: Trace, frames: Iterable[int]) -> ChangingInputs:
     """Return how the inputs of these frames (by dynamo's number) change."""
     calls = trace.host_calls
     rows = np.flatnonzero(named(calls["name"], CALL.__eq__))
-    ids = matching(trace, compile_events(trace).region[rows], REGION, "id")
+    ids = name_parts(trace, compile_events(trace).region[rows], REGION, "id")
     frame_of_call = _frames(ids)
     found = [_change(trace, rows[frame_of_call == frame]) for frame in sorted(set(frames))]
     order: tuple[Change, ...] = ("sizes", "dimensions", "none", "unknown")

@@ -4,23 +4,29 @@ A compilation is an outermost phase that dynamo times. Its parts are the phases 
 names in `PARTS`; a part that this version of torch does not time is not known.
 """
 
+import re
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.analyses.core import frame_times
 from stepscope.analyses.core.compile_events import (
     COMPILE_ID,
+    ID_ARGUMENT,
+    REGION,
     TIMED,
-    TOLD_ID,
     compile_events,
-    matching,
+    name_parts,
+    outermost_named,
 )
-from stepscope.analyses.core.event_references import users_calls
-from stepscope.analyses.core.main_thread_stacks import main_thread_places
+from stepscope.analyses.core.event_references import user_calls
+from stepscope.analyses.core.main_thread_stacks import main_thread_stacks
+from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import named
+from stepscope.model.intervals import Intervals
 from stepscope.model.table import Table
 from stepscope.model.table_columns import framed, plain
 from stepscope.model.trace import Trace, computed
@@ -62,7 +68,7 @@ def compilation_table(trace: Trace) -> pd.DataFrame:
     start = chosen["start_ns"].to_numpy()
     columns: dict[str, NDArray[Any]] = {
         "event": chosen["event"].to_numpy(),
-        "phase": matching(trace, rows, TIMED, "phase"),
+        "phase": name_parts(trace, rows, TIMED, "phase"),
         "compile_id": ids,
         "is_recompilation": np.array([_is_again(text) for text in ids], dtype=object),
         "step": _steps(trace, start),
@@ -79,7 +85,7 @@ def _compile_ids(trace: Trace, rows: NDArray[np.int64]) -> NDArray[Any]:
     """Return the first id told within each compilation, else None."""
     phase = compile_events(trace).phase
     inside = np.flatnonzero(phase >= 0)
-    told = matching(trace, inside, TOLD_ID, "id")
+    told = name_parts(trace, inside, ID_ARGUMENT, "id")
     place = np.searchsorted(rows, phase[inside])
     telling = np.flatnonzero(~pd.isna(told))[::-1]
     found = np.full(len(rows), None, dtype=object)
@@ -119,9 +125,34 @@ def _steps(trace: Trace, moment_ns: NDArray[np.int64]) -> NDArray[Any]:
 
 
 def _lines(trace: Trace, moment_ns: NDArray[np.int64]) -> NDArray[Any]:
-    names = np.array([*users_calls(trace)["name"].cat.categories, None], dtype=object)
-    places = main_thread_places(trace)
+    names = np.array([*user_calls(trace)["name"].cat.categories, None], dtype=object)
+    places = main_thread_stacks(trace)
     return np.asarray(names[places.function[places.at(moment_ns)]])
+
+
+NONE = -1
+AROUND = re.compile(r"^dynamo$|CompiledFunctionBackward$")
+"""dynamo's call of a frame; the backward of compiled code, and autograd's call of it."""
+
+
+def compiling_calls(trace: Trace, rows: NDArray[np.int64], ids: set[str]) -> Intervals:
+    """Return when the calls ran that made some compilations, and when their code ran first.
+
+    `rows` are the compilations' rows of `host_calls`, `ids` what is told of them.
+    """
+    outer = outermost_named(trace, AROUND)[rows]
+    around = np.where(outer == NONE, rows, outer)
+    return intervals.merged(
+        frame_times.times(trace.host_calls, around),
+        frame_times.times(trace.host_calls, _first_runs(trace, ids)),
+    )
+
+
+def _first_runs(trace: Trace, ids: set[str]) -> NDArray[np.int64]:
+    """Return the rows of the first calls of what was compiled under some ids."""
+    regions = np.flatnonzero(named(trace.host_calls["name"], REGION.search))
+    called = pd.Series(name_parts(trace, regions, REGION, "id"))
+    return regions[(called.isin(ids) & ~called.duplicated()).to_numpy()]
 
 
 TABLES = {

@@ -20,7 +20,7 @@ from stepscope.analyses.core.compile_events import (
     REGION,
     compile_events,
     device_work,
-    matching,
+    name_parts,
     nearest_named,
 )
 from stepscope.analyses.core.group_statistics import sums
@@ -71,7 +71,7 @@ def compiled_region_table(trace: Trace) -> pd.DataFrame:
     rows = _own_rows(found.region)
     compiled = compilation_table(trace)
     told = compiled[compiled["compile_id"].notna().to_numpy()]
-    called = matching(trace, rows, REGION, "id")
+    called = name_parts(trace, rows, REGION, "id")
     ids = np.concatenate((called, told["compile_id"].to_numpy()))
     group, regions = pd.factorize(ids)
     count = len(regions)
@@ -120,7 +120,7 @@ def graph_break_table(trace: Trace) -> pd.DataFrame:
     outer = np.append(found.region, NONE)[calls["parent"].to_numpy()[inner]]
     inner, outer = inner[outer >= 0], outer[outer >= 0]
     both = np.concatenate((outer, inner))
-    names, codes = _coded(matching(trace, both, REGION, "id"))
+    names, codes = _coded(name_parts(trace, both, REGION, "id"))
     pair, distinct = pd.factorize(codes[: len(outer)] * max(1, len(names)) + codes[len(outer) :])
     count = len(distinct)
     left, called = np.divmod(distinct.astype(np.int64), max(1, len(names)))
@@ -155,8 +155,8 @@ def compiled_graph_table(trace: Trace) -> pd.DataFrame:
     """Return one row a graph that Inductor compiled, and region, the longest first."""
     calls, found = trace.host_calls, compile_events(trace)
     rows = _own_rows(found.graph)
-    hashes, of_hash = _coded(matching(trace, rows, GRAPH, "hash"))
-    regions, region = _coded(matching(trace, found.region[rows], REGION, "id"))
+    hashes, of_hash = _coded(name_parts(trace, rows, GRAPH, "hash"))
+    regions, region = _coded(name_parts(trace, found.region[rows], REGION, "id"))
     in_backward = nearest_named(trace, BACKWARD)[rows] >= 0
     key = (of_hash * (len(regions) + 1) + region + 1) * 2 + in_backward
     group, distinct = pd.factorize(key)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.core.group_statistics import extremes, numbered, ratio, sums
+from stepscope.analyses.core.group_statistics import extremes, group_rows, ratio, sums
 from stepscope.analyses.core.links import links
 from stepscope.dialects import GRAPH_LAUNCH_NAME, Kind
 from stepscope.model.frames import Column, Schema
@@ -234,7 +234,7 @@ def graph_node_table(trace: Trace) -> pd.DataFrame:
     graph = found.graph[found.launch]
     place = np.where(node >= 0, NONE, found.position)
     keys = pd.DataFrame({"graph": graph, "node": node, "place": place, "name": name})
-    group, first = numbered(keys, keys.columns)
+    group, first = group_rows(keys, keys.columns)
     count = len(first)
     duration = events["duration_ns"].to_numpy()
     total = sums(duration, group, count)

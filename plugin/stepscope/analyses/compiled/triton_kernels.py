@@ -14,8 +14,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.compile_events import device_work
-from stepscope.analyses.core.group_statistics import numbered, ratio, sums
-from stepscope.analyses.core.links import links, matched
+from stepscope.analyses.core.group_statistics import group_rows, ratio, sums
+from stepscope.analyses.core.links import links, rows_of_keys
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.name_masks import named
 from stepscope.model.table import Table
@@ -94,7 +94,7 @@ def _by_range(trace: Trace) -> pd.DataFrame:
     )
     gigabytes = source.number("kernel_num_gb", events)
     known = (gigabytes >= 0) & (gigabytes < MOST_GIGABYTES)
-    group, first = numbered(keys, keys.columns)
+    group, first = group_rows(keys, keys.columns)
     count = len(first)
     texts = {str(name): plain(keys[name])[first] for name in keys}
     return framed(
@@ -116,7 +116,7 @@ def _by_range(trace: Trace) -> pd.DataFrame:
 def _grids(trace: Trace, rows: NDArray[np.int64]) -> pd.Categorical:
     """Return each range's grid: its kernel's on the device, else what the range says."""
     kernels, events = trace.kernels, trace.device_events
-    place = matched(kernels["event"].to_numpy(), events["event"].to_numpy())
+    place = rows_of_keys(kernels["event"].to_numpy(), events["event"].to_numpy())
     owner = links(trace).owner_of_device_event[place]
     launched = np.full(len(trace.host_calls), NONE, dtype=np.int64)
     launched[owner[owner >= 0]] = np.flatnonzero(owner >= 0)
@@ -129,7 +129,7 @@ def _grids(trace: Trace, rows: NDArray[np.int64]) -> pd.Categorical:
 
 def _by_name(trace: Trace) -> pd.DataFrame:
     kernels, events = trace.kernels, trace.device_events
-    place = matched(kernels["event"].to_numpy(), events["event"].to_numpy())
+    place = rows_of_keys(kernels["event"].to_numpy(), events["event"].to_numpy())
     owner = links(trace).owner_of_device_event[place]
     is_range = np.zeros(len(trace.host_calls) + 1, dtype=bool)
     is_range[_ranges(trace)] = True

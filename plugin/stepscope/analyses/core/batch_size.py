@@ -11,7 +11,7 @@ import numpy as np
 from stepscope.analyses.core.host_activity import main_thread
 from stepscope.analyses.settings.recorded_settings import (
     RECORDED,
-    agreed,
+    common_value,
     recorded_settings,
     used_loaders,
 )
@@ -49,7 +49,7 @@ class BatchSize:
     source: Source = "shapes"
 
     @property
-    def told_by(self) -> str:
+    def source_text(self) -> str:
         """How it is known, behind a number."""
         if self.source == "shapes":
             return f"first dimension of {self.operator}"
@@ -107,7 +107,7 @@ def _recorded(trace: Trace) -> int | None:
         return None
     if settings.batch.sample_count is not None:
         return settings.batch.sample_count
-    return agreed(each.batch_size for each in used_loaders(settings))
+    return common_value(each.batch_size for each in used_loaders(settings))
 
 
 def _first_in_steps(trace: Trace, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -35,7 +35,7 @@ class Paths:
         return group_statistics.sums(values, self.node, len(self))
 
 
-def merged(
+def merge_calls(
     parent: NDArray[np.int64], depth: NDArray[np.integer], name: NDArray[np.int64], name_count: int
 ) -> Paths:
     """Merge calls whose names, and whose callers' names, are the same: level by level.

@@ -30,7 +30,7 @@ COMPILE_ID = re.compile(
 REGION = re.compile(r"^Torch-Compiled Region: (?P<id>\S+)$")
 GRAPH = re.compile(r"^## Call CompiledFxGraph (?P<hash>\S+) ##$")
 TIMED = re.compile(r"^(?P<phase>.+) \(dynamo_timed\)$")
-TOLD_ID = re.compile(r"_data: .*\bcompile_id=(?P<id>[^,\s]+)")
+ID_ARGUMENT = re.compile(r"_data: .*\bcompile_id=(?P<id>[^,\s]+)")
 LOOKUP = "TorchDynamo Cache Lookup"
 BACKWARD = re.compile(r"^CompiledFunctionBackward$")
 
@@ -96,7 +96,7 @@ def device_work(trace: Trace) -> DeviceWork:
     )
 
 
-def matching(
+def name_parts(
     trace: Trace, rows: NDArray[np.int64], pattern: re.Pattern[str], group: str
 ) -> NDArray[np.object_]:
     """Return a group of a pattern in the names of host calls (or -1), None where there is none."""

@@ -49,7 +49,7 @@ SCHEMA: Schema = (
 def counter_table(trace: Trace) -> pd.DataFrame:
     """Return one row a series of a track, by name, series and process."""
     samples = trace.counters
-    group, first = statistics.numbered(samples, TRACK)
+    group, first = statistics.group_rows(samples, TRACK)
     columns: dict[str, NDArray[Any]] = {key: plain(samples[key].iloc[first]) for key in TRACK}
     pairs = zip(columns["series"], columns["name"], strict=True)
     columns["unit"] = np.array([_unit(*pair) for pair in pairs], dtype=object)

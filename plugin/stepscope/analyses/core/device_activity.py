@@ -33,7 +33,7 @@ class DeviceActivity:
     kernel_sum_ns: int
     """Sum of kernel durations, concurrent ones counted each."""
 
-    def within(self, start_ns: int, end_ns: int) -> "DeviceActivity":
+    def clipped(self, start_ns: int, end_ns: int) -> "DeviceActivity":
         """Return the part of it in `[start_ns, end_ns)`."""
         times: dict[str, Any] = {
             name: intervals.clip(getattr(self, name), start_ns, end_ns) for name in TIME_SETS
@@ -49,7 +49,7 @@ def device_activity(trace: Trace) -> tuple[DeviceActivity, ...]:
     """Return every device's work within the window (`Window.start_ns` to `device_end_ns`)."""
     span = window(trace)
     activities = whole_activity(trace)
-    return tuple(activity.within(span.start_ns, span.device_end_ns) for activity in activities)
+    return tuple(activity.clipped(span.start_ns, span.device_end_ns) for activity in activities)
 
 
 @computed

@@ -17,6 +17,10 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
+from stepscope.analyses.core.device_activity import main_device
+from stepscope.analyses.core.memory_peak import device_properties
+from stepscope.model.trace import Trace, whole_number
+
 TYPES = ("float64", "float32", "tf32", "float16", "bfloat16", "float8", "int8")
 """torch's names, `tf32`, and `float8` for all 8-bit floats: the columns of `_TABLE`."""
 SOURCES: Mapping[str, str] = MappingProxyType(
@@ -135,7 +139,7 @@ class DeviceSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class SpecMatch:
     """A device's spec, or why it has none."""
 
     spec: DeviceSpec | None
@@ -162,14 +166,14 @@ def _spec(line: str) -> DeviceSpec:
     )
 
 
-def find(properties: Mapping[str, object]) -> Found:
+def find_spec(properties: Mapping[str, object]) -> SpecMatch:
     """Return the spec of a device by an entry of `deviceProperties`."""
     name = str(properties.get("name") or "").strip()
     if not name:
-        return Found(spec=None, reason="The trace does not say which device this is.")
+        return SpecMatch(spec=None, reason="The trace does not say which device this is.")
     spec = all_specs().get(name)
     if spec is None:
-        return Found(spec=None, reason=f"No data sheet is listed for {name!r}.")
+        return SpecMatch(spec=None, reason=f"No data sheet is listed for {name!r}.")
     count = properties.get("numSms")
     if count != spec.multiprocessors:
         told = "does not say how many" if count is None else f"has {count}"
@@ -177,5 +181,35 @@ def find(properties: Mapping[str, object]) -> Found:
             f"A whole {name} has {spec.multiprocessors} multiprocessors, this one {told}:"
             " a part of it has less to give."
         )
-        return Found(spec=None, reason=reason)
-    return Found(spec=spec)
+        return SpecMatch(spec=None, reason=reason)
+    return SpecMatch(spec=spec)
+
+
+def compute_major(trace: Trace) -> int | None:
+    """Return the first number of the compute capability; None where it is not recorded.
+
+    AMD writes one too, which means another thing (`gfx9`).
+    """
+    return whole_number(_properties(trace).get("computeMajor"))
+
+
+def peak_ratio(trace: Trace, of: str, over: str) -> float | None:
+    """Return how many times as fast the device multiplies in a type as in another, at its peak.
+
+    None where the device, or one of the peaks, is not known.
+    """
+    spec = find_spec(_properties(trace)).spec
+    if spec is None:
+        return None
+    one, other = spec.peak(of), spec.peak(over)
+    return one / other if one and other else None
+
+
+def _properties(trace: Trace) -> dict[str, object]:
+    """Return the properties of the busiest device, of any other where all have the same name."""
+    known = device_properties(trace)
+    device = main_device(trace)
+    if device is not None and device.device in known:
+        return dict(known[device.device])
+    names = {str(each.get("name")) for each in known.values()}
+    return dict(next(iter(known.values()))) if len(names) == 1 else {}

@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from stepscope.analyses.core.links import links
 from stepscope.base.report import EventReference, SourceLine
+from stepscope.model import call_tree
 from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.spans import spans
 from stepscope.model.trace import Trace, computed
 
 FOREIGN_PREFIXES = (
@@ -90,7 +94,7 @@ def source_lines(frames: Iterable[str]) -> tuple[SourceLine, ...]:
     return tuple(dict.fromkeys(lines))
 
 
-def is_users(frame: str) -> bool:
+def is_user_code(frame: str) -> bool:
     """Tell whether a Python frame (`train.py(42): forward`) is the user's own code."""
     if frame.startswith(FOREIGN_PREFIXES) or any(part in frame for part in FOREIGN_PARTS):
         return False
@@ -100,26 +104,26 @@ def is_users(frame: str) -> bool:
 
 
 @computed
-def users_calls(trace: Trace) -> pd.DataFrame:
+def user_calls(trace: Trace) -> pd.DataFrame:
     """Return the calls of the user's own code, in the order they began: few of all Python calls."""
     calls = trace.python_calls[["name", "start_ns", "end_ns", "thread"]]
-    return calls[named(calls["name"], is_users)]
+    return calls[named(calls["name"], is_user_code)]
 
 
 def source_line(trace: Trace, thread: str, start_ns: int, end_ns: int) -> str:
     """Return the user's innermost frame around a time on a thread, or "" where none is known."""
-    frames = users_calls(trace)
+    frames = user_calls(trace)
     around = (frames["start_ns"].to_numpy() <= start_ns) & (frames["end_ns"].to_numpy() >= end_ns)
     rows = np.flatnonzero(around & (frames["thread"] == thread).to_numpy())
     return str(frames["name"].iloc[rows[-1]]) if len(rows) else ""
 
 
-def longest_frame_within(trace: Trace, thread: str, start_ns: int, end_ns: int) -> str:
+def longest_frame_during(trace: Trace, thread: str, start_ns: int, end_ns: int) -> str:
     """Return the user's frame that fills most of a time on a thread, the innermost of equals.
 
     Frames that go on for longer than twice that time (the training loop itself) are passed over.
     """
-    frames = users_calls(trace)
+    frames = user_calls(trace)
     begin, stop = frames["start_ns"].to_numpy(), frames["end_ns"].to_numpy()
     covered = np.minimum(stop, end_ns) - np.maximum(begin, start_ns)
     fits = (stop - begin <= 2 * (end_ns - start_ns)) & (2 * covered >= end_ns - start_ns)
@@ -131,14 +135,14 @@ def longest_frame_within(trace: Trace, thread: str, start_ns: int, end_ns: int) 
     return str(frames["name"].iloc[best])
 
 
-def costliest_frame_within(
+def costliest_frame_during(
     trace: Trace, thread: str, start_ns: int, end_ns: int
 ) -> tuple[str, int]:
     """Return the user's function that took most of a time on a thread, all its calls, and how much.
 
     ("", 0) where none of the user's own frames lies within. Of equals, the innermost.
     """
-    frames = users_calls(trace)
+    frames = user_calls(trace)
     begin, stop = frames["start_ns"].to_numpy(), frames["end_ns"].to_numpy()
     inside = (begin >= start_ns) & (stop <= end_ns) & (frames["thread"] == thread).to_numpy()
     rows = np.flatnonzero(inside)
@@ -160,10 +164,46 @@ def line_of_host_call(trace: Trace, row: int) -> str:
     call = trace.host_calls.iloc[row]
     stack = call["call_stack"]
     if isinstance(stack, str):
-        return users_line(stack.split(";"))
+        return user_line(stack.split(";"))
     return source_line(trace, str(call["thread"]), int(call["start_ns"]), int(call["end_ns"]))
 
 
-def users_line(frames: Iterable[str]) -> str:
+def user_line(frames: Iterable[str]) -> str:
     """Return the first of the user's own frames; torch 1.8 writes stacks innermost first."""
-    return next((frame.strip() for frame in frames if is_users(frame.strip())), "")
+    return next((frame.strip() for frame in frames if is_user_code(frame.strip())), "")
+
+
+NONE = -1
+
+
+def lines_of_device_events(trace: Trace, rows: NDArray[np.int64]) -> pd.Categorical:
+    """Return, for rows of `device_events`, the user's innermost function that launched them.
+
+    That is the one around the launching call, or the first of the user's own in the operator's
+    `Call stack` where the file holds that as text; missing where neither is known.
+    """
+    around, functions = _around_launch(trace, rows)
+    listed, stacks = _in_call_stack(trace, rows)
+    texts = pd.Index([*functions, *stacks], dtype=object)
+    place = np.where(listed != NONE, listed + len(functions), around)
+    codes, distinct = pd.factorize(texts)
+    return pd.Categorical.from_codes(np.append(codes, NONE)[place], categories=distinct)
+
+
+def _around_launch(trace: Trace, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[str]]:
+    call = links(trace).call_of_device_event[rows]
+    functions = user_calls(trace)
+    found = np.full(len(rows), NONE, dtype=np.int64)
+    known = call != NONE
+    launches = trace.runtime_calls.iloc[call[known]]
+    found[known] = call_tree.enclosing(spans(functions), spans(launches))
+    codes = np.append(functions["name"].cat.codes.to_numpy(), NONE)[found]
+    return codes, [str(name) for name in functions["name"].cat.categories]
+
+
+def _in_call_stack(trace: Trace, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[str]]:
+    stacks = trace.host_calls["call_stack"].cat
+    lines = [user_line(str(stack).split(";")) for stack in stacks.categories]
+    place = np.array([at if line else NONE for at, line in enumerate(lines)] + [NONE])
+    owner = links(trace).owner_of_device_event[rows]
+    return place[np.append(stacks.codes.to_numpy(), NONE)[owner]], lines

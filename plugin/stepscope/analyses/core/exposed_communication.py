@@ -39,7 +39,7 @@ class Exposure:
 
 
 @computed
-def computing(trace: Trace) -> dict[int, Intervals]:
+def computing_times(trace: Trace) -> dict[int, Intervals]:
     """Return when each device computed; `HOST` is any device, or the host where there is none."""
     times = {of.device: of.computation for of in whole_activity(trace)}
     host = intervals.merged(*times.values()) if times else host_computing(trace)
@@ -55,7 +55,7 @@ def host_computing(trace: Trace) -> Intervals:
 
 
 @computed
-def communicating(trace: Trace) -> dict[int, Intervals]:
+def communicating_times(trace: Trace) -> dict[int, Intervals]:
     """Return when each device communicated; `HOST` is gloo and the like."""
     frame = trace.collectives
     times = {of.device: of.communication for of in whole_activity(trace)}
@@ -71,7 +71,7 @@ def hidden_ns(trace: Trace) -> NDArray[np.int64]:
     hidden = np.zeros(len(frame), dtype=np.int64)
     if not len(frame):
         return hidden
-    for number, times in computing(trace).items():
+    for number, times in computing_times(trace).items():
         mine = device == number
         hidden[mine] = intervals.covered_ns(times, start[mine], end[mine])
     return hidden
@@ -83,11 +83,11 @@ def exposure(trace: Trace, start_ns: int, end_ns: int) -> Exposure:
     Of several devices it is the one with most communication.
     """
     best = Exposure(communication_ns=0, exposed_ns=0)
-    for device, times in communicating(trace).items():
+    for device, times in communicating_times(trace).items():
         own = intervals.clip(times, start_ns, end_ns)
         total = intervals.duration_ns(own)
         if total > best.communication_ns:
-            left = intervals.difference(own, computing(trace)[device])
+            left = intervals.difference(own, computing_times(trace)[device])
             exposed = intervals.duration_ns(left)
             best = Exposure(communication_ns=total, exposed_ns=exposed)
     return best

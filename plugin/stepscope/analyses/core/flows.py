@@ -31,10 +31,10 @@ def owner_by_flow(trace: Trace) -> NDArray[np.int64]:
     identifier = trace.columns.identifier
     operators = np.flatnonzero(trace.host_calls["is_operator"].to_numpy())
     begun = trace.host_calls["event"].to_numpy()[operators]
-    origin = np.append(operators, NONE)[beginning_at(trace, starts, begun)]
+    origin = np.append(operators, NONE)[event_of_flow(trace, starts, begun)]
     of_flow = pd.Series(origin, index=identifier[starts])
     of_flow = of_flow[~of_flow.index.duplicated()]
-    event = beginning_at(trace, ends, trace.device_events["event"].to_numpy())
+    event = event_of_flow(trace, ends, trace.device_events["event"].to_numpy())
     owner = of_flow.reindex(identifier[ends], fill_value=NONE).to_numpy()
     reached = event >= 0
     found[event[reached]] = owner[reached]
@@ -56,7 +56,7 @@ def flow_events(trace: Trace, category: str, phase: str) -> Rows:
     return ordered
 
 
-def beginning_at(trace: Trace, flows: Rows, events: Rows) -> NDArray[np.int64]:
+def event_of_flow(trace: Trace, flows: Rows, events: Rows) -> NDArray[np.int64]:
     """Return which of `events` (a place in it) begins where each flow begins or ends, or -1."""
     order = np.argsort(trace.columns.start_ns[events], kind="stable")
     nearest = pd.merge_asof(

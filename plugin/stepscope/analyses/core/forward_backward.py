@@ -19,8 +19,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry
-from stepscope.analyses.core.flows import beginning_at, flow_events
-from stepscope.analyses.core.links import matched
+from stepscope.analyses.core.flows import event_of_flow, flow_events
+from stepscope.analyses.core.links import rows_of_keys
 from stepscope.model.frames.name_masks import named
 from stepscope.model.trace import Trace, computed
 
@@ -96,7 +96,7 @@ def _by_number(calls: pd.DataFrame, nodes: Rows, makers: Rows, by_arrow: Rows) -
     size = int(thread.max(initial=0)) + 2
     wanted = np.where(made_on >= 0, number[nodes] * size + made_on, NONE)
     last_first = makers[::-1]
-    found = matched(wanted, number[last_first] * size + thread[last_first])
+    found = rows_of_keys(wanted, number[last_first] * size + thread[last_first])
     return np.append(last_first, NONE)[found]
 
 
@@ -133,9 +133,9 @@ def _by_arrow(trace: Trace, nodes: Rows, makers: Rows) -> Rows:
     if not len(starts) or not len(ends):
         return found
     event, identifier = trace.host_calls["event"].to_numpy(), trace.columns.identifier
-    origin = np.append(makers, NONE)[beginning_at(trace, starts, event[makers])]
-    target = beginning_at(trace, ends, event[nodes])
-    start = matched(identifier[ends].astype(np.int64), identifier[starts].astype(np.int64))
+    origin = np.append(makers, NONE)[event_of_flow(trace, starts, event[makers])]
+    target = event_of_flow(trace, ends, event[nodes])
+    start = rows_of_keys(identifier[ends].astype(np.int64), identifier[starts].astype(np.int64))
     reached = (target != NONE) & (start != NONE)
     found[target[reached]] = origin[start[reached]]
     return found

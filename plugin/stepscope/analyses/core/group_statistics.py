@@ -21,7 +21,9 @@ MOST = 2**63
 """One more than what int64 holds."""
 
 
-def numbered(frame: pd.DataFrame, by: Iterable[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def group_rows(
+    frame: pd.DataFrame, by: Iterable[str]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return each row's group, and a row of each group; missing values are a value too."""
     group = np.zeros(len(frame), dtype=np.int64)
     for column in by:
@@ -59,7 +61,7 @@ def mean(values: Numbers, group: Group, count: int) -> NDArray[np.float64]:
     return weighted_mean(values, np.ones(len(values)), group, count)
 
 
-def mean_known(values: NDArray[np.float64], group: Group, count: int) -> NDArray[np.float64]:
+def nan_mean(values: NDArray[np.float64], group: Group, count: int) -> NDArray[np.float64]:
     """Return each group's mean of what is known: NaN is not."""
     known = ~np.isnan(values)
     return mean(values[known], group[known], count)
@@ -127,7 +129,7 @@ def _ordered(values: NDArray[np.int64], group: Group, count: int) -> NDArray[np.
     return key
 
 
-def listed(numbers: NDArray[np.integer], group: Group, count: int) -> NDArray[np.object_]:
+def distinct_numbers(numbers: NDArray[np.integer], group: Group, count: int) -> NDArray[np.object_]:
     """Return each group's distinct numbers as text, ascending, comma separated."""
     place, distinct = pd.factorize(numbers, sort=True)
     pairs = np.sort(pd.unique(group * max(1, len(distinct)) + place))

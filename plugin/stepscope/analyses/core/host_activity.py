@@ -29,7 +29,7 @@ def activity_during(trace: Trace, start_ns: int, end_ns: int) -> str:
     """
     during = (start_ns, end_ns)
     main = main_thread(trace)
-    frame = event_references.longest_frame_within(trace, main, start_ns, end_ns)
+    frame = event_references.longest_frame_during(trace, main, start_ns, end_ns)
     place = frame or _covering(trace, trace.host_calls, during, main)
     call = _covering(trace, trace.runtime_calls, during, main)
     if not place and not call:  # the backward pass runs on threads of its own

@@ -31,7 +31,7 @@ class Links:
     """For each row of `device_events`, the operator that launched it, as a `host_calls` row."""
 
 
-def matched(wanted: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
+def rows_of_keys(wanted: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return, for each wanted key, the first row that has it, else -1; negative keys match none."""
     if not len(keys):
         return np.full(len(wanted), NONE, dtype=np.int64)
@@ -46,7 +46,7 @@ def matched(wanted: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.in
 def links(trace: Trace) -> Links:
     """Link device events, runtime calls and operators."""
     calls, device = trace.runtime_calls, trace.device_events
-    call = matched(device["correlation"].to_numpy(), calls["correlation"].to_numpy())
+    call = rows_of_keys(device["correlation"].to_numpy(), calls["correlation"].to_numpy())
     owner = _innermost_operator(trace, calls, calls_around_runtime_calls(trace))
     through = np.append(owner, NONE)[call]  # row -1 of the appended array is "no call"
     through = np.where(through < 0, owner_by_flow(trace), through)

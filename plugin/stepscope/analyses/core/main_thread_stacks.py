@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.core.event_references import users_calls
+from stepscope.analyses.core.event_references import user_calls
 from stepscope.analyses.core.host_activity import main_thread
 from stepscope.model import call_tree
 from stepscope.model.frames.name_masks import named
@@ -17,13 +17,13 @@ NONE = -1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Places:
+class MainThreadStacks:
     """Stretches of time, one behind the other, that cover all time; all arrays are parallel."""
 
     start_ns: NDArray[np.int64]
     """The first begins before everything."""
     function: NDArray[np.int64]
-    """The user's innermost function: a code of `users_calls`' names, or -1."""
+    """The user's innermost function: a code of `user_calls`' names, or -1."""
     annotation: NDArray[np.int64]
     """The innermost annotation that is no step: a code of `host_calls`' names, or -1."""
 
@@ -50,13 +50,13 @@ class Places:
 
 
 @computed
-def main_thread_places(trace: Trace) -> Places:
+def main_thread_stacks(trace: Trace) -> MainThreadStacks:
     """Return the user's functions and annotations on the main thread, as they followed each other.
 
     Without `with_stack` there are no functions.
     """
     main = main_thread(trace)
-    functions = users_calls(trace)
+    functions = user_calls(trace)
     functions = functions[(functions["thread"] == main).to_numpy()]
     calls = trace.host_calls
     is_annotation = ~calls["is_operator"].to_numpy() & ~named(calls["name"], STEP_NAME.match)
@@ -66,7 +66,7 @@ def main_thread_places(trace: Trace) -> Places:
     borders = [frame[name].to_numpy() for frame in (functions, annotations) for name in TIMES]
     moments = np.concatenate((np.array([np.iinfo(np.int64).min]), *borders))
     start = np.sort(pd.unique(moments))
-    return Places(
+    return MainThreadStacks(
         start_ns=start,
         function=_innermost(functions, start),
         annotation=_innermost(annotations, start),

@@ -22,16 +22,16 @@ class MemoryPeak:
     capacity_bytes: int | None
 
     @property
-    def held_bytes(self) -> int | None:
+    def peak_bytes(self) -> int | None:
         """What the process took from the device: reserved, else allocated."""
         return self.reserved_bytes if self.reserved_bytes is not None else self.allocated_bytes
 
     @property
-    def held_share(self) -> float | None:
+    def capacity_share(self) -> float | None:
         """How much of the device's memory that is."""
-        if self.held_bytes is None or not self.capacity_bytes:
+        if self.peak_bytes is None or not self.capacity_bytes:
             return None
-        return self.held_bytes / self.capacity_bytes
+        return self.peak_bytes / self.capacity_bytes
 
 
 @computed

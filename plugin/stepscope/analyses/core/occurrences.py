@@ -45,7 +45,7 @@ def histogram(durations_ns: Times) -> Histogram:
     return Histogram(edges_ns=edges, counts=counts, is_logarithmic=is_logarithmic)
 
 
-def place_of_step(trace: Trace, moments_ns: Times) -> Times:
+def step_index(trace: Trace, moments_ns: Times) -> Times:
     """Return in which of the complete steps each moment of the host lies; -1: in none."""
     steps = complete_steps(trace).steps
     place = np.searchsorted(steps["start_ns"].to_numpy(), moments_ns, side="right") - 1
@@ -53,7 +53,7 @@ def place_of_step(trace: Trace, moments_ns: Times) -> Times:
     return np.where(moments_ns < ends[place], place, NONE)
 
 
-def begun_ns(trace: Trace, rows: NDArray[np.int64]) -> Times:
+def launch_ns(trace: Trace, rows: NDArray[np.int64]) -> Times:
     """Return when the host launched rows of `device_events`: their own begin where that is unknown.
 
     So what is of a step is what the host did in it, as where a recording is narrowed to one.
@@ -67,7 +67,7 @@ def begun_ns(trace: Trace, rows: NDArray[np.int64]) -> Times:
 def sums_by_step(trace: Trace, place: Times, *values: Times) -> pd.DataFrame:
     """Return a row a complete step: its number and name, how many lie in it, and sums of values.
 
-    `place` is what `place_of_step` returns; the sums are columns 0, 1, ...
+    `place` is what `step_index` returns; the sums are columns 0, 1, ...
     """
     steps = complete_steps(trace).steps
     inside = place != NONE

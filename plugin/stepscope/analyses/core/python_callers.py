@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.core.call_paths import Paths, merged
+from stepscope.analyses.core.call_paths import Paths, merge_calls
 from stepscope.model import call_tree
 from stepscope.model.frames.spans import spans
 from stepscope.model.trace import Trace, computed
@@ -46,7 +46,7 @@ def python_paths(trace: Trace) -> Paths:
     codes, count = names.codes.to_numpy().astype(np.int64), len(names.categories)
     codes[codes < 0] = count
     nesting = python_nesting(trace)
-    return merged(nesting.parent, nesting.depth, codes, count + 1)
+    return merge_calls(nesting.parent, nesting.depth, codes, count + 1)
 
 
 def python_calls_at(trace: Trace, moments: call_tree.Moments) -> Rows:

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from stepscope.analyses.core.device_activity import DeviceActivity, device_activity, main_device
+from stepscope.analyses.core import device_activity
+from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.core.links import links
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.errors import MissingDataError, NotApplicableError
@@ -41,7 +42,7 @@ def devices(trace: Trace) -> tuple[DeviceActivity, ...]:
         MissingDataError: no device event was recorded.
         NotApplicableError: the machine has no device.
     """
-    found = device_activity(trace)
+    found = device_activity.device_activity(trace)
     if not found:
         raise _without_device(trace)
     kind = trace.device_events["kind"].to_numpy()
@@ -50,14 +51,14 @@ def devices(trace: Trace) -> tuple[DeviceActivity, ...]:
     return tuple(each for each, count in zip(found, kernels, strict=True) if count >= least)
 
 
-def main(trace: Trace) -> DeviceActivity:
+def main_device(trace: Trace) -> DeviceActivity:
     """Return the busiest device.
 
     Raises:
         MissingDataError: no device event was recorded.
         NotApplicableError: the machine has no device.
     """
-    device = main_device(trace)
+    device = device_activity.main_device(trace)
     if device is None:
         raise _without_device(trace)
     return device

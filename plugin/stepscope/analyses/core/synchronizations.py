@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.core.links import links, matched
+from stepscope.analyses.core.links import links, rows_of_keys
 from stepscope.analyses.core.window import window
 from stepscope.model import call_tree
 from stepscope.model.frames.copies import DIRECTIONS
@@ -72,7 +72,7 @@ def synchronizations(trace: Trace) -> Synchronizations:
         start_ns=start[rows],
         end_ns=end[rows],
         cause=_causes(trace, rows, owner),
-        owner=outermost(trace, owner),
+        owner=outermost_operator(trace, owner),
     )
 
 
@@ -115,7 +115,7 @@ def _copy_directions(trace: Trace) -> NDArray[np.int64]:
     found = np.full(len(trace.host_calls), -1, dtype=np.int64)
     copies = trace.copies
     direction = copies["direction"].cat.codes.to_numpy().astype(np.int64)
-    rows = matched(copies["event"].to_numpy(), trace.device_events["event"].to_numpy())
+    rows = rows_of_keys(copies["event"].to_numpy(), trace.device_events["event"].to_numpy())
     owner = links(trace).owner_of_device_event[rows]
     known = owner >= 0
     found[owner[known]] = direction[known]
@@ -136,7 +136,7 @@ def ancestor_named(
     return found
 
 
-def outermost(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def outermost_operator(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return, for each `host_calls` row (or -1), the outermost operator around it."""
     calls = trace.host_calls
     parent = np.append(calls["parent"].to_numpy(), -1)

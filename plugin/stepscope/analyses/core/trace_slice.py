@@ -38,7 +38,7 @@ _parts: WeakKeyDictionary[Trace, _Parts] = WeakKeyDictionary()
 _lock = Lock()
 
 
-def narrowed(trace: Trace, start_ns: int | None, end_ns: int | None) -> Trace:
+def slice_trace(trace: Trace, start_ns: int | None, end_ns: int | None) -> Trace:
     """Return the recording of `[start_ns, end_ns)`; of all of it where neither is said.
 
     Raises:
@@ -63,14 +63,14 @@ def narrowed(trace: Trace, start_ns: int | None, end_ns: int | None) -> Trace:
         return part
 
 
-def kept_parts(trace: Trace) -> tuple[Trace, ...]:
+def cached_slices(trace: Trace) -> tuple[Trace, ...]:
     """Return the parts of a recording that are kept, with all that was computed of them."""
     with _lock:
         parts = _parts.get(trace)
         return tuple(parts.by_time.values()) if parts is not None else ()
 
 
-def forget_parts(trace: Trace) -> None:
+def drop_slices(trace: Trace) -> None:
     """Let go of a recording's parts."""
     with _lock:
         _parts.pop(trace, None)

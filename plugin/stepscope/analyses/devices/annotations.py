@@ -62,7 +62,7 @@ def _borders(frame: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]
 def annotation_table(trace: Trace) -> pd.DataFrame:
     """Return one row a device and name of an annotation, longest total first."""
     frame = trace.device_annotations
-    group, first = group_statistics.numbered(frame, ("device", "name"))
+    group, first = group_statistics.group_rows(frame, ("device", "name"))
     duration, count = frame["duration_ns"].to_numpy(), len(first)
     least, most = group_statistics.extremes(duration, group, count)
     leaf = leaf_annotation(trace)
@@ -92,7 +92,7 @@ def annotated_kernels(trace: Trace) -> pd.DataFrame:
     around = np.append(annotations.codes.to_numpy(), -1)[leaf_annotation(trace)]
     annotation = pd.Categorical.from_codes(around, categories=annotations.categories)
     each = events[["device", "name"]].assign(annotation=annotation)
-    group, first = group_statistics.numbered(each, ("device", "annotation", "name"))
+    group, first = group_statistics.group_rows(each, ("device", "annotation", "name"))
     duration, full = events["duration_ns"].to_numpy(), plain(each["name"].iloc[first])
     return _sorted(
         KERNELS,

@@ -72,7 +72,7 @@ def _metrics(trace: Trace, activity: DeviceActivity) -> DeviceReport:
         sm_efficiency_share=within.sm_efficiency(),
         occupancy_share=within.occupancy(),
         tensor_core_share=within.matrix_unit_share(trace),
-        memory_peak_bytes=memory.held_bytes if memory else None,
+        memory_peak_bytes=memory.peak_bytes if memory else None,
         memory_capacity_bytes=memory.capacity_bytes if memory else None,
         notes={},
     )

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.device_activity import DeviceActivity
-from stepscope.analyses.core.links import links, matched
+from stepscope.analyses.core.links import links, rows_of_keys
 from stepscope.analyses.core.window import window
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
@@ -88,7 +88,7 @@ def _copies(trace: Trace, device: DeviceActivity, direction: str, least_bytes: f
     chosen &= (copies["end_ns"] > within.start_ns).to_numpy()
     chosen &= (copies["start_ns"] < within.device_end_ns).to_numpy()
     mine = copies[chosen]
-    rows = matched(mine["event"].to_numpy(), trace.device_events["event"].to_numpy())
+    rows = rows_of_keys(mine["event"].to_numpy(), trace.device_events["event"].to_numpy())
     call = links(trace).call_of_device_event[rows]
     start, end = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
     calls = trace.runtime_calls

@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import group_statistics
-from stepscope.analyses.core.group_statistics import listed, weighted_mean
+from stepscope.analyses.core.group_statistics import distinct_numbers, weighted_mean
 from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.kernel_types import operand_type
 from stepscope.analyses.core.links import links
@@ -114,7 +114,7 @@ def _places(trace: Trace) -> NDArray[np.int64]:
 def _table(trace: Trace, launch: tuple[str, ...], others: tuple[str, ...] = ()) -> pd.DataFrame:
     """Return the table by name, what it is to show of launches, and what else tells rows apart."""
     kernels = trace.kernels.assign(operator=launching_operator(trace))
-    group, first = group_statistics.numbered(kernels, ("name", *launch, *others))
+    group, first = group_statistics.group_rows(kernels, ("name", *launch, *others))
     full = kernels["name"].astype(object).to_numpy()[first]
     identity: dict[str, Any] = {
         "name": np.array([short(str(name)) for name in full], dtype=object),
@@ -186,8 +186,8 @@ def _traits(
     on_matrix_unit = {name: dialect.uses_matrix_unit(name) for name in set(names)}
     types = {name: operand_type(dialect, name) for name in set(names)}
     return {
-        "streams": listed(kernels["stream"].to_numpy(), group, count),
-        "devices": listed(kernels["device"].to_numpy(), group, count),
+        "streams": distinct_numbers(kernels["stream"].to_numpy(), group, count),
+        "devices": distinct_numbers(kernels["device"].to_numpy(), group, count),
         "uses_matrix_unit": np.array([on_matrix_unit[name] for name in names], dtype=object),
         "is_collective": kernels["is_collective"].to_numpy()[first],
         "data_type": np.array([types[name] for name in names], dtype=object),

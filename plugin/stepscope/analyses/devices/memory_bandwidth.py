@@ -107,7 +107,7 @@ def _kinds(
     code = np.full(len(rows), len(words) - 1, dtype=np.int64)
     code[events["kind"].to_numpy()[rows] == int(Kind.COPY)] = direction.codes.to_numpy()
     each = pd.DataFrame({"device": events["device"].to_numpy()[rows], "kind": code})
-    number, first = group_statistics.numbered(each, ("device", "kind"))
+    number, first = group_statistics.group_rows(each, ("device", "kind"))
     pairs = zip(each["device"].to_numpy()[first].tolist(), code[first].tolist(), strict=True)
     return number, tuple((device, words[place]) for device, place in pairs)
 

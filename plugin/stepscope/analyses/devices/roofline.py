@@ -92,7 +92,7 @@ def roofline(trace: Trace) -> pd.DataFrame:
     Raises:
         MissingDataError: nothing ran on a device, or shapes were not recorded.
     """
-    requirements.main(trace)
+    requirements.main_device(trace)
     requirements.shapes(trace)
     calls = _calls(trace)
     work = operator_work(trace)
@@ -105,7 +105,7 @@ def roofline(trace: Trace) -> pd.DataFrame:
             "device": calls.device,
         }
     )
-    group, first = statistics.numbered(each, each.columns)
+    group, first = statistics.group_rows(each, each.columns)
     count = len(first)
     columns: dict[str, NDArray[Any]] = {key: plain(each[key].iloc[first]) for key in each.columns}
     columns |= {
@@ -190,7 +190,7 @@ def _rates(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 def _device_columns(trace: Trace, device: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
     known = {number: _properties(trace, number) for number in set(device.tolist())}
     names = {number: str(found.get("name") or "") or None for number, found in known.items()}
-    specs = {number: device_specs.find(found).spec for number, found in known.items()}
+    specs = {number: device_specs.find_spec(found).spec for number, found in known.items()}
     sources = {number: spec.source if spec else None for number, spec in specs.items()}
     return {
         "device_name": np.array([names[number] for number in device.tolist()], dtype=object),
@@ -246,7 +246,7 @@ class _Roofs:
 
 def _roofs(trace: Trace, device: int, data_type: str | None) -> _Roofs:
     """Return what bounds a device in a type; NaN, and why, where that is not known."""
-    found = device_specs.find(_properties(trace, device))
+    found = device_specs.find_spec(_properties(trace, device))
     unknown = float("nan")
     if found.spec is None:
         return _Roofs(flops_per_second=unknown, bytes_per_second=unknown, note=found.reason)

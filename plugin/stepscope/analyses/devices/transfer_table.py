@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.analyses.core.collective_bandwidth import bytes_per_second
+from stepscope.analyses.core.event_references import lines_of_device_events
 from stepscope.analyses.core.links import links
-from stepscope.analyses.core.source_lines import lines_of_device_events
 from stepscope.analyses.steps.step_breakdown import exclusive_times
 from stepscope.dialects import Kind
 from stepscope.model import intervals
@@ -129,7 +129,7 @@ def _table(trace: Trace, kind: Kind, schema: Schema) -> pd.DataFrame:
     rows = np.flatnonzero(trace.device_events["kind"].to_numpy() == int(kind))
     each = _identified(trace, rows, kind, [column.name for column in schema])
     by = [column.name for column in (*WHAT, *WHO) if column.name in each]
-    group, first = statistics.numbered(each, by)
+    group, first = statistics.group_rows(each, by)
     columns = {name: plain(each[name].iloc[first]) for name in by}
     columns |= _figures(trace, rows, kind, group)
     table = framed(schema, columns).sort_values(
@@ -185,8 +185,8 @@ def _figures(
         "p95_ns": statistics.quantile(duration, group, count, 0.95),
         "max_ns": statistics.extremes(duration, group, count)[1],
         "exposed_ns": statistics.sums(exposed_ns(trace, rows, category), group, count),
-        "streams": statistics.listed(events["stream"].to_numpy()[rows], group, count),
-        "devices": statistics.listed(events["device"].to_numpy()[rows], group, count),
+        "streams": statistics.distinct_numbers(events["stream"].to_numpy()[rows], group, count),
+        "devices": statistics.distinct_numbers(events["device"].to_numpy()[rows], group, count),
         **_speed(trace, rows, group, count),
     }
 
@@ -207,7 +207,7 @@ def _speed(
         "total_bytes": np.where(said > 0, total, np.nan),
         "no_bytes_count": np.bincount(group[~says], minlength=count),
         "bytes_per_second": statistics.ratio(moved, seconds),
-        "mean_bytes_per_second": statistics.mean_known(rate, group, count),
+        "mean_bytes_per_second": statistics.nan_mean(rate, group, count),
     }
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.core.event_references import is_users
+from stepscope.analyses.core.event_references import is_user_code
 from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.core.links import links
 from stepscope.analyses.flames.flame_tree import CODES, NONE, FlameTree, Nodes
@@ -93,4 +93,4 @@ def _kinds(trace: Trace, names: tuple[str, ...]) -> NDArray[np.int8]:
 def _python_kind(name: str) -> int:
     if TORCH_MODULE.match(name):
         return CODES["module"]
-    return CODES["user" if is_users(name) else "python"]
+    return CODES["user" if is_user_code(name) else "python"]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry
-from stepscope.analyses.core.call_paths import merged
+from stepscope.analyses.core.call_paths import merge_calls
 from stepscope.analyses.core.group_statistics import sums
 from stepscope.model import call_tree
 
@@ -124,7 +124,7 @@ def only(tree: FlameTree, wanted: NDArray[np.bool_], rest: str) -> FlameTree:
     place[rows] = np.arange(len(rows))
     above = np.append(ancestry.nearest(tree.parent, wanted), NONE)
     parent = place[above[tree.parent[rows]]]
-    paths = merged(parent, call_tree.depth_of(parent), tree.name[rows], len(tree.names))
+    paths = merge_calls(parent, call_tree.depth_of(parent), tree.name[rows], len(tree.names))
     node = np.append(paths.node, NONE)[place[above[:-1]]]
     is_left = node == NONE
     count = len(paths) + 1
@@ -154,7 +154,7 @@ def without_instances(tree: FlameTree) -> FlameTree:
     place: dict[tuple[str, int], int] = {}
     pairs = zip(texts, tree.kinds.tolist(), strict=True)
     code = np.array([place.setdefault(pair, len(place)) for pair in pairs], dtype=np.int64)
-    paths = merged(tree.parent, tree.depth(), code[tree.name], len(place))
+    paths = merge_calls(tree.parent, tree.depth(), code[tree.name], len(place))
     return FlameTree(
         parent=paths.parent,
         name=paths.name,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry
-from stepscope.analyses.core.call_paths import is_outermost, merged
+from stepscope.analyses.core.call_paths import is_outermost, merge_calls
 from stepscope.analyses.flames.flame_tree import NONE, FlameTree, Nodes, line_sums
 from stepscope.model.call_tree import depth_of
 
@@ -53,7 +53,7 @@ def called_by(tree: FlameTree, name: str) -> FlameTree:
     place = np.full(len(tree) + 1, NONE, dtype=np.int64)
     place[rows] = np.arange(len(rows))
     parent = place[tree.parent[rows]]
-    paths = merged(parent, depth_of(parent), tree.name[rows], len(tree.names))
+    paths = merge_calls(parent, depth_of(parent), tree.name[rows], len(tree.names))
     (merged_count,) = line_sums(tree.merged_count[None, rows], paths.node, len(paths))
     return replace(
         tree,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.core.call_paths import merged
+from stepscope.analyses.core.call_paths import merge_calls
 from stepscope.analyses.flames.flame_tree import NONE, FlameTree, Nodes, line_sums
 from stepscope.analyses.flames.pruning import with_smaller
 from stepscope.analyses.host.library_detection import FRAME
@@ -29,7 +29,7 @@ def aligned(
         (first.parent, np.where(second.parent == NONE, NONE, second.parent + len(first)))
     )
     depth = np.concatenate((first.depth(), second.depth()))
-    paths = merged(parent, depth, np.concatenate(codes), len(names))
+    paths = merge_calls(parent, depth, np.concatenate(codes), len(names))
     merged_count = np.zeros(len(paths), dtype=np.int64)
     np.maximum.at(
         merged_count, paths.node, np.concatenate((first.merged_count, second.merged_count))

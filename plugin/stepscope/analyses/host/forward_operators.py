@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.core.links import matched
+from stepscope.analyses.core.links import rows_of_keys
 from stepscope.model.trace import Trace
 
 NONE = -1
@@ -30,12 +30,12 @@ def forward_operators(
     asked = (wanted >= 0) & (number > 0)
     known = np.full(len(backward), NONE, dtype=np.int64)
     known[asked] = _threads(
-        number[asked], matched(wanted[asked], sequence[forward]), thread[forward]
+        number[asked], rows_of_keys(wanted[asked], sequence[forward]), thread[forward]
     )
     place, distinct = pd.factorize(sequence[forward])
     width = int(thread.max(initial=0)) + 1
-    keys = np.where(known >= 0, matched(wanted, distinct) * width + known, NONE)
-    found = matched(keys, place * width + thread[forward])
+    keys = np.where(known >= 0, rows_of_keys(wanted, distinct) * width + known, NONE)
+    found = rows_of_keys(keys, place * width + thread[forward])
     return np.append(forward, NONE)[found]
 
 

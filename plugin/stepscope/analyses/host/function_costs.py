@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.call_paths import is_outermost
-from stepscope.analyses.core.event_references import is_users
+from stepscope.analyses.core.event_references import is_user_code
 from stepscope.analyses.core.group_statistics import sums_where
 from stepscope.analyses.host.host_call_tree import host_tree
 from stepscope.analyses.host.host_flame import Flame, host_flame
@@ -83,7 +83,7 @@ def function_costs(trace: Trace) -> pd.DataFrame:
         "line": np.array([int(match["line"]) for match in found], dtype=np.int64),
         "function": np.array([match["function"] for match in found], dtype=object),
         "library": np.array([library_of(text) for text in texts], dtype=object),
-        "is_users": np.array([is_users(text) for text in texts], dtype=bool),
+        "is_users": np.array([is_user_code(text) for text in texts], dtype=bool),
         **{column: values[rows] for column, values in columns.items()},
     }
     by = ["host_total_ns", "file", "line", "function"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.core.event_references import users_calls
+from stepscope.analyses.core.event_references import user_calls
 from stepscope.analyses.core.frame_times import times
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host.library_detection import COLLECTION
@@ -57,7 +57,7 @@ def collections(trace: Trace) -> Collections:
     within = window(trace)
     inside = (calls["end_ns"] > within.start_ns) & (calls["start_ns"] < within.end_ns)
     rows = _outermost(trace, np.flatnonzero((is_run | is_call) & inside.to_numpy()))
-    functions = users_calls(trace)
+    functions = user_calls(trace)
     around = call_tree.enclosing(spans(functions), spans(calls.iloc[rows]))
     names = functions["name"].astype(str).to_numpy()
     bounds = within.start_ns, within.end_ns

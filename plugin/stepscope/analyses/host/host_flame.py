@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.ancestry import nearest, with_descendants
-from stepscope.analyses.core.call_paths import NONE, Paths, merged
+from stepscope.analyses.core.call_paths import NONE, Paths, merge_calls
 from stepscope.analyses.host.host_call_tree import HostTree, host_tree
 from stepscope.analyses.host.text_stacks import stack_tree
 from stepscope.model.trace import Trace, computed
@@ -36,7 +36,7 @@ def host_flame(trace: Trace) -> Flame:
     """Return the flame graph of the host's time, and of the device's by what launched it."""
     tree = host_tree(trace)
     parent, depth, name, names = _calls(trace, tree)
-    paths = merged(parent, depth, name, len(names))
+    paths = merge_calls(parent, depth, name, len(names))
     paths = replace(paths, node=paths.node[: len(tree)])
     host_self_ns = paths.sums(tree.self_ns)
     device_self_ns = paths.sums(tree.device_ns)

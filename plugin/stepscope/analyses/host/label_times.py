@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core import frame_times
 from stepscope.analyses.core.compile_events import BACKWARD, GRAPH, LOOKUP, REGION, TIMED
 from stepscope.analyses.core.host_activity import main_thread
-from stepscope.analyses.core.main_thread_stacks import main_thread_places
+from stepscope.analyses.core.main_thread_stacks import main_thread_stacks
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host.library_times import without_operators
 from stepscope.dialects import ANNOTATION_NAME
@@ -73,7 +73,7 @@ def _without_operators(
 
     What no label is around is left out.
     """
-    free, places = without_operators(trace), main_thread_places(trace)
+    free, places = without_operators(trace), main_thread_stacks(trace)
     owner, stretch, length_ns = places.cut(free[:, 0], free[:, 1])
     start = np.maximum(places.start_ns[stretch], free[owner, 0])
     label = places.annotation[stretch]

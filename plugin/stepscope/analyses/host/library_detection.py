@@ -7,7 +7,7 @@ library (`len`, `isinstance`) is counted as its caller's.
 
 import re
 
-from stepscope.analyses.core.event_references import is_users
+from stepscope.analyses.core.event_references import is_user_code
 
 USER, TORCH, GARBAGE, OTHER = "user code", "torch", "garbage collection", "other library"
 NAMED = ("numpy", "pandas", "PIL")
@@ -30,7 +30,7 @@ def library_of(frame: str) -> str | None:
     package = TORCH if frame.startswith("nn.Module: ") else _package(frame)
     if package in (TORCH, *NAMED):
         return package
-    return USER if is_users(frame) else OTHER
+    return USER if is_user_code(frame) else OTHER
 
 
 def _named_in(frame: str) -> str | None:

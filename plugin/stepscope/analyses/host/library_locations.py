@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepscope.analyses.core.event_references import users_calls
-from stepscope.analyses.core.main_thread_stacks import main_thread_places
+from stepscope.analyses.core.event_references import user_calls
+from stepscope.analyses.core.main_thread_stacks import main_thread_stacks
 from stepscope.analyses.host.library_detection import library_of
 from stepscope.analyses.host.library_times import TO_NUMPY, library_times
 from stepscope.model import intervals
@@ -56,10 +56,10 @@ class Place:
 
 def places(trace: Trace, times: Intervals, most: int = 10) -> tuple[Place, ...]:
     """Return where the main thread was during some times, where it was longest first."""
-    program = main_thread_places(trace)
+    program = main_thread_stacks(trace)
     _, stretch, length_ns = program.cut(times[:, 0], times[:, 1])
     labels = [*map(str, trace.host_calls["name"].cat.categories), None]
-    frames = [*map(str, users_calls(trace)["name"].cat.categories), None]
+    frames = [*map(str, user_calls(trace)["name"].cat.categories), None]
     # -1, none, becomes the last
     label, function = program.annotation[stretch] % len(labels), program.function[stretch]
     keys, which = np.unique(label * len(frames) + function % len(frames), return_inverse=True)

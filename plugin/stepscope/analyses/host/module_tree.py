@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry
-from stepscope.analyses.core.call_paths import Paths, merged
+from stepscope.analyses.core.call_paths import Paths, merge_calls
 from stepscope.analyses.core.forward_backward import WRAPPER, forward_backward
 from stepscope.analyses.core.group_statistics import sums_where
 from stepscope.analyses.host.host_call_tree import HostTree, host_tree
@@ -176,7 +176,7 @@ def _modules(graph: Flame, names: Set[str], engine: Nodes) -> _Modules:
     place = np.full(len(graph) + 1, NONE, dtype=np.int64)
     place[nodes] = np.arange(len(nodes))
     above = place[_above(parent, chosen)[nodes]]
-    paths = merged(above, call_tree.depth_of(above), name[nodes], len(graph.names))
+    paths = merge_calls(above, call_tree.depth_of(above), name[nodes], len(graph.names))
     first = np.full(len(graph.names), NONE, dtype=np.int64)
     first[paths.name[::-1]] = np.arange(len(paths))[::-1]  # what is set last stays
     again = np.append(np.where(marked, first[name], NONE), NONE)

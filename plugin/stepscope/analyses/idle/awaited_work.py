@@ -8,7 +8,7 @@ to be what ended last, on any device, before the call returned.
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.core.links import links, matched
+from stepscope.analyses.core.links import links, rows_of_keys
 from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.analyses.devices.launch_order import launch_order
 from stepscope.analyses.idle.ledger import SYNC_SLACK_NS
@@ -56,7 +56,7 @@ def _by_record(trace: Trace, calls: Rows, start_ns: Rows) -> Rows:
         return found
     runtime = trace.runtime_calls
     keys = runtime["correlation"].to_numpy()
-    record = matched(keys[calls], records["correlation"].to_numpy())
+    record = rows_of_keys(keys[calls], records["correlation"].to_numpy())
     of_stream = np.append(named(records["name"], STREAM_SYNC.__eq__), False)[record]
     of_event = np.append(named(records["name"], EVENT_SYNC.__eq__), False)[record]
     told = np.flatnonzero(of_stream | of_event)
@@ -65,7 +65,7 @@ def _by_record(trace: Trace, calls: Rows, start_ns: Rows) -> Rows:
         records[name].to_numpy()[row]
         for name in ("stream", "awaited_stream", "device", "record_correlation")
     )
-    recording = matched(recorded, keys)
+    recording = rows_of_keys(recorded, keys)
     until_ns = np.where(
         by_event, np.append(runtime["start_ns"].to_numpy(), 0)[recording], start_ns[told]
     )

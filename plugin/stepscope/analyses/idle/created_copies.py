@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.data_loading import data_loading
-from stepscope.analyses.core.synchronizations import outermost
+from stepscope.analyses.core.synchronizations import outermost_operator
 from stepscope.analyses.devices.host_copies import HostCopies
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import named
@@ -61,7 +61,7 @@ class CreatedCopies:
 def created_copies(trace: Trace, copies: HostCopies) -> CreatedCopies:
     """Return which of these copies are of tensors that were made right before."""
     calls = trace.host_calls
-    move = outermost(trace, copies.owner)
+    move = outermost_operator(trace, copies.owner)
     is_move = np.append(named(calls["name"], MOVE.__eq__), False)[move]
     copies, move = copies.chosen(is_move), move[is_move]
     shape = _first_shapes(calls["input_dims"]) if len(move) else np.full(1, NONE, dtype=np.int64)
@@ -95,7 +95,7 @@ def _made_before(trace: Trace, move: Rows, shape: Rows) -> tuple[Rows, Flags]:
             break
         row = move[at] - back
         at, row = at[thread[row] == thread[move[at]]], row[thread[row] == thread[move[at]]]
-        top = outermost(trace, row)
+        top = outermost_operator(trace, row)
         saw_end[at] |= ends_list[top]
         is_new = (maker[at] == NONE) & ~passed[top]
         fits = makes[top] & (~from_list[top] | saw_end[at])

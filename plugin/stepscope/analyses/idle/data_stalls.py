@@ -1,20 +1,26 @@
 """What fetching batches costs: the time in which nothing else goes on."""
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry, event_references, frame_times
 from stepscope.analyses.core.data_loading import data_loading
 from stepscope.analyses.core.device_activity import all_busy
+from stepscope.analyses.core.frame_times import ALL, times
+from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.core.window import window
 from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.formatting import share
 from stepscope.base.report import EventReference
-from stepscope.model import intervals
+from stepscope.model import call_tree, intervals
+from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.spans import spans
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 
@@ -117,7 +123,7 @@ def _iterator(name: str) -> str:
     return name.partition("#")[2].removesuffix(".__next__") or name
 
 
-def slowest(trace: Trace, stalls: DataStalls, count: int = 10) -> tuple[EventReference, ...]:
+def slowest_calls(trace: Trace, stalls: DataStalls, count: int = 10) -> tuple[EventReference, ...]:
     """Return the slowest calls, with the operator that cost most in each."""
     duration_ns = trace.host_calls["duration_ns"].to_numpy()[stalls.rows]
     rows = stalls.rows[np.argsort(-duration_ns, kind="stable")[:count]]
@@ -130,7 +136,7 @@ def slowest(trace: Trace, stalls: DataStalls, count: int = 10) -> tuple[EventRef
 def _heaviest_inside(trace: Trace, row: int) -> str:
     """Name what took most of one call: a function of the user's, or an operator directly inside."""
     call = trace.host_calls.iloc[row]
-    name, spent_ns = event_references.costliest_frame_within(
+    name, spent_ns = event_references.costliest_frame_during(
         trace, str(call["thread"]), int(call["start_ns"]), int(call["end_ns"])
     )
     start = trace.host_calls["start_ns"]
@@ -142,3 +148,63 @@ def _heaviest_inside(trace: Trace, row: int) -> str:
         name, spent_ns = str(inside.idxmax()), int(inside.max())
     spent = spent_ns / max(1, int(call["duration_ns"]))
     return f"{share(spent)} of it in {name}" if spent >= WORTH_NAMING else ""
+
+
+WAITING = re.compile(
+    r"^<built-in (?:method (?:poll of select|acquire of _thread)|function (?:select|Wait\w+)>)"
+)
+"""Python waits for a pipe (Unix, Windows) or, behind the thread that pins memory, for a lock."""
+
+
+def worker_wait_share(trace: Trace, rows: NDArray[np.int64]) -> float | None:
+    """Return the share of some calls (`host_calls` rows) in a wait; None: stacks do not tell."""
+    loading = spans(trace.host_calls.iloc[rows])
+    calls = trace.python_calls
+    is_inside = call_tree.enclosing(loading, spans(calls)) >= 0
+    if not is_inside.any():
+        return None
+    waits = calls[is_inside & named(calls["name"], WAITING.search)]
+    return intervals.duration_ns(times(waits, ALL)) / max(1, int((loading[2] - loading[1]).sum()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadingCost:
+    """A function or an operator, in all calls for a batch together."""
+
+    name: str
+    """As the profiler wrote it: `data.py(8): __getitem__`, `aten::stack`."""
+    time_ns: int
+    """With what it calls, within the calls for a batch."""
+    is_function: bool
+    """The user's own Python function; else an operator, whoever called it."""
+
+
+def loading_costs(trace: Trace, rows: NDArray[np.int64], most: int = 10) -> tuple[LoadingCost, ...]:
+    """Return what cost most within some calls (`host_calls` rows, none within another).
+
+    Functions count with what they call, operators where they stand directly in the call.
+    """
+    calls = trace.host_calls
+    loading = spans(calls.iloc[rows])
+    frames = event_references.user_calls(trace)
+    in_loading = call_tree.enclosing(loading, spans(frames)) >= 0
+    found = _costs(frames[in_loading], is_function=True)
+    is_loading = np.zeros(len(calls) + 1, dtype=bool)  # the last is of row -1
+    is_loading[rows] = True
+    directly = is_loading[calls["parent"].to_numpy()] & calls["is_operator"].to_numpy()
+    found += _costs(calls[directly], is_function=False)
+    whole_ns = int((loading[2] - loading[1]).sum())
+    costs = [
+        LoadingCost(name=name, time_ns=min(time_ns, whole_ns), is_function=is_function)
+        for name, time_ns, is_function in found
+    ]
+    return tuple(sorted(costs, key=lambda cost: (-cost.time_ns, cost.name))[:most])
+
+
+def _costs(calls: pd.DataFrame, *, is_function: bool) -> list[tuple[str, int, bool]]:
+    names = calls["name"].cat
+    known = names.codes.to_numpy() >= 0
+    lasting_ns = (calls["end_ns"] - calls["start_ns"]).to_numpy()[known]
+    total_ns = sums(lasting_ns, names.codes.to_numpy()[known], len(names.categories))
+    spent = np.flatnonzero(total_ns).tolist()
+    return [(str(names.categories[code]), int(total_ns[code]), is_function) for code in spent]

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.core.links import links, matched
+from stepscope.analyses.core.links import links, rows_of_keys
 from stepscope.analyses.devices.launch_order import launch_order, stream_numbers
 from stepscope.model.frames.synchronization_events import STREAM_WAIT
 from stepscope.model.trace import Trace, computed
@@ -136,7 +136,7 @@ def _event_waits(trace: Trace) -> NDArray[np.int64]:
 def _call_ns(trace: Trace, correlation: NDArray[np.int64], *, unknown_ns: int) -> NDArray[np.int64]:
     """Return when each of these calls began."""
     calls = trace.runtime_calls
-    row = matched(correlation, calls["correlation"].to_numpy())
+    row = rows_of_keys(correlation, calls["correlation"].to_numpy())
     return np.append(calls["start_ns"].to_numpy(), unknown_ns)[row]
 
 

@@ -20,7 +20,7 @@ GRAPHS_DOMINATE = 0.5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Dispatch:
+class DispatchGaps:
     """One device's dispatch gaps; the three shares sum to 1 where there is any idle time."""
 
     idle: Intervals
@@ -43,7 +43,7 @@ class Dispatch:
         return intervals.duration_ns(self.idle)
 
 
-def dispatch(trace: Trace, device: DeviceActivity) -> Dispatch:
+def dispatch_gaps(trace: Trace, device: DeviceActivity) -> DispatchGaps:
     """Return a device's dispatch gaps and what the host did in them."""
     idle = idle_ledger(trace)[device.device].times["dispatch"]
     total_ns = max(1, intervals.duration_ns(idle))
@@ -56,7 +56,7 @@ def dispatch(trace: Trace, device: DeviceActivity) -> Dispatch:
     is_kernel = kind == int(Kind.KERNEL)
     kernels_ns = duration_ns[is_kernel]
     between_ns = intervals.duration_ns(rest) - inside_ns
-    return Dispatch(
+    return DispatchGaps(
         idle=idle,
         kernel_count=len(kernels_ns),
         median_kernel_ns=int(np.median(kernels_ns)) if len(kernels_ns) else 0,

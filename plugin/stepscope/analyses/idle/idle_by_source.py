@@ -12,11 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import requirements
-from stepscope.analyses.core.event_references import users_calls, users_line
+from stepscope.analyses.core.event_references import user_calls, user_line
 from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.core.links import links
-from stepscope.analyses.core.main_thread_stacks import main_thread_places
-from stepscope.analyses.core.synchronizations import outermost, synchronizations
+from stepscope.analyses.core.main_thread_stacks import main_thread_stacks
+from stepscope.analyses.core.synchronizations import outermost_operator, synchronizations
 from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.idle_tables import CAUSE, DEVICE, IDLE, WINDOW_SHARE
 from stepscope.analyses.idle.ledger import CAUSES, Ledger, idle_ledger
@@ -56,7 +56,7 @@ class _Pieces:
     cause: NDArray[np.int64]
     gap: NDArray[np.int64]
     stretch: NDArray[np.int64]
-    """A row of `main_thread_places`, or -1."""
+    """A row of `main_thread_stacks`, or -1."""
     owner: NDArray[np.int64]
     """The operator, as a `host_calls` row, or -1."""
     idle_ns: NDArray[np.int64]
@@ -69,14 +69,14 @@ def idle_by_source_line(trace: Trace) -> pd.DataFrame:
     Raises:
         MissingDataError: no device event was recorded.
     """
-    requirements.main(trace)
+    requirements.main_device(trace)
     frames = [_rows(trace, device, ledger) for device, ledger in idle_ledger(trace).items()]
     return pd.concat(frames, ignore_index=True)
 
 
 def _rows(trace: Trace, device: int, ledger: Ledger) -> pd.DataFrame:
     pieces = _pieces(trace, ledger)
-    places = main_thread_places(trace)
+    places = main_thread_stacks(trace)
     call_names = trace.host_calls["name"].cat
     line, texts = _lines(trace, pieces)
     operator = np.append(call_names.codes.to_numpy(), NONE)[pieces.owner]
@@ -127,7 +127,7 @@ def _pieces(trace: Trace, ledger: Ledger) -> _Pieces:
     counts = [len(each) for each in ledger.times.values()]
     cause = np.repeat(np.arange(len(NAMES)), counts)
     gap = np.searchsorted(ledger.gaps[:, 0], times[:, 0], side="right") - 1
-    places = main_thread_places(trace)
+    places = main_thread_stacks(trace)
     moves = np.isin(cause, [NAMES.index(name) for name in MOVING])
     moving = np.flatnonzero(moves)
     owner, stretch, idle_ns = places.cut(times[moving, 0], times[moving, 1])
@@ -156,7 +156,7 @@ def _asked(trace: Trace, ledger: Ledger) -> tuple[NDArray[np.int64], NDArray[np.
     emptied = ledger.sync >= 0
     moment = np.where(emptied, np.append(syncs.start_ns, NONE)[ledger.sync], moment)
     waiting = np.append(syncs.owner, NONE)[ledger.sync]
-    return moment, np.where(emptied & (waiting >= 0), waiting, outermost(trace, following))
+    return moment, np.where(emptied & (waiting >= 0), waiting, outermost_operator(trace, following))
 
 
 def _lines(trace: Trace, pieces: _Pieces) -> tuple[NDArray[np.int64], list[str]]:
@@ -164,10 +164,10 @@ def _lines(trace: Trace, pieces: _Pieces) -> tuple[NDArray[np.int64], list[str]]
 
     From Python functions; where there are none, from the operator's `Call stack`.
     """
-    functions = users_calls(trace)["name"].cat.categories
-    found = np.append(main_thread_places(trace).function, NONE)[pieces.stretch]
+    functions = user_calls(trace)["name"].cat.categories
+    found = np.append(main_thread_stacks(trace).function, NONE)[pieces.stretch]
     stacks = trace.host_calls["call_stack"].cat
-    listed = [users_line(str(stack).split(";")) for stack in stacks.categories]
+    listed = [user_line(str(stack).split(";")) for stack in stacks.categories]
     place = np.array([at if line else NONE for at, line in enumerate(listed)] + [NONE])
     by_stack = place[np.append(stacks.codes.to_numpy(), NONE)[pieces.owner]]
     line = np.where((found < 0) & (by_stack >= 0), by_stack + len(functions), found)

@@ -66,7 +66,7 @@ def idle_by_cause(trace: Trace) -> pd.DataFrame:
     Raises:
         MissingDataError: no device event was recorded.
     """
-    requirements.main(trace)
+    requirements.main_device(trace)
     rows: list[dict[str, Any]] = []
     for device, ledger in idle_ledger(trace).items():
         idle_ns = max(1, sum(ledger.idle_ns.values()))
@@ -85,7 +85,7 @@ def idle_by_step(trace: Trace) -> pd.DataFrame:
     Raises:
         MissingDataError: no device event was recorded.
     """
-    requirements.main(trace)
+    requirements.main_device(trace)
     steps = step_breakdown(trace)
     start, duration = steps.start_ns, steps.duration_ns
     names = np.array([*steps.names, None], dtype=object)
@@ -119,7 +119,7 @@ def idle_by_stream(trace: Trace) -> pd.DataFrame:
     Raises:
         MissingDataError: no device event was recorded.
     """
-    requirements.main(trace)
+    requirements.main_device(trace)
     rows: list[dict[str, Any]] = []
     for activity in device_activity(trace):
         gaps = idle_ledger(trace)[activity.device].gaps

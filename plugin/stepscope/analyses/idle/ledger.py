@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.core import frame_times
 from stepscope.analyses.core.data_loading import data_loading
-from stepscope.analyses.core.device_activity import device_activity
+from stepscope.analyses.core.device_activity import DeviceActivity, device_activity
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.analyses.core.window import window
@@ -155,3 +155,36 @@ def _gap_states(trace: Trace, gaps: Intervals, next_event: NDArray[np.int64]) ->
     state[call < 0] = _MISSING
     state[next_event < 0] = _TAIL
     return state
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LongGaps:
+    """Gaps that hold much stalled time."""
+
+    times: Intervals
+    """All stalled time in them."""
+    longest: Intervals
+    """The longest of it in each gap, the longest gap's first."""
+    idle_ns: NDArray[np.int64]
+    """How much stalled time each gap holds."""
+
+
+def late_times(trace: Trace, device: DeviceActivity) -> Intervals:
+    """Return when the host was late by 1 ms or more, and the time behind the last work.
+
+    What data loading, the allocator or a wait for the device took is none of it.
+    """
+    ledger = idle_ledger(trace)[device.device]
+    return intervals.merged(ledger.times["host-stall"], ledger.times["tail"])
+
+
+def long_gaps(trace: Trace, device: DeviceActivity, late: Intervals, least_ns: int) -> LongGaps:
+    """Return the gaps that hold at least so much of some of the device's idle time."""
+    ledger = idle_ledger(trace)[device.device]
+    held = intervals.covered_ns(late, ledger.gaps[:, 0], ledger.gaps[:, 1])
+    chosen = held >= least_ns
+    times = intervals.intersection(ledger.gaps[chosen], late)
+    gap = np.searchsorted(ledger.gaps[:, 0], times[:, 0], side="right") - 1
+    order = np.lexsort((times[:, 0], times[:, 0] - times[:, 1]))  # longest first
+    _, first = np.unique(gap[order], return_index=True)
+    return LongGaps(times=times, longest=times[order[np.sort(first)]], idle_ns=held[chosen])

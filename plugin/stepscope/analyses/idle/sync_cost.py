@@ -39,15 +39,15 @@ class SyncCost:
     refill: Intervals
     """Idle time from the waits until the queue is filled again; holds `idle`."""
 
-    askers: NDArray[np.int64]
+    operators: NDArray[np.int64]
     """What asked for them, each once (`host_calls` rows): one read may copy and then wait."""
-    unasked_count: int
+    unowned_count: int
     """Waits outside any operator."""
 
     @property
     def count(self) -> int:
         """How often the host waited: a copy that blocks and the wait behind it are one."""
-        return len(self.askers) + self.unasked_count
+        return len(self.operators) + self.unowned_count
 
 
 def sync_cost(trace: Trace, cause: Cause, among: NDArray[np.bool_] | None = None) -> SyncCost:
@@ -65,8 +65,8 @@ def sync_cost(trace: Trace, cause: Cause, among: NDArray[np.bool_] | None = None
     asker = links(trace).owner_of_call[syncs.calls[rows]]
     return SyncCost(
         rows=rows,
-        askers=np.unique(asker[asker >= 0]),
-        unasked_count=int((asker < 0).sum()),
+        operators=np.unique(asker[asker >= 0]),
+        unowned_count=int((asker < 0).sum()),
         blocked_ns=blocked_ns,
         working_share=working_ns / blocked_ns if blocked_ns else 0.0,
         idle=idle,
@@ -94,9 +94,9 @@ def _late_idle(trace: Trace) -> Intervals:
 def _refilled_ns(trace: Trace, end_ns: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return, for each wait's end, when the second launch behind it was made, in the same step."""
     made = _launch_ends(trace)
-    place = np.searchsorted(made, end_ns, side="left") + REFILL_LAUNCHES - 1
-    found = place < len(made)
-    until = np.where(found, np.append(made, 0)[np.minimum(place, len(made))], end_ns)
+    location = np.searchsorted(made, end_ns, side="left") + REFILL_LAUNCHES - 1
+    found = location < len(made)
+    until = np.where(found, np.append(made, 0)[np.minimum(location, len(made))], end_ns)
     ends = np.append(np.sort(trace.steps["end_ns"].to_numpy()), np.iinfo(np.int64).max)
     return np.asarray(np.minimum(until, ends[np.searchsorted(ends, end_ns, side="left")]))
 
@@ -115,7 +115,7 @@ def longest(trace: Trace, cost: SyncCost, count: int) -> NDArray[np.int64]:
     return np.asarray(cost.rows[np.argsort(-waited, kind="stable")[:count]])
 
 
-def place(trace: Trace, owner: int) -> str:
+def location(trace: Trace, owner: int) -> str:
     """Return where something was asked for: the user's line, else the operator, else say so."""
     if owner < 0:
         return "outside any operator"

@@ -11,8 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.device_activity import main_device
-from stepscope.analyses.core.event_references import users_calls, users_line
-from stepscope.analyses.core.group_statistics import numbered, sums
+from stepscope.analyses.core.event_references import user_calls, user_line
+from stepscope.analyses.core.group_statistics import group_rows, sums
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.analyses.idle.ledger import idle_ledger
@@ -26,7 +26,7 @@ Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Site:
+class SyncSite:
     """One place that waits."""
 
     line: str
@@ -50,7 +50,7 @@ class Site:
 class SyncSites:
     """The places of some waits."""
 
-    sites: tuple[Site, ...]
+    sites: tuple[SyncSite, ...]
     """The costliest first."""
     site_of: Rows
     """For each wait, in the order of `SyncCost.rows`: its place in `sites`."""
@@ -67,7 +67,7 @@ def sync_sites(trace: Trace, cost: SyncCost, operators: Rows | None = None) -> S
     calls = syncs.calls[cost.rows]
     lines = _lines(trace, calls, syncs.owner[cost.rows])
     keys = pd.DataFrame({"line": lines, "operator": _operators(trace, calls, named_by)})
-    group, first = numbered(keys, keys.columns)
+    group, first = group_rows(keys, keys.columns)
     asker = links(trace).owner_of_call[calls]
     is_first = (asker < 0) | ~pd.Series(asker).duplicated().to_numpy()
     blocked_ns = (syncs.end_ns - syncs.start_ns)[cost.rows]
@@ -80,7 +80,7 @@ def sync_sites(trace: Trace, cost: SyncCost, operators: Rows | None = None) -> S
     rank = np.empty(number, dtype=np.int64)
     rank[order] = np.arange(number)
     found = tuple(
-        Site(
+        SyncSite(
             line=str(keys["line"].iloc[first[at]]),
             operator=str(keys["operator"].iloc[first[at]]),
             count=int(totals[0][at]),
@@ -94,11 +94,11 @@ def sync_sites(trace: Trace, cost: SyncCost, operators: Rows | None = None) -> S
 
 def _lines(trace: Trace, calls: Rows, owner: Rows) -> NDArray[np.object_]:
     """Return the user's line around each runtime call, or in its operator's `Call stack`, or ""."""
-    functions = users_calls(trace)
+    functions = user_calls(trace)
     around = call_tree.enclosing(spans(functions), spans(trace.runtime_calls.iloc[calls]))
     found = _texts(functions["name"], around)
     stacks = trace.host_calls["call_stack"].cat
-    listed = [users_line(str(stack).split(";")) for stack in stacks.categories]
+    listed = [user_line(str(stack).split(";")) for stack in stacks.categories]
     written = np.array([*listed, ""], dtype=object)
     in_stack = written[np.append(stacks.codes.to_numpy(), NONE)[owner]]
     return np.where(found == "", in_stack, found)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.links import links
-from stepscope.analyses.core.synchronizations import outermost, synchronizations
+from stepscope.analyses.core.synchronizations import outermost_operator, synchronizations
 from stepscope.analyses.idle.sync_cost import SyncCost
 from stepscope.model.frames.name_masks import named
 from stepscope.model.trace import Trace
@@ -30,7 +30,7 @@ COMPARES_OR_REDUCES = frozenset(
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ReadValues:
+class ValueReads:
     """Rows of `device_events`."""
 
     copies: NDArray[np.int64]
@@ -39,14 +39,14 @@ class ReadValues:
     """What seems to have made the values for nothing else."""
 
 
-def read_values(trace: Trace, cost: SyncCost) -> ReadValues:
+def value_reads(trace: Trace, cost: SyncCost) -> ValueReads:
     """Return the device work behind reads of values (`sync_cost(trace, "item")`)."""
     owner = links(trace).owner_of_device_event
-    is_copy = _marked(trace, cost.askers)[owner]
+    is_copy = _marked(trace, cost.operators)[owner]
     makers = _makers(trace, synchronizations(trace).owner[cost.rows])
-    around = outermost(trace, np.where(is_copy, NONE, owner))
+    around = outermost_operator(trace, np.where(is_copy, NONE, owner))
     is_made = _marked(trace, makers)[around]
-    return ReadValues(copies=np.flatnonzero(is_copy), makers=np.flatnonzero(is_made))
+    return ValueReads(copies=np.flatnonzero(is_copy), makers=np.flatnonzero(is_made))
 
 
 def _makers(trace: Trace, reads: NDArray[np.int64]) -> NDArray[np.int64]:

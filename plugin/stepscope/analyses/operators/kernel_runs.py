@@ -76,7 +76,7 @@ def operator_sequences(trace: Trace) -> pd.DataFrame:
             "sequence": _numbers(work, calls),
         }
     )
-    group, first = group_statistics.numbered(each, each.columns)
+    group, first = group_statistics.group_rows(each, each.columns)
     device = work.device_ns[calls.first + calls.count] - work.device_ns[calls.first]
     device_ns = group_statistics.sums(device, group, len(first))
     duration = host["duration_ns"].to_numpy()[calls.row]

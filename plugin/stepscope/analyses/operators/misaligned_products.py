@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import ancestry, group_statistics
-from stepscope.analyses.core.device_capability import compute_major
+from stepscope.analyses.core.device_specs import compute_major
 from stepscope.analyses.operators.product_kernels import TF32, ProductKernels, product_kernels
 from stepscope.analyses.operators.product_shapes import distinct, operands
 from stepscope.model.frames.data_types import BYTES
@@ -123,7 +123,7 @@ def _sizes(
     """Return what of each call's shapes does not fit, as text; distinct calls are asked once."""
     (product, products), (stride, written) = distinct(trace, calls), strides
     frame = pd.DataFrame({"product": product, "stride": stride, "wanted": wanted})
-    group, first = group_statistics.numbered(frame, frame.columns)
+    group, first = group_statistics.group_rows(frame, frame.columns)
     found = [
         _misfits(products[one], written[of_stride], many)
         for one, of_stride, many in frame.to_numpy()[first].tolist()

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.core.group_statistics import extremes, mean_known, ratio, sums
+from stepscope.analyses.core.group_statistics import extremes, nan_mean, ratio, sums
 from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
 from stepscope.analyses.operators.costs import owners_of_device_events
@@ -89,8 +89,8 @@ def operator_kernels(trace: Trace) -> pd.DataFrame:
         "min_ns": least,
         "max_ns": most,
         "operator_share": ratio(total, whole),
-        "mean_call_delay_ns": mean_known(to_call, group, len(keys)),
-        "mean_launch_delay_ns": mean_known(to_device, group, len(keys)),
+        "mean_call_delay_ns": nan_mean(to_call, group, len(keys)),
+        "mean_launch_delay_ns": nan_mean(to_device, group, len(keys)),
     }
     return _ordered(columns, whole)
 

@@ -93,7 +93,7 @@ def kernels_in_window(trace: Trace) -> Rows:
         MissingDataError: no device event was recorded.
         NotApplicableError: the machine has no device.
     """
-    rows, span = requirements.main(trace).rows, window(trace)
+    rows, span = requirements.main_device(trace).rows, window(trace)
     events = trace.device_events
     start = events["start_ns"].to_numpy()[rows]
     chosen = (start >= span.start_ns) & (start < max(span.device_end_ns, span.start_ns + 1))

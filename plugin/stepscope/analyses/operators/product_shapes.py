@@ -73,6 +73,6 @@ def distinct(
     columns = [trace.host_calls[name].cat for name in ("name", "input_dims")]
     codes = [np.append(column.codes.to_numpy(), -1)[calls] for column in columns]
     frame = pd.DataFrame({"name": codes[0], "dims": codes[1]})
-    group, first = group_statistics.numbered(frame, frame.columns)
+    group, first = group_statistics.group_rows(frame, frame.columns)
     names, dims = ([*map(str, column.categories), ""] for column in columns)
     return group, [(names[name], dims[shape]) for name, shape in frame.to_numpy()[first].tolist()]

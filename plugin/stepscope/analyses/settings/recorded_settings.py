@@ -27,7 +27,7 @@ from stepscope.analyses.settings.setting_kinds import (
     text,
     variables,
 )
-from stepscope.analyses.settings.user_metadata import said
+from stepscope.analyses.settings.user_metadata import metadata_mapping
 from stepscope.model.trace import Trace, computed, whole_number
 
 KEY = "stepscope_recorder"
@@ -290,7 +290,7 @@ class RecordedSettings:
 @computed
 def recorded_settings(trace: Trace) -> RecordedSettings:
     """Return the settings that the trace handler wrote; all empty where it did not."""
-    mark = said(trace, KEY)
+    mark = metadata_mapping(trace, KEY)
     if "settings" not in mark:
         return RecordedSettings()
     schema = as_count(mark.get("schema")) or SCHEMA
@@ -320,7 +320,7 @@ class _Lost:
             self.paths.append(as_text(path) or "settings")
 
 
-def agreed(values: Iterable[ValueT | None]) -> ValueT | None:
+def common_value(values: Iterable[ValueT | None]) -> ValueT | None:
     """Return what all say; None where one does not say, or two differ."""
     found = list(values)
     first = found[0] if found else None

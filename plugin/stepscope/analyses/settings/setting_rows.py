@@ -50,7 +50,7 @@ class SettingRow:
     """One setting."""
 
     subject: str
-    place: int
+    index: int
     """Which of several, from 0; -1 where there can be but one."""
     name: str
     label: str
@@ -67,28 +67,28 @@ def _rows(settings: object) -> Iterator[SettingRow]:
     for subject in GROUPS:
         said = getattr(settings, subject)
         several = said if isinstance(said, tuple) else (said,)
-        for place, each in enumerate(several):
-            at = place if isinstance(said, tuple) else -1
+        for index, each in enumerate(several):
+            at = index if isinstance(said, tuple) else -1
             if isinstance(each, Mapping):
                 for name, value in each.items():
                     yield SettingRow(
-                        subject=subject, place=at, name=name, label=name, value=value, unit="text"
+                        subject=subject, index=at, name=name, label=name, value=value, unit="text"
                     )
             else:
                 yield from _of_subject(each, subject, at, "")
 
 
-def _of_subject(said: Any, subject: str, place: int, inside: str) -> Iterator[SettingRow]:  # noqa: ANN401
+def _of_subject(said: Any, subject: str, index: int, inside: str) -> Iterator[SettingRow]:  # noqa: ANN401
     for each in fields(said):
         value, name = getattr(said, each.name), f"{inside}{each.name}"
         setting = setting_of(each)
         if is_dataclass(value):
-            yield from _of_subject(value, subject, place, f"{name}.")
+            yield from _of_subject(value, subject, index, f"{name}.")
         elif setting is not None:
             for suffix, known in _values(value):
                 yield SettingRow(
                     subject=subject,
-                    place=place,
+                    index=index,
                     name=f"{name}.{suffix}" if suffix else name,
                     label=f"{setting.label} {suffix}".rstrip(),
                     value=known,
@@ -120,7 +120,7 @@ def settings_table(trace: Trace) -> pd.DataFrame:
 
 
 def _subject(row: SettingRow) -> str:
-    return row.subject if row.place < 0 else f"{row.subject}[{row.place}]"
+    return row.subject if row.index < 0 else f"{row.subject}[{row.index}]"
 
 
 def _text(row: SettingRow) -> str:
@@ -131,25 +131,25 @@ def run_settings(trace: Trace) -> tuple[RunSetting, ...]:
     """Return the settings to be shown, in groups; of equal devices or loaders one, and how many."""
     grouped: dict[tuple[str, int], list[SettingRow]] = {}
     for row in setting_rows(trace):
-        grouped.setdefault((row.subject, row.place), []).append(row)
+        grouped.setdefault((row.subject, row.index), []).append(row)
     equal: dict[tuple[str, tuple[tuple[str, object], ...]], list[list[SettingRow]]] = {}
     for (subject, _), rows in grouped.items():
         same = tuple((row.name, row.value) for row in rows if row.name not in NOT_SHOWN)
         equal.setdefault((subject, same), []).append(rows)
     kinds = [subject for subject, _ in equal]
     return tuple(
-        _shown(row, _group(subject, kinds, place, len(several)))
-        for place, ((subject, _), several) in enumerate(equal.items())
+        _shown(row, _group(subject, kinds, index, len(several)))
+        for index, ((subject, _), several) in enumerate(equal.items())
         for row in several[0]
         if row.name not in NOT_SHOWN
     )
 
 
-def _group(subject: str, kinds: list[str], place: int, count: int) -> str:
+def _group(subject: str, kinds: list[str], index: int, count: int) -> str:
     """Return what a group is called: `DataLoader 2`, or `Device × 8`."""
     name = GROUPS[subject]
     if kinds.count(subject) > 1:
-        name = f"{name} {kinds[:place].count(subject) + 1}"
+        name = f"{name} {kinds[:index].count(subject) + 1}"
     return f"{name} \N{MULTIPLICATION SIGN} {count}" if count > 1 else name
 
 

@@ -35,7 +35,7 @@ class Hints:
 @computed
 def hints(trace: Trace) -> Hints:
     """Return what the program said of itself; torch may have written it as an object or a text."""
-    told = said(trace)
+    told = metadata_mapping(trace)
     ignored = told.get("ignore")
     return Hints(
         batch_size=_count(told.get("batch_size"), 1),
@@ -45,7 +45,7 @@ def hints(trace: Trace) -> Hints:
     )
 
 
-def said(trace: Trace, key: str = KEY) -> Mapping[str, Any]:
+def metadata_mapping(trace: Trace, key: str = KEY) -> Mapping[str, Any]:
     """Return what stands under a key, be it an object or the text of one; or nothing."""
     value = trace.metadata.get(key)
     if isinstance(value, str):
@@ -65,9 +65,9 @@ def _text(value: object) -> str:
     return value[:MOST_TEXT] if isinstance(value, str) else ""
 
 
-def _reasons(said: Mapping[Any, Any]) -> dict[str, str]:
+def _reasons(ignored: Mapping[Any, Any]) -> dict[str, str]:
     """Return the rules that are to be ignored with a reason; without one they are not."""
     texts = {
-        _text(rule): _text(reason).strip() for rule, reason in list(said.items())[:MOST_IGNORED]
+        _text(rule): _text(reason).strip() for rule, reason in list(ignored.items())[:MOST_IGNORED]
     }
     return {rule: reason for rule, reason in texts.items() if rule and reason}

@@ -11,17 +11,20 @@ absolute deviation (MAD), is above 3.5 (Iglewicz and Hoaglin, How to Detect and 
 """
 
 import math
+from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stepscope.analyses.core.batch_size import FIRST_DIMENSION
 from stepscope.analyses.core.device_activity import all_busy, whole_activity
 from stepscope.analyses.core.group_statistics import ratio
 from stepscope.analyses.core.robust_slope import slope
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
+from stepscope.model.frames.name_masks import named
 from stepscope.model.table import Table
 from stepscope.model.table_columns import framed
 from stepscope.model.trace import Trace, computed
@@ -163,6 +166,24 @@ def robust_z(values: Numbers, among: NDArray[np.bool_]) -> NDArray[np.float64]:
     scale = mad / NORMAL_MAD if mad else mean / NORMAL_MEAN_DEVIATION
     far = np.where(distance == 0, 0.0, np.copysign(np.inf, distance))
     return distance / scale if scale else far
+
+
+def inputs_differ(trace: Trace, numbers: Collection[int]) -> bool:
+    """Tell whether layers have shapes in these steps (by number) that no other step has.
+
+    Layers are those that tell the batch: convolutions, embeddings, linear layers. False where no
+    shapes were recorded.
+    """
+    calls, steps = trace.host_calls, trace.steps
+    dims = calls["input_dims"].cat.codes.to_numpy()
+    rows = np.flatnonzero(named(calls["name"], FIRST_DIMENSION.__contains__) & (dims >= 0))
+    begin, end = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
+    start = calls["start_ns"].to_numpy()[rows]
+    step = np.searchsorted(begin, start, side="right") - 1
+    inside = (step >= 0) & (start < np.append(end, 0)[step])
+    is_asked = np.isin(steps["number"].to_numpy(), list(numbers))[step[inside]]
+    shapes = dims[rows][inside]
+    return bool(np.setdiff1d(shapes[is_asked], shapes[~is_asked]).size)
 
 
 TABLES = {

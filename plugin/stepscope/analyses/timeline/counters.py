@@ -285,7 +285,7 @@ def _together(device: Numbers, part: Numbers, time_ns: Numbers, level: Numbers) 
 @computed
 def _recorded(trace: Trace) -> Found:
     samples, table = trace.counters, counter_table(trace).head(MOST_RECORDED)
-    group, first = group_statistics.numbered(samples, TRACK)
+    group, first = group_statistics.group_rows(samples, TRACK)
     by_key = {
         tuple(_key(samples[key].iloc[row]) for key in TRACK): number
         for number, row in enumerate(first.tolist())

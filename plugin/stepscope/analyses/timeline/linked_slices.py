@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.forward_backward import forward_backward
-from stepscope.analyses.core.links import links, matched
+from stepscope.analyses.core.links import links, rows_of_keys
 from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.analyses.idle.awaited_work import awaited_work
 from stepscope.base.errors import MissingDataError
@@ -151,7 +151,7 @@ def _call_of_record(trace: Trace, event: int) -> int:
     if row == NONE:
         return NONE
     wanted = records["correlation"].to_numpy()[row : row + 1]
-    call = int(matched(wanted, trace.runtime_calls["correlation"].to_numpy())[0])
+    call = int(rows_of_keys(wanted, trace.runtime_calls["correlation"].to_numpy())[0])
     return _event(trace.runtime_calls, call)
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from stepscope.analyses.communication.rank_summary import RankPart, rank_part
+from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
 from stepscope.api import distributed_ranks as answers
 from stepscope.api import distributed_tables as tables
 from stepscope.api.distributed_messages import (
@@ -26,7 +26,7 @@ from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Entry
 
 DEFAULT_LIMIT, MOST_ROWS = 2_000, 50_000
-Groups = Mapping[str, Group[RankPart]]
+Groups = Mapping[str, Group[RankSummary]]
 
 
 class OfSpan(OfRun, frozen=True, kw_only=True):
@@ -82,7 +82,7 @@ def _of_span(catalog: Catalog, query: OfSpan) -> Mapping[str, tuple[Entry, ...]]
 
 
 def _asked(
-    answer: Callable[[SharedRun, Group[RankPart], Any], msgspec.Struct],
+    answer: Callable[[SharedRun, Group[RankSummary], Any], msgspec.Struct],
 ) -> Callable[[Groups, Any], msgspec.Struct]:
     """Return what is asked of the one group of recordings, put together once for all endpoints."""
 
@@ -94,19 +94,19 @@ def _asked(
     return ask
 
 
-def _summary(shared: SharedRun, group: Group[RankPart], _: OfSpan) -> Distributed:
+def _summary(shared: SharedRun, group: Group[RankSummary], _: OfSpan) -> Distributed:
     return answers.distributed(shared, group)
 
 
-def _heat(shared: SharedRun, group: Group[RankPart], query: OfMetric) -> RankSteps:
+def _heat(shared: SharedRun, group: Group[RankSummary], query: OfMetric) -> RankSteps:
     return answers.heat(shared, query.metric, group)
 
 
-def _ranks(shared: SharedRun, group: Group[RankPart], query: OfStep) -> RankBreakdown:
+def _ranks(shared: SharedRun, group: Group[RankSummary], query: OfStep) -> RankBreakdown:
     return answers.breakdown(shared, query.step, group)
 
 
-def _collectives(shared: SharedRun, group: Group[RankPart], query: OfCollectives) -> Collectives:
+def _collectives(shared: SharedRun, group: Group[RankSummary], query: OfCollectives) -> Collectives:
     chosen = tables.chosen_members(shared, query.step, query.worker)
     table, opens = tables.collectives(shared, query.by, chosen, query.limit)
     return Collectives(
@@ -119,15 +119,15 @@ def _collectives(shared: SharedRun, group: Group[RankPart], query: OfCollectives
     )
 
 
-def _collective(shared: SharedRun, _: Group[RankPart], query: OfCollective) -> CollectiveRanks:
+def _collective(shared: SharedRun, _: Group[RankSummary], query: OfCollective) -> CollectiveRanks:
     return tables.one_collective(shared, query.worker, query.event)
 
 
-def _groups(shared: SharedRun, _: Group[RankPart], __: OfSpan) -> Table:
+def _groups(shared: SharedRun, _: Group[RankSummary], __: OfSpan) -> Table:
     return tables.group_table(shared)
 
 
-def _devices(shared: SharedRun, _: Group[RankPart], __: OfSpan) -> Table:
+def _devices(shared: SharedRun, _: Group[RankSummary], __: OfSpan) -> Table:
     return tables.device_table(shared.run)
 
 
@@ -137,15 +137,15 @@ def _endpoint(
     meaning: str,
     query: type[OfSpan],
     answer: AnswerType,
-    answer_of: Callable[[SharedRun, Group[RankPart], Any], msgspec.Struct],
-) -> GroupsEndpoint[RankPart, Any]:
+    answer_of: Callable[[SharedRun, Group[RankSummary], Any], msgspec.Struct],
+) -> GroupsEndpoint[RankSummary, Any]:
     """Return an endpoint of a run's ranks: what is asked of the same parts, put together once."""
     return GroupsEndpoint(
         path=path,
         meaning=meaning,
         query=query,
         answer=answer,
-        part=rank_part,
+        part=rank_summary,
         entries=_of_span,
         ask=_asked(answer_of),
     )

@@ -28,7 +28,7 @@ def insist_on_samples(batch: BatchSize) -> None:
     if not batch.is_certain:
         msg = (
             f"most of the time goes to short operators, but the {batch.size} rows "
-            f"({batch.told_by}) may be no samples: whether the batch is small is not known"
+            f"({batch.source_text}) may be no samples: whether the batch is small is not known"
         )
         raise MissingDataError(msg, COMPARE)
 
@@ -39,7 +39,7 @@ def finding(trace: Trace, batch: BatchSize, turns: ShortTurns, below_ns: int) ->
         severity="warning" if is_training(trace) else "info",
         confidence="medium",
         message=(
-            f"The batch is {batch.size} ({batch.told_by}); "
+            f"The batch is {batch.size} ({batch.source_text}); "
             f"{phrases.lasting(trace, duration_ns(turns.times))} ({share(turns.share)}) goes to "
             f"operators of less than {duration(below_ns)} and to what is between them. A larger "
             "batch calls no more of them."

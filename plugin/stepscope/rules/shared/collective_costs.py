@@ -11,7 +11,7 @@ from stepscope.analyses.communication.collective_events import collective_events
 from stepscope.analyses.communication.exposed_collectives import exposed_times, running_times
 from stepscope.analyses.core import event_references, group_statistics, requirements
 from stepscope.analyses.core.exposed_communication import host_computing
-from stepscope.analyses.core.links import matched
+from stepscope.analyses.core.links import rows_of_keys
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.gpu_bound import gpu_bound_times
 from stepscope.base.calibration import Factor
@@ -185,7 +185,7 @@ def message_words(events: pd.DataFrame) -> str:
 def table(events: pd.DataFrame, chosen: Chosen) -> EvidenceTable:
     """Return the chosen collectives by kind, group and message, the longest exposed first."""
     mine = events[chosen & events["duration_ns"].notna().to_numpy()]
-    number, first = group_statistics.numbered(mine, ("kind", "group", "message_bytes"))
+    number, first = group_statistics.group_rows(mine, ("kind", "group", "message_bytes"))
     lost = group_statistics.sums(mine["exposed_ns"].to_numpy().astype(np.int64), number, len(first))
     worst = np.argsort(-lost, kind="stable")[:SHOWN_COUNT]
     rows = tuple(_row(mine[number == place]) for place in worst)
@@ -215,8 +215,8 @@ def longest(trace: Trace, events: pd.DataFrame, chosen: Chosen) -> tuple[EventRe
     order = np.argsort(-lost, kind="stable")
     worst = order[lost[order] > 0][:SHOWN_COUNT]
     number = events["event"].to_numpy()[worst]
-    kernels = matched(number, trace.device_events["event"].to_numpy())
-    calls = matched(number, trace.host_calls["event"].to_numpy())
+    kernels = rows_of_keys(number, trace.device_events["event"].to_numpy())
+    calls = rows_of_keys(number, trace.host_calls["event"].to_numpy())
     details = [message_words(events.iloc[[row]]) for row in worst]
     return tuple(
         event_references.device_event(trace, int(kernel), detail)
@@ -230,7 +230,7 @@ def longest(trace: Trace, events: pd.DataFrame, chosen: Chosen) -> tuple[EventRe
 def locations(trace: Trace, chosen: Chosen) -> tuple[SourceLine, ...]:
     """Return the user's lines that asked for the first of the chosen collectives."""
     first = trace.collectives["call"].to_numpy()[np.flatnonzero(chosen)[:SHOWN_COUNT]]
-    rows = matched(first, trace.host_calls["event"].to_numpy())
+    rows = rows_of_keys(first, trace.host_calls["event"].to_numpy())
     return event_references.source_lines(
         event_references.line_of_host_call(trace, int(row)) for row in rows
     )

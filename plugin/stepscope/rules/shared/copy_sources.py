@@ -9,7 +9,7 @@ from stepscope.analyses.core import event_references
 from stepscope.analyses.core.complete_steps import complete_steps
 from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.devices.host_copies import HostCopies, copies_to_device
-from stepscope.analyses.idle.copy_sites import CopySite, copy_sites
+from stepscope.analyses.idle.copy_cost import CopySite, copy_sites
 from stepscope.base.errors import NotApplicableError
 from stepscope.base.formatting import size
 from stepscope.base.report import (

@@ -12,10 +12,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import event_references, requirements
+from stepscope.analyses.core.event_references import lines_of_device_events
 from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
-from stepscope.analyses.core.source_lines import lines_of_device_events
 from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.exclusive_device_time import alone
 from stepscope.analyses.operators.costs import owners_of_device_events
@@ -73,7 +73,7 @@ def rows_in_window(trace: Trace) -> NDArray[np.int64]:
         MissingDataError: no device event was recorded.
         NotApplicableError: the machine has no device.
     """
-    rows = requirements.main(trace).rows
+    rows = requirements.main_device(trace).rows
     start = trace.device_events["start_ns"].to_numpy()[rows]
     within = window(trace)
     return rows[(start >= within.start_ns) & (start < within.device_end_ns)]

@@ -5,9 +5,8 @@ from collections.abc import Iterable
 from stepscope.analyses.core import event_references
 from stepscope.analyses.core.batch_size import batch_size
 from stepscope.analyses.core.window import window
-from stepscope.analyses.idle.data_stalls import DataStalls
+from stepscope.analyses.idle.data_stalls import DataStalls, LoadingCost, loading_costs
 from stepscope.analyses.idle.loader_restarts import loader_restarts
-from stepscope.analyses.idle.loading_costs import LoadingCost, loading_costs
 from stepscope.analyses.settings.recorded_settings import RECORDED
 from stepscope.analyses.settings.user_metadata import hints
 from stepscope.base.calibration import EXPOSED_TIME, EXPOSED_TIME_WITHOUT_DEVICE

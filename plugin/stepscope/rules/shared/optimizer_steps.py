@@ -64,7 +64,7 @@ def updates(trace: Trace) -> tuple[Updates, ...]:
         MissingDataError: no device event was recorded.
         NotApplicableError: no optimizer's step was recorded, or the machine has no device.
     """
-    requirements.main(trace)
+    requirements.main_device(trace)
     found = optimizer_updates(trace)
     return tuple(_of(trace, found, name) for name in dict.fromkeys(found.optimizer.tolist()))
 

@@ -74,7 +74,7 @@ def operators(trace: Trace, products: ProductKernels, chosen: Chosen) -> Evidenc
             "type": np.asarray(products.data_type.codes)[known],
         }
     )
-    group, first = group_statistics.numbered(frame, frame.columns)
+    group, first = group_statistics.group_rows(frame, frame.columns)
     total_ns = group_statistics.sums(took, group, len(first))
     call_count = np.bincount(group[np.unique(call, return_index=True)[1]], minlength=len(first))
     worst = np.argsort(-total_ns, kind="stable")[:MOST_ROWS]

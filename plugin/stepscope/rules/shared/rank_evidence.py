@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from stepscope.analyses.communication.rank_summary import RankPart
+from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.analyses.communication.ranked_run import REMEDY
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.report import Confidence
@@ -19,7 +19,7 @@ class Ranks:
     """The recordings of several ranks."""
 
     recordings: tuple[Recording, ...]
-    parts: tuple[RankPart, ...]
+    parts: tuple[RankSummary, ...]
 
     def recording(self, row: Mapping[Any, Any]) -> Recording:
         """Return the recording that a row of a table of ranks is of."""

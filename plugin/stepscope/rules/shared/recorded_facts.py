@@ -7,7 +7,7 @@ from stepscope.analyses.settings.recorded_settings import (
     RECORDED,
     LoaderSettings,
     OptimizerSettings,
-    agreed,
+    common_value,
     recorded_settings,
     used_loaders,
 )
@@ -61,7 +61,7 @@ def of_loaders(
     has_workers: bool | None = None,
 ) -> ValueT | None:
     """Return what all these loaders have set; None where it is not known, or they differ."""
-    return agreed(setting(each) for each in loaders(trace, has_workers=has_workers))
+    return common_value(setting(each) for each in loaders(trace, has_workers=has_workers))
 
 
 def optimizer(trace: Trace, name: str) -> OptimizerSettings | None:

@@ -105,7 +105,7 @@ def waits(
     Raises:
         MissingDataError: no device was recorded, or its idle time cannot be trusted.
     """
-    requirements.main(trace)
+    requirements.main_device(trace)
     requirements.reliable_timeline(trace)
     cost = sync_cost(trace, cause, among)
     within = window(trace)
