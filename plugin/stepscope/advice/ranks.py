@@ -55,12 +55,12 @@ def representative_recordings(
         RepresentativeRecording(
             kind=each.kind,
             trace=traces[evidence.worker, evidence.span],
-            rank=run.ranks[each.place].rank,
+            rank=run.ranks[each.index].rank,
             name=evidence.worker,
             reason=each.reason,
         )
         for each in representatives(run)
-        for evidence in [run.parts[each.place].evidence]
+        for evidence in [run.parts[each.index].evidence]
     )
 
 

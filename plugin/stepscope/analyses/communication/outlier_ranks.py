@@ -48,7 +48,7 @@ SCHEMA: Schema = (
 class _Found(NamedTuple):
     """Something that lies apart: a recording, or a machine."""
 
-    index: int
+    position: int
     """-1: a machine."""
     host: str | None
     figure: str
@@ -77,10 +77,10 @@ def outlier_ranks_of(run: RankRun) -> pd.DataFrame:
         "rank": np.array([_rank(run, of) for of in found], dtype=np.float64),
         "worker": _texts([_worker(run, of) for of in found]),
         "span": _texts(
-            [run.parts[of.index].evidence.span if of.index >= 0 else None for of in found]
+            [run.parts[of.position].evidence.span if of.position >= 0 else None for of in found]
         ),
         "host": _texts([of.host for of in found]),
-        "is_machine": np.array([of.index < 0 for of in found], dtype=bool),
+        "is_machine": np.array([of.position < 0 for of in found], dtype=bool),
         "figure": _texts([of.figure for of in found]),
         "value": np.array([of.value for of in found], dtype=np.float64),
         "usual": np.array([of.usual for of in found], dtype=np.float64),
@@ -103,7 +103,7 @@ def _ranks(run: RankRun, figures: RankFigures) -> Iterator[_Found]:
     for at, column in zip(*np.nonzero(far), strict=True):
         peers = int(figures.peer_count[at])
         yield _Found(
-            index=int(at),
+            position=int(at),
             host=run.parts[at].host,
             figure=names[column],
             value=float(figures.value[at, column]),
@@ -131,7 +131,7 @@ def _hosts(run: RankRun, figures: RankFigures) -> Iterator[_Found]:
         far = (np.abs(np.nan_to_num(score)) > outlier_score(len(hosts))) & (sizes > 1)
         for at in np.flatnonzero(far).tolist():
             yield _Found(
-                index=-1,
+                position=-1,
                 host=str(hosts[at]),
                 figure=name,
                 value=float(typical[at] + apart[at]),
@@ -153,12 +153,12 @@ def _middle(values: NDArray[np.float64]) -> float:
 
 
 def _rank(run: RankRun, of: _Found) -> float:
-    rank = run.ranks[of.index].rank if of.index >= 0 else None
+    rank = run.ranks[of.position].rank if of.position >= 0 else None
     return np.nan if rank is None else float(rank)
 
 
 def _worker(run: RankRun, of: _Found) -> str | None:
-    return run.parts[of.index].evidence.worker if of.index >= 0 else None
+    return run.parts[of.position].evidence.worker if of.position >= 0 else None
 
 
 def _texts(values: Sequence[str | None]) -> NDArray[np.object_]:
@@ -166,8 +166,8 @@ def _texts(values: Sequence[str | None]) -> NDArray[np.object_]:
 
 
 def _reason(of: _Found) -> str:
-    peers = count(of.peer_count, "machine" if of.index < 0 else "rank")
-    whose = "The median rank's" if of.index < 0 else "Its"
+    peers = count(of.peer_count, "machine" if of.position < 0 else "rank")
+    whose = "The median rank's" if of.position < 0 else "Its"
     return f"{whose} {comparison_text(of.figure, of.value, of.usual, peers)}."
 
 
