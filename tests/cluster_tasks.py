@@ -10,16 +10,19 @@ from typing import Any
 from stepscope.base.report import FileHealth
 from stepscope.model.trace import Trace
 from stepscope.readers import tasks
-from stepscope.readers.requests import Order, Phase
+from stepscope.readers.requests import Phase, ReadRequest
 from stepscope.storage import discover
 
 
-def orders_of(folder: str | Path, *tasks: Callable[[Trace], Any]) -> list[Order]:
+def orders_of(folder: str | Path, *tasks: Callable[[Trace], Any]) -> list[ReadRequest]:
     """Return the orders to do this with each recording below a folder."""
     phases: tuple[Phase, ...] = ("analysing", "advising")
     steps = tuple(zip(phases, tasks, strict=False))
     files = discover.at(str(folder))
-    return [Order(file=file, stamp=file.listed, steps=steps, is_kept=False) for file in files]
+    return [
+        ReadRequest(file=file, stamp=file.listed, steps=steps, returns_trace=False)
+        for file in files
+    ]
 
 
 def judged(trace: Trace) -> FileHealth:

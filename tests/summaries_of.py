@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from stepscope import storage
-from stepscope.readers.pool import read_here
-from stepscope.readers.requests import Order, Stop
+from stepscope.readers.pool import read_in_process
+from stepscope.readers.requests import ReadRequest, Stop
 from stepscope.readers.tasks import summarise
 from stepscope.storage import FileStamp, discover
 from stepscope.storage.discover import TraceFile
@@ -29,8 +29,8 @@ def files_at(path: str | Path) -> Files:
 @cache
 def summary_of(file: TraceFile) -> Summary:
     """A recording's summary, made once."""
-    order = Order(file=file, steps=(("analysing", summarise),), is_kept=False)
-    found: Summary = read_here(order, lambda _: None, Stop()).prepared
+    order = ReadRequest(file=file, steps=(("analysing", summarise),), returns_trace=False)
+    found: Summary = read_in_process(order, lambda _: None, Stop()).prepared
     return found
 
 

@@ -29,8 +29,8 @@ from stepscope.base.report import RunReport
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
 from stepscope.model.trace import Trace
-from stepscope.readers.pool import Here
-from stepscope.readers.requests import Answer, Order, Stop, Tell, Told
+from stepscope.readers.pool import InProcessReader
+from stepscope.readers.requests import OnProgress, ReadProgress, ReadRequest, ReadResult, Stop
 from stepscope.storage import discover
 
 
@@ -60,7 +60,7 @@ def catalog_of(folder: Path, executor: Any = None, **options: Any) -> Catalog:
         [LogDirectory(path=str(folder))],
         settings=Settings(),
         executor=executor or AtOnce(),
-        reader=Here(),
+        reader=InProcessReader(),
         **options,
     )
     catalog.scan()
@@ -75,7 +75,7 @@ def client_of(folder: Path, executor: Any = None, **options: Any) -> flask.testi
 
 
 def overview_by(ask: Callable[[Trace, Query], Overview]) -> TraceEndpoint[Query]:
-    return TraceEndpoint(path="overview", meaning="Overview.", answer=Overview, ask=ask)
+    return TraceEndpoint(path="overview", meaning="Overview.", response=Overview, handler=ask)
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_advice_of_a_run_beyond_the_bound_is_of_all_its_files(tmp_path: Path) ->
     catalog = Catalog(
         [LogDirectory(path=str(tmp_path))],
         settings=Settings(memory_bytes=1),
-        reader=Here(),
+        reader=InProcessReader(),
         executor=AtOnce(),
         prepare=prepare,
     )
@@ -402,7 +402,7 @@ def test_an_unbuilt_page_says_how_to_build_it(tmp_path: Path) -> None:
 def test_only_our_own_names_are_answered(
     tmp_path: Path, bound: str, host: str, *, is_answered: bool
 ) -> None:
-    client = client_of(tmp_path, hosts_answered=allowed_hosts.answered(bound))
+    client = client_of(tmp_path, host_names=allowed_hosts.accepted_names(bound))
     response = client.get("/api/runs", headers={"Host": host})
     assert response.status_code == (200 if is_answered else 403)
     assert response.is_json
@@ -410,7 +410,7 @@ def test_only_our_own_names_are_answered(
 
 def test_a_name_can_be_allowed(tmp_path: Path) -> None:
     client = client_of(
-        tmp_path, hosts_answered=allowed_hosts.answered("127.0.0.1", ["Proxy.Example"])
+        tmp_path, host_names=allowed_hosts.accepted_names("127.0.0.1", ["Proxy.Example"])
     )
     assert client.get("/api/runs", headers={"Host": "proxy.example"}).status_code == 200
 
@@ -534,16 +534,16 @@ def test_progress_is_told_in_bytes_events_phase_and_time(log: Path) -> None:
     seen: list[Progress | None] = []
 
     class Watching:
-        def read(self, order: Order, tell: Tell, stop: Stop) -> Answer:
-            tell(Told(bytes_done=1, bytes_total=4, events=2))
+        def read(self, order: ReadRequest, tell: OnProgress, stop: Stop) -> ReadResult:
+            tell(ReadProgress(bytes_done=1, bytes_total=4, events=2))
             seen.append(run_listing.runs(catalog).runs[1].workers[0].spans[0].progress)
-            return Here().read(order, tell, stop)
+            return InProcessReader().read(order, tell, stop)
 
     catalog = Catalog(
         [LogDirectory(path=str(log))], settings=Settings(), executor=AtOnce(), reader=Watching()
     )
     catalog.scan()
-    catalog.recording(catalog.entries()[1].file.id)
+    catalog.file(catalog.entries()[1].file.id)
     progress = seen[0]
     assert progress is not None
     known = (progress.phase, progress.bytes_done, progress.bytes_total, progress.events)

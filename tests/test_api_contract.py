@@ -22,7 +22,7 @@ from stepscope.api.post_actions import CHANGES, Change
 from stepscope.base.config import Settings
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
-from stepscope.readers.pool import Here
+from stepscope.readers.pool import InProcessReader
 from stepscope.rules import all_rules
 
 SAMPLE_LOGS = Path(__file__).resolve().parents[1] / "sample_logs"
@@ -48,7 +48,7 @@ def _app() -> flask.Flask:
         [LogDirectory(path=str(SAMPLE_LOGS / name), name=name) for name in SAMPLES],
         settings=Settings(),
         executor=_AtOnce(),
-        reader=Here(),
+        reader=InProcessReader(),
     )
     catalog.scan()
     catalog.start_reading()

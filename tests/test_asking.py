@@ -4,13 +4,13 @@ from pathlib import Path
 from threading import Event, Thread
 
 from logs import write_run
-from stepscope.api.dispatch import Parts
+from stepscope.api.dispatch import PartCache
 from stepscope.base.config import Settings
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Entry
 from stepscope.catalog.log_directories import LogDirectory
 from stepscope.model.trace import Trace
-from stepscope.readers.pool import Here
+from stepscope.readers.pool import InProcessReader
 
 PATIENCE = 20
 """Seconds until a thread is taken to wait for ever."""
@@ -24,7 +24,10 @@ class _AtOnce:
 
 def _entries(log: Path) -> tuple[Entry, ...]:
     catalog = Catalog(
-        [LogDirectory(path=str(log))], settings=Settings(), executor=_AtOnce(), reader=Here()
+        [LogDirectory(path=str(log))],
+        settings=Settings(),
+        executor=_AtOnce(),
+        reader=InProcessReader(),
     )
     catalog.scan()
     catalog.start_reading()
@@ -42,7 +45,7 @@ def test_what_is_known_is_said_while_another_recording_is_worked_on(tmp_path: Pa
             assert may_end.wait(PATIENCE)
         return trace.worker
 
-    parts = Parts(10**9)
+    parts = PartCache(10**9)
     assert parts.of(first, name) == ("a",)
     said: list[object] = []
     slow = Thread(target=lambda: said.append(parts.of(second, name)))
@@ -69,7 +72,7 @@ def test_two_that_ask_at_once_have_it_worked_out_once(tmp_path: Path) -> None:
         assert may_end.wait(PATIENCE)
         return trace.worker
 
-    parts = Parts(10**9)
+    parts = PartCache(10**9)
     said: list[object] = []
     both = [Thread(target=lambda: said.append(parts.of(entry, name))) for _ in range(2)]
     both[0].start()

@@ -246,17 +246,17 @@ def test_python_takes_the_same_choices(tmp_path: Path) -> None:
 
 
 def test_tensorboard_is_given_a_file(tmp_path: Path) -> None:
-    from stepscope.tensorboard import chosen_advice
+    from stepscope.tensorboard import plugin_advice
 
     path = tmp_path / "stepscope.toml"
     path.write_text('ignore = ["item-sync"]')
-    assert chosen_advice(Namespace()) is None
-    advice = chosen_advice(Namespace(stepscope_config=str(path)))
+    assert plugin_advice(Namespace()) is None
+    advice = plugin_advice(Namespace(stepscope_config=str(path)))
     assert advice is not None
     assert advice.changes.ignore == ("item-sync",)
     path.write_text('ignore = ["item-sink"]')
     with pytest.raises(UsageError, match="Did you mean item-sync"):
-        chosen_advice(Namespace(stepscope_config=str(path)))
+        plugin_advice(Namespace(stepscope_config=str(path)))
 
 
 def test_the_page_shows_advice_by_the_settings_of_the_run(tmp_path: Path) -> None:

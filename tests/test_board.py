@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from stepscope.cli import progress_board
-from stepscope.readers.requests import Order, Told
+from stepscope.readers.requests import ReadProgress, ReadRequest
 from stepscope.storage import FileStamp
 from stepscope.storage.discover import TraceFile
 
@@ -43,9 +43,9 @@ def terminals(monkeypatch: pytest.MonkeyPatch) -> list[Terminal]:
     return made
 
 
-def orders(count: int) -> list[Order]:
+def orders(count: int) -> list[ReadRequest]:
     return [
-        Order(
+        ReadRequest(
             file=TraceFile(id=str(rank), path=f"log/r{rank}", run="", worker="", span=""),
             stamp=FileStamp(size_bytes=KIB, modified_ns=0),
         )
@@ -53,21 +53,23 @@ def orders(count: int) -> list[Order]:
     ]
 
 
-def shown(wanted: Sequence[Order], terminals: list[Terminal], awaited: str) -> list[list[str]]:
+def shown(
+    wanted: Sequence[ReadRequest], terminals: list[Terminal], awaited: str
+) -> list[list[str]]:
     """The lines with all files under way, with the second of them done, and with all but one."""
     seen: list[list[str]] = []
     with progress_board.board(wanted, awaited=awaited) as watch:
         blocks = [ExitStack() for _ in wanted]
         tells = [blocks[place].enter_context(watch(each)) for place, each in enumerate(wanted)]
         for tell in tells:
-            tell(Told(phase="waiting", bytes_total=KIB))
+            tell(ReadProgress(phase="waiting", bytes_total=KIB))
         [terminal] = terminals
         seen.append(terminal.lines())
         blocks[1].close()
         seen.append(terminal.lines())
         for block in (blocks[0], *blocks[2:-1]):
             block.close()
-        tells[-1](Told(phase="analysing", events=5000))
+        tells[-1](ReadProgress(phase="analysing", events=5000))
         seen.append(terminal.lines())
         blocks[-1].close()
     return seen
@@ -102,6 +104,6 @@ def test_of_thousands_under_way_those_begun_first_have_a_line_and_the_others_are
 
 def test_one_file_has_a_line_of_its_own_only(terminals: list[Terminal]) -> None:
     with progress_board.board(orders(1)) as watch, watch(orders(1)[0]) as tell:
-        tell(Told(phase="reading", bytes_done=512, bytes_total=KIB))
+        tell(ReadProgress(phase="reading", bytes_done=512, bytes_total=KIB))
         assert terminals[0].lines() == ["r0: reading · 512 B of 1.02 kB"]
     assert terminals[0].lines() == []

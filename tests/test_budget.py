@@ -19,9 +19,9 @@ from stepscope.base import host_limits
 from stepscope.base.config import CacheSettings, Settings, settings, size_bytes
 from stepscope.base.errors import UnreadableError, UsageError
 from stepscope.readers import memory_estimate, memory_size
-from stepscope.readers.eta import Clock, Pace
-from stepscope.readers.memory_budget import Room
-from stepscope.readers.requests import CancelledError, Stop, Told
+from stepscope.readers.eta import Clock, EtaEstimator
+from stepscope.readers.memory_budget import MemoryBudget
+from stepscope.readers.requests import CancelledError, ReadProgress, Stop
 from stepscope.storage import FileStamp
 
 MIB, GIB = 2**20, 2**30
@@ -180,10 +180,10 @@ def test_a_remote_file_is_judged_by_its_name_alone() -> None:
 
 def test_only_what_surely_does_not_fit_is_refused() -> None:
     stamp = FileStamp(size_bytes=GIB, modified_ns=1)
-    memory_estimate.refuse_beyond("w.json", stamp, GIB, GIB // 3)
-    memory_estimate.refuse_beyond("w.json.gz", stamp, 15 * GIB, 3 * GIB)
+    memory_estimate.require_fits("w.json", stamp, GIB, GIB // 3)
+    memory_estimate.require_fits("w.json.gz", stamp, 15 * GIB, 3 * GIB)
     with pytest.raises(UnreadableError, match=r"more than 2\.4 GiB of memory, and 2\.0 GiB may"):
-        memory_estimate.refuse_beyond("w.json.gz", stamp, 15 * GIB, 2 * GIB)
+        memory_estimate.require_fits("w.json.gz", stamp, 15 * GIB, 2 * GIB)
 
 
 # --- who gets how much -------------------------------------------------------------------------
@@ -196,14 +196,14 @@ def in_background(action: object) -> threading.Thread:
 
 
 def test_a_reading_that_does_not_fit_waits_and_those_behind_it_wait_with_it() -> None:
-    room = Room(100)
+    room = MemoryBudget(100)
     seen: list[int] = []
 
     def take(wanted: int) -> None:
-        with room.taken(wanted, Stop()):
+        with room.reserve(wanted, Stop()):
             seen.append(wanted)
 
-    with room.taken(60, Stop()):
+    with room.reserve(60, Stop()):
         waiting = []
         for wanted in (70, 20, 10):
             waiting.append(in_background(lambda wanted=wanted: take(wanted)))
@@ -215,14 +215,14 @@ def test_a_reading_that_does_not_fit_waits_and_those_behind_it_wait_with_it() ->
 
 
 def test_one_that_wants_more_than_there_is_gets_all_when_it_is_alone() -> None:
-    room = Room(100)
-    with room.taken(1000, Stop()) as granted:
+    room = MemoryBudget(100)
+    with room.reserve(1000, Stop()) as granted:
         assert granted == 100
-    room.keep(30)
-    with room.taken(1000, Stop()) as granted:
+    room.set_retained(30)
+    with room.reserve(1000, Stop()) as granted:
         assert granted == 70
-    room.keep(90)
-    with room.taken(1000, Stop()) as granted:
+    room.set_retained(90)
+    with room.reserve(1000, Stop()) as granted:
         assert granted == 50, "what is kept gives way"
 
 
@@ -231,28 +231,28 @@ def test_what_is_kept_is_asked_to_give_way_first() -> None:
 
     def let_go(missing_bytes: int) -> None:
         asked.append(missing_bytes)
-        room.keep(room.kept_bytes - missing_bytes)
+        room.set_retained(room.retained_bytes - missing_bytes)
 
-    room = Room(100, let_go)
-    room.keep(60)
-    with room.taken(40, Stop()):
+    room = MemoryBudget(100, let_go)
+    room.set_retained(60)
+    with room.reserve(40, Stop()):
         assert asked == []
-    with room.taken(55, Stop()) as granted:
+    with room.reserve(55, Stop()) as granted:
         assert (asked, granted) == ([15], 55)
 
 
 def test_waiting_ends_when_it_is_cancelled() -> None:
-    room, stop = Room(100), Stop()
+    room, stop = MemoryBudget(100), Stop()
     ended: list[str] = []
 
     def wait() -> None:
         try:
-            with room.taken(50, stop):
+            with room.reserve(50, stop):
                 ended.append("granted")
         except CancelledError:
             ended.append("cancelled")
 
-    with room.taken(80, Stop()):
+    with room.reserve(80, Stop()):
         waiting = in_background(wait)
         time.sleep(0.05)
         stop.set()
@@ -262,36 +262,36 @@ def test_waiting_ends_when_it_is_cancelled() -> None:
 
 # --- how long it takes -------------------------------------------------------------------------
 
-HALF = Told(bytes_done=50, bytes_total=100)
+HALF = ReadProgress(bytes_done=50, bytes_total=100)
 
 
 def test_the_time_left_follows_from_the_rate() -> None:
-    assert Pace().left_s(HALF, Clock(began=10.0), 14.0) == pytest.approx(4.0)
+    assert EtaEstimator().left_s(HALF, Clock(began=10.0), 14.0) == pytest.approx(4.0)
 
 
 def test_nothing_is_said_before_anything_is_known() -> None:
-    pace, clock = Pace(), Clock(began=10.0)
+    pace, clock = EtaEstimator(), Clock(began=10.0)
     assert pace.left_s(HALF, clock, 10.1) is None
-    assert pace.left_s(Told(), clock, 20.0) is None
-    assert pace.left_s(Told(phase="waiting"), clock, 20.0) is None
-    assert pace.left_s(Told(phase="analysing"), clock.at("analysing", 20.0), 21.0) is None
+    assert pace.left_s(ReadProgress(), clock, 20.0) is None
+    assert pace.left_s(ReadProgress(phase="waiting"), clock, 20.0) is None
+    assert pace.left_s(ReadProgress(phase="analysing"), clock.at("analysing", 20.0), 21.0) is None
 
 
 def test_analyses_take_as_long_as_they_did_for_other_files() -> None:
-    pace = Pace()
+    pace = EtaEstimator()
     first = Clock(began=0.0).at("reading", 1.0).at("analysing", 4.0).at("advising", 5.0)
     pace.finished(first, 12.0)  # four seconds of reading, then eight
     clock = Clock(began=20.0)
     assert pace.left_s(HALF, clock, 22.0) == pytest.approx(2.0 + 2 * 4.0)
     clock = clock.at("analysing", 24.0)
-    told = Told(phase="analysing", bytes_done=100, bytes_total=100)
+    told = ReadProgress(phase="analysing", bytes_done=100, bytes_total=100)
     assert pace.left_s(told, clock, 26.0) == pytest.approx(6.0)
     assert pace.left_s(told, clock, 99.0) is None, "it takes longer than the other"
 
 
 def test_time_spent_waiting_does_not_count() -> None:
     clock = Clock(began=0.0).at("waiting", 50.0).at("reading", 51.0)
-    assert Pace().left_s(HALF, clock, 54.0) == pytest.approx(4.0)
+    assert EtaEstimator().left_s(HALF, clock, 54.0) == pytest.approx(4.0)
 
 
 # --- what a recording takes --------------------------------------------------------------------

@@ -292,7 +292,8 @@ path, folder = sys.argv[1:]
 chosen = CacheSettings(folder=folder, worth_bytes=0)
 for _ in range(40):
     columns = ingest.read(path)
-    cache.keep(cache.Entry(folder=folder, path=path, stamp=storage.stamp(path)), columns, 10**9)
+    entry = cache.CacheEntry(folder=folder, path=path, stamp=storage.stamp(path))
+    cache.store(entry, columns, 10**9)
     assert len(cache.columns_of(path, storage.stamp(path), chosen, lambda: 1 / 0)) == len(columns)
 """
 

@@ -24,12 +24,12 @@ from stepscope.catalog.file_state import (
     Unreadable,
 )
 from stepscope.catalog.log_directories import LogDirectory
-from stepscope.catalog.trace_cache import KEPT_SHARE
+from stepscope.catalog.trace_cache import RETAINED_FRACTION
 from stepscope.model.trace import Trace
 from stepscope.readers import memory_size
 from stepscope.readers.daemon_threads import DaemonThreads
-from stepscope.readers.pool import Here
-from stepscope.readers.requests import Told
+from stepscope.readers.pool import InProcessReader
+from stepscope.readers.requests import ReadProgress
 from stepscope.storage import discover
 from waiting import until
 
@@ -58,12 +58,12 @@ def catalog_of(
 ) -> tuple[Catalog, Later]:
     later = Later()
     directories = [LogDirectory(path=str(folder)) for folder in folders]
-    chosen = Settings(memory_bytes=int(kept_bytes / KEPT_SHARE))
+    chosen = Settings(memory_bytes=int(kept_bytes / RETAINED_FRACTION))
     catalog = Catalog(
         directories,
         settings=chosen,
         executor=later,
-        reader=Here(),
+        reader=InProcessReader(),
         prepare=prepare,
         advice=advice,
     )
@@ -199,8 +199,8 @@ def test_progress_is_seen_while_a_file_is_read(tmp_path: Path) -> None:
     catalog, later = catalog_of(tmp_path, prepare=lambda _: seen.append(catalog.entries()[0].state))
     read_all(catalog, later)
     size = catalog.entries()[0].stamp.size_bytes
-    told = Told(phase="advising", bytes_done=size, bytes_total=size, events=EVENT_COUNT)
-    assert seen == [Reading(told=told)]
+    told = ReadProgress(phase="advising", bytes_done=size, bytes_total=size, events=EVENT_COUNT)
+    assert seen == [Reading(progress=told)]
 
 
 def test_what_is_asked_for_is_read_first(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_beyond_the_bound_the_run_asked_for_least_lately_is_dropped_and_read_aga
     assert {run for run, state in states(catalog).items() if state == Summarised()} == {"c"}
     [found] = catalog.run(discover.run_identifier(str(tmp_path / "c")))
     assert found.state == Summarised()
-    asked = catalog.recording(found.file.id)
+    asked = catalog.file(found.file.id)
     assert asked.state == Queued()
     assert asked.facts is not None, "what was learned of it is kept"
     later.run()
@@ -264,7 +264,7 @@ def test_a_run_beyond_the_bound_by_itself_keeps_what_was_asked_for_last(tmp_path
     read_all(catalog, later)
     assert [type(entry.state) for entry in catalog.entries()] == [Ready, Summarised, Summarised]
     second = catalog.entries()[1].file.id
-    assert catalog.recording(second).state == Queued()
+    assert catalog.file(second).state == Queued()
     later.run()
     assert [type(entry.state) for entry in catalog.entries()] == [Summarised, Ready, Summarised]
 
@@ -284,7 +284,7 @@ def test_several_directories_give_their_runs_their_names(tmp_path: Path) -> None
     write_run(tmp_path / "one" / "run")
     write_run(tmp_path / "two" / "run")
     directories = [LogDirectory(path=str(tmp_path / name), name=name) for name in ("one", "two")]
-    catalog = Catalog(directories, settings=Settings(), executor=Later(), reader=Here())
+    catalog = Catalog(directories, settings=Settings(), executor=Later(), reader=InProcessReader())
     catalog.scan()
     assert [entry.file.run for entry in catalog.entries()] == ["one/run", "two/run"]
 
@@ -310,7 +310,7 @@ def test_a_directory_that_cannot_be_used_is_a_problem(tmp_path: Path, path: str,
 def test_unknown_names_are_refused(tmp_path: Path) -> None:
     catalog, _ = catalog_of(tmp_path)
     with pytest.raises(NotFoundError, match="no trace has the id 'x'"):
-        catalog.recording("x")
+        catalog.file("x")
     with pytest.raises(NotFoundError, match="no run has the id 'x'"):
         catalog.run("x")
 
@@ -339,7 +339,7 @@ def test_what_is_cancelled_while_it_waits_is_not_read_until_that_is_asked_for(
     catalog.cancel(first.file.id)
     later.run()
     assert [type(entry.state) for entry in catalog.entries()] == [Cancelled, Ready]
-    assert catalog.recording(first.file.id).state == Cancelled()
+    assert catalog.file(first.file.id).state == Cancelled()
     catalog.scan()
     later.run()
     assert catalog.entries()[0].state == Cancelled()
@@ -413,14 +413,14 @@ def test_what_was_computed_goes_before_what_was_read(tmp_path: Path) -> None:
     first, second = traces_of(catalog)
     assert first.results
     assert not second.results, "nobody asked for either, and it comes later"
-    assert catalog.recording(second.id).facts == catalog.entries()[1].facts
+    assert catalog.file(second.id).facts == catalog.entries()[1].facts
 
 
 def test_room_is_made_for_a_file_that_does_not_fit(tmp_path: Path) -> None:
     write_run(tmp_path / "run", "a", "b", "c")
     catalog, later = catalog_of(tmp_path)
     read_all(catalog, later)
-    catalog.let_go(1)
+    catalog.release_memory(1)
     assert [type(entry.state) for entry in catalog.entries()] == [Ready, Ready, Summarised]
-    catalog.let_go(10**9)
+    catalog.release_memory(10**9)
     assert [type(entry.state) for entry in catalog.entries()] == [Ready, Summarised, Summarised]

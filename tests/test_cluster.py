@@ -33,12 +33,19 @@ from stepscope.catalog.log_directories import LogDirectory
 from stepscope.cli import cli, file_reading
 from stepscope.readers.batch import Outcome, read_all
 from stepscope.readers.cluster import Cluster, NoClusterError, Patience, connection
-from stepscope.readers.cluster.replies import Unseen
+from stepscope.readers.cluster.replies import CannotOpen
 from stepscope.readers.cluster.session import Session
-from stepscope.readers.cluster.task import Parcel
-from stepscope.readers.cluster.workers import Crew
-from stepscope.readers.pool import Here
-from stepscope.readers.requests import Answer, CancelledError, Order, Stop, Tell, Told
+from stepscope.readers.cluster.task import RemoteRequest
+from stepscope.readers.cluster.workers import Workers
+from stepscope.readers.pool import InProcessReader
+from stepscope.readers.requests import (
+    CancelledError,
+    OnProgress,
+    ReadProgress,
+    ReadRequest,
+    ReadResult,
+    Stop,
+)
 from stepscope.storage import discover
 from waiting import LONG_SECONDS, until
 
@@ -98,10 +105,12 @@ def run(tmp_path: Path) -> Path:
 
 
 def answers(outcomes: tuple[Outcome, ...]) -> list[Any]:
-    return [outcome.prepared if isinstance(outcome, Answer) else outcome for outcome in outcomes]
+    return [
+        outcome.prepared if isinstance(outcome, ReadResult) else outcome for outcome in outcomes
+    ]
 
 
-def one_answer(reader: Cluster, order: Order, tell: Tell = lambda _: None) -> Any:
+def one_answer(reader: Cluster, order: ReadRequest, tell: OnProgress = lambda _: None) -> Any:
     return reader.read(order, tell, Stop()).prepared
 
 
@@ -113,7 +122,7 @@ def begun(folder: Path) -> dict[str, int]:
 
 def test_a_cluster_answers_as_this_process_does(reader: Cluster, run: Path) -> None:
     orders = orders_of(run, cluster_tasks.judged)
-    assert reader.read_all(orders) == read_all(orders, Here(), jobs=1)
+    assert reader.read_all(orders) == read_all(orders, InProcessReader(), jobs=1)
 
 
 def test_workers_read_and_the_answers_are_in_the_orders_order(
@@ -134,7 +143,7 @@ def test_a_relative_path_is_the_same_file_for_a_worker(
 
 
 def test_it_is_told_how_far_a_reading_is(reader: Cluster, run: Path) -> None:
-    told: list[Told] = []
+    told: list[ReadProgress] = []
     (order, *_) = orders_of(run, cluster_tasks.judged, cluster_tasks.again)
     one_answer(reader, order, told.append)
     phases = list(dict.fromkeys(each.phase for each in told))
@@ -147,7 +156,7 @@ def test_a_damaged_file_costs_itself(reader: Cluster, run: Path) -> None:
     write_trace(run / "rank2.1700000000000.pt.trace.json.gz").write_bytes(b"nonsense")
     orders = orders_of(run, cluster_tasks.named)
     found = reader.read_all(orders)
-    here = read_all(orders, Here(), jobs=1)
+    here = read_all(orders, InProcessReader(), jobs=1)
     assert str(found[2]) == str(here[2])
     assert isinstance(found[2], UnreadableError)
     assert [each[0] for each in answers(found) if isinstance(each, tuple)] == [
@@ -182,13 +191,13 @@ def test_a_file_that_takes_more_than_a_worker_has_costs_itself(reader: Cluster, 
     assert isinstance(outcome, UnreadableError)
     assert "This needs more than the" in outcome.message
     assert "dask worker --memory-limit" in outcome.remedy
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, ReadResult)
 
 
 def test_a_recording_does_not_travel(reader: Cluster, run: Path) -> None:
     (file, *_) = discover.at(str(run))
     with pytest.raises(ValueError, match="not the recording"):
-        reader.read(Order(file=file), lambda _: None, Stop())
+        reader.read(ReadRequest(file=file), lambda _: None, Stop())
 
 
 def test_what_is_cancelled_ends_where_it_tells_the_next_time(
@@ -342,17 +351,17 @@ def test_a_kill_at_any_moment_changes_no_answer(
     victim = dice.choice(sorted(pair.process_ids()))
 
     @contextmanager
-    def watch(_: Order) -> Iterator[Tell]:
+    def monitor(_: ReadRequest) -> Iterator[OnProgress]:
         yield tell
 
-    def tell(_: Told) -> None:
+    def tell(_: ReadProgress) -> None:
         nonlocal left
         left -= 1
         if left == 0:
             with suppress(ProcessLookupError):  # it was ended since it was asked for its number
                 os.kill(victim, signal.SIGKILL)
 
-    assert reader.read_all(orders, watch=watch) == read_all(orders, Here(), jobs=1)
+    assert reader.read_all(orders, monitor=monitor) == read_all(orders, InProcessReader(), jobs=1)
 
 
 def test_a_worker_that_nobody_starts_again_is_not_missed(run: Path, tmp_path: Path) -> None:
@@ -383,7 +392,7 @@ def test_without_the_scheduler_what_was_read_is_answered(
         has_first = threading.Event()
 
         @contextmanager
-        def watch(order: Order) -> Iterator[Tell]:
+        def monitor(order: ReadRequest) -> Iterator[OnProgress]:
             yield lambda _: None
             if order is first:
                 has_first.set()
@@ -394,7 +403,7 @@ def test_without_the_scheduler_what_was_read_is_answered(
 
         threading.Thread(target=kill).start()
         with reader_of(cluster, replace(PATIENT, again_seconds=1, silent_seconds=20)) as reader:
-            found = answers(reader.read_all([first, *others], watch=watch))
+            found = answers(reader.read_all([first, *others], monitor=monitor))
     assert found[0][0] == RANKS[0]
     for each in found[1:]:
         assert isinstance(each, UnreadableError)
@@ -501,12 +510,12 @@ def test_a_machine_without_the_mount_is_passed_over(tmp_path: Path) -> None:
     assert outcome.remedy.startswith(f"Mount {run} at the same path on the workers")
 
 
-def refusal(worker: str) -> Unseen:
-    return Unseen(host="node", worker=worker, reason="No such file or directory")
+def refusal(worker: str) -> CannotOpen:
+    return CannotOpen(host="node", worker=worker, reason="No such file or directory")
 
 
 def test_who_refuses_twice_what_others_read_is_asked_for_no_more() -> None:
-    crew = Crew(threads={"tcp://a:1": 1, "tcp://b:1": 1, "tcp://c:1": 2})
+    crew = Workers(threads={"tcp://a:1": 1, "tcp://b:1": 1, "tcp://c:1": 2})
     assert crew.slots == 8
     assert crew.asked([]) is None
     assert crew.asked(["tcp://a:1"]) == ["tcp://b:1", "tcp://c:1"]
@@ -516,7 +525,7 @@ def test_who_refuses_twice_what_others_read_is_asked_for_no_more() -> None:
 
 
 def test_where_nobody_else_is_left_who_refused_is_asked_again() -> None:
-    crew = Crew(threads={"tcp://a:1": 1})
+    crew = Workers(threads={"tcp://a:1": 1})
     for _ in range(3):
         crew.was_seen([refusal("tcp://a:1")])
     assert crew.asked([]) is None
@@ -524,13 +533,13 @@ def test_where_nobody_else_is_left_who_refused_is_asked_again() -> None:
 
 
 def test_another_machine_is_asked_before_another_worker_of_the_same() -> None:
-    crew = Crew(threads={"tcp://a:1": 1, "tcp://a:2": 1, "tcp://b:1": 1})
+    crew = Workers(threads={"tcp://a:1": 1, "tcp://a:2": 1, "tcp://b:1": 1})
     assert crew.asked(["tcp://a:1"]) == ["tcp://b:1"]
     assert crew.asked(["tcp://a:1", "tcp://b:1"]) == ["tcp://a:2"]
 
 
 def test_who_is_unfit_is_not_counted() -> None:
-    crew = Crew()
+    crew = Workers()
     assert crew.now({"tcp://a:1": 4, "tcp://b:1": 4}) == ["tcp://a:1", "tcp://b:1"]
     crew.unfit["tcp://a:1"] = "no stepscope"
     assert (crew.slots, crew.asked([])) == (8, ["tcp://b:1"])
@@ -567,5 +576,7 @@ def test_a_worker_that_does_not_tell_its_version_is_asked_again_and_ends_nothing
 
 
 def test_what_dask_logs_of_a_task_holds_no_secret() -> None:
-    parcel = Parcel(version="1", order=b"geheim", path="https://u:geheim@host/w.pt.trace.json")
+    parcel = RemoteRequest(
+        version="1", order=b"geheim", path="https://u:geheim@host/w.pt.trace.json"
+    )
     assert "geheim" not in repr(parcel)

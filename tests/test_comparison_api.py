@@ -22,7 +22,7 @@ from stepscope.comparison import compare
 from stepscope.comparison.operator_changes import module_rows
 from stepscope.comparison.samples import sample
 from stepscope.comparison.side import together
-from stepscope.readers.pool import Here
+from stepscope.readers.pool import InProcessReader
 
 STEP_US = 10_000
 JITTER_US = (0, 13, 7, 21, 4, 17)
@@ -81,7 +81,7 @@ def turns() -> InTurn:
 @pytest.fixture
 def client(log: Path, turns: InTurn) -> flask.testing.FlaskClient:
     catalog = Catalog(
-        [LogDirectory(path=str(log))], settings=Settings(), executor=turns, reader=Here()
+        [LogDirectory(path=str(log))], settings=Settings(), executor=turns, reader=InProcessReader()
     )
     catalog.scan()
     catalog.start_reading()

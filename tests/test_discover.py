@@ -116,7 +116,7 @@ def test_files_named_singly_are_numbered_by_the_time_in_their_names(tmp_path: Pa
     _touch(tmp_path / "run", *names)
     _touch(tmp_path / "other", "w.7.pt.trace.json")
     given = [tmp_path / "run" / name for name in names] + [tmp_path / "other" / "w.7.pt.trace.json"]
-    files = discover.arranged(file for path in given for file in discover.at(str(path)))
+    files = discover.as_runs(file for path in given for file in discover.at(str(path)))
     assert [(file.run, file.worker, file.span, Path(file.path).name) for file in files] == [
         ("run", "w", "1", "w.json"),
         ("run", "w", "2", "w.3.pt.trace.json"),

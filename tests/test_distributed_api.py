@@ -30,7 +30,7 @@ from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Summarised
 from stepscope.catalog.log_directories import LogDirectory
 from stepscope.model.trace import trace_from_columns
-from stepscope.readers.pool import Here
+from stepscope.readers.pool import InProcessReader
 
 SLOW, MISSING, SINCE = 6, 3, 2
 PLAN = Plan(
@@ -76,7 +76,7 @@ class Asked:
             [LogDirectory(path=str(folder))],
             settings=Settings(),
             executor=FirstOnes(reads),
-            reader=Here(),
+            reader=InProcessReader(),
             prepare=prepare if with_advice else None,
         )
         self.catalog.scan()
@@ -163,7 +163,7 @@ def test_nothing_that_can_be_read_yet_is_still_loading(tmp_path: Path) -> None:
 
 def test_what_ranks_say_outlives_their_events(tmp_path: Path) -> None:
     asked = Asked(_small(tmp_path), with_advice=True)
-    asked.catalog.let_go(2**60)
+    asked.catalog.release_memory(2**60)
     states = [entry.state for entry in asked.catalog.entries()]
     assert sum(isinstance(state, Summarised) for state in states) == 2
     assert len(asked("distributed")["ranks"]) == 3

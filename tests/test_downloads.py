@@ -16,7 +16,7 @@ from stepscope.base.config import Settings
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
 from stepscope.model.read import read_trace
-from stepscope.readers.pool import Here
+from stepscope.readers.pool import InProcessReader
 from stepscope.storage import discover
 
 SAMPLE = Path(__file__).resolve().parents[1] / "sample_logs/synthetic_dataloader/fault"
@@ -35,7 +35,10 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def client(folder: Path) -> flask.testing.FlaskClient:
     catalog = Catalog(
-        [LogDirectory(path=str(folder))], settings=Settings(), executor=_AtOnce(), reader=Here()
+        [LogDirectory(path=str(folder))],
+        settings=Settings(),
+        executor=_AtOnce(),
+        reader=InProcessReader(),
     )
     catalog.scan()
     catalog.start_reading()
@@ -80,7 +83,10 @@ def test_what_was_damaged_goes_out_repaired_where_that_is_asked(
     write_long_ago(file, gzip.compress(text[: len(text) * 2 // 3]))  # cut off in the middle
     client.get("/api/runs")
     catalog = Catalog(
-        [LogDirectory(path=str(folder))], settings=Settings(), executor=_AtOnce(), reader=Here()
+        [LogDirectory(path=str(folder))],
+        settings=Settings(),
+        executor=_AtOnce(),
+        reader=InProcessReader(),
     )
     catalog.scan()
     catalog.start_reading()

@@ -14,7 +14,7 @@ from stepscope.api.flame_messages import FlameFunctions, FlameGraph
 from stepscope.base.config import Settings
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
-from stepscope.readers.pool import Here
+from stepscope.readers.pool import InProcessReader
 from tracebuild import Row
 
 
@@ -44,7 +44,7 @@ def client(tmp_path: Path) -> flask.testing.FlaskClient:
 
 def client_of(log: Path) -> flask.testing.FlaskClient:
     folder = LogDirectory(path=str(log))
-    catalog = Catalog([folder], settings=Settings(), executor=AtOnce(), reader=Here())
+    catalog = Catalog([folder], settings=Settings(), executor=AtOnce(), reader=InProcessReader())
     catalog.scan()
     catalog.start_reading()
     return create_app(catalog).test_client()

@@ -16,8 +16,8 @@ from stepscope.catalog import write_detection
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Growing, Queued, Ready, Summarised, Unreadable
 from stepscope.catalog.log_directories import LogDirectory
-from stepscope.readers.pool import Here
-from stepscope.readers.requests import Answer, Order, Stop, Tell
+from stepscope.readers.pool import InProcessReader
+from stepscope.readers.requests import OnProgress, ReadRequest, ReadResult, Stop
 from stepscope.storage import FileStamp
 from waiting import until
 
@@ -35,9 +35,9 @@ class Counting:
     def __init__(self) -> None:
         self.names: list[str] = []
 
-    def read(self, order: Order, tell: Tell, stop: Stop) -> Answer:
+    def read(self, order: ReadRequest, tell: OnProgress, stop: Stop) -> ReadResult:
         self.names.append(order.file.worker)
-        return Here().read(order, tell, stop)
+        return InProcessReader().read(order, tell, stop)
 
 
 def catalog_of(folder: Path, reader: Any = None) -> Catalog:
@@ -45,7 +45,7 @@ def catalog_of(folder: Path, reader: Any = None) -> Catalog:
         [LogDirectory(path=str(folder))],
         settings=Settings(),
         executor=AtOnce(),
-        reader=reader or Here(),
+        reader=reader or InProcessReader(),
         prepare=prepare,
     )
     catalog.start_reading()

@@ -17,7 +17,7 @@ from stepscope.base.errors import UnreadableError
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Queued, State
 from stepscope.catalog.log_directories import LogDirectory
-from stepscope.readers.pool import Here
+from stepscope.readers.pool import InProcessReader
 from stepscope.storage import discover
 from stepscope.storage.discover import Page
 from stepscope.storage.listing import PAGE_COUNT
@@ -36,7 +36,7 @@ def catalog_of(*folders: Path) -> Catalog:
         [LogDirectory(path=str(each)) for each in folders],
         settings=Settings(),
         executor=Never(),
-        reader=Here(),
+        reader=InProcessReader(),
     )
 
 
@@ -76,7 +76,7 @@ def test_a_folder_of_many_files_comes_in_pages_in_any_order(tmp_path: Path) -> N
     pages = list(storage.walk(str(tmp_path)))
     assert [len(names) for _, names in pages] == [PAGE_COUNT, 10, 2]
     found = list(discover.pages(str(tmp_path)))
-    assert [page.looked_at_count for page in found] == [PAGE_COUNT, 10, 2]
+    assert [page.file_count for page in found] == [PAGE_COUNT, 10, 2]
     [*_, last] = found
     assert all(file.listed == storage.stamp(file.path) for file in last.files), "asked once"
     assert [file.worker for file in discover.in_folder(str(tmp_path))] == ["a", "b"]
@@ -90,12 +90,12 @@ def test_what_was_found_is_there_while_the_look_goes_on(tmp_path: Path, slow: Sl
     catalog = catalog_of(tmp_path)
     catalog.watch()
     until(lambda: catalog.has_traces)
-    assert (catalog.is_scanning, catalog.looking.looked_at_count) == (True, 2)
+    assert (catalog.is_scanning, catalog.directory_scan.file_count) == (True, 2)
     assert runs_of(catalog) == [tmp_path.name]
     slow.may_go_on.set()
     until(lambda: not catalog.is_scanning)
     assert runs_of(catalog) == [tmp_path.name, "a", "b"]
-    assert catalog.looking.looked_at_count == 4
+    assert catalog.directory_scan.file_count == 4
     catalog.close()
 
 
@@ -107,15 +107,15 @@ def test_a_look_that_was_ended_keeps_what_it_found_until_it_is_asked_for(
     catalog = catalog_of(tmp_path)
     catalog.watch()
     until(lambda: catalog.has_traces)
-    catalog.cancel_looking()
+    catalog.cancel_scan()
     slow.may_go_on.set()
     until(lambda: not catalog.is_scanning)
-    catalog.look_again()
+    catalog.rescan_soon()
     assert runs_of(catalog) == [tmp_path.name]
-    assert catalog.looking.is_cancelled
-    catalog.look_now()
+    assert catalog.directory_scan.is_cancelled
+    catalog.rescan_now()
     until(lambda: len(runs_of(catalog)) == 2)
-    assert not catalog.looking.is_cancelled
+    assert not catalog.directory_scan.is_cancelled
     catalog.close()
 
 
@@ -153,10 +153,10 @@ def test_an_unchanged_folder_leaves_everything_as_it_is(tmp_path: Path) -> None:
     write_run(tmp_path / "run", "a", "b")
     catalog = catalog_of(tmp_path)
     catalog.scan()
-    before, standing = catalog.entries(), catalog.standing()
+    before, standing = catalog.entries(), catalog.state_key()
     catalog.scan()
     assert all(old is new for old, new in zip(before, catalog.entries(), strict=True))
-    assert catalog.standing() == standing
+    assert catalog.state_key() == standing
 
 
 def test_the_page_can_end_a_look_and_begin_it_again(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_the_page_can_end_a_look_and_begin_it_again(tmp_path: Path) -> None:
     for what, is_cancelled in (("cancel", True), ("read", False)):
         said = client.post(f"/api/listing/{what}", headers=own).json
         assert said is not None
-        assert said["is_cancelled"] is catalog.looking.is_cancelled is is_cancelled
+        assert said["is_cancelled"] is catalog.directory_scan.is_cancelled is is_cancelled
 
 
 def states(catalog: Catalog) -> list[State]:
@@ -183,7 +183,10 @@ def test_a_file_that_goes_between_the_look_and_the_reading_costs_itself(tmp_path
             jobs.append(job)
 
     catalog = Catalog(
-        [LogDirectory(path=str(tmp_path))], settings=Settings(), executor=Later(), reader=Here()
+        [LogDirectory(path=str(tmp_path))],
+        settings=Settings(),
+        executor=Later(),
+        reader=InProcessReader(),
     )
     catalog.scan()
     assert states(catalog) == [Queued(), Queued()]

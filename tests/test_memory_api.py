@@ -16,7 +16,7 @@ from stepscope.api.app import create_app
 from stepscope.base.config import Settings
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
-from stepscope.readers.pool import Here
+from stepscope.readers.pool import InProcessReader
 from tracebuild import Row
 
 US = 1000
@@ -37,7 +37,9 @@ class Asked:
 
     def __init__(self, folder: Path) -> None:
         directory = LogDirectory(path=str(folder))
-        catalog = Catalog([directory], settings=Settings(), executor=AtOnce(), reader=Here())
+        catalog = Catalog(
+            [directory], settings=Settings(), executor=AtOnce(), reader=InProcessReader()
+        )
         catalog.scan()
         catalog.start_reading()
         self.client: flask.testing.FlaskClient = create_app(catalog).test_client()

@@ -11,7 +11,7 @@ from stepscope.api.app import create_app
 from stepscope.base.config import Settings
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
-from stepscope.readers.pool import Here
+from stepscope.readers.pool import InProcessReader
 from tracebuild import Row
 
 US = 1000
@@ -29,7 +29,9 @@ class Asked:
     def __init__(self, tmp_path: Path, *rows: Row) -> None:
         write_trace(tmp_path / "log" / "run" / NAME, rows)
         directory = LogDirectory(path=str(tmp_path / "log"))
-        catalog = Catalog([directory], settings=Settings(), executor=AtOnce(), reader=Here())
+        catalog = Catalog(
+            [directory], settings=Settings(), executor=AtOnce(), reader=InProcessReader()
+        )
         catalog.scan()
         catalog.start_reading()
         self.client: flask.testing.FlaskClient = create_app(catalog).test_client()

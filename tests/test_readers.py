@@ -31,11 +31,18 @@ from stepscope.catalog.file_state import Reading
 from stepscope.catalog.log_directories import LogDirectory
 from stepscope.model.trace import Trace
 from stepscope.readers.batch import Outcome, read_all
-from stepscope.readers.memory_budget import Room
-from stepscope.readers.pool import TRIES, Here, Readers
-from stepscope.readers.requests import Answer, CancelledError, Order, Step, Stop, Told
+from stepscope.readers.memory_budget import MemoryBudget
+from stepscope.readers.pool import TRIES, InProcessReader, ReaderPool
+from stepscope.readers.requests import (
+    CancelledError,
+    ReadProgress,
+    ReadRequest,
+    ReadResult,
+    Step,
+    Stop,
+)
 from stepscope.readers.tasks import advise, analyse
-from stepscope.readers.trace_transfer import packed, unpacked
+from stepscope.readers.trace_transfer import pack, unpack
 from stepscope.storage import discover
 from waiting import LONG_SECONDS, until
 
@@ -45,16 +52,21 @@ Task = Callable[[Trace], Any]
 
 
 @pytest.fixture
-def readers() -> Iterator[Readers]:
+def readers() -> Iterator[ReaderPool]:
     """Readers that read nothing in this process."""
-    pool = Readers(Room(BUDGET), small_bytes=-1)
+    pool = ReaderPool(MemoryBudget(BUDGET), small_bytes=-1)
     yield pool
     pool.close()
 
 
-def orders_of(folder: Path, task: Task = advise, *, is_kept: bool = False) -> list[Order]:
+def orders_of(
+    folder: Path, task: Task = advise, *, returns_trace: bool = False
+) -> list[ReadRequest]:
     steps: tuple[Step, ...] = (("analysing", analyse), ("advising", task))
-    return [Order(file=file, steps=steps, is_kept=is_kept) for file in discover.at(str(folder))]
+    return [
+        ReadRequest(file=file, steps=steps, returns_trace=returns_trace)
+        for file in discover.at(str(folder))
+    ]
 
 
 def said(advice: RecordingAdvice | None) -> object:
@@ -62,12 +74,12 @@ def said(advice: RecordingAdvice | None) -> object:
     return advice and (advice.worker, advice.outcomes)
 
 
-def order_of(folder: Path, task: Task = advise, *, is_kept: bool = False) -> Order:
-    [order] = orders_of(write_run(folder), task, is_kept=is_kept)
+def order_of(folder: Path, task: Task = advise, *, returns_trace: bool = False) -> ReadRequest:
+    [order] = orders_of(write_run(folder), task, returns_trace=returns_trace)
     return order
 
 
-def nothing(_: Told) -> None:
+def nothing(_: ReadProgress) -> None:
     """Tell nobody."""
 
 
@@ -87,9 +99,12 @@ def killed(process_id: int) -> None:
     os.waitid(os.P_PID, process_id, os.WEXITED | os.WNOWAIT)
 
 
-def test_a_process_gives_what_reading_here_gives(tmp_path: Path, readers: Readers) -> None:
-    order = order_of(tmp_path, prepare, is_kept=True)
-    here, there = Here().read(order, nothing, Stop()), readers.read(order, nothing, Stop())
+def test_a_process_gives_what_reading_here_gives(tmp_path: Path, readers: ReaderPool) -> None:
+    order = order_of(tmp_path, prepare, returns_trace=True)
+    here, there = (
+        InProcessReader().read(order, nothing, Stop()),
+        readers.read(order, nothing, Stop()),
+    )
     assert here.trace is not None
     assert there.trace is not None
     assert differences(there.trace.columns, here.trace.columns) == []
@@ -100,14 +115,14 @@ def test_a_process_gives_what_reading_here_gives(tmp_path: Path, readers: Reader
 
 
 def test_what_was_worked_out_ahead_comes_along_and_frames_do_not(
-    tmp_path: Path, readers: Readers
+    tmp_path: Path, readers: ReaderPool
 ) -> None:
-    answer = readers.read(order_of(tmp_path, prepare, is_kept=True), nothing, Stop())
+    answer = readers.read(order_of(tmp_path, prepare, returns_trace=True), nothing, Stop())
     assert answer.trace is not None
     assert "stepscope.api.overview.overview" in answer.trace.results
 
 
-def test_the_trace_comes_only_where_it_is_wanted(tmp_path: Path, readers: Readers) -> None:
+def test_the_trace_comes_only_where_it_is_wanted(tmp_path: Path, readers: ReaderPool) -> None:
     answer = readers.read(order_of(tmp_path), nothing, Stop())
     assert answer.trace is None
     assert answer.prepared is not None
@@ -115,28 +130,36 @@ def test_the_trace_comes_only_where_it_is_wanted(tmp_path: Path, readers: Reader
 
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_the_answers_are_the_same_and_in_order_whatever_the_number_of_jobs(
-    tmp_path: Path, readers: Readers, jobs: int
+    tmp_path: Path, readers: ReaderPool, jobs: int
 ) -> None:
     write_run(tmp_path / "run", *"abcde")
     (tmp_path / "run" / "c.1700000000000.pt.trace.json.gz").write_bytes(b"")
     orders = orders_of(tmp_path)
-    expected = read_all(orders, Here(), jobs=1)
+    expected = read_all(orders, InProcessReader(), jobs=1)
     found = read_all(orders, readers, jobs=jobs)
     assert [str(each) for each in found] == [str(each) for each in expected]
-    assert [type(each) for each in found] == [Answer, Answer, UnreadableError, Answer, Answer]
+    assert [type(each) for each in found] == [
+        ReadResult,
+        ReadResult,
+        UnreadableError,
+        ReadResult,
+        ReadResult,
+    ]
 
 
-def test_how_far_it_has_come_is_told(tmp_path: Path, readers: Readers) -> None:
-    told: list[Told] = []
+def test_how_far_it_has_come_is_told(tmp_path: Path, readers: ReaderPool) -> None:
+    told: list[ReadProgress] = []
     order = order_of(tmp_path)
     readers.read(order, told.append, Stop())
     size = Path(order.file.path).stat().st_size
     assert [each.phase for each in told] == ["waiting", "reading", "analysing", "advising"]
-    assert told[-1] == Told(phase="advising", bytes_done=size, bytes_total=size, events=EVENT_COUNT)
+    assert told[-1] == ReadProgress(
+        phase="advising", bytes_done=size, bytes_total=size, events=EVENT_COUNT
+    )
 
 
 def test_what_is_printed_and_logged_there_breaks_nothing_and_is_heard_here(
-    tmp_path: Path, readers: Readers, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, readers: ReaderPool, caplog: pytest.LogCaptureFixture
 ) -> None:
     readers.read(order_of(tmp_path, reader_tasks.talkative), nothing, Stop())
     assert ("reader_tasks", logging.WARNING, "said of worker0") in caplog.record_tuples
@@ -150,7 +173,7 @@ def test_what_is_printed_and_logged_there_breaks_nothing_and_is_heard_here(
     ],
 )
 def test_a_file_on_which_the_reader_fails_costs_itself(
-    tmp_path: Path, readers: Readers, task: Task, said: str, remedy: str
+    tmp_path: Path, readers: ReaderPool, task: Task, said: str, remedy: str
 ) -> None:
     order = order_of(tmp_path, task)
     with pytest.raises(UnreadableError) as failed:
@@ -162,24 +185,24 @@ def test_a_file_on_which_the_reader_fails_costs_itself(
 
 
 def test_the_timeline_of_a_large_file_comes_along(
-    tmp_path: Path, readers: Readers, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, readers: ReaderPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order = order_of(tmp_path, prepare, is_kept=True)
+    order = order_of(tmp_path, prepare, returns_trace=True)
     answer = readers.read(order, nothing, Stop())
     assert answer.trace is not None
     assert timeline.KEY not in answer.trace.results, "a small one is made when it is asked for"
     made = timeline.timeline(answer.trace)
-    sent = unpacked(packed(answer.trace))
+    sent = unpack(pack(answer.trace))
     assert timeline.timeline(sent) is sent.results[timeline.KEY]
     assert len(sent.results[timeline.KEY].slices) == len(made.slices)
     monkeypatch.setattr(prefetch, "LARGE_COUNT", 1)
-    prepare(sent_anew := unpacked(packed(replace(answer.trace, results={}))))
+    prepare(sent_anew := unpack(pack(replace(answer.trace, results={}))))
     assert timeline.KEY in sent_anew.results
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSEGV"), reason="no such signal here")
 def test_a_reader_that_crashes_for_want_of_memory_is_given_all_there_is(tmp_path: Path) -> None:
-    readers = Readers(Room(BUDGET), small_bytes=-1)
+    readers = ReaderPool(MemoryBudget(BUDGET), small_bytes=-1)
     try:
         answer = readers.read(
             order_of(tmp_path, reader_tasks.crashing_without_memory), nothing, Stop()
@@ -193,8 +216,8 @@ def test_a_reader_that_crashes_for_want_of_memory_is_given_all_there_is(tmp_path
 def test_killing_readers_at_random_costs_no_file(tmp_path: Path, seed: int) -> None:
     write_run(tmp_path / "run", *"abcdefgh")
     orders = orders_of(tmp_path, reader_tasks.slow)
-    expected = read_all(orders, Here(), jobs=1)
-    readers = Readers(Room(BUDGET), small_bytes=-1)
+    expected = read_all(orders, InProcessReader(), jobs=1)
+    readers = ReaderPool(MemoryBudget(BUDGET), small_bytes=-1)
     chance = random.Random(seed)  # noqa: S311
     killed: list[int] = []
     is_over = threading.Event()
@@ -217,18 +240,18 @@ def test_killing_readers_at_random_costs_no_file(tmp_path: Path, seed: int) -> N
 
 def what(outcome: Outcome) -> object:
     """What a file gave, its advice or its problem, to be compared."""
-    return said(outcome.prepared) if isinstance(outcome, Answer) else str(outcome)
+    return said(outcome.prepared) if isinstance(outcome, ReadResult) else str(outcome)
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_a_file_whose_reader_is_killed_is_read_again_by_a_fresh_one(
-    tmp_path: Path, readers: Readers, how: signal.Signals
+    tmp_path: Path, readers: ReaderPool, how: signal.Signals
 ) -> None:
     may_end = tmp_path / "go"
     order = order_of(tmp_path, partial(reader_tasks.awaiting, path=str(may_end)))
     seen: list[int] = []
 
-    def tell(told: Told) -> None:
+    def tell(told: ReadProgress) -> None:
         if told.phase == "advising":
             seen.extend(readers.process_ids)
             if len(seen) < TRIES:
@@ -237,12 +260,12 @@ def test_a_file_whose_reader_is_killed_is_read_again_by_a_fresh_one(
                 may_end.touch()
 
     answer = readers.read(order, tell, Stop())
-    assert what(answer) == what(Here().read(order, nothing, Stop()))
+    assert what(answer) == what(InProcessReader().read(order, nothing, Stop()))
     assert len(set(seen)) == TRIES
 
 
 def test_a_file_that_kills_its_readers_costs_itself_after_some_tries(
-    tmp_path: Path, readers: Readers
+    tmp_path: Path, readers: ReaderPool
 ) -> None:
     order = order_of(tmp_path, reader_tasks.killing)
     seen: set[int] = set()
@@ -257,10 +280,10 @@ def test_a_file_that_kills_its_readers_costs_itself_after_some_tries(
     assert readers.read(order_of(tmp_path), nothing, Stop()).prepared is not None
 
 
-def test_once_it_is_closed_no_reader_is_started_again(tmp_path: Path, readers: Readers) -> None:
+def test_once_it_is_closed_no_reader_is_started_again(tmp_path: Path, readers: ReaderPool) -> None:
     seen: set[int] = set()
 
-    def tell(told: Told) -> None:
+    def tell(told: ReadProgress) -> None:
         seen.update(readers.process_ids)
         if told.phase == "advising":
             readers.close()
@@ -272,7 +295,7 @@ def test_once_it_is_closed_no_reader_is_started_again(tmp_path: Path, readers: R
 
 
 def test_a_process_killed_while_it_does_nothing_costs_nothing(
-    tmp_path: Path, readers: Readers
+    tmp_path: Path, readers: ReaderPool
 ) -> None:
     order = order_of(tmp_path, reader_tasks.slow)
     seen: list[int] = []
@@ -281,11 +304,11 @@ def test_a_process_killed_while_it_does_nothing_costs_nothing(
     assert readers.read(order, nothing, Stop()).prepared is not None
 
 
-def test_a_reading_is_cancelled_at_once(tmp_path: Path, readers: Readers) -> None:
+def test_a_reading_is_cancelled_at_once(tmp_path: Path, readers: ReaderPool) -> None:
     stop = Stop()
     seen: list[int] = []
 
-    def tell(told: Told) -> None:
+    def tell(told: ReadProgress) -> None:
         if told.phase == "advising":
             seen.extend(readers.process_ids)
             threading.Timer(0.05, stop.set).start()
@@ -297,9 +320,9 @@ def test_a_reading_is_cancelled_at_once(tmp_path: Path, readers: Readers) -> Non
 
 
 def test_what_is_cancelled_before_it_begins_does_not_begin(
-    tmp_path: Path, readers: Readers
+    tmp_path: Path, readers: ReaderPool
 ) -> None:
-    for reader in (Here(), readers):
+    for reader in (InProcessReader(), readers):
         stop = Stop()
         stop.set()
         with pytest.raises(CancelledError):
@@ -307,7 +330,7 @@ def test_what_is_cancelled_before_it_begins_does_not_begin(
 
 
 def test_more_memory_than_there_may_be_is_a_clear_problem(tmp_path: Path) -> None:
-    readers = Readers(Room(512 * MIB), small_bytes=-1)
+    readers = ReaderPool(MemoryBudget(512 * MIB), small_bytes=-1)
     order = order_of(tmp_path, reader_tasks.greedy)
     with pytest.raises(UnreadableError) as failed:
         readers.read(order, nothing, Stop())
@@ -319,7 +342,7 @@ def test_more_memory_than_there_may_be_is_a_clear_problem(tmp_path: Path) -> Non
 
 
 def test_a_file_that_needs_more_than_its_size_says_is_read_with_all_there_is(
-    tmp_path: Path, readers: Readers
+    tmp_path: Path, readers: ReaderPool
 ) -> None:
     assert (
         readers.read(order_of(tmp_path, reader_tasks.greedy), nothing, Stop()).prepared is not None
@@ -330,7 +353,7 @@ def test_a_file_whose_size_says_that_it_cannot_fit_is_not_read(tmp_path: Path) -
     path = tmp_path / "w.1.pt.trace.json"
     with path.open("wb") as stream:
         stream.truncate(100 * 2**30)
-    readers = Readers(Room(1024 * MIB))
+    readers = ReaderPool(MemoryBudget(1024 * MIB))
     [order] = orders_of(path)
     with pytest.raises(UnreadableError) as refused:
         readers.read(order, nothing, Stop())
@@ -343,28 +366,28 @@ def test_a_file_whose_size_says_that_it_cannot_fit_is_not_read(tmp_path: Path) -
 
 def test_where_no_process_can_be_started_files_are_read_here(
     tmp_path: Path,
-    readers: Readers,
+    readers: ReaderPool,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     write_run(tmp_path / "run", "a", "b")
     monkeypatch.setattr(sys, "executable", str(tmp_path / "absent"))
     outcomes = read_all(orders_of(tmp_path), readers, jobs=1)
-    assert [type(each) for each in outcomes] == [Answer, Answer]
+    assert [type(each) for each in outcomes] == [ReadResult, ReadResult]
     assert [record.message.split(" (")[0] for record in caplog.records] == [
         "no process can be started"
     ]
 
 
 def test_a_python_that_cannot_start_is_as_good_as_none(
-    tmp_path: Path, readers: Readers, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, readers: ReaderPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     assert readers.read(order_of(tmp_path), nothing, Stop()).prepared is not None
 
 
 def test_processes_with_nothing_to_do_end(
-    tmp_path: Path, readers: Readers, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, readers: ReaderPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("stepscope.readers.pool.IDLE_SECONDS", 0.05)
     seen: list[int] = []
@@ -373,11 +396,11 @@ def test_processes_with_nothing_to_do_end(
 
 
 def test_a_file_that_changes_while_it_is_read_gives_what_was_read(
-    tmp_path: Path, readers: Readers
+    tmp_path: Path, readers: ReaderPool
 ) -> None:
     order = order_of(tmp_path, reader_tasks.slow)
 
-    def tell(told: Told) -> None:
+    def tell(told: ReadProgress) -> None:
         if told.phase == "advising":
             Path(order.file.path).write_bytes(b"")
 
@@ -388,20 +411,20 @@ def test_a_file_that_changes_while_it_is_read_gives_what_was_read(
 
 PARENT = """
 import sys
-from stepscope import discover
-from stepscope.readers.requests import Order, Stop
-from stepscope.readers.pool import Readers
-from stepscope.readers.memory_budget import Room
+from stepscope.storage import discover
+from stepscope.readers.requests import ReadRequest, Stop
+from stepscope.readers.pool import ReaderPool
+from stepscope.readers.memory_budget import MemoryBudget
 from stepscope.readers.tasks import advise, analyse
 import reader_tasks
 print("began", flush=True)
-readers = Readers(Room(2**32), small_bytes=-1)
+readers = ReaderPool(MemoryBudget(2**32), small_bytes=-1)
 def tell(told):
     if told.phase == "advising":
         print(*readers.process_ids, flush=True)
 [file] = discover.at(sys.argv[1])
 task = getattr(reader_tasks, sys.argv[2])
-readers.read(Order(file=file, steps=(("advising", task),), is_kept=False), tell, Stop())
+readers.read(ReadRequest(file=file, steps=(("advising", task),), returns_trace=False), tell, Stop())
 """
 """A program without `if __name__ == "__main__"`."""
 
@@ -443,27 +466,29 @@ def test_a_program_is_not_run_again_by_its_readers(tmp_path: Path) -> None:
 
 
 def answered(outcome: Outcome) -> bool:
-    return isinstance(outcome, Answer)
+    return isinstance(outcome, ReadResult)
 
 
 def test_files_that_do_not_fit_together_are_read_one_after_another(tmp_path: Path) -> None:
     write_run(tmp_path / "run", *"abc")
-    readers = Readers(Room(600 * MIB), small_bytes=-1)
+    readers = ReaderPool(MemoryBudget(600 * MIB), small_bytes=-1)
     most: list[int] = []
 
-    def tell(told: Told) -> None:
+    def tell(told: ReadProgress) -> None:
         if told.phase == "advising":  # of the first two, until both are at it
             until(lambda: len(readers.process_ids) > 1 or most)
         most.append(len(readers.process_ids))
 
     orders = orders_of(tmp_path, reader_tasks.slow)
-    assert all(map(answered, read_all(orders, readers, jobs=3, watch=lambda _: nullcontext(tell))))
+    assert all(
+        map(answered, read_all(orders, readers, jobs=3, monitor=lambda _: nullcontext(tell)))
+    )
     readers.close()
     assert max(most) == 2, "256 MiB each, of 600"
 
 
 @pytest.fixture
-def watched(tmp_path: Path, readers: Readers) -> Catalog:
+def watched(tmp_path: Path, readers: ReaderPool) -> Catalog:
     """A catalog of three files, each read in a process for as long as it takes."""
     write_run(tmp_path / "run", *"abc")
     catalog = Catalog(
@@ -481,12 +506,13 @@ def phases(catalog: Catalog) -> list[str]:
     """What is known of each file: its state, or the phase in which it is being read."""
     states = (entry.state for entry in catalog.entries())
     return [
-        state.told.phase if isinstance(state, Reading) else type(state).__name__ for state in states
+        state.progress.phase if isinstance(state, Reading) else type(state).__name__
+        for state in states
     ]
 
 
 def test_a_catalog_reads_again_what_a_killed_reader_read(
-    watched: Catalog, readers: Readers
+    watched: Catalog, readers: ReaderPool
 ) -> None:
     until(lambda: phases(watched) == ["advising", "advising", "Queued"])
     other, victim = readers.process_ids
@@ -496,7 +522,7 @@ def test_a_catalog_reads_again_what_a_killed_reader_read(
     assert other in readers.process_ids
 
 
-def test_a_catalog_cancels_and_reads_again(watched: Catalog, readers: Readers) -> None:
+def test_a_catalog_cancels_and_reads_again(watched: Catalog, readers: ReaderPool) -> None:
     until(lambda: phases(watched) == ["advising", "advising", "Queued"])
     first = watched.entries()[0].file
     watched.cancel(first.id)
@@ -509,7 +535,7 @@ def test_a_catalog_cancels_and_reads_again(watched: Catalog, readers: Readers) -
     until(lambda: phases(watched) == ["advising", "Cancelled", "advising"])
 
 
-def test_a_catalog_stops_reading_what_is_gone(watched: Catalog, readers: Readers) -> None:
+def test_a_catalog_stops_reading_what_is_gone(watched: Catalog, readers: ReaderPool) -> None:
     until(lambda: phases(watched) == ["advising", "advising", "Queued"])
     before = set(readers.process_ids)
     for entry in watched.entries():

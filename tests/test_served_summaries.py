@@ -11,7 +11,7 @@ from logs import write_run, write_trace
 from stepscope import advice
 from stepscope.advice import AdviceSettings
 from stepscope.api.app import create_app
-from stepscope.api.dispatch import Parts
+from stepscope.api.dispatch import PartCache
 from stepscope.api.prefetch import prepare
 from stepscope.base.config import Settings, SummarySettings
 from stepscope.base.errors import UnreadableError
@@ -21,8 +21,8 @@ from stepscope.catalog.log_directories import LogDirectory
 from stepscope.catalog.trace_cache import FEW_FILES
 from stepscope.model.trace import Trace
 from stepscope.readers import memory_size
-from stepscope.readers.pool import Here
-from stepscope.readers.requests import Answer, Order, Stop, Tell
+from stepscope.readers.pool import InProcessReader
+from stepscope.readers.requests import OnProgress, ReadRequest, ReadResult, Stop
 from stepscope.summaries.store import Store
 from waiting import until
 
@@ -49,9 +49,9 @@ class Counting:
     def __init__(self) -> None:
         self.orders: list[tuple[str, bool]] = []
 
-    def read(self, order: Order, tell: Tell, stop: Stop) -> Answer:
-        self.orders.append((order.file.worker, order.is_kept))
-        return Here().read(order, tell, stop)
+    def read(self, order: ReadRequest, tell: OnProgress, stop: Stop) -> ReadResult:
+        self.orders.append((order.file.worker, order.returns_trace))
+        return InProcessReader().read(order, tell, stop)
 
 
 class Served:
@@ -125,7 +125,9 @@ def test_of_a_large_run_one_recording_is_kept_and_of_the_others_the_summaries(
     first: Served,
 ) -> None:
     assert first.states == ["Ready", *["Summarised"] * (len(WORKERS) - 1)]
-    assert [worker for worker, is_kept in first.reader.orders if is_kept] == [WORKERS[0]]
+    assert [worker for worker, returns_trace in first.reader.orders if returns_trace] == [
+        WORKERS[0]
+    ]
 
 
 def test_a_second_start_answers_for_the_run_and_reads_nothing(
@@ -188,7 +190,7 @@ def test_a_cluster_reads_summaries_and_this_machine_what_is_looked_at(tmp_path: 
     until(lambda: served.states == ["Summarised", "Summarised"])
     assert sorted(cluster.orders) == [("a", False), ("b", False)]
     identity = served.catalog.entries()[1].file.id
-    served.catalog.recording(identity)
+    served.catalog.file(identity)
     assert served.reader.orders == [("b", True)]
 
 
@@ -197,7 +199,7 @@ class Down(Counting):
 
     is_down = True
 
-    def read(self, order: Order, tell: Tell, stop: Stop) -> Answer:
+    def read(self, order: ReadRequest, tell: OnProgress, stop: Stop) -> ReadResult:
         if self.is_down:
             raise UnreadableError(order.file.path, "The cluster is lost.", "Start it.")
         return super().read(order, tell, stop)
@@ -257,7 +259,7 @@ def test_what_recordings_said_is_bounded_by_its_size(tmp_path: Path) -> None:
         return trace.worker * 1000
 
     one = memory_size.size_bytes("a" * 1000)
-    parts = Parts(2 * one)
+    parts = PartCache(2 * one)
     for entry in entries:
         assert parts.of(entry, said) == (entry.file.worker * 1000,)
     assert parts.bytes == 2 * one

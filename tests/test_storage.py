@@ -119,10 +119,13 @@ def test_a_full_disk_is_not_told_as_a_bug() -> None:
 
 def test_the_causes_that_hold_secrets_are_cut_off() -> None:
     error = OSError("no")
-    with pytest.raises(UnreadableError) as caught, error_messages.told("ftp://ann:secret@host/t"):
+    with (
+        pytest.raises(UnreadableError) as caught,
+        error_messages.translate_errors("ftp://ann:secret@host/t"),
+    ):
         raise error
     assert caught.value.__cause__ is None
-    with pytest.raises(UnreadableError) as caught, error_messages.told("ftp://host/t"):
+    with pytest.raises(UnreadableError) as caught, error_messages.translate_errors("ftp://host/t"):
         raise error
     assert caught.value.__cause__ is error
 

@@ -27,7 +27,7 @@ from stepscope.comparison.samples import sample
 from stepscope.comparison.trends import trend
 from stepscope.storage import object_files
 from stepscope.summaries import parquet_files, run_folder, store, summary_rows
-from stepscope.summaries.cache_key import Places, settings_key
+from stepscope.summaries.cache_key import FileLocations, settings_key
 from stepscope.summaries.codec import COLUMNS, DamagedError, codec, fields_of
 from stepscope.summaries.row_tables import as_table
 from stepscope.summaries.store import Store
@@ -61,7 +61,7 @@ def store_at(place: Path, rules: AdviceSettings | None = None, **more: Any) -> S
 def keep(files: Files, place: Path, **more: Any) -> None:
     kept = store_at(place, **more)
     for file, stamp in files:
-        kept.keep(file, stamp, summary_of(file))
+        kept.add(file, stamp, summary_of(file))
     kept.flush()
 
 
@@ -91,8 +91,8 @@ def said(caplog: pytest.LogCaptureFixture) -> list[str]:
 def test_what_is_kept_is_what_was_said(path: Path, place: Path) -> None:
     files = files_at(path)
     keep(files, place)
-    whole = store_at(place).known(files, with_samples=True)
-    short = store_at(place).known(files)
+    whole = store_at(place).find(files, with_samples=True)
+    short = store_at(place).find(files)
     for file, _ in files:
         summary = summary_of(file)
         assert difference(summary, whole[file.id]) == ""
@@ -196,7 +196,7 @@ def test_what_has_no_column_is_refused() -> None:
 
 def test_what_ranks_have_in_common_is_one_object(ranks: Files, place: Path) -> None:
     keep(ranks, place)
-    one, other = store_at(place).known(ranks).values()
+    one, other = store_at(place).find(ranks).values()
     passed = [
         {each.rule: each for each in known.advice.outcomes if each.status == "not-applicable"}
         for known in (one, other)
@@ -232,9 +232,9 @@ def test_it_takes_a_hundredth_of_the_json(place: Path) -> None:
 
 def test_nothing_is_kept_where_there_is_no_place(ranks: Files) -> None:
     nowhere = Store(SummarySettings())
-    nowhere.keep(*ranks[0], summary_of(ranks[0][0]))
+    nowhere.add(*ranks[0], summary_of(ranks[0][0]))
     nowhere.flush()
-    assert nowhere.known(ranks) == {}
+    assert nowhere.find(ranks) == {}
 
 
 def test_a_file_that_changed_is_not_known(ranks: Files, place: Path) -> None:
@@ -245,14 +245,14 @@ def test_a_file_that_changed_is_not_known(ranks: Files, place: Path) -> None:
         replace(stamp, modified_ns=stamp.modified_ns + 1),
         replace(stamp, tag="another"),
     ):
-        assert store_at(place).known([(file, changed), other]).keys() == {other[0].id}
+        assert store_at(place).find([(file, changed), other]).keys() == {other[0].id}
 
 
 def test_a_file_whose_state_nothing_tells_is_not_kept(ranks: Files, place: Path) -> None:
     file, stamp = ranks[0]
     kept = store_at(place)
-    kept.keep(file, None, summary_of(file))
-    kept.keep(file, replace(stamp, modified_ns=0), summary_of(file))
+    kept.add(file, None, summary_of(file))
+    kept.add(file, replace(stamp, modified_ns=0), summary_of(file))
     kept.flush()
     assert parts_in(place) == []
 
@@ -263,18 +263,18 @@ def test_a_rule_that_failed_is_asked_again(ranks: Files, place: Path) -> None:
     failed = msgspec.structs.replace(summary.advice.outcomes[0], status="failed")
     advice = replace(summary.advice, outcomes=(failed, *summary.advice.outcomes[1:]))
     kept = store_at(place)
-    assert kept.keep(file, stamp, summary)
-    assert not kept.keep(file, replace(stamp, size_bytes=1), replace(summary, advice=advice))
+    assert kept.add(file, stamp, summary)
+    assert not kept.add(file, replace(stamp, size_bytes=1), replace(summary, advice=advice))
     kept.flush()
-    assert store_at(place).known([(file, stamp)])
-    assert not store_at(place).known([(file, replace(stamp, size_bytes=1))])
+    assert store_at(place).find([(file, stamp)])
+    assert not store_at(place).find([(file, replace(stamp, size_bytes=1))])
 
 
 def test_a_recording_that_is_called_otherwise_now_is_not_known(ranks: Files, place: Path) -> None:
     keep(ranks, place)
     (file, stamp), _ = ranks
-    assert store_at(place).known([(replace(file, span="2"), stamp)]) == {}
-    assert store_at(place).known([(replace(file, worker="another"), stamp)]) == {}
+    assert store_at(place).find([(replace(file, span="2"), stamp)]) == {}
+    assert store_at(place).find([(replace(file, worker="another"), stamp)]) == {}
 
 
 def test_it_does_not_matter_how_the_user_came_to_a_file(
@@ -285,7 +285,7 @@ def test_it_does_not_matter_how_the_user_came_to_a_file(
     monkeypatch.chdir(RANKS.parent)
     for path in ("one_slow_rank", tmp_path / "linked"):
         files = files_at(path)
-        known = store_at(place).known(files, with_samples=True)
+        known = store_at(place).find(files, with_samples=True)
         for file, _ in files:
             assert known[file.id].advice.worker.trace == file.id
             assert {each.trace for each in known[file.id].advice.outcomes} == {file.id}
@@ -310,7 +310,7 @@ def test_other_settings_of_the_rules_are_another_summary(
     changes: Changes, ranks: Files, place: Path, *, is_other: bool
 ) -> None:
     keep(ranks, place)
-    known = store_at(place, AdviceSettings(changes=changes)).known(ranks)
+    known = store_at(place, AdviceSettings(changes=changes)).find(ranks)
     assert known.keys() == (set() if is_other else ids(ranks))
 
 
@@ -349,7 +349,7 @@ def test_what_another_version_kept_is_left_alone(ranks: Files, place: Path) -> N
     [part] = parts_in(place)
     other = place / "v0-00000000"
     part.parent.parent.rename(other)
-    assert store_at(place).known(ranks) == {}
+    assert store_at(place).find(ranks) == {}
     keep(ranks, place)
     assert len(parts_in(other)) == 1
 
@@ -384,7 +384,7 @@ def test_a_damaged_file_costs_itself_and_a_line(
     [part] = parts_in(place)
     keep(ranks[1:], place)
     part.write_bytes(damage(part.read_bytes()))
-    assert store_at(place).known(ranks).keys() == ids(ranks[1:])
+    assert store_at(place).find(ranks).keys() == ids(ranks[1:])
     [line] = said(caplog)
     assert line.startswith(f"{part} was damaged, and is removed: DamagedError: it is not what was")
     assert not part.exists()
@@ -395,7 +395,7 @@ def written_as_ours(table: pa.Table | bytes, files: Files, place: Path) -> Path:
     keep(files, place)
     [part] = parts_in(place)
     part.unlink()
-    content = table if isinstance(table, bytes) else parquet_files.written(table)
+    content = table if isinstance(table, bytes) else parquet_files.parquet_bytes(table)
     settings = parquet_files.settings_of(part.name)
     assert settings is not None
     own = part.with_name(parquet_files.name(settings, content))
@@ -415,7 +415,7 @@ def test_a_file_that_somebody_made_costs_itself_and_a_line(
     made: Any, reason: str, ranks: Files, place: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     part = written_as_ours(made, ranks, place)
-    assert store_at(place).known(ranks) == {}
+    assert store_at(place).find(ranks) == {}
     [line] = said(caplog)
     assert reason in line
     assert not part.exists()
@@ -431,7 +431,7 @@ def test_a_file_that_would_take_too_much_is_not_unpacked(
 ) -> None:
     keep(ranks, place)
     monkeypatch.setattr(parquet_files, name, 1)
-    assert store_at(place).known(ranks) == {}
+    assert store_at(place).find(ranks) == {}
     assert "was damaged, and is removed" in said(caplog)[0]
 
 
@@ -488,10 +488,10 @@ def test_a_damaged_row_costs_itself_and_a_line(
 ) -> None:
     keep(ranks, place)
     settings = parquet_files.settings_of(parts_in(place)[0].name)
-    made = [row_of(Places(), *each, summary_of(each[0]), settings or "") for each in ranks]
+    made = [row_of(FileLocations(), *each, summary_of(each[0]), settings or "") for each in ranks]
     parts_in(place)[0].unlink()
     written_as_ours(pa.concat_tables([damage(made[0]), as_table(made[1:])]), ranks, place)
-    assert store_at(place).known(ranks, with_samples=True).keys() == ids(ranks[1:])
+    assert store_at(place).find(ranks, with_samples=True).keys() == ids(ranks[1:])
     [line] = said(caplog)
     assert "cannot be used" in line
 
@@ -505,10 +505,10 @@ def test_a_row_that_cannot_be_kept_costs_itself_and_a_line(
     worker = msgspec.structs.replace(summary.advice.worker, file="\udcff.json")
     odd = replace(summary, advice=replace(summary.advice, worker=worker))
     kept = store_at(place)
-    kept.keep(file, stamp, odd)
-    kept.keep(*other, summary_of(other[0]))
+    kept.add(file, stamp, odd)
+    kept.add(*other, summary_of(other[0]))
     kept.flush()
-    assert store_at(place).known(ranks).keys() == {other[0].id}
+    assert store_at(place).find(ranks).keys() == {other[0].id}
     [line] = said(caplog)
     assert line.startswith("a summary cannot be kept: UnicodeEncodeError")
 
@@ -520,7 +520,7 @@ def test_a_place_that_is_closed_costs_a_line_each_way(
     closed = tmp_path / "file" / "kept"
     keep(ranks, closed)
     keep(ranks, closed)
-    assert store_at(closed).known(ranks) == {}
+    assert store_at(closed).find(ranks) == {}
     [line] = said(caplog)
     assert "summaries there cannot be written (NotADirectoryError" in line
 
@@ -529,7 +529,7 @@ def test_no_secret_of_an_address_is_kept(ranks: Files) -> None:
     file, stamp = ranks[0]
     secret = "https://user:geheim@host/run/w.1.pt.trace.json?signature=geheim"  # noqa: S105
     named = replace(file, path=secret)
-    row = row_of(Places(), named, stamp, summary_of(file), "0" * 16)
+    row = row_of(FileLocations(), named, stamp, summary_of(file), "0" * 16)
     assert "geheim" not in as_table([row]).to_pandas().to_json()
     assert row.path == "https://***@host/run/w.1.pt.trace.json?***"
 
@@ -544,9 +544,9 @@ def test_several_programs_write_and_read_one_place_at_once(ranks: Files, place: 
         file, stamp = ranks[number % 2]
         for _ in range(5):
             own = store_at(place)
-            own.keep(file, stamp, summary_of(file))
+            own.add(file, stamp, summary_of(file))
             own.flush()
-            known = store_at(place).known([(file, stamp)])
+            known = store_at(place).find([(file, stamp)])
             wrong.extend(
                 difference(replace(summary_of(file), sample=None), each) for each in known.values()
             )
@@ -560,7 +560,7 @@ def test_several_programs_write_and_read_one_place_at_once(ranks: Files, place: 
     for thread in threads:
         thread.join()
     assert [each for each in wrong if each] == []
-    assert store_at(place).known(ranks).keys() == ids(ranks)
+    assert store_at(place).find(ranks).keys() == ids(ranks)
     assert len(parts_in(place)) <= run_folder.MOST_PARTS + len(threads)
 
 
@@ -569,15 +569,15 @@ def test_many_files_become_one_of_the_newest_rows(ranks: Files, place: Path) -> 
     summary = summary_of(file)
     kept = store_at(place)
     for events in range(run_folder.MOST_PARTS + 1):
-        kept.keep(file, stamp, replace(summary, events=events))
+        kept.add(file, stamp, replace(summary, events=events))
         kept.flush()
     [part] = parts_in(place)
-    known = store_at(place).known(ranks, with_samples=True)
+    known = store_at(place).find(ranks, with_samples=True)
     assert difference(known[file.id], replace(summary, events=run_folder.MOST_PARTS)) == ""
-    kept.keep(*ranks[1], summary_of(ranks[1][0]))
+    kept.add(*ranks[1], summary_of(ranks[1][0]))
     kept.flush()
     assert part.exists()
-    assert store_at(place).known(ranks).keys() == ids(ranks)
+    assert store_at(place).find(ranks).keys() == ids(ranks)
 
 
 def test_no_file_becomes_larger_than_one_that_is_read(
@@ -587,12 +587,12 @@ def test_no_file_becomes_larger_than_one_that_is_read(
     summary = summary_of(file)
     kept = store_at(place)
     for events in range(run_folder.MOST_PARTS + 1):
-        kept.keep(file, stamp, replace(summary, events=events))
+        kept.add(file, stamp, replace(summary, events=events))
         kept.flush()
         size = parts_in(place)[0].stat().st_size
         monkeypatch.setattr(run_folder, "MOST_MERGED_BYTES", int(5.5 * size))
     assert len(parts_in(place)) == run_folder.MOST_PARTS + 1 - 5 + 1
-    assert store_at(place).known(ranks)[file.id].events == run_folder.MOST_PARTS
+    assert store_at(place).find(ranks)[file.id].events == run_folder.MOST_PARTS
 
 
 def test_what_was_put_together_is_not_written_again_for_each_small_file(
@@ -619,14 +619,14 @@ def test_a_file_that_goes_while_it_is_read_is_found_where_it_went(
     def read_late(folder: str, name: str) -> bytes | None:
         if part.exists():  # another program puts it together with others just now
             part.unlink()
-            other = parquet_files.written(as_table(list(made)))
+            other = parquet_files.parquet_bytes(as_table(list(made)))
             part.with_name(parquet_files.name(settings, other)).write_bytes(other)
         return read(folder, name)
 
     settings = parquet_files.settings_of(part.name) or ""
-    made = [row_of(Places(), *each, summary_of(each[0]), settings) for each in ranks]
+    made = [row_of(FileLocations(), *each, summary_of(each[0]), settings) for each in ranks]
     monkeypatch.setattr(object_files, "read", read_late)
-    assert store_at(place).known(ranks).keys() == ids(ranks)
+    assert store_at(place).find(ranks).keys() == ids(ranks)
     assert content != parts_in(place)[0].read_bytes()
 
 
@@ -638,7 +638,7 @@ def test_settings_that_nobody_uses_any_more_are_forgotten(ranks: Files, place: P
         for part in set(parts_in(place)) - known:
             os.utime(part, (at, at))
             known.add(part)
-    left = [bool(store_at(place, rules).known(ranks)) for rules in used]
+    left = [bool(store_at(place, rules).find(ranks)) for rules in used]
     assert left == [False] * 2 + [True] * 4
 
 
@@ -656,7 +656,7 @@ def test_a_local_place_is_bounded_and_nothing_of_others_is_touched(
     keep(more, place, bound_bytes=first.stat().st_size)
     assert not first.exists()
     assert all(other.exists() for other in others)
-    assert store_at(place).known([*ranks, *more]).keys() == ids(more)
+    assert store_at(place).find([*ranks, *more]).keys() == ids(more)
 
 
 def test_what_waits_is_written_when_it_is_much_or_late(
@@ -665,12 +665,12 @@ def test_what_waits_is_written_when_it_is_much_or_late(
     file, stamp = ranks[0]
     monkeypatch.setattr(store, "MOST_WAITING", 2)
     kept = store_at(place)
-    kept.keep(file, stamp, summary_of(file))
+    kept.add(file, stamp, summary_of(file))
     assert parts_in(place) == []
-    kept.keep(*ranks[1], summary_of(ranks[1][0]))
+    kept.add(*ranks[1], summary_of(ranks[1][0]))
     assert len(parts_in(place)) == 1
     monkeypatch.setattr(store, "MOST_SECONDS", -1.0)
-    kept.keep(file, stamp, summary_of(file))
+    kept.add(file, stamp, summary_of(file))
     assert len(parts_in(place)) == 2
 
 

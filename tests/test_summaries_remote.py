@@ -63,9 +63,9 @@ def test_what_is_kept_in_s3_is_what_was_said_and_many_files_become_one(
     settings = SummarySettings(place=PLACE)
     kept = Store(settings)
     for file, stamp in files:
-        kept.keep(file, stamp, summary_of(file))
+        kept.add(file, stamp, summary_of(file))
         kept.flush()
-    known = Store(settings).known(files, with_samples=True)
+    known = Store(settings).find(files, with_samples=True)
     assert [difference(summary_of(file), known[file.id]) for file, _ in files] == [""] * 10
     assert len(s3.find("kept/of/us")) == 2
 
@@ -73,11 +73,11 @@ def test_what_is_kept_in_s3_is_what_was_said_and_many_files_become_one(
 def test_a_damaged_object_costs_itself(s3: Any, tmp_path: Path) -> None:
     files = files_at(write_run(tmp_path / "log"))
     kept = Store(SummarySettings(place=PLACE))
-    kept.keep(*files[0], summary_of(files[0][0]))
+    kept.add(*files[0], summary_of(files[0][0]))
     kept.flush()
     [path] = s3.find("kept")
     s3.pipe(path, b"damaged")
-    assert Store(SummarySettings(place=PLACE)).known(files) == {}
+    assert Store(SummarySettings(place=PLACE)).find(files) == {}
     assert s3.find("kept") == []
 
 

@@ -16,13 +16,13 @@ from loading import trace_at
 from logs import write_run
 from stepscope.api.app import create_app
 from stepscope.api.messages import Table
-from stepscope.api.public_tables import Order, cells, columns_of, shown_table
+from stepscope.api.public_tables import RowOrder, cells, columns_of, shown_table
 from stepscope.base.config import Settings
 from stepscope.base.errors import MissingDataError, UsageError
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
 from stepscope.model.frames import Column
-from stepscope.readers.pool import Here
+from stepscope.readers.pool import InProcessReader
 from stepscope.tables import RunTable, all_tables
 from stepscope.tables import Table as PublicTable
 
@@ -42,7 +42,7 @@ def client(tmp_path: Path) -> flask.testing.FlaskClient:
         [LogDirectory(path=str(tmp_path / "log"))],
         settings=Settings(),
         executor=_AtOnce(),
-        reader=Here(),
+        reader=InProcessReader(),
     )
     catalog.scan()
     catalog.start_reading()
@@ -154,7 +154,7 @@ def test_every_table_of_a_recording_can_be_shown(path: str) -> None:
             frame = table.build(trace)
         except MissingDataError:
             continue
-        shown = shown_table(table, frame, Order(), trace)
+        shown = shown_table(table, frame, RowOrder(), trace)
         again = msgspec.json.decode(msgspec.json.encode(shown), type=Table)
         assert again == shown, name
         assert {key: len(values) for key, values in shown.values.items()} == {
@@ -223,7 +223,7 @@ def test_an_order_is_a_stable_one_with_what_is_missing_last(
 ) -> None:
     kind = object if any(isinstance(each, str) or each is None for each in values) else None
     frame = pd.DataFrame({"key": pd.Series(values, dtype=kind)})
-    order = Order(key="key", is_descending=is_descending, limit=limit)
+    order = RowOrder(key="key", is_descending=is_descending, limit=limit)
 
     def rank(place: int) -> Any:
         value = values[place]
@@ -241,6 +241,6 @@ def test_an_order_is_a_stable_one_with_what_is_missing_last(
 
 def test_without_a_key_rows_keep_their_order() -> None:
     frame = pd.DataFrame({"key": [1, 3, 2]})
-    assert Order(limit=2).rows(frame).tolist() == [0, 1]
+    assert RowOrder(limit=2).rows(frame).tolist() == [0, 1]
     with pytest.raises(UsageError, match="no column 'other'"):
-        Order(key="other").rows(frame)
+        RowOrder(key="other").rows(frame)

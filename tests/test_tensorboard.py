@@ -18,9 +18,9 @@ from stepscope.tensorboard import (
     NAME,
     StepscopeLoader,
     StepscopePlugin,
-    chosen_settings,
     log_directories,
     mounted,
+    plugin_settings,
 )
 from waiting import until
 
@@ -167,21 +167,21 @@ def flags_of(*arguments: str) -> Namespace:
 def test_options_of_tensorboard_set_what_reading_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STEPSCOPE_JOBS", "7")
     options = ("--stepscope_memory", "1G", "--stepscope_cache")
-    assert chosen_settings(flags_of(*options, "--stepscope_jobs", "3")) == Settings(
+    assert plugin_settings(flags_of(*options, "--stepscope_jobs", "3")) == Settings(
         jobs=3, memory_bytes=2**30, cache=CacheSettings(folder="")
     )
-    assert chosen_settings(flags_of(*options)).jobs == 7
-    assert chosen_settings(flags_of("--stepscope_cache", "kept")).cache.folder == "kept"
-    assert chosen_settings(Namespace()).cache.folder is None
-    assert chosen_settings(Namespace()).scheduler == ""
+    assert plugin_settings(flags_of(*options)).jobs == 7
+    assert plugin_settings(flags_of("--stepscope_cache", "kept")).cache.folder == "kept"
+    assert plugin_settings(Namespace()).cache.folder is None
+    assert plugin_settings(Namespace()).scheduler == ""
     there = flags_of("--stepscope_scheduler", "tcp://host:8786")
-    assert chosen_settings(there).scheduler == "tcp://host:8786"
-    kept = chosen_settings(flags_of("--stepscope_summaries", "s3://bucket/kept")).summaries
+    assert plugin_settings(there).scheduler == "tcp://host:8786"
+    kept = plugin_settings(flags_of("--stepscope_summaries", "s3://bucket/kept")).summaries
     assert (kept.place, kept.least_count) == ("s3://bucket/kept", SummarySettings().least_count)
-    assert chosen_settings(flags_of("--stepscope_summaries", "0")).summaries.place is None
+    assert plugin_settings(flags_of("--stepscope_summaries", "0")).summaries.place is None
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://other:8786")
-    assert chosen_settings(Namespace()).scheduler == "tcp://other:8786"
-    assert chosen_settings(there).scheduler == "tcp://host:8786"
+    assert plugin_settings(Namespace()).scheduler == "tcp://other:8786"
+    assert plugin_settings(there).scheduler == "tcp://host:8786"
 
 
 @pytest.mark.filterwarnings("ignore:html5lib:DeprecationWarning")

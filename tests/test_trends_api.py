@@ -12,12 +12,12 @@ import pytest
 import stepscope
 from logs import ROWS, write_long_ago, write_trace
 from stepscope.api.app import create_app
-from stepscope.api.trends import Recorded, TrendPoint, Trends, points
+from stepscope.api.trends import TraceTrend, TrendPoint, Trends, points
 from stepscope.base.config import Settings
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
 from stepscope.comparison.trends import FIGURES, Trend, trend
-from stepscope.readers.pool import Here
+from stepscope.readers.pool import InProcessReader
 
 
 class InTurn:
@@ -54,7 +54,7 @@ def turns() -> InTurn:
 @pytest.fixture
 def client(log: Path, turns: InTurn) -> flask.testing.FlaskClient:
     catalog = Catalog(
-        [LogDirectory(path=str(log))], settings=Settings(), executor=turns, reader=Here()
+        [LogDirectory(path=str(log))], settings=Settings(), executor=turns, reader=InProcessReader()
     )
     catalog.scan()
     catalog.start_reading()
@@ -173,9 +173,9 @@ def told(step_ns: float, peak_bytes: float, shares: dict[str, float]) -> Trend:
 def test_a_point_is_the_mean_of_what_is_known_and_the_largest_peak() -> None:
     nan = float("nan")
     parts = [
-        Recorded(trace="x", trend=told(10.0, 5.0, {"slow": 0.2})),
-        Recorded(trace="y", trend=told(30.0, 9.0, {})),
-        Recorded(trace="z", trend=told(nan, nan, {})),
+        TraceTrend(trace="x", trend=told(10.0, 5.0, {"slow": 0.2})),
+        TraceTrend(trace="y", trend=told(30.0, 9.0, {})),
+        TraceTrend(trace="z", trend=told(nan, nan, {})),
     ]
     [point] = points("r", "run", parts)
     assert isinstance(point, TrendPoint)

@@ -22,9 +22,9 @@ from stepscope.comparison.samples import Sample, sample
 from stepscope.model.table import RunTable
 from stepscope.model.trace import Run, Trace
 from stepscope.readers.batch import Outcome, read_all
-from stepscope.readers.memory_budget import Room
-from stepscope.readers.pool import Here, Readers
-from stepscope.readers.requests import Order
+from stepscope.readers.memory_budget import MemoryBudget
+from stepscope.readers.pool import InProcessReader, ReaderPool
+from stepscope.readers.requests import ReadRequest
 from stepscope.render import comparison_markdown, comparison_text, markdown, text
 from stepscope.render.table_export import labelled, schema_of, stacked
 from stepscope.storage import discover
@@ -73,10 +73,10 @@ def load_all(path: str | PathLike[str], *, jobs: int = 1) -> tuple[Run, ...]:
 
 
 def _read(files: Sequence[TraceFile], jobs: int) -> Sequence[Outcome]:
-    orders = [Order(file=file) for file in files]
+    orders = [ReadRequest(file=file) for file in files]
     if jobs == 1:
-        return read_all(orders, Here(), jobs=1)
-    with closing(Readers(Room(settings().memory_bytes))) as readers:
+        return read_all(orders, InProcessReader(), jobs=1)
+    with closing(ReaderPool(MemoryBudget(settings().memory_bytes))) as readers:
         return read_all(orders, readers, jobs=jobs)
 
 

@@ -77,8 +77,8 @@ class StepscopePlugin(base_plugin.TBPlugin):  # type: ignore[misc] # TensorBoard
 
         specification = getattr(context.flags, "logdir_spec", "") or ""
         directories = log_directories(context.logdir or "", specification)
-        settings = chosen_settings(context.flags)
-        advice = chosen_advice(context.flags)
+        settings = plugin_settings(context.flags)
+        advice = plugin_advice(context.flags)
         self._catalog = catalog_for(directories, settings, advice, cluster_of(settings))
         self._catalog.watch()
 
@@ -95,7 +95,7 @@ class StepscopePlugin(base_plugin.TBPlugin):  # type: ignore[misc] # TensorBoard
         return base_plugin.FrontendMetadata(es_module_path="/index.js", tab_name="Stepscope")
 
 
-def chosen_settings(flags: "Namespace") -> "Settings":
+def plugin_settings(flags: "Namespace") -> "Settings":
     """Return what the options and the environment say of memory, cores and disk."""
     from stepscope.base.config import settings
 
@@ -108,7 +108,7 @@ def chosen_settings(flags: "Namespace") -> "Settings":
     )
 
 
-def chosen_advice(flags: "Namespace") -> "AdviceSettings | None":
+def plugin_advice(flags: "Namespace") -> "AdviceSettings | None":
     """Return what the file says that was given, if one was."""
     path = getattr(flags, "stepscope_config", None)
     if not path:

@@ -28,7 +28,7 @@ from stepscope.ingest import reader
 from stepscope.model.read import read_trace
 from stepscope.model.trace import Trace
 from stepscope.readers.column_cache import columns_of
-from stepscope.readers.trace_transfer import packed, unpacked
+from stepscope.readers.trace_transfer import pack, unpack
 from stepscope.render.trace_excerpt import Request, write
 from stepscope.storage import discover, stamp
 
@@ -251,7 +251,7 @@ def test_the_cache_keeps_it(tmp_path: Path) -> None:
 
 def test_it_crosses_from_the_child_process(tmp_path: Path) -> None:
     trace = read(file_of(tmp_path))
-    assert recorded_settings(unpacked(packed(trace))) == settings_of(MARK)
+    assert recorded_settings(unpack(pack(trace))) == settings_of(MARK)
 
 
 def test_a_cut_file_keeps_it(tmp_path: Path) -> None:

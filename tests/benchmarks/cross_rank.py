@@ -101,7 +101,7 @@ def answered(parts: Sequence[RankSummary], seconds: dict[str, float]) -> None:
     """Note what the Distributed view's answers take: the first, and each once more."""
     shared = SharedRun(rank_run(parts))
     group = Group(name="job", parts=parts)
-    every = tables.chosen_members(shared, None, "")
+    every = tables.select_members(shared, None, "")
     asked: dict[str, Callable[[], object]] = {
         "summary": lambda: answers.distributed(shared, group),
         "steps": lambda: answers.heat(shared, "late", group),

@@ -23,8 +23,8 @@ from dask_cluster import LocalCluster, local_cluster
 from logs import write_run
 from stepscope.readers.batch import read_all
 from stepscope.readers.cluster import Cluster
-from stepscope.readers.pool import Here
-from stepscope.readers.requests import Order
+from stepscope.readers.pool import InProcessReader
+from stepscope.readers.requests import ReadRequest
 from stepscope.storage import discover
 
 RANKS = KILLED_RANKS = 64
@@ -91,11 +91,13 @@ def handed_out(cluster: LocalCluster) -> Iterator[Figure]:
     ):
         write_run(Path(folder, "run"), *(f"w{number}" for number in range(SMALL_FILES)))
         orders = [
-            Order(file=file, stamp=file.listed, steps=(("analysing", len),), is_kept=False)
+            ReadRequest(
+                file=file, stamp=file.listed, steps=(("analysing", len),), returns_trace=False
+            )
             for file in discover.in_folder(folder)
         ]
         there = _median_seconds(lambda: reader.read_all(orders))
-        here = _median_seconds(lambda: read_all(orders, Here(), jobs=1))
+        here = _median_seconds(lambda: read_all(orders, InProcessReader(), jobs=1))
     yield Figure(
         key="dask/trivial",
         text="A file handed out to one worker, beyond reading it here",

@@ -32,7 +32,7 @@ def bare(host: str) -> str:
     return host.rpartition(":")[0].lower() if host.count(":") == 1 else host.lower()
 
 
-def answered(bound: str, extra: Iterable[str] = ()) -> frozenset[str]:
+def accepted_names(bound: str, extra: Iterable[str] = ()) -> frozenset[str]:
     """Return the names that a server bound to this host answers to.
 
     One that is bound beyond the loopback is reached by the machine's own name too.
@@ -43,7 +43,7 @@ def answered(bound: str, extra: Iterable[str] = ()) -> frozenset[str]:
     return frozenset(names)
 
 
-def is_answered(host: str, names: frozenset[str]) -> bool:
+def is_accepted(host: str, names: frozenset[str]) -> bool:
     """Tell whether a request that names this host is for us."""
     name = bare(host)
     is_exposed = not names <= LOOPBACK
@@ -56,7 +56,7 @@ def register(app: flask.Flask, names: frozenset[str]) -> None:
     @app.before_request
     def check() -> None:
         host = flask.request.headers.get("Host", "")
-        if not is_answered(host, names):
+        if not is_accepted(host, names):
             hint = "Open the address that stepscope printed, or allow the name: --allow-host NAME."
             message = f"this server does not answer to the name {bare(host)!r}"
             raise RefusalError(403, ApiError("host-not-allowed", message, hint))

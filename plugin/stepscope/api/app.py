@@ -15,19 +15,19 @@ def create_app(
     catalog: Catalog,
     *,
     endpoints: Iterable[Endpoint] | None = None,
-    hosts_answered: Iterable[str] | None = None,
+    host_names: Iterable[str] | None = None,
     static: Path = page.STATIC,
 ) -> flask.Flask:
     """Return the app over a catalog.
 
-    `endpoints` are all of `endpoints/` where nothing is said. `hosts_answered` are the names in
+    `endpoints` are all of `endpoints/` where nothing is said. `host_names` are the names in
     `Host` that are let in; None where the server around us (TensorBoard) decides.
     """
     app = flask.Flask("stepscope", static_folder=None)
     app.config[encoding.SERVER] = token_hex(8)
     http_errors.register(app)
-    if hosts_answered is not None:
-        allowed_hosts.register(app, frozenset(hosts_answered))
+    if host_names is not None:
+        allowed_hosts.register(app, frozenset(host_names))
     routes.register(app, catalog, all_endpoints() if endpoints is None else endpoints)
     perfetto.register(app)
     page.register(app, static)

@@ -50,7 +50,7 @@ Side = tuple[str, Group[Sample]]
 """What a side is called, and its recordings."""
 
 
-def answer(before: Side, after: Side, *, is_same: bool) -> ComparisonAnswer:
+def compare_sides(before: Side, after: Side, *, is_same: bool) -> ComparisonAnswer:
     """Return what changed from one side to the other."""
     sides = _together(before), _together(after)
     devices = [_devices(side.recordings) for side in sides]

@@ -17,8 +17,8 @@ from stepscope.api.endpoint import (
     Endpoint,
     Group,
     GroupsEndpoint,
-    InTime,
     Query,
+    TimeRangeQuery,
     TraceEndpoint,
 )
 from stepscope.base.errors import UsageError
@@ -45,7 +45,7 @@ class _Said(NamedTuple):
     size_bytes: int
 
 
-class Parts:
+class PartCache:
     """What recordings say for their runs: each worked out once, and kept when events are let go.
 
     What a file's summary holds is taken from there. Of the rest, what was asked for least lately
@@ -101,12 +101,12 @@ class Parts:
             return (kept.said,)
 
 
-class Asking:
+class Dispatcher:
     """Answers endpoints from a catalog."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._parts = Parts(int(catalog.settings.memory_bytes * PARTS_SHARE))
+        self._parts = PartCache(int(catalog.settings.memory_bytes * PARTS_SHARE))
 
     def answer(self, endpoint: Endpoint, given: dict[str, str]) -> flask.Response:
         """Answer a request with these parameters, those of the path included."""
@@ -117,19 +117,19 @@ class Asking:
                 return self._of_groups(endpoint, given)
             case CatalogEndpoint():
                 query = parsed(endpoint.query, given)
-                return sent(endpoint, endpoint.ask(self._catalog, query))
+                return sent(endpoint, endpoint.handler(self._catalog, query))
         assert_never(endpoint)
 
     def _of_trace(self, endpoint: TraceEndpoint[Any], given: dict[str, str]) -> flask.Response:
-        entry = self._catalog.recording(given.pop("trace"))
+        entry = self._catalog.file(given.pop("trace"))
         query = parsed(endpoint.query, given)
         trace = ready(entry)
 
         def ask() -> Answer:
             asked = trace
-            if isinstance(query, InTime) and not endpoint.is_whole:
+            if isinstance(query, TimeRangeQuery) and not endpoint.is_whole:
                 asked = slice_trace(trace, query.start_ns, query.end_ns)
-            return endpoint.ask(asked, query)
+            return endpoint.handler(asked, query)
 
         return kept((entry,), lambda: sent(endpoint, ask()))
 
@@ -146,9 +146,9 @@ class Asking:
             if silent and (endpoint.needs_all or len(silent) == len(groups)):
                 key = max(silent, key=lambda each: groups[each].waiting_count)
                 raise _why_none(chosen[key], groups[key])
-            answer = sent(endpoint, endpoint.ask(groups, query))
+            answer = sent(endpoint, endpoint.handler(groups, query))
             if any(group.waiting_count for group in groups.values()):
-                encoding.unkept(answer)
+                encoding.forbid_storing(answer)
             return answer
 
         return kept(entries, ask)
@@ -161,7 +161,7 @@ class Asking:
         problems = [each.state.problem for each in lacking if isinstance(each.state, Unreadable)]
         waiting = [each for each in lacking if not isinstance(each.state, Unreadable | Cancelled)]
         self._ask_for(waiting, part)
-        self._catalog.keep_beside(self._parts.bytes)
+        self._catalog.reserve_memory(self._parts.bytes)
         said = {identity: each[0] for identity, each in found.items() if each is not None}
         return Group(
             name=entries[0].file.run if entries else "",
@@ -192,7 +192,7 @@ class Asking:
             if part in PARTS and not isinstance(entry.state, Summarised):
                 runs.add(entry.file.run_id)
             else:
-                self._catalog.recording(entry.file.id)
+                self._catalog.file(entry.file.id)
         for run in runs:
             self._catalog.run(run)
 
@@ -213,7 +213,7 @@ def sent(endpoint: Endpoint, answer: Answer) -> flask.Response:
     """Return an answer as a response."""
     if not isinstance(answer, Binary):
         return encoding.encoded(answer)
-    kind = endpoint.answer
+    kind = endpoint.response
     media_type = kind.media_type if isinstance(kind, Bytes) else "application/octet-stream"
     response = flask.Response(answer.body, mimetype=media_type)
     if answer.file_name:
@@ -259,10 +259,10 @@ def kept(entries: Iterable[Entry], answer: Callable[[], flask.Response]) -> flas
     question = (flask.request.path, flask.request.query_string)
     server = flask.current_app.config[encoding.SERVER]
     entity_tag = encoding.tag(server, question, [_standing(entry) for entry in entries])
-    if encoding.is_known(entity_tag):
+    if encoding.client_has(entity_tag):
         return encoding.revalidated(encoding.not_modified(), entity_tag)
     said = answer()
-    return said if encoding.is_unkept(said) else encoding.revalidated(said, entity_tag)
+    return said if encoding.is_storing_forbidden(said) else encoding.revalidated(said, entity_tag)
 
 
 def _standing(entry: Entry) -> tuple[object, ...]:

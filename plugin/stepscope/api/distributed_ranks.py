@@ -24,7 +24,7 @@ from stepscope.api.distributed_messages import (
 )
 from stepscope.api.endpoint import Group
 from stepscope.api.messages import Category
-from stepscope.api.metrics import known, whole
+from stepscope.api.metrics import finite, whole
 from stepscope.api.run_ranks import SharedRun
 from stepscope.base import urls
 from stepscope.base.report import SCHEMA_VERSION, Unit
@@ -128,7 +128,7 @@ def distributed(shared: SharedRun, group: Group[RankSummary]) -> Distributed:
         clocks=_clocks(run),
         stragglers=notable.stragglers(shared),
         straggler_count=int(shared.stragglers["is_straggler"].sum()),
-        representatives=notable.chosen(run),
+        representatives=notable.representative_ranks(run),
         outliers=notable.outliers(run),
         outlier_count=len(outlier_ranks_of(run)),
         groups=tuple(notable.group_info(each) for each in shared.groups[:MOST_GROUPS]),
@@ -172,8 +172,8 @@ def _clocks(run: RankRun) -> RunClocks:
         machine_count=int((mine & ~linked).sum()),
         collective_count=int(linked.sum()),
         lost_count=int((~mine).sum()),
-        error_ns=known(clocks.error_ns[mine].max()),
-        likely_error_ns=known(clocks.likely_error_ns[mine].max()),
+        error_ns=finite(clocks.error_ns[mine].max()),
+        likely_error_ns=finite(clocks.likely_error_ns[mine].max()),
         drift_count=int((clocks.drift[mine] != 0).sum()),
     )
 

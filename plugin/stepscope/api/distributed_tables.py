@@ -18,7 +18,7 @@ from stepscope.analyses.communication.run_groups import RunGroup
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.api.distributed_messages import By, CollectiveMember, CollectiveRanks, CollectiveRef
 from stepscope.api.messages import Column, Table
-from stepscope.api.metrics import known, whole
+from stepscope.api.metrics import finite, whole
 from stepscope.api.public_tables import cells
 from stepscope.api.run_ranks import SharedRun
 from stepscope.base.errors import NotFoundError
@@ -158,7 +158,7 @@ def table_of(columns: Sequence[Column], values: Cells, *, sort: str, empty: str)
     )
 
 
-def called(run: RankRun, place: int) -> str:
+def rank_label(run: RankRun, place: int) -> str:
     """Return what a recording is called: its rank, else its worker."""
     rank = run.ranks[place].rank
     return f"rank {rank}" if rank is not None else run.parts[place].evidence.worker
@@ -284,7 +284,7 @@ def device_table(run: RankRun) -> Table:
     rows = [(at, each) for at, part in enumerate(run.parts) for each in part.devices]
     process = [run.parts[at].process_id for at, _ in rows]
     values: Cells = {
-        "rank": [called(run, at) for at, _ in rows],
+        "rank": [rank_label(run, at) for at, _ in rows],
         "host": [run.parts[at].host for at, _ in rows],
         "process": [None if number is None else str(number) for number in process],
         "device": [each.number for _, each in rows],
@@ -298,7 +298,7 @@ def device_table(run: RankRun) -> Table:
     return table_of(DEVICES, values, sort="", empty=NO_DEVICES)
 
 
-def chosen_members(shared: SharedRun, step: int | None, worker: str) -> NDArray[np.bool_]:
+def select_members(shared: SharedRun, step: int | None, worker: str) -> NDArray[np.bool_]:
     """Tell which members of matches are of a step and a worker, where one is named.
 
     Raises:
@@ -353,17 +353,17 @@ def _collective(shared: SharedRun, match: int) -> CollectiveRanks:
         sequence=sequence if sequence >= 0 else None,
         step=step if step >= 0 else None,
         dtype=found.keys[int(found.key[found.first[match]])].dtype,
-        message_bytes=known(row["message_bytes"]),
+        message_bytes=finite(row["message_bytes"]),
         matched_by=row["matched_by"] or "",
         expected_count=whole(row["expected_count"]),
         missing_ranks=row["missing_ranks"] or "",
         transfer_ns=whole(row["transfer_ns"]),
         wait_ns=int(found.wait_ns[rows.member].sum()),
         length_ns=int(ends.max()),
-        algorithm_bytes_per_second=known(row["algorithm_bytes_per_second"]),
-        bus_bytes_per_second=known(row["bus_bytes_per_second"]),
+        algorithm_bytes_per_second=finite(row["algorithm_bytes_per_second"]),
+        bus_bytes_per_second=finite(row["bus_bytes_per_second"]),
         aligned_by="clocks" if rows.aligned_by == "clocks" else "ends",
-        error_ns=known(rows.error_ns),
+        error_ns=finite(rows.error_ns),
         members=_members(shared, rows.member, rows.start_ns),
         before=_opens(shared, int(alike[place - 1])) if place else None,
         after=_opens(shared, int(alike[place + 1])) if place + 1 < len(alike) else None,

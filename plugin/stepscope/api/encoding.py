@@ -55,7 +55,7 @@ def tag(*parts: object) -> str:
     return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:20]
 
 
-def is_known(entity_tag: str) -> bool:
+def client_has(entity_tag: str) -> bool:
     """Tell whether the client already holds the answer with this tag."""
     return flask.request.if_none_match.contains_weak(entity_tag)
 
@@ -72,12 +72,12 @@ def revalidated(response: flask.Response, entity_tag: str) -> flask.Response:
     return response
 
 
-def unkept(response: flask.Response) -> None:
+def forbid_storing(response: flask.Response) -> None:
     """Have the client not keep an answer that comes out otherwise when more was read."""
     response.headers["Cache-Control"] = UNKEPT
 
 
-def is_unkept(response: flask.Response) -> bool:
+def is_storing_forbidden(response: flask.Response) -> bool:
     """Tell whether that was said of an answer."""
     return response.headers.get("Cache-Control") == UNKEPT
 

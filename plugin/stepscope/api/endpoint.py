@@ -27,7 +27,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """
 
 
-class InTime(Query, frozen=True, kw_only=True):
+class TimeRangeQuery(Query, frozen=True, kw_only=True):
     """Parameters of what can be asked of a part of the recording; both bounds, or neither."""
 
     start_ns: int | None = None
@@ -68,7 +68,7 @@ class Bytes:
     meaning: str
 
 
-AnswerType = type[msgspec.Struct] | Bytes
+ResponseType = type[msgspec.Struct] | Bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,8 +81,8 @@ class TraceEndpoint(Generic[QueryT]):
 
     path: str
     meaning: str
-    answer: AnswerType
-    ask: Callable[[Trace, QueryT], msgspec.Struct | Binary]
+    response: ResponseType
+    handler: Callable[[Trace, QueryT], msgspec.Struct | Binary]
     query: type[QueryT] = Query  # type: ignore[assignment]
     is_whole: bool = False
 
@@ -112,10 +112,10 @@ class GroupsEndpoint(Generic[PartT, QueryT]):
 
     path: str
     meaning: str
-    answer: AnswerType
+    response: ResponseType
     part: Callable[[Trace], PartT]
     entries: Callable[[Catalog, QueryT], Mapping[str, tuple[Entry, ...]]]
-    ask: Callable[[Mapping[str, Group[PartT]], QueryT], msgspec.Struct | Binary]
+    handler: Callable[[Mapping[str, Group[PartT]], QueryT], msgspec.Struct | Binary]
     query: type[QueryT] = Query  # type: ignore[assignment]
     needs_all: bool = True
     """False where it can be answered as soon as one group has something to say."""
@@ -127,8 +127,8 @@ class CatalogEndpoint(Generic[QueryT]):
 
     path: str
     meaning: str
-    answer: AnswerType
-    ask: Callable[[Catalog, QueryT], msgspec.Struct | Binary]
+    response: ResponseType
+    handler: Callable[[Catalog, QueryT], msgspec.Struct | Binary]
     query: type[QueryT] = Query  # type: ignore[assignment]
 
 
@@ -145,14 +145,14 @@ def address(endpoint: Endpoint) -> str:
     )
 
 
-class OfRun(Query, frozen=True, kw_only=True):
+class RunQuery(Query, frozen=True, kw_only=True):
     """The parameter of what is asked of a whole run."""
 
     run: str
     """The run's id."""
 
 
-def of_run(catalog: Catalog, query: Any) -> Mapping[str, tuple[Entry, ...]]:  # noqa: ANN401
+def run_entries(catalog: Catalog, query: Any) -> Mapping[str, tuple[Entry, ...]]:  # noqa: ANN401
     """Return the recordings of the run that an `OfRun` names, under the run's id."""
     return {query.run: catalog.run(query.run)}
 

@@ -25,7 +25,7 @@ from stepscope.analyses.flames.module_flame_graph import Phase, modules_tree
 from stepscope.analyses.flames.pruning import MOST_NODES, PIECES, Drawing, Frame, drawn
 from stepscope.analyses.flames.tree_diff import aligned, moved_names
 from stepscope.analyses.memory.at_peak import memory_at_peak
-from stepscope.api.endpoint import InTime
+from stepscope.api.endpoint import TimeRangeQuery
 from stepscope.api.flame_messages import FlameFunctions, FlameGraph, FlameKind
 from stepscope.base.report import SCHEMA_VERSION
 from stepscope.model.trace import Trace
@@ -62,7 +62,7 @@ NOTHING = {
 }
 
 
-class Read(InTime, frozen=True, kw_only=True):
+class FlameView(TimeRangeQuery, frozen=True, kw_only=True):
     """How a flame graph is read, whatever it is of."""
 
     frames: Shown = "all"
@@ -80,7 +80,7 @@ class Read(InTime, frozen=True, kw_only=True):
     """Nodes smaller than this part of the root are put together, as `smaller` frames."""
 
 
-class FlameAsked(Read, frozen=True, kw_only=True):
+class FlameQuery(FlameView, frozen=True, kw_only=True):
     """Which flame graph is asked for, and how it is read."""
 
     subject: Subject = "calls"
@@ -117,7 +117,7 @@ class Flame:
         return self.steps if self.is_per_step else (1,) * len(self.steps)
 
 
-def flame_in_time(trace: Trace, asked: FlameAsked) -> Flame:
+def flame_in_time(trace: Trace, asked: FlameQuery) -> Flame:
     """Return the flame graph of the time that is asked for, compared with another where that is.
 
     Raises:
@@ -132,7 +132,7 @@ def flame_in_time(trace: Trace, asked: FlameAsked) -> Flame:
     return replace(flame, tree=tree, steps=(*flame.steps, *other.steps), is_per_step=False)
 
 
-def flame_of(trace: Trace, asked: FlameAsked) -> Flame:
+def flame_of(trace: Trace, asked: FlameQuery) -> Flame:
     """Return the flame graph that is asked for, of a recording that is narrowed already.
 
     Raises:
@@ -203,7 +203,7 @@ def compared(after: Flame, before: Flame) -> Flame:
     )
 
 
-def graph(flame: Flame, read: Read) -> FlameGraph:
+def graph(flame: Flame, read: FlameView) -> FlameGraph:
     """Return what is drawn of a flame graph."""
     tree = _shown(flame.tree, read)
     frame = Frame(
@@ -219,7 +219,7 @@ def graph(flame: Flame, read: Read) -> FlameGraph:
     return _graph(flame, drawing, len(tree))
 
 
-def _shown(tree: FlameTree, read: Read) -> FlameTree:
+def _shown(tree: FlameTree, read: FlameView) -> FlameTree:
     if read.by_class:
         tree = without_instances(tree)
     if read.frames == "all":
@@ -228,7 +228,7 @@ def _shown(tree: FlameTree, read: Read) -> FlameTree:
     return only(tree, np.isin(tree.kind, kinds), NOT_SHOWN)
 
 
-def bounded(flame: Flame, read: Read) -> FlameTree:
+def bounded(flame: Flame, read: FlameView) -> FlameTree:
     """Return a flame graph's tree for a file: without what is far smaller than a pixel."""
     frame = Frame(scale=flame.scale, pieces=FILE_PIECES, most=MOST_FILE_NODES)
     return drawn(_shown(flame.tree, read), frame).tree
@@ -250,7 +250,7 @@ def _graph(flame: Flame, drawing: Drawing, node_count: int) -> FlameGraph:
     )
 
 
-def listed(flame: Flame, read: Read) -> FlameFunctions:
+def listed(flame: Flame, read: FlameView) -> FlameFunctions:
     """Return the functions of a flame graph, the largest own values first."""
     tree = _shown(flame.tree, read)
     found = functions(tree)

@@ -12,9 +12,9 @@ from stepscope.analyses.memory.at_peak import memory_at_peak
 from stepscope.api.endpoint import Group
 from stepscope.api.flame import (
     Flame,
-    FlameAsked,
+    FlameQuery,
+    FlameView,
     Measure,
-    Read,
     bounded,
     calls_flame,
     compared,
@@ -34,7 +34,7 @@ FULLEST: Key = ()
 """In place of a device's label: the device that held most."""
 
 
-class Compared(Read, frozen=True, kw_only=True):
+class Compared(FlameView, frozen=True, kw_only=True):
     """Which recordings are compared; in which time they lie is each one's own."""
 
     trace: str
@@ -67,8 +67,8 @@ class ComparedMemory(Compared, frozen=True, kw_only=True):
 def recordings(catalog: Catalog, query: Any) -> dict[str, tuple[Entry, ...]]:  # noqa: ANN401
     """Return the two recordings that a `Compared` names."""
     return {
-        "after": (catalog.recording(query.trace),),
-        "before": (catalog.recording(query.baseline),),
+        "after": (catalog.file(query.trace),),
+        "before": (catalog.file(query.baseline),),
     }
 
 
@@ -87,7 +87,7 @@ def modules_part(trace: Trace) -> Part:
     steps = in_steps(trace)
     return {
         (measure, phase): _small(
-            flame_of(steps, FlameAsked(subject="modules", measure=measure, phase=phase))
+            flame_of(steps, FlameQuery(subject="modules", measure=measure, phase=phase))
         )
         for measure in MEASURES
         for phase in PHASES
@@ -107,7 +107,7 @@ def memory_part(trace: Trace) -> Part:
 
 
 def _small(flame: Flame) -> Flame:
-    return replace(flame, tree=bounded(flame, Read()))
+    return replace(flame, tree=bounded(flame, FlameView()))
 
 
 def both(groups: Mapping[str, Group[Part]], key: Key) -> Flame:

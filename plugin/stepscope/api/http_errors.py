@@ -5,7 +5,7 @@ import logging
 import flask
 from werkzeug.exceptions import HTTPException
 
-from stepscope.api.encoding import encoded, unkept
+from stepscope.api.encoding import encoded, forbid_storing
 from stepscope.api.messages import ApiError
 from stepscope.base.errors import (
     MissingDataError,
@@ -65,7 +65,7 @@ def _refused(error: Exception) -> flask.Response:
     if answer.code in EXPECTED and OWN_HEADER in flask.request.headers:
         response.status_code = 200
         response.headers[STATUS_HEADER] = str(status)
-    unkept(response)
+    forbid_storing(response)
     return response
 
 

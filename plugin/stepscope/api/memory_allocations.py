@@ -12,7 +12,7 @@ from stepscope.analyses.memory.allocation_events import allocation_events
 from stepscope.analyses.memory.allocation_pairs import STATES, memory_pairs
 from stepscope.analyses.memory.allocations import memory_allocations
 from stepscope.analyses.operators.operator_modules import PREFIX as MODULE_PREFIX
-from stepscope.api.memory_devices import OfDevice, chosen
+from stepscope.api.memory_devices import DeviceQuery, select_device
 from stepscope.api.messages import Column, Table
 from stepscope.api.public_tables import cells
 from stepscope.base.errors import UsageError
@@ -69,7 +69,7 @@ COLUMNS = (
 )
 
 
-class AllocationsQuery(OfDevice, frozen=True, kw_only=True):
+class AllocationsQuery(DeviceQuery, frozen=True, kw_only=True):
     """Which allocations, and which of them first."""
 
     which: Literal["alive", "born", "freed"] = "alive"
@@ -118,7 +118,7 @@ def allocations(trace: Trace, query: AllocationsQuery) -> MemoryAllocations:
         MissingDataError: the trace has no memory events.
         UsageError: there is no column of the name to sort by.
     """
-    place, peak = chosen(trace, query.device)
+    place, peak = select_device(trace, query.device)
     table = memory_allocations(trace)
     of_device = _of_device(trace, place)
     found = of_device[_fits(table.iloc[of_device], query)]

@@ -11,7 +11,7 @@ from stepscope.analyses.memory.curve import MemoryCurve
 from stepscope.analyses.memory.curve_decimation import kept_places
 from stepscope.analyses.memory.memory_report import CPU_ONLY, NO_TOTALS
 from stepscope.analyses.memory.ooms import memory_ooms
-from stepscope.api.memory_devices import MemoryDeviceFacts, OfDevice, chosen, device_facts
+from stepscope.api.memory_devices import DeviceQuery, MemoryDeviceFacts, device_facts, select_device
 from stepscope.api.metrics import whole
 from stepscope.base.report import SCHEMA_VERSION
 from stepscope.model.trace import Trace
@@ -21,7 +21,7 @@ MOST_OOMS = 200
 MOST_STEPS = 2000
 
 
-class CurveQuery(OfDevice, frozen=True, kw_only=True):
+class CurveQuery(DeviceQuery, frozen=True, kw_only=True):
     """Which part of the curve, and how finely."""
 
     pixels: Annotated[int, msgspec.Meta(ge=1, le=MOST_PIXELS)] = 1200
@@ -94,7 +94,7 @@ def over_time(trace: Trace, query: CurveQuery) -> MemoryOverTime:
     Raises:
         MissingDataError: the trace has no memory events.
     """
-    _, peak = chosen(trace, query.device)
+    _, peak = select_device(trace, query.device)
     start_ns, end_ns = bounds(trace, query)
     ooms = _ooms(trace, peak)
     curve = peak.curve
@@ -114,7 +114,7 @@ def over_time(trace: Trace, query: CurveQuery) -> MemoryOverTime:
     )
 
 
-def bounds(trace: Trace, query: OfDevice) -> tuple[int, int]:
+def bounds(trace: Trace, query: DeviceQuery) -> tuple[int, int]:
     """Return the time that was asked for, or that in which memory and steps were recorded."""
     if query.start_ns is not None and query.end_ns is not None:
         return query.start_ns, query.end_ns

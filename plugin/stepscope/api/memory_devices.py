@@ -5,13 +5,13 @@ import msgspec
 from stepscope.analyses.memory.at_peak import NOT_TOLD, Peak, memory_at_peak, memory_peak_table
 from stepscope.analyses.memory.curve import MemoryCurve
 from stepscope.analyses.memory.memory_devices import CPU
-from stepscope.api.endpoint import InTime
+from stepscope.api.endpoint import TimeRangeQuery
 from stepscope.api.metrics import whole
 from stepscope.base.errors import MissingDataError, NotFoundError
 from stepscope.model.trace import Trace
 
 
-class OfDevice(InTime, frozen=True, kw_only=True):
+class DeviceQuery(TimeRangeQuery, frozen=True, kw_only=True):
     """Parameters of what is asked of one device's memory."""
 
     device: str = ""
@@ -60,7 +60,7 @@ def device_facts(trace: Trace) -> tuple[MemoryDeviceFacts, ...]:
     return tuple(facts[place] for place in order)
 
 
-def chosen(trace: Trace, name: str) -> tuple[int, Peak]:
+def select_device(trace: Trace, name: str) -> tuple[int, Peak]:
     """Return the place among `memory_devices` of the device that is asked about, and its peak.
 
     Raises:

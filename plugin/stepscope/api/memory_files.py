@@ -22,9 +22,9 @@ from stepscope.analyses.memory.file_reports import report_of_snapshot, report_of
 from stepscope.analyses.memory.memory_report import MemoryReport, MemoryTable
 from stepscope.analyses.memory.snapshot_history import History, histories
 from stepscope.api import http_errors
-from stepscope.api.endpoint import OfRun
+from stepscope.api.endpoint import RunQuery
 from stepscope.api.messages import Table
-from stepscope.api.public_tables import Order, shown_table
+from stepscope.api.public_tables import RowOrder, shown_table
 from stepscope.base import urls
 from stepscope.base.errors import NotFoundError, UnreadableError
 from stepscope.base.report import SCHEMA_VERSION
@@ -103,21 +103,21 @@ class MemoryFileReport(msgspec.Struct, frozen=True):
     tables: tuple[Table, ...]
 
 
-class OfFile(OfRun, frozen=True, kw_only=True):
+class FileQuery(RunQuery, frozen=True, kw_only=True):
     """Which file of a run."""
 
     file: str
     """A `MemoryFile.id`."""
 
 
-Found = tuple[str, str, FileStamp]
+Candidate = tuple[str, str, FileStamp]
 """A file's id, path and stamp."""
 _kept: OrderedDict[tuple[str, FileStamp], MemoryFileReport] = OrderedDict()
 _lock = Lock()
 """One file is read at a time: each may take hundreds of megabytes while it is."""
 
 
-def files(catalog: Catalog, query: OfRun) -> MemoryFiles:
+def files(catalog: Catalog, query: RunQuery) -> MemoryFiles:
     """Return a run's memory snapshots and timelines.
 
     Raises:
@@ -127,7 +127,7 @@ def files(catalog: Catalog, query: OfRun) -> MemoryFiles:
     return MemoryFiles(schema=SCHEMA_VERSION, files=tuple(filter(None, found)))
 
 
-def report(catalog: Catalog, query: OfFile) -> MemoryFileReport:
+def report(catalog: Catalog, query: FileQuery) -> MemoryFileReport:
     """Return what one of them tells.
 
     Raises:
@@ -144,7 +144,7 @@ def report(catalog: Catalog, query: OfFile) -> MemoryFileReport:
     raise NotFoundError(msg)
 
 
-def _candidates(catalog: Catalog, run: str) -> Iterator[Found]:
+def _candidates(catalog: Catalog, run: str) -> Iterator[Candidate]:
     """Yield the files beside a run's recordings that may be about memory."""
     folder = catalog.run(run)[0].file.folder
     listed = {name: stamp for _, page in storage.files_in(folder) for name, stamp in page.items()}
@@ -226,7 +226,7 @@ def _report(identity: str, path: str, stamp: FileStamp) -> MemoryFileReport:
 def _table(table: MemoryTable) -> Table:
     build: Callable[..., pd.DataFrame] = partial(_same, table.rows)
     public = PublicTable(title=table.title, meaning="", schema=table.schema, build=build)
-    shown = shown_table(public, table.rows, Order(limit=MOST_ROWS))
+    shown = shown_table(public, table.rows, RowOrder(limit=MOST_ROWS))
     return msgspec.structs.replace(
         shown,
         empty=table.missing or "The file tells of none.",

@@ -12,10 +12,10 @@ from stepscope.analyses.memory.at_peak import Peak
 from stepscope.analyses.memory.curve import MemoryCurve
 from stepscope.analyses.memory.curve_decimation import kept_places
 from stepscope.api.memory_curve import bounds
-from stepscope.api.memory_devices import OfDevice, chosen
+from stepscope.api.memory_devices import DeviceQuery, select_device
 from stepscope.api.messages import Table
-from stepscope.api.metrics import known, whole
-from stepscope.api.public_tables import Order, shown_table
+from stepscope.api.metrics import finite, whole
+from stepscope.api.public_tables import RowOrder, shown_table
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.report import SCHEMA_VERSION
 from stepscope.model.frames import Schema
@@ -28,7 +28,7 @@ DEVICE_COLUMN_COUNT = 2
 """The first columns of these tables say which device: here it is one."""
 
 
-class GrowthQuery(OfDevice, frozen=True, kw_only=True):
+class GrowthQuery(DeviceQuery, frozen=True, kw_only=True):
     """Of which device; all of the recording is looked at, whatever the time."""
 
 
@@ -82,7 +82,7 @@ def memory_growth(trace: Trace, query: GrowthQuery) -> MemoryGrowth:
     Raises:
         MissingDataError: the trace has no memory events, or no steps.
     """
-    place, peak = chosen(trace, query.device)
+    place, peak = select_device(trace, query.device)
     table = growth.memory_growth(trace)
     if place >= len(table):
         msg = "there are too many devices to follow this one over the steps"
@@ -103,7 +103,7 @@ def memory_growth(trace: Trace, query: GrowthQuery) -> MemoryGrowth:
             )
         },
         confidence=row["confidence"],
-        full_after_step_count=known(full),
+        full_after_step_count=finite(full),
         steps=_own(peak, (by_step.SCHEMA, by_step.memory_by_step(trace)), STEPS),
         leaks=_own(peak, (leaks.SCHEMA, leaks.memory_leaks(trace)), LEAKS),
     )
@@ -121,13 +121,13 @@ OPERATORS = (
 )
 
 
-def memory_operators(trace: Trace, query: OfDevice) -> Table:
+def memory_operators(trace: Trace, query: DeviceQuery) -> Table:
     """Return what each operator allocated and freed in a time.
 
     Raises:
         MissingDataError: the trace has no memory events.
     """
-    _, peak = chosen(trace, query.device)
+    _, peak = select_device(trace, query.device)
     part = slice_trace(trace, query.start_ns, query.end_ns)
     schema = operator_memory.SCHEMA
     frame = (
@@ -143,13 +143,13 @@ def memory_operators(trace: Trace, query: OfDevice) -> Table:
     )
 
 
-def memory_fragmentation(trace: Trace, query: OfDevice) -> MemoryFragmentation:
+def memory_fragmentation(trace: Trace, query: DeviceQuery) -> MemoryFragmentation:
     """Return how much of one device's reserved memory lay unused.
 
     Raises:
         MissingDataError: the trace has no memory events, or does not tell what was reserved.
     """
-    _, peak = chosen(trace, query.device)
+    _, peak = select_device(trace, query.device)
     device = peak.curve.device
     table = fragmentation.memory_fragmentation(trace)
     own = table[(table["device_type"] == device.type) & (table["device"] == device.number)]
@@ -165,9 +165,9 @@ def memory_fragmentation(trace: Trace, query: OfDevice) -> MemoryFragmentation:
         reserved_peak_ns=int(row["reserved_peak_ns"]),
         most_reserved_bytes=int(row["most_reserved_bytes"]),
         unused_bytes=int(row["unused_bytes"]),
-        unused_share=known(row["unused_share"]),
+        unused_share=finite(row["unused_share"]),
         most_unused_bytes=int(row["most_unused_bytes"]),
-        mean_unused_share=known(row["mean_unused_share"]),
+        mean_unused_share=finite(row["mean_unused_share"]),
         end_unused_bytes=int(row["end_unused_bytes"]),
         time_ns=time_ns,
         over_time_bytes=unused,
@@ -192,4 +192,4 @@ def _own(peak: Peak, found: tuple[Schema, pd.DataFrame], words: tuple[str, str])
     table = PublicTable(
         title=title, meaning=meaning, schema=schema[DEVICE_COLUMN_COUNT:], build=lambda _: frame
     )
-    return shown_table(table, frame[is_own.to_numpy()], Order(limit=MOST_ROWS))
+    return shown_table(table, frame[is_own.to_numpy()], RowOrder(limit=MOST_ROWS))

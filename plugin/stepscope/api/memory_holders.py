@@ -11,7 +11,7 @@ from stepscope.analyses.memory.at_peak import Peak
 from stepscope.analyses.memory.holders import EARLIER, NAMES, UNTOLD, holders_of
 from stepscope.analyses.memory.lifetimes import lifetimes
 from stepscope.analyses.operators.operator_modules import PREFIX as MODULE_PREFIX
-from stepscope.api.memory_devices import OfDevice, chosen, level_at
+from stepscope.api.memory_devices import DeviceQuery, level_at, select_device
 from stepscope.api.messages import Column, Table
 from stepscope.api.metrics import whole
 from stepscope.api.public_tables import cells
@@ -52,7 +52,7 @@ HELP = {
 }
 
 
-class HoldersQuery(OfDevice, frozen=True, kw_only=True):
+class HoldersQuery(DeviceQuery, frozen=True, kw_only=True):
     """At which moment, and by what."""
 
     by: By = "operator"
@@ -94,7 +94,7 @@ def holders(trace: Trace, query: HoldersQuery) -> MemoryHolders:
     Raises:
         MissingDataError: no memory was recorded, or not what it is grouped by.
     """
-    _, peak = chosen(trace, query.device)
+    _, peak = select_device(trace, query.device)
     at = _place(peak, query)
     moment = at_peak.held_at(peak.curve, peak.pairs, at)
     found = _found(trace, query.by, moment)

@@ -8,6 +8,6 @@ def whole(value: float) -> int | None:
     return round(value) if isfinite(value) else None
 
 
-def known(value: float) -> float | None:
+def finite(value: float) -> float | None:
     """Return a figure; None where it is not known."""
     return float(value) if isfinite(value) else None

@@ -14,9 +14,9 @@ from stepscope.analyses.host import module_work
 from stepscope.analyses.host.module_names import Origin, module_names
 from stepscope.analyses.host.module_table import class_table, module_table
 from stepscope.analyses.host.module_tree import ModuleTree, module_tree
-from stepscope.api.endpoint import InTime
+from stepscope.api.endpoint import TimeRangeQuery
 from stepscope.api.messages import Column, Table
-from stepscope.api.public_tables import Order, cells, shown_table
+from stepscope.api.public_tables import RowOrder, cells, shown_table
 from stepscope.base.errors import MissingDataError, NotFoundError
 from stepscope.base.report import SCHEMA_VERSION
 from stepscope.model.frames import Schema
@@ -35,7 +35,7 @@ ORIGINS: dict[Origin, str] = {
 NOTHING_THEN = "No module ran in this part of the recording."
 
 
-class ModulesQuery(InTime, frozen=True, kw_only=True):
+class ModulesQuery(TimeRangeQuery, frozen=True, kw_only=True):
     """What a row stands for."""
 
     by: By = "instance"
@@ -66,7 +66,7 @@ class Modules(Table, frozen=True, kw_only=True):
     """So many modules, the deepest and last, are not among the rows."""
 
 
-class ModuleWorkQuery(InTime, frozen=True, kw_only=True):
+class ModuleWorkQuery(TimeRangeQuery, frozen=True, kw_only=True):
     """Of which modules."""
 
     row: int = NONE
@@ -311,7 +311,7 @@ def work(part: Trace, query: ModuleWorkQuery) -> ModuleWork:
 
 def _table(title: str, schema: Schema, frame: pd.DataFrame) -> Table:
     public = PublicTable(title=title, meaning="", schema=schema, build=lambda _: frame)
-    return shown_table(public, frame, Order(limit=MOST_PARTS))
+    return shown_table(public, frame, RowOrder(limit=MOST_PARTS))
 
 
 def _nodes(tree: ModuleTree, query: ModuleWorkQuery) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ from stepscope.analyses.communication.ranked_run import RankRun, as_ranges
 from stepscope.analyses.communication.representative_ranks import representatives
 from stepscope.analyses.communication.run_groups import RunGroup
 from stepscope.api.distributed_messages import GroupInfo, OutlierRank, Representative, Straggler
-from stepscope.api.metrics import known, whole
+from stepscope.api.metrics import finite, whole
 from stepscope.api.run_ranks import SharedRun
 
 MOST_LATE, MOST_STRAGGLERS, MOST_OUTLIERS = 20, 100, 100
@@ -31,10 +31,10 @@ def stragglers(shared: SharedRun) -> tuple[Straggler, ...]:
                 rank=whole(row["rank"]),
                 worker=row["worker"],
                 is_straggler=bool(row["is_straggler"]),
-                score=known(row["score"]),
-                own_excess_ns=known(row["own_excess_ns"]),
+                score=finite(row["score"]),
+                own_excess_ns=finite(row["own_excess_ns"]),
                 found_by=_found_by(row),
-                lateness_ns=known(row["lateness_ns"]),
+                lateness_ns=finite(row["lateness_ns"]),
                 collective_count=int(row["collective_count"]),
                 last_count=int(row["last_count"]),
                 wait_caused_ns=row["wait_caused_ns"] / steps,
@@ -42,7 +42,7 @@ def stragglers(shared: SharedRun) -> tuple[Straggler, ...]:
                 since_step=row["since_step"] if row["since_step"] >= 0 else None,
                 late_steps=_late_steps(shared, place, row),
                 cause=row["cause"],
-                cause_ns=known(row["cause_ns"]),
+                cause_ns=finite(row["cause_ns"]),
             )
         )
     return tuple(found)
@@ -66,7 +66,7 @@ def _late_steps(shared: SharedRun, place: int, row: Mapping[Any, Any]) -> tuple[
     return tuple(steps.number[is_late].tolist())
 
 
-def chosen(run: RankRun) -> tuple[Representative, ...]:
+def representative_ranks(run: RankRun) -> tuple[Representative, ...]:
     """Return the few ranks to look at."""
     return tuple(
         Representative(

@@ -7,12 +7,12 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 
 from stepscope._version import __version__
-from stepscope.api.endpoint import AnswerType, Bytes, Endpoint, Query, address, all_endpoints
+from stepscope.api.endpoint import Bytes, Endpoint, Query, ResponseType, address, all_endpoints
 from stepscope.api.field_docs import field_meanings
 from stepscope.api.http_errors import OWN_HEADER
 from stepscope.api.messages import ApiError, Runs
 from stepscope.api.post_actions import CHANGES, Change
-from stepscope.api.run_advice import OfAdvice
+from stepscope.api.run_advice import AdviceQuery
 from stepscope.base.report import RunReport
 
 REFERENCE = "#/components/schemas/{name}"
@@ -52,7 +52,7 @@ def answer_schemas(
     endpoints: Iterable[Endpoint] | None = None, reference: str = "#/$defs/{name}"
 ) -> Schema:
     """Return the JSON Schema of every answer of the API, by the type's name."""
-    own = [each.answer for each in (all_endpoints() if endpoints is None else endpoints)]
+    own = [each.response for each in (all_endpoints() if endpoints is None else endpoints)]
     types = [kind for kind in own if not isinstance(kind, Bytes)]
     roots: tuple[type, ...] = tuple(dict.fromkeys((Runs, RunReport, ApiError, *types)))
     _, components = msgspec.json.schema_components(roots, ref_template=reference)
@@ -103,7 +103,7 @@ def _listed() -> Schema:
             "get": {
                 "operationId": "runs_advice",
                 "summary": "What the rules say of a run.",
-                "parameters": _parameters(OfAdvice, ["run"]),
+                "parameters": _parameters(AdviceQuery, ["run"]),
                 "responses": _responses(RunReport),
             }
         },
@@ -148,7 +148,7 @@ def _operation(endpoint: Endpoint) -> Schema:
         "operationId": _operation_id(path),
         "summary": endpoint.meaning,
         "parameters": _parameters(endpoint.query, IN_PATH.findall(path)),
-        "responses": _responses(endpoint.answer),
+        "responses": _responses(endpoint.response),
     }
 
 
@@ -186,7 +186,7 @@ def _as_given(schema: Schema) -> Schema:
     return kept
 
 
-def _responses(kind: AnswerType, refused: Mapping[str, str] = REFUSALS) -> Schema:
+def _responses(kind: ResponseType, refused: Mapping[str, str] = REFUSALS) -> Schema:
     if isinstance(kind, Bytes):
         is_json = kind.media_type == "application/json"  # a file in somebody else's format
         schema: Schema = {} if is_json else {"type": "string", "format": "binary"}

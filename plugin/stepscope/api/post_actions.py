@@ -50,11 +50,11 @@ CHANGES = (
     Change(
         path="listing/cancel",
         meaning="The look through the log directories ends.",
-        make=lambda catalog, _: catalog.cancel_looking(),
+        make=lambda catalog, _: catalog.cancel_scan(),
     ),
     Change(
         path="listing/read",
         meaning="The log directories are looked through again.",
-        make=lambda catalog, _: catalog.look_now(),
+        make=lambda catalog, _: catalog.rescan_now(),
     ),
 )

@@ -73,7 +73,7 @@ BY_UNIT: Mapping[str, str] = MappingProxyType(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class RowOrder:
     """Which rows of a table come first, and how many of them are sent."""
 
     key: str = ""
@@ -98,7 +98,7 @@ class Order:
 
 
 def shown_table(
-    table: AnyTable, frame: pd.DataFrame, order: Order, trace: Trace | None = None
+    table: AnyTable, frame: pd.DataFrame, order: RowOrder, trace: Trace | None = None
 ) -> Table:
     """Return a public table's first rows in an order, and how many there are in all.
 

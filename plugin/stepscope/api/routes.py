@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable
 import flask
 
 from stepscope.api import encoding, http_errors, run_listing
-from stepscope.api.dispatch import Asking, parsed
+from stepscope.api.dispatch import Dispatcher, parsed
 from stepscope.api.endpoint import Endpoint, address
 from stepscope.api.openapi import document
 from stepscope.api.post_actions import CHANGES, Change
-from stepscope.api.run_advice import OfAdvice, RunAdvice
+from stepscope.api.run_advice import AdviceQuery, RunAdvice
 from stepscope.base.report import json_schema
 from stepscope.catalog.catalog import Catalog
 
@@ -24,12 +24,12 @@ def register(app: flask.Flask, catalog: Catalog, endpoints: Iterable[Endpoint]) 
     @api.get("/runs")
     def runs() -> flask.Response:
         catalog.start_reading()
-        catalog.look_again()
+        catalog.rescan_soon()
         return _listed(catalog)
 
     @api.get("/runs/<run>/advice")
     def advice(run: str) -> flask.Response:
-        query = parsed(OfAdvice, flask.request.args.to_dict() | {"run": run})
+        query = parsed(AdviceQuery, flask.request.args.to_dict() | {"run": run})
         return run_advice.answer(query.run, query.trace)
 
     @api.get("/schema")
@@ -40,18 +40,18 @@ def register(app: flask.Flask, catalog: Catalog, endpoints: Iterable[Endpoint]) 
     def openapi() -> flask.Response:
         return encoding.encoded(document(endpoints))
 
-    _add_endpoints(api, Asking(catalog), endpoints)
+    _add_endpoints(api, Dispatcher(catalog), endpoints)
     _add_changes(api, catalog)
     app.register_blueprint(api)
 
 
-def _add_endpoints(api: flask.Blueprint, asking: Asking, endpoints: Iterable[Endpoint]) -> None:
+def _add_endpoints(api: flask.Blueprint, asking: Dispatcher, endpoints: Iterable[Endpoint]) -> None:
     for endpoint in endpoints:
         rule = f"/{address(endpoint)}"
         api.add_url_rule(rule, rule.replace(".", "_"), _answering(asking, endpoint))
 
 
-def _answering(asking: Asking, endpoint: Endpoint) -> Callable[..., flask.Response]:
+def _answering(asking: Dispatcher, endpoint: Endpoint) -> Callable[..., flask.Response]:
     def answer(**path: str) -> flask.Response:
         return asking.answer(endpoint, flask.request.args.to_dict() | path)
 
@@ -81,8 +81,8 @@ def _require_own_page() -> None:
 
 def _listed(catalog: Catalog) -> flask.Response:
     """Answer with what was found, unless the client holds just that."""
-    server, standing = flask.current_app.config[encoding.SERVER], catalog.standing()
-    if standing is not None and encoding.is_known(entity_tag := encoding.tag(server, standing)):
+    server, standing = flask.current_app.config[encoding.SERVER], catalog.state_key()
+    if standing is not None and encoding.client_has(entity_tag := encoding.tag(server, standing)):
         return encoding.revalidated(encoding.not_modified(), entity_tag)
     answer = encoding.encoded(run_listing.runs(catalog))
     if standing is None:  # by the next time, a file that is read now will be further on

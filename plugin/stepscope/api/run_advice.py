@@ -13,7 +13,7 @@ from stepscope.advice.run_rules import Unread
 from stepscope.advice.settings import DEFAULT
 from stepscope.api import encoding, http_errors
 from stepscope.api.dispatch import ready, unusable
-from stepscope.api.endpoint import OfRun
+from stepscope.api.endpoint import RunQuery
 from stepscope.base import urls
 from stepscope.base.errors import NotFoundError
 from stepscope.base.report import RunReport
@@ -26,7 +26,7 @@ RESTS_A_MERGE = 3
 MOST_REST_SECONDS = 10.0
 
 
-class OfAdvice(OfRun, frozen=True, kw_only=True):
+class AdviceQuery(RunQuery, frozen=True, kw_only=True):
     """The parameters of a run's advice."""
 
     trace: str = ""
@@ -64,7 +64,7 @@ class RunAdvice:
         now = self._now(run, entries)
         server = flask.current_app.config[encoding.SERVER]
         entity_tag = encoding.tag(server, run, trace, now.standing)
-        if encoding.is_known(entity_tag):
+        if encoding.client_has(entity_tag):
             return encoding.revalidated(encoding.not_modified(), entity_tag)
         report = _of_recording(now.report, trace) if trace else now.report
         return encoding.revalidated(encoding.encoded(report), entity_tag)

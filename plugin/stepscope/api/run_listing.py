@@ -20,7 +20,7 @@ from stepscope.catalog.file_state import (
     Summarised,
     Unreadable,
 )
-from stepscope.readers.eta import Pace
+from stepscope.readers.eta import EtaEstimator
 from stepscope.storage import discover
 
 STATES: Mapping[type[object], State] = {
@@ -39,7 +39,7 @@ class _Moment:
     """What is the same for all files at the time of asking."""
 
     now: float
-    pace: Pace
+    pace: EtaEstimator
     places: Mapping[str, int]
     """Of those that wait, by id."""
 
@@ -48,7 +48,7 @@ def runs(catalog: Catalog) -> Runs:
     """Return everything found, and how far reading has come."""
     is_scanning = catalog.is_scanning  # before the entries: a first look that ends now is seen
     places = {identity: place for place, identity in enumerate(catalog.queue(), start=1)}
-    moment = _Moment(now=monotonic(), pace=catalog.pace, places=places)
+    moment = _Moment(now=monotonic(), pace=catalog.eta, places=places)
     entries = catalog.entries()
     states = {_state(entry) for entry in entries}
     return Runs(
@@ -61,9 +61,9 @@ def runs(catalog: Catalog) -> Runs:
             for identity, own in groupby(entries, lambda entry: entry.file.run_id)
         ),
         problems=catalog.problems,
-        looked_for=discover.LOOKED_FOR,
-        looked_at_count=catalog.looking.looked_at_count,
-        is_cancelled=catalog.looking.is_cancelled,
+        looked_for=discover.TRACE_NAMES,
+        looked_at_count=catalog.directory_scan.file_count,
+        is_cancelled=catalog.directory_scan.is_cancelled,
     )
 
 
@@ -121,7 +121,7 @@ def _damage(entry: Entry) -> Severity | None:
 
 
 def _progress(state: Reading, moment: _Moment) -> Progress:
-    told, clock = state.told, state.clock
+    told, clock = state.progress, state.clock
     left_s = moment.pace.left_s(told, clock, moment.now)
     return Progress(
         phase=told.phase,

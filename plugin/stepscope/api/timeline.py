@@ -9,7 +9,7 @@ from stepscope.analyses.timeline.slice_categories import CATEGORIES
 from stepscope.analyses.timeline.slices import LATEST_NS, MOST_ROWS
 from stepscope.analyses.timeline.timeline import timeline
 from stepscope.analyses.timeline.tracks import Track
-from stepscope.api.metrics import known
+from stepscope.api.metrics import finite
 from stepscope.base.report import SCHEMA_VERSION
 from stepscope.model.trace import Trace
 
@@ -160,9 +160,9 @@ def timeline_counter(trace: Trace, track: int, level: int, tile: int) -> Timelin
         start_ns=found.start_ns,
         bucket_ns=found.bucket_ns,
         unit=shown.unit,
-        least=known(found.least_of_all),
-        most=known(found.most_of_all),
-        min=tuple(map(known, found.least.tolist())),
-        max=tuple(map(known, found.most.tolist())),
-        last=tuple(map(known, found.last.tolist())),
+        least=finite(found.least_of_all),
+        most=finite(found.most_of_all),
+        min=tuple(map(finite, found.least.tolist())),
+        max=tuple(map(finite, found.most.tolist())),
+        last=tuple(map(finite, found.last.tolist())),
     )

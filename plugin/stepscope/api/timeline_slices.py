@@ -18,7 +18,7 @@ from stepscope.analyses.timeline.slice_details import details
 from stepscope.analyses.timeline.slices import LATEST_NS, NO_EVENT, Slices
 from stepscope.analyses.timeline.timeline import Timeline, timeline
 from stepscope.api.messages import Table
-from stepscope.api.public_tables import Order, shown_table
+from stepscope.api.public_tables import RowOrder, shown_table
 from stepscope.base.errors import UsageError
 from stepscope.base.report import SCHEMA_VERSION
 from stepscope.model.table import Table as PublicTable
@@ -357,7 +357,7 @@ def timeline_area(trace: Trace, tracks: Sequence[int], time: tuple[int, int]) ->
         schema=SCHEMA_VERSION,
         start_ns=time[0],
         end_ns=time[1],
-        table=shown_table(_TABLE, frame, Order(key="total_ns", limit=MOST_NAMES)),
+        table=shown_table(_TABLE, frame, RowOrder(key="total_ns", limit=MOST_NAMES)),
         tracks=tuple(
             AreaTrack(each.track, each.busy_ns, each.idle_ns, each.slice_count)
             for part in sums

@@ -14,7 +14,7 @@ Name = TypeVar("Name", bound=str)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recorded:
+class TraceTrend:
     """One recording's numbers, and which recording it is."""
 
     trace: str
@@ -69,7 +69,7 @@ class Trends(msgspec.Struct, frozen=True):
     """Recordings that cannot be read, and are left out."""
 
 
-def described() -> tuple[TrendFigure, ...]:
+def figure_descriptions() -> tuple[TrendFigure, ...]:
     """Return what every figure is."""
     return tuple(
         TrendFigure(name=each.name, unit=msgspec.convert(each.unit, Unit), meaning=each.meaning)
@@ -77,15 +77,15 @@ def described() -> tuple[TrendFigure, ...]:
     )
 
 
-def points(run: str, name: str, parts: Sequence[Recorded]) -> list[TrendPoint]:
+def points(run: str, name: str, parts: Sequence[TraceTrend]) -> list[TrendPoint]:
     """Return a run's points, a span each."""
-    spans: dict[int, list[Recorded]] = {}
+    spans: dict[int, list[TraceTrend]] = {}
     for each in parts:
         spans.setdefault(each.trend.span, []).append(each)
     return [_point(run, name, span, own) for span, own in sorted(spans.items())]
 
 
-def _point(run: str, name: str, span: int, parts: Sequence[Recorded]) -> TrendPoint:
+def _point(run: str, name: str, span: int, parts: Sequence[TraceTrend]) -> TrendPoint:
     trends = [each.trend for each in parts]
     steps = [step for each in trends if not math.isnan(step := each.figures["step_ns"])]
     return TrendPoint(

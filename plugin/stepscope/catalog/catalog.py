@@ -20,8 +20,8 @@ from stepscope.base.config import Settings
 from stepscope.base.errors import UnreadableError
 from stepscope.base.report import Problem
 from stepscope.catalog import write_detection
-from stepscope.catalog.directory_scan import Looking
-from stepscope.catalog.file_index import KnownFiles
+from stepscope.catalog.directory_scan import DirectoryScan
+from stepscope.catalog.file_index import FileIndex
 from stepscope.catalog.file_reading import FileReading, Task
 from stepscope.catalog.file_state import (
     Cancelled,
@@ -35,14 +35,14 @@ from stepscope.catalog.file_state import (
     facts_of,
 )
 from stepscope.catalog.log_directories import LogDirectory
-from stepscope.catalog.rescan import Watch
-from stepscope.catalog.summary_cache import Remembered, Stamped, Store
-from stepscope.catalog.trace_cache import FEW_FILES, KEPT_SHARE, Kept, can_all_be_kept
+from stepscope.catalog.rescan import Rescan
+from stepscope.catalog.summary_cache import Stamped, SummaryCache, SummaryStore
+from stepscope.catalog.trace_cache import FEW_FILES, RETAINED_FRACTION, TraceCache, all_fit
 from stepscope.readers.daemon_threads import DaemonThreads
-from stepscope.readers.eta import Clock, Pace
-from stepscope.readers.memory_budget import Room
-from stepscope.readers.pool import Reader, Readers
-from stepscope.readers.requests import Stop, Told
+from stepscope.readers.eta import Clock, EtaEstimator
+from stepscope.readers.memory_budget import MemoryBudget
+from stepscope.readers.pool import Reader, ReaderPool
+from stepscope.readers.requests import ReadProgress, Stop
 from stepscope.storage import FileStamp
 from stepscope.storage.discover import TraceFile
 
@@ -72,7 +72,7 @@ class Catalog:
         reader: Reader | None = None,
         prepare: "Callable[..., Summary] | None" = None,
         advice: "AdviceSettings | None" = None,
-        store: Callable[[], Store] | None = None,
+        store: Callable[[], SummaryStore] | None = None,
         summary_reader: Reader | None = None,
         summary_jobs: int = 1,
     ) -> None:
@@ -89,8 +89,8 @@ class Catalog:
         self.settings = settings
         self.advice = advice
         self._executor: Executor = executor or DaemonThreads(settings.jobs)
-        self._room = Room(settings.memory_bytes, self.let_go)
-        reader = reader or Readers(self._room)
+        self._room = MemoryBudget(settings.memory_bytes, self.release_memory)
+        reader = reader or ReaderPool(self._room)
         self._reading = FileReading(
             reader=reader,
             summary_reader=summary_reader or reader,
@@ -103,14 +103,14 @@ class Catalog:
             DaemonThreads(summary_jobs) if self._has_cluster else self._executor
         )
         self._lock = threading.RLock()
-        self._files = KnownFiles()
-        self._remembered = Remembered(store, self._files.count_of_run)
+        self._files = FileIndex()
+        self._remembered = SummaryCache(store, self._files.count_of_run)
         self._stops: dict[str, Stop] = {}
-        self._kept = Kept()
+        self._kept = TraceCache()
         self._beside_bytes = 0
         self._is_reading = False
-        self._watch = Watch(
-            Looking(self.directories, self._adopt),
+        self._watch = Rescan(
+            DirectoryScan(self.directories, self._adopt),
             pause_seconds=settings.rescan_seconds,
             now_and_then=self._now_and_then,
         )
@@ -136,7 +136,7 @@ class Catalog:
         self._begin(waiting)
 
     @property
-    def pace(self) -> Pace:
+    def eta(self) -> EtaEstimator:
         """How long reading takes, from what was measured so far."""
         return self._reading.pace
 
@@ -151,14 +151,14 @@ class Catalog:
         return not self._watch.has_looked
 
     @property
-    def looking(self) -> Looking:
+    def directory_scan(self) -> DirectoryScan:
         """How far the look through the directories is, and what is wrong with them."""
-        return self._watch.looking
+        return self._watch.directory_scan
 
     @property
     def problems(self) -> tuple[Problem, ...]:
         """Log directories that cannot be looked through."""
-        return self.looking.problems
+        return self.directory_scan.problems
 
     def entries(self) -> tuple[Entry, ...]:
         """Return what is known of each file now, by run, worker and time."""
@@ -170,7 +170,7 @@ class Catalog:
         with self._lock:
             return tuple(entry.file.id for entry in self._files.waiting())
 
-    def standing(self) -> tuple[object, ...] | None:
+    def state_key(self) -> tuple[object, ...] | None:
         """Return what tells how things are now from how they were; None while a file is read.
 
         Of a file that is read, the progress changes all the time.
@@ -178,23 +178,23 @@ class Catalog:
         with self._lock:
             if self._files.count(Reading):
                 return None
-            looking = self.looking
-            said = (looking.looked_at_count, looking.is_cancelled, looking.problems)
+            looking = self.directory_scan
+            said = (looking.file_count, looking.is_cancelled, looking.problems)
             return self._files.version, self.is_scanning, *said
 
-    def look_again(self) -> None:
+    def rescan_soon(self) -> None:
         """Have the directories looked through soon, unless that was done a moment ago."""
-        self._watch.look_again()
+        self._watch.rescan_soon()
 
-    def cancel_looking(self) -> None:
+    def cancel_scan(self) -> None:
         """End the look through the directories; the next one is when that is asked for."""
-        self.looking.cancel()
+        self.directory_scan.cancel()
 
-    def look_now(self) -> None:
+    def rescan_now(self) -> None:
         """Have the directories looked through, although that was ended."""
-        self._watch.look_now()
+        self._watch.rescan_now()
 
-    def recording(self, identity: str) -> Entry:
+    def file(self, identity: str) -> Entry:
         """Return what is known of a file now; it and its run go before all others from here on.
 
         Raises:
@@ -262,17 +262,17 @@ class Catalog:
 
     def with_samples(self, entries: Iterable[Entry]) -> "Mapping[str, Summary]":
         """Return the summaries of files with what is compared of them, as far as they are kept."""
-        return self._remembered.known(entries, with_samples=True)
+        return self._remembered.find(entries, with_samples=True)
 
-    def let_go(self, missing_bytes: int) -> None:
+    def release_memory(self, missing_bytes: int) -> None:
         """Make room for a file that does not fit beside what is kept."""
         with self._lock:
-            self._shrink(self._room.kept_bytes - self._beside_bytes - missing_bytes)
+            self._shrink(self._room.retained_bytes - self._beside_bytes - missing_bytes)
 
-    def keep_beside(self, bytes_: int) -> None:
+    def reserve_memory(self, bytes_: int) -> None:
         """Note how much memory others take of what recordings say for their runs."""
         with self._lock:
-            self._room.keep(self._room.kept_bytes - self._beside_bytes + bytes_)
+            self._room.set_retained(self._room.retained_bytes - self._beside_bytes + bytes_)
             self._beside_bytes = bytes_
 
     def scan(self) -> None:
@@ -354,7 +354,7 @@ class Catalog:
             self._read_those(entries)
 
     def _recall(self, entries: Sequence[Entry]) -> None:
-        summaries = self._remembered.known(entries)
+        summaries = self._remembered.find(entries)
         with self._lock:
             for entry in entries:
                 summary = summaries.get(entry.file.id)
@@ -393,11 +393,11 @@ class Catalog:
         if is_first or self._files.count_of_run(run) > FEW_FILES:
             return is_first
         files = [(each.file, each.stamp) for each in self._files.of_run(run)]
-        return can_all_be_kept(files, self._kept_bytes)
+        return all_fit(files, self._kept_bytes)
 
     @property
     def _kept_bytes(self) -> int:
-        return int(self.settings.memory_bytes * KEPT_SHARE)
+        return int(self.settings.memory_bytes * RETAINED_FRACTION)
 
     def _want(self, entry: Entry) -> None:
         self._files.ask_for(entry.file.run_id, entry.file.id)
@@ -427,8 +427,8 @@ class Catalog:
             if entry is None:
                 return None
             task = Task(entry=entry, stop=Stop(), is_whole=self._is_whole(entry))
-            told = Told(phase="waiting", bytes_total=entry.stamp.size_bytes)
-            reading = Reading(told=told, clock=Clock(began=monotonic()))
+            told = ReadProgress(phase="waiting", bytes_total=entry.stamp.size_bytes)
+            reading = Reading(progress=told, clock=Clock(began=monotonic()))
             self._files.put(replace(entry, state=reading))
             self._stops[entry.file.id] = task.stop
             return task
@@ -470,7 +470,7 @@ class Catalog:
         gone, left_bytes = self._kept.beyond(traces, bound_bytes)
         for trace in gone:
             self._files.put(replace(self._files.of(trace.id), state=Summarised()))
-        self._room.keep(left_bytes + self._beside_bytes)
+        self._room.set_retained(left_bytes + self._beside_bytes)
 
 
 def _found(file: TraceFile, stamp: FileStamp, known: Entry | None, now: float) -> Entry:

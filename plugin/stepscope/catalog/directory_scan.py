@@ -17,7 +17,7 @@ RESTS_AN_ADOPTION = 10
 goes into it."""
 
 
-class Looking:
+class DirectoryScan:
     """What is found by looking; one thread looks, others may ask how far that is, or end it."""
 
     def __init__(self, directories: Iterable[LogDirectory], adopt: Adopt) -> None:
@@ -27,7 +27,7 @@ class Looking:
         self._found: dict[LogDirectory, Found] = {}
         self._arranged: tuple[Found, list[tuple[TraceFile, FileStamp]]] = ({}, [])
         self._adopts_at = 0.0
-        self.looked_at_count = 0
+        self.file_count = 0
         """Files that were looked at, traces or not, in the look that goes on or the last one."""
         self.problems: tuple[Problem, ...] = ()
         """Log directories that cannot be looked through."""
@@ -41,7 +41,7 @@ class Looking:
     def look(self) -> None:
         """Look through the directories once."""
         self.is_cancelled = False
-        self.looked_at_count = 0
+        self.file_count = 0
         self._adopts_at = 0.0
         problems = [problem for each in self.directories for problem in self._look_through(each)]
         self.problems = tuple(problems)
@@ -51,20 +51,20 @@ class Looking:
         """Note what is in a directory; where it is not looked through, what was found stays."""
         before = self._found.get(directory, {})
         now: dict[str, tuple[TraceFile, FileStamp]] = {}
-        count = self.looked_at_count
+        count = self.file_count
         problems: list[Problem] = []
         try:
             for page in discover.pages(directory.path, directory.name):
                 if self.is_cancelled:
                     break
-                self.looked_at_count += page.looked_at_count
+                self.file_count += page.file_count
                 new = {file.path: (file, stamp) for file, stamp in stamped(page.files)}
                 now |= new
                 is_due = monotonic() >= self._adopts_at
                 if is_due and any(before.get(path) != each for path, each in new.items()):
                     self._found[directory] = {**before, **now}
                     self._tell_so_far()
-            if self.looked_at_count == count and not self.is_cancelled:
+            if self.file_count == count and not self.is_cancelled:
                 problems = why_empty(directory.path)
         except UnreadableError as error:
             self._found[directory] = {**before, **now}
@@ -87,7 +87,9 @@ class Looking:
     def _in_order(self) -> list[tuple[TraceFile, FileStamp]]:
         own = [self._found.get(each, {}) for each in self.directories]
         files = [
-            file for found in own for file in discover.in_order(file for file, _ in found.values())
+            file
+            for found in own
+            for file in discover.sorted_files(file for file, _ in found.values())
         ]
         stamps = {path: stamp for found in own for path, (_, stamp) in found.items()}
-        return [(file, stamps[file.path]) for file in discover.arranged(files)]
+        return [(file, stamps[file.path]) for file in discover.as_runs(files)]

@@ -8,7 +8,7 @@ from stepscope.base.errors import NotFoundError
 from stepscope.catalog.file_state import Entry, Queued, State
 
 
-class KnownFiles:
+class FileIndex:
     """A value a file, replaced as a whole; who uses it from several threads holds a lock."""
 
     def __init__(self) -> None:

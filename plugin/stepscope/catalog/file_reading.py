@@ -25,9 +25,16 @@ from stepscope.catalog.file_state import (
     facts_of,
 )
 from stepscope.catalog.log_directories import as_problem
-from stepscope.readers.eta import Clock, Pace
+from stepscope.readers.eta import Clock, EtaEstimator
 from stepscope.readers.pool import Reader
-from stepscope.readers.requests import Answer, CancelledError, Order, Step, Stop, Told
+from stepscope.readers.requests import (
+    CancelledError,
+    ReadProgress,
+    ReadRequest,
+    ReadResult,
+    Step,
+    Stop,
+)
 from stepscope.readers.tasks import analyse, summarise
 
 if TYPE_CHECKING:
@@ -59,7 +66,7 @@ class FileReading:
     prepare: "Callable[..., Summary] | None"
     advice: "AdviceSettings | None"
     cache: CacheSettings
-    pace: Pace = field(default_factory=Pace)
+    pace: EtaEstimator = field(default_factory=EtaEstimator)
 
     def read(self, task: Task, tell: TellEntry) -> Entry:
         """Return what is known of a file after it was read; whatever is wrong with it, too."""
@@ -69,10 +76,10 @@ class FileReading:
         entry = task.entry
         clock = Clock(began=monotonic())
 
-        def told(now: Told) -> None:
+        def told(now: ReadProgress) -> None:
             nonlocal clock
             clock = clock.at(now.phase, monotonic())
-            tell(replace(entry, state=Reading(told=now, clock=clock)))
+            tell(replace(entry, state=Reading(progress=now, clock=clock)))
 
         reader = self.reader if task.is_whole else self.summary_reader
         try:
@@ -89,13 +96,13 @@ class FileReading:
         state, facts = _said(answer)
         return replace(entry, state=state, facts=facts)
 
-    def _order(self, task: Task) -> Order:
+    def _order(self, task: Task) -> ReadRequest:
         entry = task.entry
-        return Order(
+        return ReadRequest(
             file=entry.file,
             stamp=entry.stamp,
             steps=self._steps(entry.file.run, is_whole=task.is_whole),
-            is_kept=task.is_whole,
+            returns_trace=task.is_whole,
             cache=self.cache,
         )
 
@@ -146,7 +153,7 @@ def _is_cut_off(entry: Entry) -> bool:
     return advice is not None and any(item.kind in TRUNCATIONS for item in advice.worker.health)
 
 
-def _said(answer: Answer) -> tuple[State, Facts]:
+def _said(answer: ReadResult) -> tuple[State, Facts]:
     trace = answer.trace
     if trace is None:
         return Summarised(), facts_of(answer.prepared)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from stepscope.base.report import Problem
 from stepscope.readers.eta import Clock
-from stepscope.readers.requests import Told
+from stepscope.readers.requests import ReadProgress
 from stepscope.storage import FileStamp
 from stepscope.storage.discover import TraceFile
 
@@ -32,7 +32,7 @@ class Growing:
 class Reading:
     """Being read."""
 
-    told: Told = field(default_factory=Told)
+    progress: ReadProgress = field(default_factory=ReadProgress)
     clock: Clock = field(default_factory=lambda: Clock(began=0.0), compare=False)
 
 

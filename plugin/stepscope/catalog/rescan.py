@@ -6,7 +6,7 @@ from collections.abc import Callable
 from time import monotonic
 
 from stepscope.base.errors import in_one_line
-from stepscope.catalog.directory_scan import Looking
+from stepscope.catalog.directory_scan import DirectoryScan
 from stepscope.catalog.write_detection import SETTLED_SECONDS
 
 log = logging.getLogger(__name__)
@@ -17,14 +17,18 @@ RESTS_A_LOOK = 10
 """A look that takes a second is followed by ten of rest: to list remote folders has its price."""
 
 
-class Watch:
+class Rescan:
     """When the log directories are looked through."""
 
     def __init__(
-        self, looking: Looking, *, pause_seconds: float, now_and_then: Callable[[], bool]
+        self,
+        directory_scan: DirectoryScan,
+        *,
+        pause_seconds: float,
+        now_and_then: Callable[[], bool],
     ) -> None:
         """`now_and_then` is called between looks; it tells whether it is due in a moment again."""
-        self.looking = looking
+        self.directory_scan = directory_scan
         self._pause_seconds = pause_seconds
         self._now_and_then = now_and_then
         self._looked_at: float | None = None
@@ -44,26 +48,26 @@ class Watch:
     def end(self) -> None:
         """Look no more; a look that goes on ends at its next page."""
         self._is_over = True
-        self.looking.cancel()
+        self.directory_scan.cancel()
         self._is_asked.set()
 
-    def look_again(self) -> None:
+    def rescan_soon(self) -> None:
         """Look soon, unless that was done a moment ago, or the user ended it."""
-        if self.looking.is_cancelled or self._looked_at is None:
+        if self.directory_scan.is_cancelled or self._looked_at is None:
             return
         if monotonic() - self._looked_at > self._rest_seconds:
             self._is_asked.set()
 
-    def look_now(self) -> None:
+    def rescan_now(self) -> None:
         """Look soon, although the user ended it."""
-        self.looking.is_cancelled = False
+        self.directory_scan.is_cancelled = False
         self._is_asked.set()
 
     def scan(self) -> None:
         """Look once, on the caller's thread."""
         begun_at = monotonic()
         try:
-            self.looking.look()
+            self.directory_scan.look()
         finally:
             self._looked_at = monotonic()
             self._rest_seconds = max(FRESH_SECONDS, RESTS_A_LOOK * (self._looked_at - begun_at))
@@ -75,7 +79,7 @@ class Watch:
             self._is_asked.clear()
             is_soon = False
             try:
-                if is_due and not self.looking.is_cancelled:
+                if is_due and not self.directory_scan.is_cancelled:
                     self.scan()
                 is_soon = self._now_and_then()
             except Exception as error:  # the next look may go better; a dead thread finds nothing

@@ -19,34 +19,34 @@ log = logging.getLogger(__name__)
 Stamped = tuple[TraceFile, FileStamp]
 
 
-class Store(Protocol):
+class SummaryStore(Protocol):
     """Where summaries are kept from one start to the next; what fails in it costs no answer."""
 
     def is_for(self, count: int) -> bool:
         """Tell whether summaries of runs of so many files are kept."""
 
-    def known(
+    def find(
         self, files: Sequence[Stamped], *, with_samples: bool = False
     ) -> "Mapping[str, Summary]":
         """Return what is kept of files as they are now, by the files' ids."""
 
-    def keep(self, file: TraceFile, stamp: FileStamp | None, summary: "Summary") -> bool:
+    def add(self, file: TraceFile, stamp: FileStamp | None, summary: "Summary") -> bool:
         """Keep a summary, now or soon; tell whether it can be kept."""
 
     def flush(self) -> None:
         """Keep now what was not kept yet."""
 
 
-class Remembered:
+class SummaryCache:
     """Looks up summaries and has them kept; whatever fails in that costs a line in the log."""
 
     def __init__(
-        self, open_store: Callable[[], Store] | None, count_of_run: Callable[[str], int]
+        self, open_store: Callable[[], SummaryStore] | None, count_of_run: Callable[[str], int]
     ) -> None:
         """`open_store` is called when the first summary is wanted: it imports pandas."""
         self._open_store = open_store
         self._count_of_run = count_of_run
-        self._store: Store | None = None
+        self._store: SummaryStore | None = None
         self._lock = threading.Lock()
 
     @property
@@ -59,7 +59,7 @@ class Remembered:
         """Whether a summary was wanted already."""
         return self._store is not None
 
-    def known(
+    def find(
         self, entries: Iterable[Entry], *, with_samples: bool = False
     ) -> "Mapping[str, Summary]":
         """Return what another start left of files, by their ids; it takes as long as it takes."""
@@ -67,7 +67,7 @@ class Remembered:
             files = [(each.file, each.stamp) for each in entries if self._store_of(each)]
             if self._store is None or not files:
                 return {}
-            return self._store.known(files, with_samples=with_samples)
+            return self._store.find(files, with_samples=with_samples)
         except Exception as error:  # then they are read
             log.warning("looking up summaries failed: %s", in_one_line(error))
             return {}
@@ -79,7 +79,7 @@ class Remembered:
             return entry
         try:
             store = self._store_of(entry)
-            if store is None or not store.keep(entry.file, entry.stamp, summary):
+            if store is None or not store.add(entry.file, entry.stamp, summary):
                 return entry
         except Exception as error:  # it is read again at the next start
             log.warning("keeping a summary failed: %s", in_one_line(error))
@@ -93,7 +93,7 @@ class Remembered:
             with suppress(Exception):  # it logs what it cannot do
                 self._store.flush()
 
-    def _store_of(self, entry: Entry) -> Store | None:
+    def _store_of(self, entry: Entry) -> SummaryStore | None:
         """Return where the summary of a file is kept; None where it is kept nowhere."""
         if self._open_store is None:
             return None

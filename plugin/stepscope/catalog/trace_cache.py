@@ -12,13 +12,13 @@ from stepscope.storage.discover import TraceFile
 if TYPE_CHECKING:
     from stepscope.model.trace import Trace
 
-KEPT_SHARE = 0.5
+RETAINED_FRACTION = 0.5
 """Of the memory that may be used, what recordings take that nobody looks at just now."""
 FEW_FILES = 8
 """A run of more is read for what its recordings say for it; their events wait until asked for."""
 
 
-def can_all_be_kept(files: Sequence[tuple[TraceFile, FileStamp]], bound_bytes: int) -> bool:
+def all_fit(files: Sequence[tuple[TraceFile, FileStamp]], bound_bytes: int) -> bool:
     """Tell whether the events of all these files fit, by the files' sizes."""
     return sum(_columns_bytes(file.path, stamp.size_bytes) for file, stamp in files) <= bound_bytes
 
@@ -42,7 +42,7 @@ class _Size:
         return self.columns_bytes + self.results_bytes
 
 
-class Kept:
+class TraceCache:
     """Measures recordings, each again only when more was computed of it."""
 
     def __init__(self) -> None:

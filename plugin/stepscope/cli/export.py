@@ -20,7 +20,7 @@ from stepscope.cli.selection import Selection, with_selection
 if TYPE_CHECKING:
     from stepscope.base.config import Settings
     from stepscope.base.errors import UnreadableError
-    from stepscope.readers.requests import Answer, Order
+    from stepscope.readers.requests import ReadRequest, ReadResult
     from stepscope.render.table_export import Form, Gathered, Given
     from stepscope.storage.discover import TraceFile
 
@@ -155,7 +155,7 @@ def _tables(
     return tables, problems
 
 
-def _order(file: "TraceFile", wanted: Wanted, settings: "Settings", folder: str) -> "Order":
+def _order(file: "TraceFile", wanted: Wanted, settings: "Settings", folder: str) -> "ReadRequest":
     from stepscope.readers.tasks import tabulate
     from stepscope.render.table_export import Request
 
@@ -170,13 +170,13 @@ def _order(file: "TraceFile", wanted: Wanted, settings: "Settings", folder: str)
     return order_to(task, file, settings)
 
 
-def _landed(answer: "Answer", folder: str) -> "Answer":
+def _landed(answer: "ReadResult", folder: str) -> "ReadResult":
     """Put what came from a cluster where what was read here is."""
     from stepscope.render import table_export
 
     warned = answer.prepared
-    given = table_export.landed(warned.answer, folder)
-    return dataclasses.replace(answer, prepared=dataclasses.replace(warned, answer=given))
+    given = table_export.landed(warned.result, folder)
+    return dataclasses.replace(answer, prepared=dataclasses.replace(warned, result=given))
 
 
 def _tell(tables: "Iterable[Gathered]", problems: "list[UnreadableError]") -> None:

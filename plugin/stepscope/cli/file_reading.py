@@ -12,10 +12,10 @@ import click
 if TYPE_CHECKING:
     from stepscope.base.config import Settings
     from stepscope.model.trace import Trace
-    from stepscope.readers.batch import Arrived, Outcome, Watch
+    from stepscope.readers.batch import OnResult, Outcome, ProgressMonitor
     from stepscope.readers.cluster import Cluster
-    from stepscope.readers.requests import Answer, Order, Step
-    from stepscope.readers.tasks import Warned
+    from stepscope.readers.requests import ReadRequest, ReadResult, Step
+    from stepscope.readers.tasks import ResultWithDamage
     from stepscope.storage.discover import TraceFile
 
 WORTH_PROCESSES_BYTES = 256 * 2**20
@@ -96,65 +96,77 @@ def with_own_effort(command: Callable[..., None]) -> Callable[..., None]:
     return functools.reduce(lambda inner, option: option(inner), reversed(options), with_one)
 
 
-def order_for(file: "TraceFile", steps: "tuple[Step, ...]", settings: "Settings") -> "Order":
+def order_for(file: "TraceFile", steps: "tuple[Step, ...]", settings: "Settings") -> "ReadRequest":
     """Return the order to do this with a file, and to keep nothing but what comes out."""
     from stepscope import storage
     from stepscope.base.errors import UnreadableError
-    from stepscope.readers.requests import Order
+    from stepscope.readers.requests import ReadRequest
 
     stamp = file.listed
     if stamp is None:
         with suppress(OSError, UnreadableError):  # whoever reads it will say what is wrong
             stamp = storage.stamp(file.path)
-    return Order(file=file, stamp=stamp, steps=steps, is_kept=False, cache=settings.cache)
+    return ReadRequest(
+        file=file, stamp=stamp, steps=steps, returns_trace=False, cache=settings.cache
+    )
 
 
-def order_to(task: "Callable[[Trace], Any]", file: "TraceFile", settings: "Settings") -> "Order":
+def order_to(
+    task: "Callable[[Trace], Any]", file: "TraceFile", settings: "Settings"
+) -> "ReadRequest":
     """Return the order to do this with a file; what comes of it is for `answer_of`."""
-    from stepscope.readers.tasks import warned
+    from stepscope.readers.tasks import with_damage
 
-    return order_for(file, (("analysing", functools.partial(warned, task=task)),), settings)
+    return order_for(file, (("analysing", functools.partial(with_damage, task=task)),), settings)
 
 
-def answer_of(file: "TraceFile", outcome: "Answer") -> Any:  # noqa: ANN401
+def answer_of(file: "TraceFile", outcome: "ReadResult") -> Any:  # noqa: ANN401
     """Return what came of a file; on standard error, say how it is damaged."""
     return answer_in(file, outcome.prepared)
 
 
-def answer_in(file: "TraceFile", warned: "Warned") -> Any:  # noqa: ANN401
+def answer_in(file: "TraceFile", outcome: "ResultWithDamage") -> Any:  # noqa: ANN401
     """Return what came of a file; on standard error, say how it is damaged."""
     from stepscope.render import phrases
 
-    for item in warned.damage:
+    for item in outcome.damage:
         click.echo(f"stepscope: {phrases.plain(file.path)}: {phrases.health(item)}", err=True)
-    return warned.answer
+    return outcome.result
 
 
 def read(
-    orders: "Sequence[Order]", settings: "Settings", arrived: "Arrived | None" = None
+    orders: "Sequence[ReadRequest]", settings: "Settings", on_result: "OnResult | None" = None
 ) -> "tuple[Outcome, ...]":
     """Carry out orders, and show on standard error how far they have come; Ctrl-C ends it at once.
 
     One file, or few small ones, are read here; others in processes of their own; all of them on a
-    cluster where there is to be one. Answers are given to `arrived` as they come.
+    cluster where there is to be one. Answers are given to `on_result` as they come.
 
     Raises:
         NoClusterError: the cluster does not answer, or cannot be used.
     """
     from stepscope.readers.batch import read_all
-    from stepscope.readers.memory_budget import Room
-    from stepscope.readers.pool import Here, Readers
+    from stepscope.readers.memory_budget import MemoryBudget
+    from stepscope.readers.pool import InProcessReader, ReaderPool
 
-    with _progress(orders, "a worker" if settings.scheduler else "memory") as watch:
+    with _progress(orders, "a worker" if settings.scheduler else "memory") as monitor:
         if settings.scheduler:
             with closing(cluster(settings)) as there:
-                return there.read_all(orders, watch=watch, arrived=arrived) if orders else ()
+                return (
+                    there.read_all(orders, monitor=monitor, on_result=on_result) if orders else ()
+                )
         if not _is_worth_processes(orders):
             return read_all(
-                orders, Here(settings.memory_bytes), jobs=1, watch=watch, arrived=arrived
+                orders,
+                InProcessReader(settings.memory_bytes),
+                jobs=1,
+                monitor=monitor,
+                on_result=on_result,
             )
-        with closing(Readers(Room(settings.memory_bytes), small_bytes=-1)) as readers:
-            return read_all(orders, readers, jobs=settings.jobs, watch=watch, arrived=arrived)
+        with closing(ReaderPool(MemoryBudget(settings.memory_bytes), small_bytes=-1)) as readers:
+            return read_all(
+                orders, readers, jobs=settings.jobs, monitor=monitor, on_result=on_result
+            )
 
 
 def cluster(settings: "Settings") -> "Cluster":
@@ -164,12 +176,12 @@ def cluster(settings: "Settings") -> "Cluster":
     return Cluster(settings.scheduler, say=lambda text: click.echo(f"stepscope: {text}", err=True))
 
 
-def _is_worth_processes(orders: "Sequence[Order]") -> bool:
+def _is_worth_processes(orders: "Sequence[ReadRequest]") -> bool:
     is_much = len(orders) > 1 and _inflated_bytes(orders) > WORTH_PROCESSES_BYTES
     return is_much or len(orders) >= MANY_COUNT
 
 
-def _inflated_bytes(orders: "Sequence[Order]") -> int:
+def _inflated_bytes(orders: "Sequence[ReadRequest]") -> int:
     from stepscope.readers import memory_estimate
 
     return sum(
@@ -180,13 +192,13 @@ def _inflated_bytes(orders: "Sequence[Order]") -> int:
 
 
 @contextmanager
-def _progress(orders: "Sequence[Order]", awaited: str) -> "Iterator[Watch]":
-    from stepscope.readers.batch import unwatched
+def _progress(orders: "Sequence[ReadRequest]", awaited: str) -> "Iterator[ProgressMonitor]":
+    from stepscope.readers.batch import no_monitor
 
     if not sys.stderr.isatty():
-        yield unwatched
+        yield no_monitor
         return
     from stepscope.cli.progress_board import board
 
-    with board(orders, awaited=awaited) as watch:
-        yield watch
+    with board(orders, awaited=awaited) as monitor:
+        yield monitor

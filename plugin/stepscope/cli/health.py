@@ -14,7 +14,7 @@ from stepscope.cli.output import Printing, width, with_printing
 if TYPE_CHECKING:
     from stepscope.base.config import Settings
     from stepscope.base.report import FileHealth, HealthReport
-    from stepscope.readers.requests import Order
+    from stepscope.readers.requests import ReadRequest
     from stepscope.storage.discover import TraceFile
 
 DAMAGED = 1
@@ -94,7 +94,7 @@ def _report(paths: Sequence[str], effort: Effort) -> "HealthReport":
     )
 
 
-def _order(file: "TraceFile", settings: "Settings") -> "Order":
+def _order(file: "TraceFile", settings: "Settings") -> "ReadRequest":
     from stepscope.readers.tasks import judge
 
     order = order_for(file, (), settings)

@@ -30,7 +30,7 @@ def files_at(paths: Sequence[str]) -> "tuple[list[TraceFile], list[UnreadableErr
                 files.setdefault(storage.real_path(file.path), file)
         except UnreadableError as problem:
             problems.append(problem)
-    return discover.arranged(files.values()), problems
+    return discover.as_runs(files.values()), problems
 
 
 def show_tracebacks(problems: "Sequence[UnreadableError]") -> None:

@@ -49,13 +49,13 @@ def done(file: "TraceFile", task: "Callable[[Trace], Any]", effort: Effort) -> A
         UsageError: it does not hold what is asked for, or nothing can be written.
     """
     from stepscope.base.errors import UnreadableError, UsageError
-    from stepscope.readers.tasks import Refused
+    from stepscope.readers.tasks import Refusal
 
     settings = effort.settings()
     (outcome,) = read([order_to(task, file, settings)], settings)
     if isinstance(outcome, UnreadableError):
         raise outcome
     answer = answer_of(file, outcome)
-    if isinstance(answer, Refused):
+    if isinstance(answer, Refusal):
         raise UsageError(answer.message)
     return answer

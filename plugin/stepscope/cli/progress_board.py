@@ -12,9 +12,9 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from stepscope.base import formatting
 from stepscope.base.urls import name
-from stepscope.readers.batch import Watch
-from stepscope.readers.eta import Clock, Pace
-from stepscope.readers.requests import Order, Tell, Told
+from stepscope.readers.batch import ProgressMonitor
+from stepscope.readers.eta import Clock, EtaEstimator
+from stepscope.readers.requests import OnProgress, ReadProgress, ReadRequest
 from stepscope.render.phrases import plain
 
 MOST_LINES = 12
@@ -24,7 +24,7 @@ SEPARATOR = " · "
 
 
 @contextmanager
-def board(orders: Sequence[Order], *, awaited: str = "memory") -> Iterator[Watch]:
+def board(orders: Sequence[ReadRequest], *, awaited: str = "memory") -> Iterator[ProgressMonitor]:
     """Show the files at work: phase, bytes, events and time left, and how far all of them are.
 
     `awaited` is what a file that is not read yet waits for.
@@ -53,11 +53,11 @@ class _Begun:
 class _Board:
     """Files that are read by several threads at once, on one terminal."""
 
-    def __init__(self, shown: Progress, orders: Sequence[Order], awaited: str) -> None:
+    def __init__(self, shown: Progress, orders: Sequence[ReadRequest], awaited: str) -> None:
         self._shown = shown
         self._awaited = awaited
         self._lock = threading.Lock()
-        self._pace = Pace()
+        self._pace = EtaEstimator()
         self._began = monotonic()
         self._total_bytes = sum(map(_size, orders))
         self._finished_count = 0
@@ -68,14 +68,14 @@ class _Board:
             self._whole = shown.add_task(f"all {len(orders):,} files", total=None, words="")
 
     @contextmanager
-    def watch(self, order: Order) -> Iterator[Tell]:
+    def watch(self, order: ReadRequest) -> Iterator[OnProgress]:
         """Show a file within the block, and then that one more is done."""
         file = _Begun(label=_label(order), clock=Clock(began=monotonic()))
         with self._lock:
             self._begun[file] = None
             self._show()
 
-        def tell(told: Told) -> None:
+        def tell(told: ReadProgress) -> None:
             now = monotonic()
             file.clock = file.clock.at(told.phase, now)
             words = _words(told, self._pace.left_s(told, file.clock, now), self._awaited)
@@ -130,7 +130,7 @@ def _whole_words(done_count: int, unseen_count: int, left_s: float | None) -> st
     return SEPARATOR.join((*done, *unseen, *_left(left_s)))
 
 
-def _words(told: Told, left_s: float | None, awaited: str) -> str:
+def _words(told: ReadProgress, left_s: float | None, awaited: str) -> str:
     if told.phase == "waiting":
         return f"waiting for {awaited}"
     total = f"{formatting.size(told.bytes_done)} of {formatting.size(told.bytes_total)}"
@@ -143,10 +143,10 @@ def _left(left_s: float | None) -> tuple[str, ...]:
     return () if left_s is None else (f"{formatting.clock(left_s * 1e9)} left",)
 
 
-def _label(order: Order) -> str:
+def _label(order: ReadRequest) -> str:
     label = plain(name(order.file.path))
     return label if len(label) <= LONGEST_NAME else f"{label[: LONGEST_NAME - 1]}…"
 
 
-def _size(order: Order) -> int:
+def _size(order: ReadRequest) -> int:
     return order.stamp.size_bytes if order.stamp else 0

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stepscope.base.errors import UnreadableError
     from stepscope.comparison.trends import Trend
     from stepscope.readers.requests import Step
-    from stepscope.readers.tasks import Warned
+    from stepscope.readers.tasks import ResultWithDamage
     from stepscope.storage.discover import TraceFile
     from stepscope.summaries.summary import Summary
 
@@ -116,18 +116,18 @@ def _series(
 
 
 def _steps(settings: "AdviceSettings") -> "tuple[Step, ...]":
-    from stepscope.readers.tasks import trend, warned
+    from stepscope.readers.tasks import trend, with_damage
 
-    return (("analysing", partial(warned, task=partial(trend, settings=settings))),)
+    return (("analysing", partial(with_damage, task=partial(trend, settings=settings))),)
 
 
-def _warned(summary: "Summary") -> "Warned | None":
+def _warned(summary: "Summary") -> "ResultWithDamage | None":
     from stepscope.analyses.health import losses_among
-    from stepscope.readers.tasks import Warned
+    from stepscope.readers.tasks import ResultWithDamage
 
     if summary.trend is None:
         return None
-    return Warned(answer=summary.trend, damage=losses_among(summary.advice.worker.health))
+    return ResultWithDamage(result=summary.trend, damage=losses_among(summary.advice.worker.health))
 
 
 def _of_span(file: "TraceFile", trend: "Trend") -> Scalars:

@@ -39,7 +39,7 @@ class _Line:
         self._show: Callable[[str], None] | None = None
 
     def __call__(self, page: "Page") -> None:
-        self._looked_at += page.looked_at_count
+        self._looked_at += page.file_count
         self._found += len(page.files)
         if monotonic() - self._began < SOON_SECONDS:
             return

@@ -94,7 +94,7 @@ def _app(catalog: "Catalog", host: str, allowed: Iterable[str]) -> "WSGIApplicat
     from stepscope.api import allowed_hosts
     from stepscope.api.app import create_app
 
-    return create_app(catalog, hosts_answered=allowed_hosts.answered(host, allowed))
+    return create_app(catalog, host_names=allowed_hosts.accepted_names(host, allowed))
 
 
 def _directories(logdirs: tuple[str, ...]) -> "list[LogDirectory]":

@@ -13,8 +13,8 @@ from stepscope.cli.file_reading import Effort, order_for, read
 if TYPE_CHECKING:
     from stepscope.advice import AdviceSettings
     from stepscope.base.config import Settings
-    from stepscope.readers.batch import Arrived, Outcome
-    from stepscope.readers.requests import Answer, Order, Step
+    from stepscope.readers.batch import OnResult, Outcome
+    from stepscope.readers.requests import ReadRequest, ReadResult, Step
     from stepscope.storage.discover import TraceFile
     from stepscope.summaries.store import Store
     from stepscope.summaries.summary import Summary
@@ -85,7 +85,7 @@ class _Keeping:
     """Recordings of which some belong to runs whose summaries are kept."""
 
     wanted: Wanted
-    orders: "Mapping[str, Order]"
+    orders: "Mapping[str, ReadRequest]"
     """By the files' ids, in their order; they give what is wanted, and no summary."""
     kept: frozenset[str]
     """Folders of the runs whose summaries are kept."""
@@ -109,14 +109,14 @@ class _Keeping:
             for order in self.orders.values()
             if order.stamp is not None and order.file.folder in self.kept
         ]
-        known = store.known(files, with_samples=self.wanted.with_samples)
+        known = store.find(files, with_samples=self.wanted.with_samples)
         return {each: self.wanted.of(summary) for each, summary in known.items()}
 
     def _read(
         self,
         values: "Mapping[str, Any]",
-        as_asked: "Callable[[Order], Order]",
-        arrived: "Arrived | None" = None,
+        as_asked: "Callable[[ReadRequest], ReadRequest]",
+        arrived: "OnResult | None" = None,
     ) -> dict[str, Any]:
         """Return what the files give for which there is no value yet."""
         orders = [order for each, order in self.orders.items() if values.get(each) is None]
@@ -125,7 +125,7 @@ class _Keeping:
         )
         return dict(zip((order.file.id for order in orders), _values(outcomes), strict=True))
 
-    def _summarising(self, order: "Order") -> "Order":
+    def _summarising(self, order: "ReadRequest") -> "ReadRequest":
         """Return the order to summarise a file, where its summary is kept."""
         from stepscope.readers.tasks import analyse, summarise
 
@@ -134,7 +134,7 @@ class _Keeping:
         task = partial(summarise, settings=self.rules.of_run(order.file.run))
         return replace(order, steps=(("analysing", analyse), ("advising", task)))
 
-    def _arrived(self, store: "Store", answer: "Answer") -> "Answer":
+    def _arrived(self, store: "Store", answer: "ReadResult") -> "ReadResult":
         """Keep a summary, and go on with what is wanted of it alone."""
         from stepscope.summaries.summary import Summary
 
@@ -142,5 +142,5 @@ class _Keeping:
         if not isinstance(summary, Summary):
             return answer
         order = self.orders[summary.advice.worker.trace]
-        store.keep(order.file, order.stamp, summary)
+        store.add(order.file, order.stamp, summary)
         return replace(answer, prepared=self.wanted.of(summary))

@@ -7,33 +7,33 @@ from queue import SimpleQueue
 from stepscope.base.errors import UnreadableError, unforeseen
 from stepscope.readers.daemon_threads import DaemonThreads
 from stepscope.readers.pool import Reader
-from stepscope.readers.requests import Answer, Order, Stop, Tell
+from stepscope.readers.requests import OnProgress, ReadRequest, ReadResult, Stop
 
-Outcome = Answer | UnreadableError
-Watch = Callable[[Order], AbstractContextManager[Tell]]
+Outcome = ReadResult | UnreadableError
+ProgressMonitor = Callable[[ReadRequest], AbstractContextManager[OnProgress]]
 """Entered when the reading of a file begins, told how far that is, and left when it is over."""
-Arrived = Callable[[Answer], Answer]
+OnResult = Callable[[ReadResult], ReadResult]
 """Given an answer as soon as it is there, on any thread; what it returns goes in its place."""
 
 
-def unwatched(_: Order) -> AbstractContextManager[Tell]:
+def no_monitor(_: ReadRequest) -> AbstractContextManager[OnProgress]:
     """Nobody looks on."""
     return nullcontext(lambda _: None)
 
 
 def read_all(
-    orders: Sequence[Order],
+    orders: Sequence[ReadRequest],
     reader: Reader,
     *,
     jobs: int,
-    watch: Watch = unwatched,
-    arrived: Arrived | None = None,
+    monitor: ProgressMonitor = no_monitor,
+    on_result: OnResult | None = None,
 ) -> tuple[Outcome, ...]:
     """Carry out every order, `jobs` at once; return what each gave, in the orders' order."""
     outcomes: SimpleQueue[tuple[int, Outcome]] = SimpleQueue()
 
-    def outcome(order: Order) -> Outcome:
-        return _outcome(order, reader, watch, arrived)
+    def outcome(order: ReadRequest) -> Outcome:
+        return _outcome(order, reader, monitor, on_result)
 
     def job(place: int) -> Callable[[], None]:
         return lambda: outcomes.put((place, outcome(orders[place])))
@@ -47,10 +47,12 @@ def read_all(
     return tuple(found[place] for place in range(len(orders)))
 
 
-def _outcome(order: Order, reader: Reader, watch: Watch, arrived: Arrived | None) -> Outcome:
+def _outcome(
+    order: ReadRequest, reader: Reader, monitor: ProgressMonitor, on_result: OnResult | None
+) -> Outcome:
     try:
-        with watch(order) as tell:
+        with monitor(order) as tell:
             answer = reader.read(order, tell, Stop())
-            return arrived(answer) if arrived else answer
+            return on_result(answer) if on_result else answer
     except Exception as error:  # whatever is wrong with one file, the others go on
         return unforeseen(order.file.path, error)

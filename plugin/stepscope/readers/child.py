@@ -19,9 +19,9 @@ from stepscope.base.urls import shown
 from stepscope.model.frames.string_storage import keep_texts_plainly
 from stepscope.readers import memory_estimate, pipe_messages
 from stepscope.readers.child_messages import Accepted, Done, Failed, Logged
-from stepscope.readers.file_work import carry_out
-from stepscope.readers.requests import Order, Told
-from stepscope.readers.trace_transfer import packed
+from stepscope.readers.file_work import perform
+from stepscope.readers.requests import ReadProgress, ReadRequest
+from stepscope.readers.trace_transfer import pack
 
 log = logging.getLogger(__name__)
 
@@ -39,14 +39,14 @@ class _Parent:
     def __init__(self, output: RawIOBase) -> None:
         self._output = output
         self._lock = threading.Lock()
-        self._told = Told()
+        self._told = ReadProgress()
         self._told_at = 0.0
 
     def send(self, message: object) -> None:
         with self._lock:
             pipe_messages.send(self._output, message)
 
-    def tell(self, told: Told) -> None:
+    def tell(self, told: ReadProgress) -> None:
         """Tell how far a reading has come, as often as it is worth it."""
         now = time.monotonic()
         if told.phase == self._told.phase and now - self._told_at < TELL_SECONDS:
@@ -70,7 +70,7 @@ class _Log(logging.Handler):
 
 def main() -> None:
     """Carry out orders until there are no more."""
-    orders: SimpleQueue[Order] = SimpleQueue()
+    orders: SimpleQueue[ReadRequest] = SimpleQueue()
     parent = _Parent(FileIO(os.dup(1), "w"))
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a library prints is no answer
     logging.basicConfig(handlers=[_Log(parent)])
@@ -95,7 +95,7 @@ def _is_as_good_as(fresh_bytes: int) -> bool:
     return host_limits.resident_bytes() <= fresh_bytes + WORN_BYTES
 
 
-def _listen(stream: RawIOBase, orders: SimpleQueue[Order]) -> None:
+def _listen(stream: RawIOBase, orders: SimpleQueue[ReadRequest]) -> None:
     """Take orders; where there will be no more, nobody waits for what is being done."""
     try:
         while True:
@@ -110,13 +110,13 @@ def _watch(parent: int) -> None:
     os._exit(0)
 
 
-def _serve(order: Order, parent: _Parent) -> bool:
+def _serve(order: ReadRequest, parent: _Parent) -> bool:
     """Carry out one order; return whether this process is good for another."""
     parent.send(Accepted())
     try:
         with host_limits.data_limit(order.memory_bytes):
-            answer = carry_out(order, parent.tell)
-            trace = packed(answer.trace) if answer.trace is not None else None
+            answer = perform(order, parent.tell)
+            trace = pack(answer.trace) if answer.trace is not None else None
     except Exception as error:  # whatever is wrong with one file, it is told
         parent.send(_failed(order, error))
         return False
@@ -124,11 +124,11 @@ def _serve(order: Order, parent: _Parent) -> bool:
     return True
 
 
-def _failed(order: Order, error: Exception) -> Failed:
+def _failed(order: ReadRequest, error: Exception) -> Failed:
     path = order.file.path
-    if order.memory_bytes is not None and memory_estimate.is_for_memory(error):
+    if order.memory_bytes is not None and memory_estimate.is_out_of_memory(error):
         return Failed(
-            problem=memory_estimate.beyond_share(path, order.memory_bytes), is_memory=True
+            problem=memory_estimate.out_of_memory(path, order.memory_bytes), is_memory=True
         )
     problem = unforeseen(path, error)
     if isinstance(error, UnreadableError):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from stepscope.base.errors import UnreadableError
 
 if TYPE_CHECKING:
-    from stepscope.readers.trace_transfer import Packed
+    from stepscope.readers.trace_transfer import PackedTrace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class Logged:
 class Done:
     """The order is carried out."""
 
-    trace: "Packed | None"
+    trace: "PackedTrace | None"
     prepared: Any
 
 

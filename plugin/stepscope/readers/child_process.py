@@ -11,7 +11,7 @@ from io import RawIOBase
 from typing import Any, cast
 
 from stepscope.readers import pipe_messages
-from stepscope.readers.requests import Order
+from stepscope.readers.requests import ReadRequest
 
 START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -64,7 +64,7 @@ class ReaderProcess:
         """The system's number of the process."""
         return self._process.pid
 
-    def asked(self, order: Order) -> Iterator[Any]:
+    def asked(self, order: ReadRequest) -> Iterator[Any]:
         """Hand it an order; yield what it says, without end.
 
         Raises:

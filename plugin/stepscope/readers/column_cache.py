@@ -53,7 +53,7 @@ class StaleError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class CacheEntry:
     """One file's place among what is kept."""
 
     folder: str
@@ -81,18 +81,18 @@ def columns_of(
     """Return a file's columns as they were kept, else as `read` gives them, and keep those."""
     if settings.folder is None or stamp is None or not stamp.modified_ns:
         return read()
-    entry = Entry(
+    entry = CacheEntry(
         folder=settings.folder or cache_folder.user_cache_folder(), path=path, stamp=stamp
     )
     if (kept := _kept(entry)) is not None:
         return kept
     columns = read()
     if columns.inflated_bytes >= settings.worth_bytes:
-        keep(entry, columns, settings.bound_bytes)
+        store(entry, columns, settings.bound_bytes)
     return columns
 
 
-def keep(entry: Entry, columns: EventColumns, bound_bytes: int) -> None:
+def store(entry: CacheEntry, columns: EventColumns, bound_bytes: int) -> None:
     """Keep a file's columns, unless it has changed since it was looked at; say why that failed."""
     try:
         if storage.stamp(entry.path) != entry.stamp:
@@ -235,7 +235,7 @@ def _incident(examples: list[dict[str, Any]], **fields: Any) -> Incident:  # noq
     return Incident(**fields, examples=tuple(Example(**each) for each in examples))
 
 
-def _kept(entry: Entry) -> EventColumns | None:
+def _kept(entry: CacheEntry) -> EventColumns | None:
     try:
         return decoded(cache_folder.read(entry.folder, entry.name), entry.key)
     except (FileNotFoundError, StaleError):

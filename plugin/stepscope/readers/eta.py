@@ -3,7 +3,7 @@
 import threading
 from dataclasses import dataclass, replace
 
-from stepscope.readers.requests import Phase, Told
+from stepscope.readers.requests import Phase, ReadProgress
 
 ENOUGH_SECONDS = 0.3
 """Before that a rate says nothing."""
@@ -24,7 +24,7 @@ class Clock:
         return replace(self, read=now) if is_first_after else self
 
 
-class Pace:
+class EtaEstimator:
     """Remembers how long files took: their analyses have no bytes that could be counted."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Pace:
         with self._lock:
             return self._later_s / self._reading_s if self._reading_s else None
 
-    def left_s(self, told: Told, clock: Clock, now: float) -> float | None:
+    def left_s(self, told: ReadProgress, clock: Clock, now: float) -> float | None:
         """Return the seconds until a file is done; None while that cannot be told, or no longer.
 
         Until the first file is done, analyses count as nothing while bytes are read.

@@ -7,46 +7,44 @@ from contextlib import contextmanager
 from stepscope.readers.requests import Stop
 
 
-def _nothing_to_let_go(_bytes: int) -> None:
+def _release_nothing(_bytes: int) -> None:
     """Nothing is kept."""
 
 
-class Room:
+class MemoryBudget:
     """Gives readings their share of a budget; one that does not fit yet waits.
 
     Others wait behind it: small ones, which always fit, would keep it waiting for ever.
     """
 
-    def __init__(
-        self, total_bytes: int, let_go: Callable[[int], None] = _nothing_to_let_go
-    ) -> None:
-        """`let_go` is told how many bytes of what is kept are in the way of a reading."""
+    def __init__(self, total_bytes: int, release: Callable[[int], None] = _release_nothing) -> None:
+        """`release` is told how many bytes of what is kept are in the way of a reading."""
         self.total_bytes = total_bytes
-        self._let_go = let_go
+        self._let_go = release
         self._changed = threading.Condition()
-        self.kept_bytes = 0
+        self.retained_bytes = 0
         self._taken: list[int] = []
         self._line: list[object] = []
 
-    def keep(self, kept_bytes: int) -> None:
+    def set_retained(self, retained_bytes: int) -> None:
         """Set aside what is kept of what was read."""
         with self._changed:
-            self.kept_bytes = kept_bytes
+            self.retained_bytes = retained_bytes
             self._changed.notify_all()
 
     @property
-    def most_bytes(self) -> int:
+    def available_bytes(self) -> int:
         """What a reading is given where nothing else is being read."""
-        return max(self.total_bytes - self.kept_bytes, self.total_bytes // 2)
+        return max(self.total_bytes - self.retained_bytes, self.total_bytes // 2)
 
     @contextmanager
-    def taken(self, wanted_bytes: int, stop: Stop) -> Iterator[int]:
+    def reserve(self, wanted_bytes: int, stop: Stop) -> Iterator[int]:
         """Wait until so much is free, or nothing else is being read; yield how much may be taken.
 
         Raises:
             CancelledError: the reading was ended while it waited.
         """
-        if (missing := wanted_bytes + self.kept_bytes - self.total_bytes) > 0:
+        if (missing := wanted_bytes + self.retained_bytes - self.total_bytes) > 0:
             self._let_go(missing)
         with stop.calls(self._wake):
             granted = self._granted(wanted_bytes, stop)
@@ -70,7 +68,7 @@ class Room:
             finally:
                 self._line.remove(place)
                 self._changed.notify_all()
-            granted = min(wanted_bytes, self.most_bytes)
+            granted = min(wanted_bytes, self.available_bytes)
             self._taken.append(granted)
             return granted
 
@@ -79,7 +77,7 @@ class Room:
 
     @property
     def _free_bytes(self) -> int:
-        return self.total_bytes - self.kept_bytes - sum(self._taken)
+        return self.total_bytes - self.retained_bytes - sum(self._taken)
 
     def _wake(self) -> None:
         with self._changed:

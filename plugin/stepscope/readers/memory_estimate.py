@@ -46,7 +46,7 @@ def needed_bytes(inflated: int) -> int:
     return PROCESS_BYTES + max(LEAST_BYTES, int(inflated * NEEDED_SHARE))
 
 
-def refuse_beyond(path: str, stamp: FileStamp, inflated: int, budget_bytes: int) -> None:
+def require_fits(path: str, stamp: FileStamp, inflated: int, budget_bytes: int) -> None:
     """Refuse a file whose size alone says that it cannot be read within a budget.
 
     Raises:
@@ -63,13 +63,13 @@ def refuse_beyond(path: str, stamp: FileStamp, inflated: int, budget_bytes: int)
     raise UnreadableError(path, message, more_memory(least))
 
 
-def beyond_share(path: str, limit_bytes: int) -> UnreadableError:
+def out_of_memory(path: str, limit_bytes: int) -> UnreadableError:
     """Return the problem of a file whose reading took all the memory that it was given."""
     message = f"This needs more than the {_gib(limit_bytes)} of memory that may be used."
     return UnreadableError(path, message, more_memory(2 * limit_bytes))
 
 
-def is_for_memory(error: Exception) -> bool:
+def is_out_of_memory(error: Exception) -> bool:
     """Tell whether memory was not enough; a thread without room for its stack says it otherwise."""
     return isinstance(error, MemoryError) or str(error) == "can't start new thread"
 

@@ -13,8 +13,15 @@ from stepscope.base.errors import StepscopeError, UnreadableError
 from stepscope.readers import memory_estimate
 from stepscope.readers.child_messages import Done, Failed, Logged, RemoteError
 from stepscope.readers.child_process import GoneError, ReaderProcess
-from stepscope.readers.memory_budget import Room
-from stepscope.readers.requests import Answer, CancelledError, Order, Stop, Tell, Told
+from stepscope.readers.memory_budget import MemoryBudget
+from stepscope.readers.requests import (
+    CancelledError,
+    OnProgress,
+    ReadProgress,
+    ReadRequest,
+    ReadResult,
+    Stop,
+)
 from stepscope.storage import FileStamp
 
 log = logging.getLogger(__name__)
@@ -45,7 +52,7 @@ OWN = "memory"
 class Reader(Protocol):
     """Reads files, one a thread."""
 
-    def read(self, order: Order, tell: Tell, stop: Stop) -> Answer:
+    def read(self, order: ReadRequest, tell: OnProgress, stop: Stop) -> ReadResult:
         """Carry out an order, and return when that is done."""
 
 
@@ -70,7 +77,7 @@ class _ShortError(Exception):
         self.granted_bytes = granted_bytes
 
 
-def read_here(order: Order, tell: Tell, stop: Stop) -> Answer:
+def read_in_process(order: ReadRequest, tell: OnProgress, stop: Stop) -> ReadResult:
     """Carry out an order in this process.
 
     Raises:
@@ -78,23 +85,23 @@ def read_here(order: Order, tell: Tell, stop: Stop) -> Answer:
         UnreadableError: the file cannot be used.
     """
     # Imported here because it brings pandas, which TensorBoard's start should not wait for.
-    from stepscope.readers.file_work import carry_out
+    from stepscope.readers.file_work import perform
 
-    def told(now: Told) -> None:
+    def told(now: ReadProgress) -> None:
         stop.check()
         tell(now)
 
-    return carry_out(order, told)
+    return perform(order, told)
 
 
-class Here:
+class InProcessReader:
     """Reads every file in this process, on the caller's thread."""
 
     def __init__(self, memory_bytes: int | None = None) -> None:
         """`memory_bytes` is how much more this process may take, whatever else it does."""
         self._memory_bytes = memory_bytes
 
-    def read(self, order: Order, tell: Tell, stop: Stop) -> Answer:
+    def read(self, order: ReadRequest, tell: OnProgress, stop: Stop) -> ReadResult:
         """Carry out an order.
 
         Raises:
@@ -104,19 +111,19 @@ class Here:
         order = replace(order, stamp=_stamp(order))
         try:
             with host_limits.data_limit(self._memory_bytes):
-                return read_here(order, tell, stop)
+                return read_in_process(order, tell, stop)
         except Exception as error:
-            if self._memory_bytes is None or not memory_estimate.is_for_memory(error):
+            if self._memory_bytes is None or not memory_estimate.is_out_of_memory(error):
                 raise
-        raise memory_estimate.beyond_share(order.file.path, self._memory_bytes)
+        raise memory_estimate.out_of_memory(order.file.path, self._memory_bytes)
 
 
-class Readers:
+class ReaderPool:
     """Reads files in processes of their own; any number of threads may ask at once."""
 
     def __init__(
         self,
-        room: Room,
+        room: MemoryBudget,
         *,
         small_bytes: int = SMALL_BYTES,
     ) -> None:
@@ -130,7 +137,7 @@ class Readers:
         self._is_closed = False
         self._has_processes = True
 
-    def read(self, order: Order, tell: Tell, stop: Stop) -> Answer:
+    def read(self, order: ReadRequest, tell: OnProgress, stop: Stop) -> ReadResult:
         """Carry out an order: wait for memory, read, and return what the file gave.
 
         Raises:
@@ -141,15 +148,15 @@ class Readers:
         stamp = _stamp(order)
         inflated = memory_estimate.inflated_bytes(order.file.path, stamp) if stamp else 0
         if stamp:
-            memory_estimate.refuse_beyond(order.file.path, stamp, inflated, self.room.total_bytes)
+            memory_estimate.require_fits(order.file.path, stamp, inflated, self.room.total_bytes)
         order = replace(order, stamp=stamp)
         if inflated <= self._small_bytes or urls.scheme(order.file.path) == OWN:
-            return read_here(order, tell, stop)
-        tell(Told(phase="waiting", bytes_total=stamp.size_bytes if stamp else 0))
+            return read_in_process(order, tell, stop)
+        tell(ReadProgress(phase="waiting", bytes_total=stamp.size_bytes if stamp else 0))
         try:
             return self._within(memory_estimate.needed_bytes(inflated), order, tell, stop)
         except _ShortError as short:
-            if short.granted_bytes * ENOUGH_MORE > self.room.most_bytes:
+            if short.granted_bytes * ENOUGH_MORE > self.room.available_bytes:
                 raise short.problem from None
         try:  # its size told too little of what is in it: once more, with all that there is
             return self._within(self.room.total_bytes, order, tell, stop)
@@ -173,8 +180,10 @@ class Readers:
         for process in idle:
             process.end()
 
-    def _within(self, wanted_bytes: int, order: Order, tell: Tell, stop: Stop) -> Answer:
-        with self.room.taken(wanted_bytes, stop) as granted:
+    def _within(
+        self, wanted_bytes: int, order: ReadRequest, tell: OnProgress, stop: Stop
+    ) -> ReadResult:
+        with self.room.reserve(wanted_bytes, stop) as granted:
             order = replace(order, memory_bytes=max(0, granted - memory_estimate.PROCESS_BYTES))
             killed: _KilledError | None = None
             for place in range(TRIES if self._has_processes else 0):
@@ -192,11 +201,11 @@ class Readers:
                         return answer
             if killed is not None:  # what kills its readers is not read in this process
                 raise killed.problem from None
-            return read_here(order, tell, stop)
+            return read_in_process(order, tell, stop)
 
     def _asked(
-        self, order: Order, granted: int, tell: Tell, stop: Stop, *, is_first: bool
-    ) -> Answer | None:
+        self, order: ReadRequest, granted: int, tell: OnProgress, stop: Stop, *, is_first: bool
+    ) -> ReadResult | None:
         """Have a process carry out an order; None where it ended before it took it.
 
         Only the first time it may be one that was idle: whoever killed it may have killed all.
@@ -276,7 +285,7 @@ class Readers:
             process.end()
 
 
-def _stamp(order: Order) -> FileStamp | None:
+def _stamp(order: ReadRequest) -> FileStamp | None:
     if order.stamp is not None:
         return order.stamp
     with suppress(OSError, StepscopeError):  # whoever reads it will say what is wrong
@@ -284,17 +293,17 @@ def _stamp(order: Order) -> FileStamp | None:
     return None
 
 
-def _answer(done: Done) -> Answer:
+def _answer(done: Done) -> ReadResult:
     if done.trace is None:
-        return Answer(prepared=done.prepared)
-    from stepscope.readers.trace_transfer import unpacked
+        return ReadResult(prepared=done.prepared)
+    from stepscope.readers.trace_transfer import unpack
 
-    return Answer(trace=unpacked(done.trace), prepared=done.prepared)
+    return ReadResult(trace=unpack(done.trace), prepared=done.prepared)
 
 
-def _heard(message: object, granted_bytes: int, tell: Tell) -> None:
+def _heard(message: object, granted_bytes: int, tell: OnProgress) -> None:
     match message:
-        case Told():
+        case ReadProgress():
             tell(message)
         case Logged(logger=logger, level=level, message=text):
             logging.getLogger(logger).log(level, "%s", text)

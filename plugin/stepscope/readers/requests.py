@@ -23,7 +23,7 @@ class CancelledError(StepscopeError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class ReadProgress:
     """How far a reading has come."""
 
     phase: Phase = "reading"
@@ -32,14 +32,14 @@ class Told:
     events: int = 0
 
 
-Tell = Callable[[Told], None]
+OnProgress = Callable[[ReadProgress], None]
 
 
 Step = tuple[Phase, "Callable[[Trace], Any]"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class ReadRequest:
     """One file to read, and what is wanted of it."""
 
     file: TraceFile
@@ -48,7 +48,7 @@ class Order:
     steps: "tuple[Step, ...]" = ()
     """What to work out of the recording, such as its advice, by phase. Each is a function of a
     module, since it is called by its name in another process."""
-    is_kept: bool = True
+    returns_trace: bool = True
     """Whether the trace itself is wanted, too."""
     cache: CacheSettings = field(default_factory=CacheSettings)
     memory_bytes: int | None = None
@@ -56,7 +56,7 @@ class Order:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class ReadResult:
     """What a file gave."""
 
     trace: "Trace | None" = None

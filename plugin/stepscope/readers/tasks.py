@@ -78,53 +78,53 @@ def trend(trace: "Trace", *, settings: "AdviceSettings") -> "Trend":
 
 
 @dataclass(frozen=True, kw_only=True)
-class Warned:
+class ResultWithDamage:
     """What came of a recording, and what speaks against trusting it."""
 
-    answer: Any
+    result: Any
     damage: "tuple[HealthItem, ...]"
     """What the file lost, as far as reading it showed."""
 
 
-def warned(trace: "Trace", *, task: "Callable[[Trace], Any]") -> Warned:
+def with_damage(trace: "Trace", *, task: "Callable[[Trace], Any]") -> ResultWithDamage:
     """Do something with a recording, and tell how its file is damaged."""
     from stepscope.analyses.health import losses
 
-    return Warned(answer=task(trace), damage=losses(trace))
+    return ResultWithDamage(result=task(trace), damage=losses(trace))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Refused:
+class Refusal:
     """Why a file could not be written: a sentence, and what would help."""
 
     message: str
 
 
-def cut(trace: "Trace", *, request: "CutRequest") -> "CutAnswer | Refused":
+def cut(trace: "Trace", *, request: "CutRequest") -> "CutAnswer | Refusal":
     """Write a part of a recording."""
     from stepscope.render import trace_excerpt
 
     return _unless_refused(lambda: trace_excerpt.write(trace, request))
 
 
-def stack(trace: "Trace", *, request: "StackRequest") -> Refused | None:
+def stack(trace: "Trace", *, request: "StackRequest") -> Refusal | None:
     """Write a recording's stacks."""
     from stepscope.render import stack_file
 
     return _unless_refused(lambda: stack_file.write(trace, request))
 
 
-def _unless_refused(work: Callable[[], T]) -> T | Refused:
+def _unless_refused(work: Callable[[], T]) -> T | Refusal:
     """Return what the work gives, or why it gives nothing: what is said to the user crosses."""
     from stepscope.base.errors import MissingDataError, UsageError
 
     try:
         return work()
     except MissingDataError as missing:
-        return Refused(message=f"{missing.reason}. To record it: {missing.remedy}")
+        return Refusal(message=f"{missing.reason}. To record it: {missing.remedy}")
     except UsageError as error:
-        return Refused(message=str(error))
+        return Refusal(message=str(error))
     except OSError as error:
-        return Refused(
+        return Refusal(
             message=f"{error.filename}: {error.strerror}" if error.filename else str(error)
         )

@@ -23,7 +23,7 @@ they take to be made."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Packed:
+class PackedTrace:
     """A `Trace` without what can be found again."""
 
     worker: str
@@ -38,9 +38,9 @@ class Packed:
     """Results that are sent whatever their size."""
 
 
-def packed(trace: Trace) -> Packed:
+def pack(trace: Trace) -> PackedTrace:
     """Return a recording as it can be sent."""
-    return Packed(
+    return PackedTrace(
         worker=trace.worker,
         span=trace.span,
         id=trace.id,
@@ -53,7 +53,7 @@ def packed(trace: Trace) -> Packed:
     )
 
 
-def unpacked(sent: Packed) -> Trace:
+def unpack(sent: PackedTrace) -> Trace:
     """Return the recording that was sent."""
     dialect = all_dialects()[sent.dialect]
     return Trace(

@@ -8,7 +8,7 @@ from stepscope.analyses.host.call_stacks import Metric, call_stacks
 from stepscope.analyses.host.host_flame import host_flame
 from stepscope.model.trace import Trace
 from stepscope.render import collapsed_stacks, speedscope
-from stepscope.storage.output_files import written
+from stepscope.storage.output_files import atomic_output
 
 Form = Literal["collapsed", "speedscope"]
 
@@ -29,7 +29,7 @@ def write(trace: Trace, request: Request) -> None:
         MissingDataError: the recording holds no stacks.
         OSError: nothing can be written there.
     """
-    with written(request.path) as sink:
+    with atomic_output(request.path) as sink:
         for text in _texts(trace, request):
             sink.write(text.encode("utf-8", "replace"))
 

@@ -24,7 +24,7 @@ from stepscope.model.table import AnyTable, RunTable
 from stepscope.model.trace import Trace
 from stepscope.render import table_csv, table_json, table_parquet
 from stepscope.render.table_file import About, Withheld
-from stepscope.storage.output_files import written
+from stepscope.storage.output_files import atomic_output
 from stepscope.tables import find
 
 Form = Literal["csv", "json", "parquet"]
@@ -302,5 +302,5 @@ def _opened(paths: Iterable[str]) -> Iterator[BinaryIO]:
 
 def write_file(table: Gathered, form: Form, path: Path) -> None:
     """Write a whole table to a file, there once it is complete; compressed where it ends in .gz."""
-    with written(str(path)) as sink:
+    with atomic_output(str(path)) as sink:
         write(table, form, sink)

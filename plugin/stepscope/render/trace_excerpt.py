@@ -6,7 +6,7 @@ from stepscope.analyses.core.trace_cut import cut, time_of_steps
 from stepscope.model.trace import Trace
 from stepscope.render import chrome_trace
 from stepscope.render.chrome_trace import Written
-from stepscope.storage.output_files import written
+from stepscope.storage.output_files import atomic_output
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +42,6 @@ def write(trace: Trace, request: Request) -> Answer:
     """
     start_ns, end_ns = request.time_ns or time_of_steps(trace, *(request.steps or (0, 0)))
     part = cut(trace, start_ns, end_ns, is_repaired=request.is_repaired)
-    with written(request.path) as sink:
+    with atomic_output(request.path) as sink:
         done = chrome_trace.write(trace, part, sink)
     return Answer(start_ns=start_ns, end_ns=end_ns, of_count=len(trace), written=done)

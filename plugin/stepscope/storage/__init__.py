@@ -12,7 +12,7 @@ from typing import BinaryIO, Protocol
 from stepscope.base import urls
 from stepscope.storage import local
 from stepscope.storage.file_stamp import FileStamp
-from stepscope.storage.listing import IsWanted, Listing, nothing_more
+from stepscope.storage.listing import Listing, NameFilter, names_only
 
 __all__ = [
     "FileStamp",
@@ -30,7 +30,7 @@ __all__ = [
 class _System(Protocol):
     def stamp(self, path: str) -> FileStamp: ...
     def open_binary(self, path: str) -> BinaryIO: ...
-    def walk(self, root: str, is_wanted: IsWanted) -> Iterator[Listing]: ...
+    def walk(self, root: str, is_wanted: NameFilter) -> Iterator[Listing]: ...
     def files_in(self, folder: str) -> Iterator[Listing]: ...
     def is_folder(self, path: str) -> bool: ...
     def exists(self, path: str) -> bool: ...
@@ -65,7 +65,7 @@ def open_binary(path: str) -> BinaryIO:
     return _of(path).open_binary(path)
 
 
-def walk(root: str, is_wanted: IsWanted = nothing_more) -> Iterator[Listing]:
+def walk(root: str, is_wanted: NameFilter = names_only) -> Iterator[Listing]:
     """Yield the folders under `root` with their files, a page at a time; links are followed once.
 
     A folder of many files comes in several pages, and remote ones come in any order. A page may

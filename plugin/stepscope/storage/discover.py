@@ -20,7 +20,7 @@ from stepscope.storage import FileStamp
 TRACE_NAME = re.compile(r"^(?P<worker>.*?)(?:\.(?P<time>\d+))?\.pt\.trace\.json(?:\.gz)?$")
 FIRST_NANOSECONDS = 10**15
 """A time in a name that is larger is in nanoseconds: in milliseconds it would be the year 33658."""
-LOOKED_FOR = "files named <worker>.<time>.pt.trace.json or <worker>.<time>.pt.trace.json.gz"
+TRACE_NAMES = "files named <worker>.<time>.pt.trace.json or <worker>.<time>.pt.trace.json.gz"
 OTHER_NAMES = (".json", ".json.gz")
 SEPARATOR = re.compile(r"[/\\]")
 FLATTENED = re.compile(r"[a-z][a-z0-9+.-]+:/[^/]")
@@ -74,7 +74,7 @@ def run_identifier(folder: str) -> str:
     return _identifier(f"run:{folder}")
 
 
-def arranged(files: Iterable[TraceFile]) -> list[TraceFile]:
+def as_runs(files: Iterable[TraceFile]) -> list[TraceFile]:
     """Return recordings, wherever they were found, as runs: by worker and time, told apart.
 
     A worker's spans are numbered by the times in its files' names. Runs whose names are the same
@@ -114,7 +114,7 @@ def _run_name(root: str, folder: str) -> str:
 class Page:
     """What a part of a folder's listing holds."""
 
-    looked_at_count: int
+    file_count: int
     """Files, traces or not."""
     files: tuple[TraceFile, ...]
 
@@ -131,10 +131,10 @@ def pages(root: str, prefix: str = "") -> Iterator[Page]:
         run = _run_name(root, folder)
         run = f"{prefix}/{run}" if prefix else run
         own = (_named(folder, name, run, stamp) for name, stamp in listed.items())
-        yield Page(looked_at_count=len(listed), files=tuple(filter(None, own)))
+        yield Page(file_count=len(listed), files=tuple(filter(None, own)))
 
 
-def in_order(files: Iterable[TraceFile]) -> list[TraceFile]:
+def sorted_files(files: Iterable[TraceFile]) -> list[TraceFile]:
     """Return one log directory's recordings, found in any order, by folder and worker."""
     files = list(files)
     folders = {file.folder: SEPARATOR.split(file.folder) for file in files}
@@ -157,7 +157,7 @@ def in_folder(
     for page in pages(root, prefix):
         found.extend(page.files)
         tell(page)
-    return arranged(in_order(found))
+    return as_runs(sorted_files(found))
 
 
 def _named(folder: str, name: str, run: str, listed: FileStamp | None) -> TraceFile | None:
@@ -196,7 +196,7 @@ def at(path: str, tell: Callable[[Page], None] = _untold) -> list[TraceFile]:
         remedy = (
             f"A trace of any other name can be given by its own path, such as {other}. {remedy}"
         )
-    raise UnreadableError(path, f"There is no trace here: looked for {LOOKED_FOR}.", remedy)
+    raise UnreadableError(path, f"There is no trace here: looked for {TRACE_NAMES}.", remedy)
 
 
 def _other_json(root: str) -> str:

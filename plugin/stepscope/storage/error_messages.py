@@ -181,7 +181,7 @@ TELLERS: tuple[tuple[frozenset[str], Callable[[_Failure], Sentences]], ...] = (
 
 
 @contextmanager
-def told(path: str) -> Iterator[None]:
+def translate_errors(path: str) -> Iterator[None]:
     """Turn whatever a library raises into an `UnreadableError` of this path."""
     try:
         yield

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from stepscope.storage.file_stamp import FileStamp
-from stepscope.storage.listing import PAGE_COUNT, IsWanted, Listing, nothing_more
+from stepscope.storage.listing import PAGE_COUNT, Listing, NameFilter, names_only
 
 SPECIAL = "it is a pipe, a socket or a device, not a file"
 
@@ -28,7 +28,7 @@ def open_binary(path: str) -> BinaryIO:
     return Path(path).open("rb")
 
 
-def walk(root: str, is_wanted: IsWanted) -> Iterator[Listing]:
+def walk(root: str, is_wanted: NameFilter) -> Iterator[Listing]:
     """Yield each folder under `root` with its files."""
     seen: set[tuple[int, int]] = set()
     waiting = [root]
@@ -46,10 +46,10 @@ def walk(root: str, is_wanted: IsWanted) -> Iterator[Listing]:
 
 def files_in(folder: str) -> Iterator[Listing]:
     """Yield the files of one folder."""
-    return _pages(folder, nothing_more, [])
+    return _pages(folder, names_only, [])
 
 
-def _pages(folder: str, is_wanted: IsWanted, subfolders: list[str]) -> Iterator[Listing]:
+def _pages(folder: str, is_wanted: NameFilter, subfolders: list[str]) -> Iterator[Listing]:
     """Yield a folder's files, at least one page, and add the names of its folders to a list."""
     page: dict[str, FileStamp | None] = {}
     try:

@@ -46,8 +46,8 @@ def write(folder: str, name: str, content: bytes) -> None:
         return
     from stepscope.storage import remote
 
-    with remote.system_of(urls.join(folder, name)) as (system, inside):
-        system.pipe_file(inside, content, **remote.within(system, remote.LISTING_SECONDS))
+    with remote.open_system(urls.join(folder, name)) as (system, inside):
+        system.pipe_file(inside, content, **remote.timeout_options(system, remote.LISTING_SECONDS))
 
 
 def remove(folder: str, names: Iterable[str]) -> None:
@@ -62,9 +62,11 @@ def remove(folder: str, names: Iterable[str]) -> None:
 def _remote_listed(folder: str) -> dict[str, FileStamp]:
     from stepscope.storage import error_messages, remote
 
-    with remote.system_of(folder) as (system, inside):
+    with remote.open_system(folder) as (system, inside):
         try:
-            found = system.ls(inside, detail=True, **remote.within(system, remote.LISTING_SECONDS))
+            found = system.ls(
+                inside, detail=True, **remote.timeout_options(system, remote.LISTING_SECONDS)
+            )
         except Exception as error:
             if error_messages.is_absence(folder, error):
                 return {}
@@ -76,10 +78,10 @@ def _remote_listed(folder: str) -> dict[str, FileStamp]:
 def _remote_read(path: str) -> bytes | None:
     from stepscope.storage import error_messages, remote
 
-    with remote.system_of(path) as (system, inside):
+    with remote.open_system(path) as (system, inside):
         try:
             content: bytes = system.cat_file(
-                inside, **remote.within(system, remote.LISTING_SECONDS)
+                inside, **remote.timeout_options(system, remote.LISTING_SECONDS)
             )
         except Exception as error:
             if error_messages.is_absence(path, error):
@@ -94,6 +96,6 @@ def _remote_remove(path: str) -> None:
 
     with (
         suppress(UnreadableError, OSError),
-        remote.system_of(path) as (system, inside),
+        remote.open_system(path) as (system, inside),
     ):
         system.rm_file(inside)

@@ -12,7 +12,7 @@ COMPRESSION = 6
 
 
 @contextmanager
-def written(path: str) -> Iterator[BinaryIO]:
+def atomic_output(path: str) -> Iterator[BinaryIO]:
     """Open a local file for writing; where its name ends in `.gz`, what is written is compressed.
 
     It takes the place of one of that name when the context is left without an error. What is no

@@ -19,7 +19,7 @@ from stepscope.base import urls
 from stepscope.base.errors import UnreadableError
 from stepscope.storage import error_messages, remote_listing
 from stepscope.storage.file_stamp import FileStamp
-from stepscope.storage.listing import IsWanted, Listing
+from stepscope.storage.listing import Listing, NameFilter
 from stepscope.storage.local import SPECIAL
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def stamp(path: str) -> FileStamp:
 
 def open_binary(path: str) -> BinaryIO:
     """Open a file for reading; it arrives in blocks, one after the other."""
-    with system_of(path) as (system, inside):
+    with open_system(path) as (system, inside):
         kind = urls.scheme(path)
         if kind == "memory":  # its files have one place for all who read them
             return BytesIO(system.cat_file(inside))
@@ -95,14 +95,14 @@ def open_binary(path: str) -> BinaryIO:
     return BufferedReader(_Source(path, source), BUFFER_BYTES)
 
 
-def walk(root: str, _is_wanted: IsWanted) -> Iterator[Listing]:
+def walk(root: str, _is_wanted: NameFilter) -> Iterator[Listing]:
     """Yield the folders under `root` that have files; what is listed is known of all of them."""
     if urls.scheme(root) in urls.WEB:
         return
     root = urls.tidy(root)
-    with system_of(root) as (system, inside):
+    with open_system(root) as (system, inside):
         base = inside.rstrip("/")
-        pages = remote_listing.below(system, base, within(system, LISTING_SECONDS))
+        pages = remote_listing.below(system, base, timeout_options(system, LISTING_SECONDS))
         try:
             for page in pages:
                 yield from _by_folder(root, base, page)
@@ -114,8 +114,8 @@ def walk(root: str, _is_wanted: IsWanted) -> Iterator[Listing]:
 def files_in(folder: str) -> Iterator[Listing]:
     """Yield the files of one folder."""
     folder = urls.tidy(folder)
-    with system_of(folder) as (system, base):
-        page = system.ls(base, detail=True, **within(system, LISTING_SECONDS))
+    with open_system(folder) as (system, base):
+        page = system.ls(base, detail=True, **timeout_options(system, LISTING_SECONDS))
     yield from _by_folder(folder, base.rstrip("/"), page)
 
 
@@ -165,7 +165,7 @@ class _Source(RawIOBase):
 
     def readinto(self, buffer: "WriteableBuffer", /) -> int:
         room = memoryview(buffer)
-        with error_messages.told(self._path):
+        with error_messages.translate_errors(self._path):
             piece = self._source.read(len(room))
         room[: len(piece)] = piece
         return len(piece)
@@ -178,9 +178,9 @@ class _Source(RawIOBase):
 
 def _info(path: str) -> Info | None:
     """Return what is known of a path; None where nothing is there."""
-    with system_of(path) as (system, inside):
+    with open_system(path) as (system, inside):
         try:
-            info: Info = system.info(inside, **within(system, ANSWER_SECONDS))
+            info: Info = system.info(inside, **timeout_options(system, ANSWER_SECONDS))
         except Exception as error:
             if error_messages.is_absence(path, error):
                 return None
@@ -189,12 +189,12 @@ def _info(path: str) -> Info | None:
 
 
 @contextmanager
-def system_of(path: str) -> Iterator[tuple[fsspec.AbstractFileSystem, str]]:
+def open_system(path: str) -> Iterator[tuple[fsspec.AbstractFileSystem, str]]:
     """Give the file system of an address, and the path in it; tell its errors as ours.
 
     After an error it is made anew: credentials that have come since then would not be seen.
     """
-    with error_messages.told(path):
+    with error_messages.translate_errors(path):
         system, inside = _system(path)
         try:
             yield system, inside
@@ -244,7 +244,7 @@ def _web_options() -> Options:
     return {"client_kwargs": client, "headers": {"Accept-Encoding": "identity"}}
 
 
-def within(system: fsspec.AbstractFileSystem, seconds: int) -> Options:
+def timeout_options(system: fsspec.AbstractFileSystem, seconds: int) -> Options:
     """Return what bounds a whole call, where fsspec can: hdfs and the like wait by themselves."""
     return {"timeout": seconds} if system.async_impl else {}
 

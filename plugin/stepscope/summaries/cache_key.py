@@ -31,7 +31,7 @@ OF_THE_RUN = ("gpus", "price")
 """Settings that change nothing of one recording."""
 
 
-class Places:
+class FileLocations:
     """Where files really lie; a folder is looked up once, however many of its files are asked."""
 
     def __init__(self) -> None:

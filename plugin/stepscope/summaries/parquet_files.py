@@ -37,7 +37,7 @@ def settings_of(name: str) -> str | None:
     return match["settings"] if match else None
 
 
-def written(table: pa.Table) -> bytes:
+def parquet_bytes(table: pa.Table) -> bytes:
     """Return a table as the content of a file."""
     sink = BytesIO()
     pq.write_table(
@@ -52,7 +52,7 @@ def written(table: pa.Table) -> bytes:
     return sink.getvalue()
 
 
-def table_in(name: str, content: bytes, columns: tuple[str, ...]) -> pa.Table:
+def read_table(name: str, content: bytes, columns: tuple[str, ...]) -> pa.Table:
     """Return columns of the table in a file.
 
     Raises:

@@ -48,7 +48,7 @@ class RunFolder:
         Raises:
             OSError, UnreadableError: it cannot be written.
         """
-        content = parquet_files.written(table)
+        content = parquet_files.parquet_bytes(table)
         object_files.write(self.path, parquet_files.name(self.settings, content), content)
 
     def tidy(self, newest: Callable[[pa.Table], pa.Table]) -> None:
@@ -67,7 +67,7 @@ class RunFolder:
         parts = self._parts(tuple(SCHEMA.names), merged)
         if not parts:  # another program was quicker
             return
-        content = parquet_files.written(newest(pa.concat_tables(parts.values())))
+        content = parquet_files.parquet_bytes(newest(pa.concat_tables(parts.values())))
         whole = parquet_files.name(self.settings, content)
         object_files.write(self.path, whole, content)
         object_files.remove(self.path, parts.keys() - {whole})
@@ -92,7 +92,7 @@ class RunFolder:
 
     def _table(self, name: str, content: bytes, columns: tuple[str, ...]) -> pa.Table | None:
         try:
-            return parquet_files.table_in(name, content, columns)
+            return parquet_files.read_table(name, content, columns)
         except MemoryError:
             raise
         except Exception as error:  # whatever is in there, the traces themselves can be read

@@ -21,7 +21,7 @@ from stepscope.base.errors import in_one_line
 from stepscope.storage import FileStamp, cache_folder
 from stepscope.storage.cache_folder import user_cache_folder
 from stepscope.storage.discover import TraceFile
-from stepscope.summaries.cache_key import Places, settings_key
+from stepscope.summaries.cache_key import FileLocations, settings_key
 from stepscope.summaries.parquet_files import PATTERN
 from stepscope.summaries.row_tables import as_rows, as_table, newest
 from stepscope.summaries.run_folder import RunFolder
@@ -49,7 +49,7 @@ class Store:
     def __init__(self, settings: SummarySettings, rules: AdviceSettings = DEFAULT) -> None:
         self._settings = settings
         self._rules = rules
-        self._places = Places()
+        self._places = FileLocations()
         self._keys: dict[str, str] = {}
         self._lock = threading.Lock()
         self._waiting: dict[RunFolder, list[WholeRow]] = {}
@@ -59,7 +59,7 @@ class Store:
         """Tell whether the recordings of a run of so many are kept."""
         return self._settings.is_for(count)
 
-    def known(self, files: Files, *, with_samples: bool = False) -> dict[str, Summary]:
+    def find(self, files: Files, *, with_samples: bool = False) -> dict[str, Summary]:
         """Return the summaries of those files that are known in this state, by the files' ids.
 
         Without samples, which take the most time, `Summary.sample` is None.
@@ -76,7 +76,7 @@ class Store:
             found |= _tried(folder.path, "read", read) or {}
         return found
 
-    def keep(self, file: TraceFile, stamp: FileStamp | None, summary: Summary) -> bool:
+    def add(self, file: TraceFile, stamp: FileStamp | None, summary: Summary) -> bool:
         """Keep the summary of a file as it was when it had this stamp; tell whether it can be."""
         if self._settings.place is None or stamp is None or not _holds(stamp, summary):
             return False

@@ -20,7 +20,7 @@ from stepscope.comparison.samples import Sample
 from stepscope.comparison.trends import Trend
 from stepscope.storage import FileStamp
 from stepscope.storage.discover import TraceFile
-from stepscope.summaries.cache_key import Places
+from stepscope.summaries.cache_key import FileLocations
 from stepscope.summaries.codec import DamagedError, fields_of
 from stepscope.summaries.summary import Summary
 from stepscope.summaries.validation import require_consistent
@@ -78,7 +78,7 @@ def columns_of(of: type[Row]) -> tuple[str, ...]:
 
 
 def row_of(
-    places: Places, file: TraceFile, stamp: FileStamp, summary: Summary, settings: str
+    places: FileLocations, file: TraceFile, stamp: FileStamp, summary: Summary, settings: str
 ) -> WholeRow:
     """Return the row of a file's summary.
 

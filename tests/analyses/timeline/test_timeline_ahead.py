@@ -2,7 +2,7 @@
 
 from loading import trace_of
 from stepscope.analyses.timeline import prefetch
-from stepscope.readers.trace_transfer import packed, unpacked
+from stepscope.readers.trace_transfer import pack, unpack
 
 
 def test_what_takes_long_is_left_in_the_recording_and_sent_with_it() -> None:
@@ -17,7 +17,7 @@ def test_what_takes_long_is_left_in_the_recording_and_sent_with_it() -> None:
     prefetch.make(trace)
 
     assert set(prefetch.KEYS) <= trace.results.keys()
-    assert set(prefetch.KEYS) <= unpacked(packed(trace)).results.keys()
+    assert set(prefetch.KEYS) <= unpack(pack(trace)).results.keys()
 
 
 def test_a_recording_without_devices_has_its_timeline_too() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from stepscope.api.comparison import ComparisonAnswer, answer
+from stepscope.api.comparison import ComparisonAnswer, compare_sides
 from stepscope.api.endpoint import Group, GroupsEndpoint, Query
 from stepscope.base.errors import NotFoundError
 from stepscope.catalog.catalog import Catalog
@@ -69,7 +69,7 @@ def ask(groups: Mapping[str, Group[Sample]], query: TwoSides) -> ComparisonAnswe
     before, after = (
         (_called(groups[key].name, choice), groups[key]) for key, choice in chosen.items()
     )
-    return answer(before, after, is_same=chosen[BEFORE] == chosen[AFTER])
+    return compare_sides(before, after, is_same=chosen[BEFORE] == chosen[AFTER])
 
 
 ENDPOINTS = (
@@ -80,7 +80,7 @@ ENDPOINTS = (
         query=TwoSides,
         part=sample,
         entries=entries,
-        answer=ComparisonAnswer,
-        ask=ask,
+        response=ComparisonAnswer,
+        handler=ask,
     ),
 )

@@ -17,7 +17,7 @@ from stepscope.api.distributed_messages import (
     RankBreakdown,
     RankSteps,
 )
-from stepscope.api.endpoint import AnswerType, Group, GroupsEndpoint, OfRun
+from stepscope.api.endpoint import Group, GroupsEndpoint, ResponseType, RunQuery
 from stepscope.api.messages import Table
 from stepscope.api.run_ranks import LOCK, SharedRun, shared_run
 from stepscope.base.errors import NotFoundError
@@ -29,7 +29,7 @@ DEFAULT_LIMIT, MOST_ROWS = 2_000, 50_000
 Groups = Mapping[str, Group[RankSummary]]
 
 
-class OfSpan(OfRun, frozen=True, kw_only=True):
+class OfSpan(RunQuery, frozen=True, kw_only=True):
     """The parameters of what is asked of all ranks of one recording."""
 
     span: str = ""
@@ -81,15 +81,15 @@ def _of_span(catalog: Catalog, query: OfSpan) -> Mapping[str, tuple[Entry, ...]]
     return {query.run: chosen}
 
 
-def _asked(
-    answer: Callable[[SharedRun, Group[RankSummary], Any], msgspec.Struct],
+def _locked(
+    handler: Callable[[SharedRun, Group[RankSummary], Any], msgspec.Struct],
 ) -> Callable[[Groups, Any], msgspec.Struct]:
     """Return what is asked of the one group of recordings, put together once for all endpoints."""
 
     def ask(groups: Groups, query: OfSpan) -> msgspec.Struct:
         group = groups[query.run]
         with LOCK:
-            return answer(shared_run(group.parts), group, query)
+            return handler(shared_run(group.parts), group, query)
 
     return ask
 
@@ -107,7 +107,7 @@ def _ranks(shared: SharedRun, group: Group[RankSummary], query: OfStep) -> RankB
 
 
 def _collectives(shared: SharedRun, group: Group[RankSummary], query: OfCollectives) -> Collectives:
-    chosen = tables.chosen_members(shared, query.step, query.worker)
+    chosen = tables.select_members(shared, query.step, query.worker)
     table, opens = tables.collectives(shared, query.by, chosen, query.limit)
     return Collectives(
         schema=SCHEMA_VERSION,
@@ -136,18 +136,18 @@ def _endpoint(
     path: str,
     meaning: str,
     query: type[OfSpan],
-    answer: AnswerType,
-    answer_of: Callable[[SharedRun, Group[RankSummary], Any], msgspec.Struct],
+    response: ResponseType,
+    handler: Callable[[SharedRun, Group[RankSummary], Any], msgspec.Struct],
 ) -> GroupsEndpoint[RankSummary, Any]:
     """Return an endpoint of a run's ranks: what is asked of the same parts, put together once."""
     return GroupsEndpoint(
         path=path,
         meaning=meaning,
         query=query,
-        answer=answer,
+        response=response,
         part=rank_summary,
         entries=_of_span,
-        ask=_asked(answer_of),
+        handler=_locked(handler),
     )
 
 
@@ -156,49 +156,49 @@ ENDPOINTS = (
         path="distributed",
         meaning="What a run of several ranks is: ranks, what is missing, clocks, stragglers.",
         query=OfSpan,
-        answer=Distributed,
-        answer_of=_summary,
+        response=Distributed,
+        handler=_summary,
     ),
     _endpoint(
         path="distributed/steps",
         meaning="One figure of every rank and step.",
         query=OfMetric,
-        answer=RankSteps,
-        answer_of=_heat,
+        response=RankSteps,
+        handler=_heat,
     ),
     _endpoint(
         path="distributed/ranks",
         meaning="Where a step of each rank goes, waiting for other ranks told from transfer.",
         query=OfStep,
-        answer=RankBreakdown,
-        answer_of=_ranks,
+        response=RankBreakdown,
+        handler=_ranks,
     ),
     _endpoint(
         path="distributed/collectives",
         meaning="Collectives over all ranks, or on one, by kind or one by one.",
         query=OfCollectives,
-        answer=Collectives,
-        answer_of=_collectives,
+        response=Collectives,
+        handler=_collectives,
     ),
     _endpoint(
         path="distributed/collective",
         meaning="One collective on all its ranks, on one clock.",
         query=OfCollective,
-        answer=CollectiveRanks,
-        answer_of=_collective,
+        response=CollectiveRanks,
+        handler=_collective,
     ),
     _endpoint(
         path="distributed/groups",
         meaning="The process groups of a run: their ranks, roles and traffic.",
         query=OfSpan,
-        answer=Table,
-        answer_of=_groups,
+        response=Table,
+        handler=_groups,
     ),
     _endpoint(
         path="distributed/devices",
         meaning="The devices of a run, by node and process.",
         query=OfSpan,
-        answer=Table,
-        answer_of=_devices,
+        response=Table,
+        handler=_devices,
     ),
 )

@@ -4,13 +4,20 @@ import msgspec
 
 from stepscope.api import perfetto
 from stepscope.api.downloads import part_file, whole_file
-from stepscope.api.endpoint import Binary, Bytes, CatalogEndpoint, InTime, Query, TraceEndpoint
+from stepscope.api.endpoint import (
+    Binary,
+    Bytes,
+    CatalogEndpoint,
+    Query,
+    TimeRangeQuery,
+    TraceEndpoint,
+)
 from stepscope.base.report import SCHEMA_VERSION
 from stepscope.catalog.catalog import Catalog
 from stepscope.model.trace import Trace
 
 
-class Download(InTime, frozen=True, kw_only=True):
+class Download(TimeRangeQuery, frozen=True, kw_only=True):
     """Which part, and in which state."""
 
     is_repaired: bool = False
@@ -51,14 +58,14 @@ ENDPOINTS = (
         path="file",
         meaning="The recording's file; or what runs in a time, as a trace of its own.",
         query=Download,
-        answer=Bytes("application/octet-stream", "A Chrome trace, mostly gzipped."),
-        ask=file,
+        response=Bytes("application/octet-stream", "A Chrome trace, mostly gzipped."),
+        handler=file,
         is_whole=True,
     ),
     CatalogEndpoint(
         path="tools",
         meaning="What is installed beside stepscope that opens recordings.",
-        answer=Tools,
-        ask=tools,
+        response=Tools,
+        handler=tools,
     ),
 )

@@ -14,7 +14,7 @@ from stepscope.api.endpoint import (
     GroupsEndpoint,
     TraceEndpoint,
 )
-from stepscope.api.flame import Flame, FlameAsked, Read, bounded, flame_in_time, graph, listed
+from stepscope.api.flame import Flame, FlameQuery, FlameView, bounded, flame_in_time, graph, listed
 from stepscope.api.flame_comparison import (
     Compared,
     ComparedCalls,
@@ -43,14 +43,14 @@ TITLES = {
     ("memory", "host"): "memory at its peak",
     ("memory", "device"): "memory at its peak",
 }
-Shape = Callable[[Flame, Read], msgspec.Struct]
+Shape = Callable[[Flame, FlameView], msgspec.Struct]
 ANSWERS: tuple[tuple[str, type[msgspec.Struct], Shape], ...] = (
     ("graph", FlameGraph, graph),
     ("functions", FlameFunctions, listed),
 )
 
 
-def of_trace(shape: Shape, trace: Trace, asked: FlameAsked) -> msgspec.Struct:
+def of_trace(shape: Shape, trace: Trace, asked: FlameQuery) -> msgspec.Struct:
     """Answer of one recording."""
     return shape(flame_in_time(trace, asked), asked)
 
@@ -77,7 +77,7 @@ def of_two(
     return shape(both(groups, key(asked)), asked)
 
 
-def speedscope_file(trace: Trace, asked: FlameAsked) -> Binary:
+def speedscope_file(trace: Trace, asked: FlameQuery) -> Binary:
     """Answer with a file for speedscope."""
     tree = bounded(flame_in_time(trace, asked), asked)
     parts = speedscope.tree_parts(tree, trace.worker, TITLES[asked.subject, asked.measure])
@@ -89,9 +89,9 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         TraceEndpoint(
             path=f"flame/{name}",
             meaning=f"The {name} of a flame graph: calls, modules, or memory at its peak.",
-            query=FlameAsked,
-            answer=answer,
-            ask=partial(of_trace, shape),
+            query=FlameQuery,
+            response=answer,
+            handler=partial(of_trace, shape),
             is_whole=True,
         )
         for name, answer, shape in ANSWERS
@@ -99,9 +99,9 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     TraceEndpoint(
         path="flame/speedscope",
         meaning="A flame graph as speedscope reads it.",
-        query=FlameAsked,
-        answer=SPEEDSCOPE,
-        ask=speedscope_file,
+        query=FlameQuery,
+        response=SPEEDSCOPE,
+        handler=speedscope_file,
         is_whole=True,
     ),
     *(
@@ -109,10 +109,10 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             path=f"flame/compared/{subject}/{name}",
             meaning=f"The {name} of a flame graph of {subject}, compared with another recording's.",
             query=query,
-            answer=answer,
+            response=answer,
             part=part,
             entries=recordings,
-            ask=partial(of_two, shape, key),
+            handler=partial(of_two, shape, key),
         )
         for subject, query, part, key in (
             ("calls", ComparedCalls, calls_part, calls_key),

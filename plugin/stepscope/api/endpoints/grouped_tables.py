@@ -1,12 +1,12 @@
 """The tables of operators and kernels, by one grouping or another."""
 
-from stepscope.api.endpoint import InTime, TraceEndpoint
+from stepscope.api.endpoint import TimeRangeQuery, TraceEndpoint
 from stepscope.api.grouped_tables import kernels_table, operators_table
 from stepscope.api.messages import Table
 from stepscope.model.trace import Trace
 
 
-class Grouped(InTime, frozen=True, kw_only=True):
+class Grouped(TimeRangeQuery, frozen=True, kw_only=True):
     """What the rows stand for."""
 
     group: str = "name"
@@ -28,14 +28,14 @@ ENDPOINTS = (
         path="operators",
         meaning="Operators and annotations, by name, or by name and `shape`, `stack` or `module`.",
         query=Grouped,
-        answer=Table,
-        ask=operators,
+        response=Table,
+        handler=operators,
     ),
     TraceEndpoint(
         path="kernels",
         meaning="Kernels, by name, or by name and `launch` or `stream`.",
         query=Grouped,
-        answer=Table,
-        ask=kernels,
+        response=Table,
+        handler=kernels,
     ),
 )

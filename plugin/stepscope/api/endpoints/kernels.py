@@ -1,12 +1,12 @@
 """One kernel in detail."""
 
-from stepscope.api.endpoint import InTime, TraceEndpoint
+from stepscope.api.endpoint import TimeRangeQuery, TraceEndpoint
 from stepscope.api.kernel_details import Chosen, kernel_details
 from stepscope.api.name_details import KernelDetails
 from stepscope.model.trace import Trace
 
 
-class OneKernel(InTime, frozen=True, kw_only=True):
+class OneKernel(TimeRangeQuery, frozen=True, kw_only=True):
     """Which kernel, as a row of the table of kernels names it."""
 
     full_name: str
@@ -41,7 +41,7 @@ ENDPOINTS = (
         path="kernels/details",
         meaning="A kernel's runs: how long, when, how launched, by which operators.",
         query=OneKernel,
-        answer=KernelDetails,
-        ask=details,
+        response=KernelDetails,
+        handler=details,
     ),
 )

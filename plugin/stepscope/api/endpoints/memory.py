@@ -1,10 +1,10 @@
 """The memory of a recording's devices, and the memory files beside it."""
 
 from stepscope.api import memory_files
-from stepscope.api.endpoint import CatalogEndpoint, Endpoint, OfRun, TraceEndpoint
+from stepscope.api.endpoint import CatalogEndpoint, Endpoint, RunQuery, TraceEndpoint
 from stepscope.api.memory_allocations import AllocationsQuery, MemoryAllocations, allocations
 from stepscope.api.memory_curve import CurveQuery, MemoryOverTime, over_time
-from stepscope.api.memory_devices import OfDevice
+from stepscope.api.memory_devices import DeviceQuery
 from stepscope.api.memory_growth import (
     GrowthQuery,
     MemoryFragmentation,
@@ -23,62 +23,62 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="memory/curve",
         meaning="A device's memory over time: what was allocated and what was reserved.",
         query=CurveQuery,
-        answer=MemoryOverTime,
-        ask=over_time,
+        response=MemoryOverTime,
+        handler=over_time,
         is_whole=True,
     ),
     TraceEndpoint(
         path="memory/holders",
         meaning="Who held a device's memory when it held most, or at another moment.",
         query=HoldersQuery,
-        answer=MemoryHolders,
-        ask=holders,
+        response=MemoryHolders,
+        handler=holders,
         is_whole=True,
     ),
     TraceEndpoint(
         path="memory/allocations",
         meaning="A device's allocations: the largest in a time, or the first by another column.",
         query=AllocationsQuery,
-        answer=MemoryAllocations,
-        ask=allocations,
+        response=MemoryAllocations,
+        handler=allocations,
         is_whole=True,
     ),
     TraceEndpoint(
         path="memory/operators",
         meaning="What each operator allocated and freed on a device.",
-        query=OfDevice,
-        answer=Table,
-        ask=memory_operators,
+        query=DeviceQuery,
+        response=Table,
+        handler=memory_operators,
         is_whole=True,
     ),
     TraceEndpoint(
         path="memory/growth",
         meaning="Whether a device's memory grows over the steps, and what stays behind.",
         query=GrowthQuery,
-        answer=MemoryGrowth,
-        ask=memory_growth,
+        response=MemoryGrowth,
+        handler=memory_growth,
         is_whole=True,
     ),
     TraceEndpoint(
         path="memory/fragmentation",
         meaning="How much of what a device's allocator reserved lay unused.",
-        query=OfDevice,
-        answer=MemoryFragmentation,
-        ask=memory_fragmentation,
+        query=DeviceQuery,
+        response=MemoryFragmentation,
+        handler=memory_fragmentation,
         is_whole=True,
     ),
     CatalogEndpoint(
         path="runs/<run>/memory-files",
         meaning="Memory snapshots and timelines beside a run's recordings.",
-        query=OfRun,
-        answer=memory_files.MemoryFiles,
-        ask=memory_files.files,
+        query=RunQuery,
+        response=memory_files.MemoryFiles,
+        handler=memory_files.files,
     ),
     CatalogEndpoint(
         path="runs/<run>/memory-files/<file>",
         meaning="What a memory snapshot or timeline beside a run tells.",
-        query=memory_files.OfFile,
-        answer=memory_files.MemoryFileReport,
-        ask=memory_files.report,
+        query=memory_files.FileQuery,
+        response=memory_files.MemoryFileReport,
+        handler=memory_files.report,
     ),
 )

@@ -124,7 +124,7 @@ ENDPOINTS = (
         path="names",
         meaning="What has a name: operators, annotations, kernels, modules, source lines.",
         query=NamesQuery,
-        answer=Names,
-        ask=ask,
+        response=Names,
+        handler=ask,
     ),
 )

@@ -1,12 +1,12 @@
 """One operator or annotation in detail."""
 
-from stepscope.api.endpoint import InTime, TraceEndpoint
+from stepscope.api.endpoint import TimeRangeQuery, TraceEndpoint
 from stepscope.api.name_details import OperatorDetails
 from stepscope.api.operator_details import Chosen, operator_details
 from stepscope.model.trace import Trace
 
 
-class OneOperator(InTime, frozen=True, kw_only=True):
+class OneOperator(TimeRangeQuery, frozen=True, kw_only=True):
     """Which operator, as a row of the table of operators names it."""
 
     name: str
@@ -30,7 +30,7 @@ ENDPOINTS = (
         path="operators/details",
         meaning="An operator's calls: how long, when, of what shapes, from where, which kernels.",
         query=OneOperator,
-        answer=OperatorDetails,
-        ask=details,
+        response=OperatorDetails,
+        handler=details,
     ),
 )

@@ -15,7 +15,7 @@ ENDPOINTS = (
     TraceEndpoint(
         path="overview",
         meaning="Step time by category, devices, idle causes, and what takes longest.",
-        answer=Overview,
-        ask=ask,
+        response=Overview,
+        handler=ask,
     ),
 )

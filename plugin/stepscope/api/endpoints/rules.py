@@ -49,7 +49,7 @@ ENDPOINTS = (
         path="rules/<path:rule>",  # a package's rules have a slash in their ids
         meaning="What a rule looks at, why it matters, what to change and its options.",
         query=OfRule,
-        answer=RulePage,
-        ask=ask,
+        response=RulePage,
+        handler=ask,
     ),
 )

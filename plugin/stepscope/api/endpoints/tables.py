@@ -10,14 +10,14 @@ from stepscope.api.endpoint import (
     Endpoint,
     Group,
     GroupsEndpoint,
-    InTime,
-    OfRun,
     Query,
+    RunQuery,
+    TimeRangeQuery,
     TraceEndpoint,
-    of_run,
+    run_entries,
 )
 from stepscope.api.messages import Table
-from stepscope.api.public_tables import DEFAULT_LIMIT, MOST_ROWS, Order, shown_table
+from stepscope.api.public_tables import DEFAULT_LIMIT, MOST_ROWS, RowOrder, shown_table
 from stepscope.base.errors import UsageError
 from stepscope.base.report import SCHEMA_VERSION
 from stepscope.catalog.catalog import Catalog
@@ -28,7 +28,7 @@ from stepscope.tables import all_tables, find
 RowCount = Annotated[int, msgspec.Meta(ge=1, le=MOST_ROWS)]
 
 
-class Named(InTime, frozen=True, kw_only=True):
+class Named(TimeRangeQuery, frozen=True, kw_only=True):
     """Which table, and which of its rows."""
 
     name: str
@@ -41,7 +41,7 @@ class Named(InTime, frozen=True, kw_only=True):
     """How many rows are sent at the most."""
 
 
-class OfRunOrdered(OfRun, frozen=True, kw_only=True):
+class OfRunOrdered(RunQuery, frozen=True, kw_only=True):
     """Which run, and which rows of its table."""
 
     sort: str = ""
@@ -108,8 +108,8 @@ def _of_run(table: RunTable[Any]) -> Callable[[Mapping[str, Group[Any]], OfRunOr
     return answer
 
 
-def _order(query: Named | OfRunOrdered) -> Order:
-    return Order(key=query.sort, is_descending=query.descending, limit=query.limit)
+def _order(query: Named | OfRunOrdered) -> RowOrder:
+    return RowOrder(key=query.sort, is_descending=query.descending, limit=query.limit)
 
 
 def _run_tables() -> tuple[Endpoint, ...]:
@@ -119,10 +119,10 @@ def _run_tables() -> tuple[Endpoint, ...]:
             path=f"runs/<run>/tables/{name}",
             meaning=table.meaning,
             query=OfRunOrdered,
-            answer=Table,
+            response=Table,
             part=table.part,
-            entries=of_run,
-            ask=_of_run(table),
+            entries=run_entries,
+            handler=_of_run(table),
         )
         for name, table in all_tables().items()
         if isinstance(table, RunTable)
@@ -131,14 +131,14 @@ def _run_tables() -> tuple[Endpoint, ...]:
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     CatalogEndpoint(
-        path="tables", meaning="Every public table, by name.", answer=Tables, ask=listed
+        path="tables", meaning="Every public table, by name.", response=Tables, handler=listed
     ),
     TraceEndpoint(
         path="tables/<name>",
         meaning="A public table of the recording: its first rows by a column of it.",
         query=Named,
-        answer=Table,
-        ask=of_recording,
+        response=Table,
+        handler=of_recording,
     ),
     *_run_tables(),
 )

@@ -54,7 +54,7 @@ def ask_names(trace: Trace, _: Query) -> TimelineNames:
 def ask_tile(trace: Trace, query: TileQuery) -> Binary:
     """Answer with a tile."""
     found = timeline(trace)
-    chosen = chosen_tracks(query.tracks, len(found.tracks))
+    chosen = parse_tracks(query.tracks, len(found.tracks))
     sources = [found.slices]
     if any(found.tracks[number].kind == "idle" for number in chosen):
         sources.append(idle_slices(trace))
@@ -68,7 +68,7 @@ def ask_counter(trace: Trace, query: CounterQuery) -> TimelineCounter:
     return timeline_counter(trace, query.track, query.level, query.tile)
 
 
-def chosen_tracks(text: str, count: int) -> list[int]:
+def parse_tracks(text: str, count: int) -> list[int]:
     """Return the tracks that a request names.
 
     Raises:
@@ -93,30 +93,30 @@ ENDPOINTS = (
     TraceEndpoint(
         path="timeline/tracks",
         meaning="The timeline's tracks, in the order in which they are shown, and its steps.",
-        answer=Timeline,
-        ask=ask_tracks,
+        response=Timeline,
+        handler=ask_tracks,
     ),
     TraceEndpoint(
         path="timeline/names",
         meaning="The distinct names of slices, which tiles give by their place.",
-        answer=TimelineNames,
-        ask=ask_names,
+        response=TimelineNames,
+        handler=ask_names,
     ),
     TraceEndpoint(
         path="timeline/tiles",
         meaning="What some tracks show in 1024 pixels of 2^level ns.",
-        answer=Bytes(
+        response=Bytes(
             "application/octet-stream",
             "A header in JSON behind `TLT2` and its length, then arrays of all items.",
         ),
-        ask=ask_tile,
+        handler=ask_tile,
         query=TileQuery,
     ),
     TraceEndpoint(
         path="timeline/counters",
         meaning="What a counter was in 256 buckets of 4 pixels: a value holds until the next.",
-        answer=TimelineCounter,
-        ask=ask_counter,
+        response=TimelineCounter,
+        handler=ask_counter,
         query=CounterQuery,
     ),
 )

@@ -4,7 +4,7 @@ from stepscope.analyses.timeline.search import Search
 from stepscope.analyses.timeline.slice_neighbors import Direction
 from stepscope.analyses.timeline.timeline import timeline
 from stepscope.api.endpoint import Query, TraceEndpoint
-from stepscope.api.endpoints.timeline import chosen_tracks
+from stepscope.api.endpoints.timeline import parse_tracks
 from stepscope.api.timeline_slices import (
     TimelineArea,
     TimelineHits,
@@ -121,7 +121,7 @@ def ask_at(trace: Trace, query: AtQuery) -> TimelineNeighbour:
 
 def ask_area(trace: Trace, query: AreaQuery) -> TimelineArea:
     """Answer with the sums of an area."""
-    chosen = chosen_tracks(query.tracks, len(timeline(trace).tracks))
+    chosen = parse_tracks(query.tracks, len(timeline(trace).tracks))
     return timeline_area(trace, chosen, (query.start_ns, query.end_ns))
 
 
@@ -129,43 +129,43 @@ ENDPOINTS = (
     TraceEndpoint(
         path="timeline/slices/<event>",
         meaning="All that is known of a slice: arguments, stack, module, and what it launched.",
-        answer=TimelineSlice,
-        ask=ask_slice,
+        response=TimelineSlice,
+        handler=ask_slice,
         query=SliceQuery,
     ),
     TraceEndpoint(
         path="timeline/slices",
         meaning="The slices of a track in a time, by start.",
-        answer=TimelineHits,
-        ask=ask_list,
+        response=TimelineHits,
+        handler=ask_list,
         query=ListQuery,
     ),
     TraceEndpoint(
         path="timeline/search",
         meaning="The slices of the whole recording that a search finds, and where they are dense.",
-        answer=TimelineHits,
-        ask=ask_search,
+        response=TimelineHits,
+        handler=ask_search,
         query=SearchQuery,
     ),
     TraceEndpoint(
         path="timeline/neighbour",
         meaning="The slice beside another one, above or below it.",
-        answer=TimelineNeighbour,
-        ask=ask_neighbour,
+        response=TimelineNeighbour,
+        handler=ask_neighbour,
         query=NeighbourQuery,
     ),
     TraceEndpoint(
         path="timeline/at",
         meaning="The slice of a row that runs at a moment, or the nearest.",
-        answer=TimelineNeighbour,
-        ask=ask_at,
+        response=TimelineNeighbour,
+        handler=ask_at,
         query=AtQuery,
     ),
     TraceEndpoint(
         path="timeline/area",
         meaning="What runs in a part of the timeline, by name; busy and idle time of each track.",
-        answer=TimelineArea,
-        ask=ask_area,
+        response=TimelineArea,
+        handler=ask_area,
         query=AreaQuery,
     ),
 )

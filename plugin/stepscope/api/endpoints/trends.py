@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from stepscope.api.endpoint import Group, GroupsEndpoint, Query
-from stepscope.api.trends import Recorded, Trends, described, points
+from stepscope.api.trends import TraceTrend, Trends, figure_descriptions, points
 from stepscope.base import urls
 from stepscope.base.errors import NotFoundError
 from stepscope.base.report import SCHEMA_VERSION
@@ -72,16 +72,16 @@ def ask(groups: Mapping[str, Group[Trend]], _: Followed) -> Trends:
     ]
     return Trends(
         schema=SCHEMA_VERSION,
-        figures=described(),
+        figures=figure_descriptions(),
         points=tuple(found),
         waiting_count=sum(group.waiting_count for group in groups.values()),
         unreadable_count=sum(len(group.problems) for group in groups.values()),
     )
 
 
-def _recorded_ones(group: Group[Trend]) -> list[Recorded]:
+def _recorded_ones(group: Group[Trend]) -> list[TraceTrend]:
     own = zip(group.traces, group.parts, strict=True)
-    return [Recorded(trace=trace, trend=each) for trace, each in own]
+    return [TraceTrend(trace=trace, trend=each) for trace, each in own]
 
 
 ENDPOINTS = (
@@ -92,8 +92,8 @@ ENDPOINTS = (
         query=Followed,
         part=trend,
         entries=entries,
-        answer=Trends,
-        ask=ask,
+        response=Trends,
+        handler=ask,
         needs_all=False,
     ),
 )

@@ -13,9 +13,16 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stepscope.base.errors import unforeseen
-from stepscope.readers.batch import Arrived, Outcome, Watch, unwatched
+from stepscope.readers.batch import OnResult, Outcome, ProgressMonitor, no_monitor
 from stepscope.readers.cluster.replies import NoClusterError, Patience
-from stepscope.readers.requests import Answer, CancelledError, Order, Stop, Tell, Told
+from stepscope.readers.requests import (
+    CancelledError,
+    OnProgress,
+    ReadProgress,
+    ReadRequest,
+    ReadResult,
+    Stop,
+)
 
 if TYPE_CHECKING:
     from stepscope.readers.cluster.session import Session
@@ -72,7 +79,7 @@ class Cluster:
         """
         self._done(self._opened())
 
-    def read(self, order: Order, tell: Tell, stop: Stop) -> Answer:
+    def read(self, order: ReadRequest, tell: OnProgress, stop: Stop) -> ReadResult:
         """Carry out an order, and return when that is done.
 
         Raises:
@@ -87,16 +94,20 @@ class Cluster:
             raise error.of_file(order.file.path) from error
 
     def read_all(
-        self, orders: Sequence[Order], *, watch: Watch = unwatched, arrived: Arrived | None = None
+        self,
+        orders: Sequence[ReadRequest],
+        *,
+        monitor: ProgressMonitor = no_monitor,
+        on_result: OnResult | None = None,
     ) -> tuple[Outcome, ...]:
         """Carry out every order; return what each gave, in the orders' order.
 
-        `arrived` is given each answer as it comes, on a thread of its own.
+        `on_result` is given each answer as it comes, on a thread of its own.
 
         Raises:
             NoClusterError: there is no cluster from the start.
         """
-        return self._done(self._all(orders, watch, arrived))
+        return self._done(self._all(orders, monitor, on_result))
 
     def close(self) -> None:
         """End every task and the connection, within some seconds."""
@@ -146,7 +157,7 @@ class Cluster:
 
     async def _opened(self) -> "Session":
         """Return the session; a new one where the last has ended."""
-        from stepscope.readers.cluster.session import opened
+        from stepscope.readers.cluster.session import open_session
 
         if self._opening is None:
             raise AssertionError
@@ -158,17 +169,17 @@ class Cluster:
             if self._session is not None:
                 await self._session.close()
             try:
-                self._session = await opened(self.address, self._patience, self._say)
+                self._session = await open_session(self.address, self._patience, self._say)
             except NoClusterError as error:
                 self._refused = monotonic(), error
                 raise
             return self._session
 
-    async def _carried_out(self, order: Order, tell: Tell) -> Answer:
+    async def _carried_out(self, order: ReadRequest, tell: OnProgress) -> ReadResult:
         return await _carried_out(await self._opened(), order, tell)
 
     async def _all(
-        self, orders: Sequence[Order], watch: Watch, arrived: Arrived | None
+        self, orders: Sequence[ReadRequest], monitor: ProgressMonitor, on_result: OnResult | None
     ) -> tuple[Outcome, ...]:
         """Have as many orders in flight as there are slots, whoever comes and goes."""
         session = await self._opened()
@@ -177,7 +188,7 @@ class Cluster:
 
         async def pull() -> None:
             for place in places:
-                outcomes[place] = await _outcome(session, orders[place], watch, arrived)
+                outcomes[place] = await _outcome(session, orders[place], monitor, on_result)
 
         pullers: set[asyncio.Task[None]] = set()
         try:
@@ -194,30 +205,30 @@ class Cluster:
 
 
 async def _outcome(
-    session: "Session", order: Order, watch: Watch, arrived: Arrived | None
+    session: "Session", order: ReadRequest, monitor: ProgressMonitor, on_result: OnResult | None
 ) -> Outcome:
     try:
-        with watch(order) as tell:
+        with monitor(order) as tell:
             tell(_waiting(order))
             answer = await _carried_out(session, order, tell)
-            return await asyncio.to_thread(arrived, answer) if arrived else answer
+            return await asyncio.to_thread(on_result, answer) if on_result else answer
     except NoClusterError as error:
         return error.of_file(order.file.path)
     except Exception as error:  # whatever is wrong with one file, the others go on
         return unforeseen(order.file.path, error)
 
 
-async def _carried_out(session: "Session", order: Order, tell: Tell) -> Answer:
-    from stepscope.readers.cluster.dispatch import Carrying
+async def _carried_out(session: "Session", order: ReadRequest, tell: OnProgress) -> ReadResult:
+    from stepscope.readers.cluster.dispatch import Dispatch
 
-    if order.is_kept:
+    if order.returns_trace:
         msg = "a cluster returns what is worked out of a recording, not the recording"
         raise ValueError(msg)
-    return await Carrying(session=session, order=order, tell=tell).out()
+    return await Dispatch(session=session, order=order, tell=tell).out()
 
 
-def _waiting(order: Order) -> Told:
-    return Told(phase="waiting", bytes_total=order.stamp.size_bytes if order.stamp else 0)
+def _waiting(order: ReadRequest) -> ReadProgress:
+    return ReadProgress(phase="waiting", bytes_total=order.stamp.size_bytes if order.stamp else 0)
 
 
 def _run_in(loop: asyncio.AbstractEventLoop) -> Callable[[], None]:

@@ -19,7 +19,7 @@ SLACK_SECONDS = 5.0
 """Dask's own limit should be the first to be reached: it says why."""
 
 
-async def connected(given: str, patience: Patience) -> "Client":
+async def connect_client(given: str, patience: Patience) -> "Client":
     """Return a client of the scheduler at an address, or of the one whose file is named.
 
     Raises:
@@ -47,7 +47,7 @@ async def connected(given: str, patience: Patience) -> "Client":
     return client
 
 
-async def sees_workers(client: "Client", worker: str) -> bool:
+async def reaches_worker(client: "Client", worker: str) -> bool:
     """Tell whether this machine reaches a worker: then results come from there directly."""
     from distributed.comm.core import connect
 

@@ -16,10 +16,17 @@ from stepscope._version import __version__
 from stepscope.base import urls
 from stepscope.base.errors import UnreadableError
 from stepscope.readers.child_messages import RemoteError
-from stepscope.readers.cluster.replies import PACKAGE, Done, Failed, Result, Unfit, Unseen
+from stepscope.readers.cluster.replies import (
+    PACKAGE,
+    CannotOpen,
+    Done,
+    Failed,
+    Result,
+    WrongVersion,
+)
 from stepscope.readers.cluster.session import Session
-from stepscope.readers.cluster.task import Parcel, carried_out
-from stepscope.readers.requests import Answer, CancelledError, Order, Tell
+from stepscope.readers.cluster.task import RemoteRequest, run_request
+from stepscope.readers.requests import CancelledError, OnProgress, ReadRequest, ReadResult
 
 if TYPE_CHECKING:
     from distributed import Future
@@ -46,15 +53,15 @@ class _LostError(Exception):
 
 
 @dataclass(kw_only=True)
-class Carrying:
+class Dispatch:
     """One order, until it is answered."""
 
     session: Session
-    order: Order
-    tell: Tell
-    _refusals: dict[str, Unseen] = field(default_factory=dict)
+    order: ReadRequest
+    tell: OnProgress
+    _refusals: dict[str, CannotOpen] = field(default_factory=dict)
 
-    async def out(self) -> Answer:
+    async def out(self) -> ReadResult:
         """Carry it out.
 
         Raises:
@@ -72,7 +79,7 @@ class Carrying:
         message = f"It was lost {MOST_TRIES} times: {reason}."
         raise self._problem(message, LOST_REMEDY)
 
-    async def _answered(self, parcel: Parcel) -> Answer:
+    async def _answered(self, parcel: RemoteRequest) -> ReadResult:
         """Ask one worker after another until one can open the file."""
         while True:
             workers = self.session.crew.asked(self._refusals)
@@ -81,15 +88,15 @@ class Carrying:
             result = await self._asked(parcel, workers)
             if isinstance(result, Done) and self._is_of_another_file(result.size_bytes):
                 reason = f"there it is another file, of {result.size_bytes:,} bytes"
-                result = Unseen(host=result.host, worker=result.worker, reason=reason)
-            if isinstance(result, Unseen):
+                result = CannotOpen(host=result.host, worker=result.worker, reason=reason)
+            if isinstance(result, CannotOpen):
                 self._refusals[result.worker] = result
-            elif isinstance(result, Unfit):
+            elif isinstance(result, WrongVersion):
                 self.session.pass_over(result.worker, f"stepscope {result.version}")
             else:
                 return self._answer(result)
 
-    def _answer(self, result: Done | Failed) -> Answer:
+    def _answer(self, result: Done | Failed) -> ReadResult:
         """Return what the file gave; who could not open such files is not asked for ever."""
         for each in self.session.crew.was_seen(self._refusals.values()):
             path = urls.shown(self.order.file.path)
@@ -98,11 +105,11 @@ class Carrying:
                 f"it cannot open {path} ({each.reason}), and others can"
             )
         if isinstance(result, Done):
-            return Answer(prepared=result.prepared)
+            return ReadResult(prepared=result.prepared)
         cause = RemoteError(result.traceback) if result.traceback else None
         raise self._problem(result.message, result.remedy) from cause
 
-    async def _asked(self, parcel: Parcel, workers: list[str] | None) -> Result:
+    async def _asked(self, parcel: RemoteRequest, workers: list[str] | None) -> Result:
         """Send it once.
 
         Raises:
@@ -115,7 +122,7 @@ class Carrying:
         session, key = self.session, f"{PACKAGE}-{uuid4().hex}"
         session.told[key] = self.tell
         future = session.client.submit(
-            carried_out, parcel, key=key, workers=workers, allow_other_workers=False, pure=False
+            run_request, parcel, key=key, workers=workers, allow_other_workers=False, pure=False
         )
         try:
             return await self._first(future, workers)
@@ -178,8 +185,8 @@ class Carrying:
         return UnreadableError(self.order.file.path, message, remedy)
 
 
-def _parcel(order: Order) -> Parcel:
-    return Parcel(
+def _parcel(order: ReadRequest) -> RemoteRequest:
+    return RemoteRequest(
         version=__version__,
         order=pickle.dumps(order, protocol=5),
         path=_everywhere(order.file.path),

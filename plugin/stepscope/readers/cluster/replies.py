@@ -61,7 +61,7 @@ class Failed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unseen:
+class CannotOpen:
     """This worker cannot open the file; another one may."""
 
     host: str
@@ -70,11 +70,11 @@ class Unseen:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unfit:
+class WrongVersion:
     """This worker runs another version than who asked."""
 
     worker: str
     version: str
 
 
-Result = Done | Failed | Unseen | Unfit
+Result = Done | Failed | CannotOpen | WrongVersion

@@ -11,10 +11,10 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from stepscope.readers.cluster.connection import connected, sees_workers
+from stepscope.readers.cluster.connection import connect_client, reaches_worker
 from stepscope.readers.cluster.replies import PACKAGE, TOPIC, NoClusterError, Patience
-from stepscope.readers.cluster.workers import Crew, why_unfit
-from stepscope.readers.requests import Tell, Told
+from stepscope.readers.cluster.workers import Workers, why_unfit
+from stepscope.readers.requests import OnProgress, ReadProgress
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -37,9 +37,9 @@ class Session:
     def __init__(self, address: str, client: "Client", patience: Patience, say: Say) -> None:
         self.address = address
         self.client = client
-        self.crew = Crew()
+        self.crew = Workers()
         self.patience = patience
-        self.told: dict[str, Tell] = {}
+        self.told: dict[str, OnProgress] = {}
         """Who is told how far a task has come, by the task's key."""
         self.starts: Counter[str] = Counter()
         """How often a task was begun, by its key."""
@@ -77,7 +77,7 @@ class Session:
             if self.crew.threads and not self.crew.is_ready:
                 raise self._nobody()
             await asyncio.sleep(LOOK_SECONDS)
-        direct = await sees_workers(self.client, next(iter(self.crew.threads)))
+        direct = await reaches_worker(self.client, next(iter(self.crew.threads)))
         self.client.direct_to_workers = direct
         self._watching = asyncio.create_task(self._watch())
 
@@ -164,9 +164,9 @@ class Session:
                 self.pass_over(worker, why)
 
     def _heard(self, event: "tuple[float, dict[str, Any]]") -> None:
-        key, told = event[1]["key"], Told(**event[1]["told"])
+        key, told = event[1]["key"], ReadProgress(**event[1]["told"])
         if (tell := self.told.get(key)) is not None:
-            self.starts[key] += told == Told()
+            self.starts[key] += told == ReadProgress()
             tell(told)
 
     def _lost(self, what: str) -> NoClusterError:
@@ -190,13 +190,13 @@ def _own_version() -> str:
     return str(get_versions(packages=[PACKAGE])["packages"][PACKAGE])
 
 
-async def opened(address: str, patience: Patience, say: Say) -> Session:
+async def open_session(address: str, patience: Patience, say: Say) -> Session:
     """Connect to a cluster, and wait until it has workers.
 
     Raises:
         NoClusterError: nobody answers, or there is no worker that can be asked.
     """
-    client = await connected(address, patience)
+    client = await connect_client(address, patience)
     session = Session(address, client, patience, say)
     try:
         await session.begin()

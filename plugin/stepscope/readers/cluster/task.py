@@ -18,9 +18,9 @@ from stepscope.base.errors import UnreadableError, in_one_line, unforeseen
 from stepscope.base.urls import shown
 from stepscope.model.frames.string_storage import texts_kept_plainly
 from stepscope.readers import memory_estimate
-from stepscope.readers.cluster.replies import TOPIC, Done, Failed, Result, Unfit, Unseen
-from stepscope.readers.file_work import carry_out
-from stepscope.readers.requests import CancelledError, Order, Told
+from stepscope.readers.cluster.replies import TOPIC, CannotOpen, Done, Failed, Result, WrongVersion
+from stepscope.readers.file_work import perform
+from stepscope.readers.requests import CancelledError, ReadProgress, ReadRequest
 from stepscope.storage import FileStamp
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ INSTALL = "Install on the workers what is installed here, packages of rules with
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parcel:
+class RemoteRequest:
     """An order as it is sent."""
 
     version: str
@@ -51,7 +51,7 @@ class Parcel:
     address may hold secrets."""
 
 
-def carried_out(parcel: Parcel) -> Result:
+def run_request(parcel: RemoteRequest) -> Result:
     """Carry out an order in this worker.
 
     Raises:
@@ -61,13 +61,13 @@ def carried_out(parcel: Parcel) -> Result:
 
     worker = get_worker()
     if parcel.version != __version__:
-        return Unfit(worker=worker.address, version=__version__)
+        return WrongVersion(worker=worker.address, version=__version__)
     try:
-        order: Order = pickle.loads(parcel.order)  # noqa: S301 (a cluster runs its users' code)
+        order: ReadRequest = pickle.loads(parcel.order)  # noqa: S301 (a cluster runs its users' code)
     except (ImportError, AttributeError) as error:
         return Failed(message=f"A worker, {worker.address}, says: {error}.", remedy=INSTALL)
     course = _Course(worker)
-    course.tell(Told())
+    course.tell(ReadProgress())
     try:
         seen = storage.stamp(parcel.path)
     except (OSError, UnreadableError) as error:
@@ -75,7 +75,7 @@ def carried_out(parcel: Parcel) -> Result:
     return _answer(replace(order, stamp=order.stamp or seen), parcel.path, course, seen)
 
 
-def _answer(order: Order, path: str, course: "_Course", seen: FileStamp) -> Result:
+def _answer(order: ReadRequest, path: str, course: "_Course", seen: FileStamp) -> Result:
     worker = course.worker
     most = _most_bytes(worker)
     order = replace(order, memory_bytes=most if worker.state.nthreads == 1 else None)
@@ -84,7 +84,7 @@ def _answer(order: Order, path: str, course: "_Course", seen: FileStamp) -> Resu
     try:
         # The system has a limit for the process, none for one of its threads.
         with texts_kept_plainly(), host_limits.data_limit(order.memory_bytes):
-            answer = carry_out(order, course.tell, path)
+            answer = perform(order, course.tell, path)
     except CancelledError:
         raise
     except Exception as error:  # whatever is wrong with one file, it is told
@@ -99,15 +99,15 @@ def _answer(order: Order, path: str, course: "_Course", seen: FileStamp) -> Resu
 
 def _refused(path: str, seen: FileStamp, most: int) -> Failed | None:
     try:
-        memory_estimate.refuse_beyond(path, seen, memory_estimate.inflated_bytes(path, seen), most)
+        memory_estimate.require_fits(path, seen, memory_estimate.inflated_bytes(path, seen), most)
     except UnreadableError as error:
         return Failed(message=error.message, remedy=MORE_MEMORY)
     return None
 
 
-def _failed(order: Order, path: str, error: Exception, worker: "Worker") -> Result:
-    if order.memory_bytes is not None and memory_estimate.is_for_memory(error):
-        short = memory_estimate.beyond_share(path, order.memory_bytes)
+def _failed(order: ReadRequest, path: str, error: Exception, worker: "Worker") -> Result:
+    if order.memory_bytes is not None and memory_estimate.is_out_of_memory(error):
+        short = memory_estimate.out_of_memory(path, order.memory_bytes)
         return Failed(message=short.message, remedy=MORE_MEMORY)
     if isinstance(error, UnreadableError):
         cause = error.__cause__
@@ -120,9 +120,9 @@ def _failed(order: Order, path: str, error: Exception, worker: "Worker") -> Resu
     return Failed(message=problem.message, remedy=problem.remedy, traceback=traceback)
 
 
-def _unseen(error: OSError | UnreadableError, worker: "Worker") -> Unseen:
+def _unseen(error: OSError | UnreadableError, worker: "Worker") -> CannotOpen:
     reason = error.message if isinstance(error, UnreadableError) else error.strerror or str(error)
-    return Unseen(host=socket.gethostname(), worker=worker.address, reason=reason.rstrip("."))
+    return CannotOpen(host=socket.gethostname(), worker=worker.address, reason=reason.rstrip("."))
 
 
 def _most_bytes(worker: "Worker") -> int | None:
@@ -142,7 +142,7 @@ class _Course:
         self._phase = ""
         self._told_at = 0.0
 
-    def tell(self, told: Told) -> None:
+    def tell(self, told: ReadProgress) -> None:
         """Tell it, as often as it is worth it.
 
         Raises:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from stepscope.readers.cluster.replies import Unseen
+from stepscope.readers.cluster.replies import CannotOpen
 
 AHEAD = 2
 """Orders in flight for each thread: the next one is there when a worker has finished one."""
@@ -14,7 +14,7 @@ MOST_REFUSED = 2
 
 
 @dataclass(kw_only=True)
-class Crew:
+class Workers:
     """The workers that are there, by address, and what is known of them."""
 
     threads: dict[str, int] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Crew:
         best = [each for each in left if self._refused[each] < MOST_REFUSED] or left
         return None if len(best) == len(self.threads) else _elsewhere(best, refusals)
 
-    def was_seen(self, refusals: Iterable[Unseen]) -> list[Unseen]:
+    def was_seen(self, refusals: Iterable[CannotOpen]) -> list[CannotOpen]:
         """Note that others could open a file; return who is passed over from now on."""
         refusals = tuple(refusals)
         self._refused.update(each.worker for each in refusals)
