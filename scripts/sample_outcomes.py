@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from stepscope import ingest
-from stepscope.advice import advise, outcomes_of
+from stepscope.advice import advise, rule_outcomes
 from stepscope.base.formatting import share
 from stepscope.base.report import Outcome
 from stepscope.model.trace import Run, Trace, trace_from_columns
@@ -45,7 +45,7 @@ def _outcomes_in(folder: Path) -> Iterator[tuple[str, Outcome]]:
     traces = [_trace(path) for path in paths]
     for path, trace in zip(paths, traces, strict=True):
         label = f"{name}/{path.name.split('.')[0]}" if len(paths) > 1 else name
-        for outcome in outcomes_of(trace, all_rules()):
+        for outcome in rule_outcomes(trace, all_rules()):
             yield label, outcome
     if len(traces) > 1:
         for outcome in advise(Run(name=name, workers=tuple(traces)), all_rules()).outcomes:

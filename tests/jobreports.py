@@ -3,7 +3,7 @@
 import msgspec
 
 from reports import FOUND, WORKER
-from stepscope.advice.job_savings import Asked, with_job
+from stepscope.advice.job_savings import JobRequest, with_job
 from stepscope.advice.run_advice import with_outcomes
 from stepscope.base.report import (
     ClaimReport,
@@ -74,5 +74,5 @@ def job(
     price: float | None = None,
 ) -> RunReport:
     """A run's report, put together as advice does it."""
-    asked = Asked(gpu_count=gpus, gpu_hour_price=price)
+    asked = JobRequest(gpu_count=gpus, gpu_hour_price=price)
     return with_outcomes(with_job(RunReport("job", workers, ()), asked), outcomes)

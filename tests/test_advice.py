@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from loading import trace_of
 from stepscope import rules
-from stepscope.advice import advise, outcomes_of
+from stepscope.advice import advise, rule_outcomes
 from stepscope.analyses.core.window import window
 from stepscope.base.calibration import Factor
 from stepscope.base.errors import MissingDataError, NotApplicableError
@@ -118,28 +118,30 @@ def test_a_rule_that_raises_is_one_failed_outcome_and_hides_nothing(
 
 def test_a_rule_whose_claim_is_no_time_fails_alone() -> None:
     wrong = Finding(message="m", severity="warning", claims=(Claim(intervals=np.array([1, 2])),))
-    outcomes = by_rule(outcomes_of(TRACE, [rule("wrong", wrong), rule("right", claiming((0, 9)))]))
+    outcomes = by_rule(
+        rule_outcomes(TRACE, [rule("wrong", wrong), rule("right", claiming((0, 9)))])
+    )
     assert (outcomes["wrong"].status, outcomes["right"].status) == ("failed", "found")
 
 
 def test_missing_data_is_no_answer_with_reason_and_remedy() -> None:
     missing = raising("missing", MissingDataError("no shapes", "record_shapes=True"))
-    [outcome] = outcomes_of(TRACE, [missing])
+    [outcome] = rule_outcomes(TRACE, [missing])
     assert outcome.status == "cannot-tell"
     assert (outcome.reason, outcome.remedy) == ("no shapes", "record_shapes=True")
-    [bare] = outcomes_of(TRACE, [raising("missing", MissingDataError("no shapes"))])
+    [bare] = rule_outcomes(TRACE, [raising("missing", MissingDataError("no shapes"))])
     assert (bare.reason, bare.remedy) == ("no shapes", None)
 
 
 def test_what_the_recording_has_nothing_of_is_not_applicable_and_needs_no_remedy() -> None:
-    [outcome] = outcomes_of(TRACE, [raising("ranks", NotApplicableError("one process"))])
+    [outcome] = rule_outcomes(TRACE, [raising("ranks", NotApplicableError("one process"))])
     assert outcome.status == "not-applicable"
     assert (outcome.reason, outcome.remedy) == ("one process", None)
 
 
 def test_what_is_acquitted_is_rejected_with_its_numbers() -> None:
     reads = Evidence(label="Reads", value=4, unit="count")
-    [outcome] = outcomes_of(
+    [outcome] = rule_outcomes(
         TRACE, [rule("a", Rejected(message="It costs nothing.", evidence=(reads,)))]
     )
     assert (outcome.status, outcome.message, outcome.evidence) == (
@@ -151,15 +153,15 @@ def test_what_is_acquitted_is_rejected_with_its_numbers() -> None:
 
 
 def test_no_finding_is_passed_and_several_are_several() -> None:
-    assert [each.status for each in outcomes_of(TRACE, [rule("quiet")])] == ["passed"]
-    two = outcomes_of(TRACE, [rule("loud", claiming((0, 9)), claiming((9, 18)))])
+    assert [each.status for each in rule_outcomes(TRACE, [rule("quiet")])] == ["passed"]
+    two = rule_outcomes(TRACE, [rule("loud", claiming((0, 9)), claiming((9, 18)))])
     assert [each.status for each in two] == ["found", "found"]
 
 
 def test_an_outcome_carries_the_rules_words_and_a_findings_own_fix_goes_before() -> None:
     own = Finding(message="m", severity="info", fix=Fix(summary="Do this instead."))
-    [general] = outcomes_of(TRACE, [rule("a", claiming((0, 9)))])
-    [special] = outcomes_of(TRACE, [rule("a", own)])
+    [general] = rule_outcomes(TRACE, [rule("a", claiming((0, 9)))])
+    [special] = rule_outcomes(TRACE, [rule("a", own)])
     assert general.fix == Fix(summary="Do it.")
     assert special.fix == Fix(summary="Do this instead.")
     assert (general.title, general.category, general.why) == ("a", "fake", "Because.")
@@ -183,13 +185,15 @@ def test_an_outcome_carries_the_rules_words_and_a_findings_own_fix_goes_before()
 )
 def test_severity_is_the_recoverable_share(share: float, severity: Severity | None) -> None:
     assert severity_of(share) == severity
-    found = outcomes_of(TRACE, [rule("a", claiming((0, round(share * WINDOW_NS)), severity=None))])
+    found = rule_outcomes(
+        TRACE, [rule("a", claiming((0, round(share * WINDOW_NS)), severity=None))]
+    )
     assert [each.severity for each in found] == [severity], "hidden below the lowest: passed"
 
 
 def test_time_outside_the_window_makes_nothing_serious() -> None:
     beyond = claiming((-10 * WINDOW_NS, 0), (WINDOW_NS, 9 * WINDOW_NS), severity=None)
-    assert [each.status for each in outcomes_of(TRACE, [rule("a", beyond)])] == ["passed"]
+    assert [each.status for each in rule_outcomes(TRACE, [rule("a", beyond)])] == ["passed"]
 
 
 @pytest.mark.parametrize("given_severity", ["critical", None])
@@ -197,7 +201,7 @@ def test_low_confidence_is_never_critical(given_severity: Severity | None) -> No
     doubtful = dataclasses.replace(
         claiming((0, WINDOW_NS), severity=given_severity), confidence="low"
     )
-    [outcome] = outcomes_of(TRACE, [rule("a", doubtful)])
+    [outcome] = rule_outcomes(TRACE, [rule("a", doubtful)])
     assert (outcome.severity, outcome.confidence) == ("warning", "low")
 
 
@@ -218,7 +222,7 @@ def test_confidence_is_high_from_three_steps_on(
 ) -> None:
     trace = steps(count) if count else trace_of([["cpu_op", "aten::mm", 0, 10]])
     finding = Finding(message="m", severity="info", confidence=own)
-    assert [each.confidence for each in outcomes_of(trace, [rule("a", finding)])] == [shown]
+    assert [each.confidence for each in rule_outcomes(trace, [rule("a", finding)])] == [shown]
 
 
 # Order
@@ -273,7 +277,7 @@ def test_a_nanosecond_goes_to_the_special_cause_and_the_general_one_says_so() ->
     special = rule("special", claiming((0, 600)), priority=10)
     apart = rule("apart", claiming((2000, 2300)), priority=20)
     general = rule("general", claiming((300, 1200)), priority=30)
-    found = by_rule(outcomes_of(TRACE, [general, special, apart]))
+    found = by_rule(rule_outcomes(TRACE, [general, special, apart]))
     claims = {name: each.claim for name, each in found.items() if each.claim}
     assert claims["special"].gross_ns == 200, "per step: 600 of 3"
     assert claims["special"].method == "As measured."
@@ -284,7 +288,7 @@ def test_a_nanosecond_goes_to_the_special_cause_and_the_general_one_says_so() ->
 
 def test_two_findings_of_a_rule_share_its_time_and_the_second_says_so() -> None:
     both = rule("twice", claiming((0, 400_000)), claiming((100_000, 700_000)))
-    first, second = outcomes_of(TRACE, [both])
+    first, second = rule_outcomes(TRACE, [both])
     assert first.claim is not None
     assert second.claim is not None
     assert (first.claim.method, first.claim.net_high_ns) == ("As measured.", 133_333)
@@ -294,14 +298,14 @@ def test_two_findings_of_a_rule_share_its_time_and_the_second_says_so() -> None:
 
 def test_the_sure_part_alone_is_won_at_least() -> None:
     finding = claiming((0, 900), low=1.0, low_intervals=times((0, 300)))
-    [outcome] = outcomes_of(TRACE, [rule("a", finding)])
+    [outcome] = rule_outcomes(TRACE, [rule("a", finding)])
     assert outcome.claim is not None
     assert (outcome.claim.net_low_ns, outcome.claim.net_high_ns) == (100, 300)
 
 
 def test_without_steps_figures_are_of_the_window() -> None:
     trace = trace_of([["cpu_op", "aten::mm", 0, 10]])
-    [outcome] = outcomes_of(trace, [rule("a", claiming((0, 4000), low=0.5))])
+    [outcome] = rule_outcomes(trace, [rule("a", claiming((0, 4000), low=0.5))])
     assert outcome.claim is not None
     assert (outcome.claim.gross_ns, outcome.claim.net_low_ns) == (4000, 2000)
     assert outcome.claim.net_share == pytest.approx(0.4)
@@ -326,7 +330,7 @@ def fakes(draw: st.DrawFn) -> list[Rule[Any]]:
 
 
 def claims_of(chosen: list[Rule[Any]]) -> dict[str, Any]:
-    return {each.rule: each.claim for each in outcomes_of(TRACE, chosen) if each.claim}
+    return {each.rule: each.claim for each in rule_outcomes(TRACE, chosen) if each.claim}
 
 
 @given(fakes())
@@ -353,7 +357,7 @@ def test_each_nanosecond_is_given_once(chosen: list[Rule[Any]]) -> None:
         rule(each.id, claiming(*(tuple(span) for span in spans.tolist())), priority=each.priority)
         for (each, _), spans in zip(findings, sets, strict=True)
     ]
-    outcomes = outcomes_of(TRACE, whole)
+    outcomes = rule_outcomes(TRACE, whole)
     claimed = intervals.merged(*sets)
     inside = intervals.clip(claimed, 0, WINDOW_NS)
     shares = sum(each.claim.net_share for each in outcomes if each.claim)
@@ -386,4 +390,4 @@ def test_moving_the_clock_changes_nothing(shift_us: int, chosen: list[Rule[Any]]
         ]
     )
     assert window(shifted) == window(TRACE)
-    assert {e.rule: e.claim for e in outcomes_of(shifted, chosen) if e.claim} == claims_of(chosen)
+    assert {e.rule: e.claim for e in rule_outcomes(shifted, chosen) if e.claim} == claims_of(chosen)

@@ -9,9 +9,9 @@ import pytest
 
 from loading import trace_of
 from stepscope.advice import advise
-from stepscope.advice.run_advice import merged
+from stepscope.advice.run_advice import run_report
 from stepscope.advice.settings import Changes
-from stepscope.advice.trace_advice import advice_by
+from stepscope.advice.trace_advice import advise_trace_by
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.report import MergedOutcome, Outcome, RunReport
 from stepscope.model.trace import Run, Trace
@@ -168,10 +168,10 @@ def test_a_rule_over_the_run_that_cannot_answer_costs_one_outcome(
 
 def test_what_was_said_of_severities_holds_for_rules_over_the_run_too() -> None:
     slow = over_the_run("slow", Finding(message="m", severity="critical"))
-    recordings = [advice_by(trace, ()) for trace in ranks(2)]
-    [told] = merged("run", recordings, [slow], Changes(severities={"slow": "info"})).outcomes
+    recordings = [advise_trace_by(trace, ()) for trace in ranks(2)]
+    [told] = run_report("run", recordings, [slow], Changes(severities={"slow": "info"})).outcomes
     assert told.severity == "info"
-    assert merged("run", recordings, [slow], Changes(select=("warning",))).outcomes == ()
+    assert run_report("run", recordings, [slow], Changes(select=("warning",))).outcomes == ()
 
 
 @pytest.mark.parametrize(

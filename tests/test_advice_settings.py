@@ -13,12 +13,12 @@ from stepscope.advice.settings import (
     Changes,
     Profile,
     Suppression,
-    known_rules,
-    rules_of,
+    available_rules,
+    selected_rules,
 )
-from stepscope.advice.settings_files import nearest_file, option_changes, settings_in
-from stepscope.advice.suppression import put_aside, unused
-from stepscope.advice.trace_advice import advice_by
+from stepscope.advice.settings_files import nearest_file, option_changes, read_settings
+from stepscope.advice.suppression import suppress, unused_suppressions
+from stepscope.advice.trace_advice import advise_trace_by
 from stepscope.base.errors import UsageError
 from stepscope.base.report import Outcome
 from stepscope.rules import Finding, Rule, option
@@ -49,7 +49,7 @@ KNOWN = (
 
 
 def ids(changes: Changes) -> list[str]:
-    return [each.id for each in rules_of(changes, KNOWN)]
+    return [each.id for each in selected_rules(changes, KNOWN)]
 
 
 # Which rules
@@ -98,7 +98,7 @@ def test_a_name_that_there_is_not_is_an_error_with_the_nearest(
     changes: Changes, message: str
 ) -> None:
     with pytest.raises(UsageError) as refused:
-        rules_of(changes, KNOWN)
+        selected_rules(changes, KNOWN)
     assert message in str(refused.value)
 
 
@@ -107,19 +107,21 @@ def test_a_name_that_there_is_not_is_an_error_with_the_nearest(
 
 def test_options_are_given_to_the_rule_and_to_no_other() -> None:
     changes = Changes(options={"old-copies": {"least_share": 0.5, "is_strict": True}})
-    chosen = {each.id: each.options for each in rules_of(changes, KNOWN)}
+    chosen = {each.id: each.options for each in selected_rules(changes, KNOWN)}
     assert chosen["copies"] == Thresholds(least_share=0.5, is_strict=True)
     assert chosen["reads"] == Thresholds()
 
 
 def test_options_by_the_old_and_the_new_name_are_all_given() -> None:
     changes = Changes(options={"old-copies": {"least_share": 0.5}, "copies": {"least_count": 9}})
-    [chosen] = rules_of(dataclasses.replace(changes, select=("copies",)), KNOWN)
+    [chosen] = selected_rules(dataclasses.replace(changes, select=("copies",)), KNOWN)
     assert chosen.options == Thresholds(least_share=0.5, least_count=9)
 
 
 def test_a_whole_number_is_a_number() -> None:
-    [chosen] = rules_of(Changes(select=("reads",), options={"reads": {"least_share": 1}}), KNOWN)
+    [chosen] = selected_rules(
+        Changes(select=("reads",), options={"reads": {"least_share": 1}}), KNOWN
+    )
     assert repr(chosen.options.least_share) == "1.0"
 
 
@@ -140,16 +142,16 @@ def test_a_whole_number_is_a_number() -> None:
 )
 def test_a_value_that_does_not_fit_is_an_error(name: str, value: Any, message: str) -> None:
     with pytest.raises(UsageError, match=f"^reads.{name} is .*"):
-        rules_of(Changes(options={"reads": {name: value}}), KNOWN)
+        selected_rules(Changes(options={"reads": {name: value}}), KNOWN)
     with pytest.raises(UsageError) as refused:
-        rules_of(Changes(options={"reads": {name: value}}), KNOWN)
+        selected_rules(Changes(options={"reads": {name: value}}), KNOWN)
     assert message in str(refused.value)
 
 
-@pytest.mark.parametrize("own", known_rules(has_packages=False), ids=lambda each: each.id)
+@pytest.mark.parametrize("own", available_rules(has_packages=False), ids=lambda each: each.id)
 def test_every_option_of_every_rule_takes_its_own_default(own: Rule[Any]) -> None:
     values = dataclasses.asdict(own.options)
-    assert rules_of(Changes(select=(own.id,), options={own.id: values}), [own]) == (own,)
+    assert selected_rules(Changes(select=(own.id,), options={own.id: values}), [own]) == (own,)
 
 
 # Severities
@@ -157,7 +159,7 @@ def test_every_option_of_every_rule_takes_its_own_default(own: Rule[Any]) -> Non
 
 def found(changes: Changes) -> list[tuple[str, Any]]:
     rules = [rule("a", Finding(message="m", severity="critical")), rule("b", Finding(message="m"))]
-    outcomes = advice_by(TRACE, rules, changes).outcomes
+    outcomes = advise_trace_by(TRACE, rules, changes).outcomes
     return [(each.rule, each.severity) for each in outcomes]
 
 
@@ -177,13 +179,13 @@ def test_the_verdict_goes_by_the_severity_that_was_given() -> None:
     waiting = dataclasses.replace(
         rule("a", claiming((0, 2_000_000), severity=None)), culprit="waiting"
     )
-    assert "waiting alone costs 667 µs" in advice_by(TRACE, [waiting]).worker.verdict
-    verdict = advice_by(TRACE, [waiting], Changes(severities={"a": "info"})).worker.verdict
+    assert "waiting alone costs 667 µs" in advise_trace_by(TRACE, [waiting]).worker.verdict
+    verdict = advise_trace_by(TRACE, [waiting], Changes(severities={"a": "info"})).worker.verdict
     assert "waiting" not in verdict
 
 
 def test_what_a_severity_leaves_out_is_no_rule_that_did_not_look() -> None:
-    advice = advice_by(TRACE, [rule("a"), rule("b")], Changes(select=("critical",)))
+    advice = advise_trace_by(TRACE, [rule("a"), rule("b")], Changes(select=("critical",)))
     assert [each.status for each in advice.outcomes] == ["passed", "passed"]
     assert advice.worker.standing is not None
     assert advice.worker.standing.state == "healthy"
@@ -192,20 +194,20 @@ def test_what_a_severity_leaves_out_is_no_rule_that_did_not_look() -> None:
 def test_what_was_put_aside_is_told_where_nothing_else_was_found() -> None:
     aside = Changes(suppressions=(Suppression(rule="a", reason="r"),))
     costly = rule("a", claiming((0, 900_000), severity=None))
-    worker = advice_by(TRACE, [costly, rule("b")], aside).worker
+    worker = advise_trace_by(TRACE, [costly, rule("b")], aside).worker
     assert worker.standing is not None
     assert worker.standing.message == (
         "2 rules looked and found nothing that costs 5 % or more. "
         "Beside that, 1 finding was put aside."
     )
-    alone = advice_by(TRACE, [costly], aside).worker.standing
+    alone = advise_trace_by(TRACE, [costly], aside).worker.standing
     assert alone is not None
     assert alone.state == "healthy"
 
 
 def test_of_findings_that_are_told_alike_only_those_shown_are_in_the_budget() -> None:
     both = rule("a", claiming((0, 900_000), severity="critical"), claiming((900_000, 1_000_000)))
-    advice = advice_by(TRACE, [both], Changes(select=("critical",)))
+    advice = advise_trace_by(TRACE, [both], Changes(select=("critical",)))
     assert sum(line.recoverable_high_ns for line in advice.worker.budget) == 300_000
 
 
@@ -258,7 +260,7 @@ def test_profiles_are_for_runs_of_a_name_and_recordings_of_a_kind(
     is_training: bool,  # noqa: FBT001 (a case)
     ignored: tuple[str, ...],
 ) -> None:
-    assert settings.of_run(run).of_recording(is_training=is_training).ignore == ignored
+    assert settings.for_run(run).for_trace(is_training=is_training).ignore == ignored
 
 
 def test_what_is_said_last_goes_before_profiles_too() -> None:
@@ -269,7 +271,7 @@ def test_what_is_said_last_goes_before_profiles_too() -> None:
     )
     of_file = dataclasses.replace(PROFILES, profiles={"serving": serving})
     for settings in (last, of_file.then(last.changes)):
-        changes = settings.of_run("serve-7").of_recording(is_training=True)
+        changes = settings.for_run("serve-7").for_trace(is_training=True)
         assert changes.select == ("reads",)
         assert changes.options == {"reads": {"least_count": 1}}
 
@@ -292,7 +294,7 @@ def outcome(name: str, fingerprint: str = "f", status: Any = "found") -> Outcome
 
 def test_what_is_put_aside_stays_to_be_seen_with_reason_and_by_whom() -> None:
     known = Suppression(rule="a", reason="We know.")
-    aside, other, passed = put_aside(
+    aside, other, passed = suppress(
         [outcome("a"), outcome("b"), outcome("a", status="passed")], [known], DAY
     )
     assert (aside.status, aside.reason, aside.suppressed_by) == (
@@ -306,19 +308,19 @@ def test_what_is_put_aside_stays_to_be_seen_with_reason_and_by_whom() -> None:
 
 def test_a_suppression_may_be_of_one_finding_and_until_a_day() -> None:
     one = Suppression(rule="a", reason="r", fingerprint="f")
-    assert [each.status for each in put_aside([outcome("a"), outcome("a", "g")], [one], DAY)] == [
+    assert [each.status for each in suppress([outcome("a"), outcome("a", "g")], [one], DAY)] == [
         "suppressed",
         "found",
     ]
     for last, status in (("2026-06-01", "suppressed"), ("2026-05-31", "found")):
         until = Suppression(rule="a", reason="r", expires=last)
-        assert [each.status for each in put_aside([outcome("a")], [until], DAY)] == [status]
+        assert [each.status for each in suppress([outcome("a")], [until], DAY)] == [status]
 
 
 def test_a_suppression_may_name_a_rule_by_an_alias() -> None:
     renamed = dataclasses.replace(rule("new", Finding(message="m")), aliases=("old",))
     changes = Changes(suppressions=(Suppression(rule="old", reason="r"),))
-    [told] = advice_by(TRACE, [renamed], changes).outcomes
+    [told] = advise_trace_by(TRACE, [renamed], changes).outcomes
     assert (told.rule, told.status) == ("new", "suppressed")
 
 
@@ -329,8 +331,8 @@ def test_a_suppression_that_puts_nothing_aside_is_told() -> None:
         Suppression(rule="b", reason="gone"),
         Suppression(rule="a", reason="old", expires="2020-01-01"),
     ]
-    outcomes = put_aside([outcome("a"), outcome("b", status="passed")], all_of_them, DAY)
-    assert unused(all_of_them, outcomes, DAY) == (
+    outcomes = suppress([outcome("a"), outcome("b", status="passed")], all_of_them, DAY)
+    assert unused_suppressions(all_of_them, outcomes, DAY) == (
         "The suppression of b (gone) puts nothing aside.",
         "The suppression of a expired on 2020-01-01.",
     )
@@ -340,11 +342,11 @@ def test_suppressions_are_for_runs_of_a_name() -> None:
     settings = AdviceSettings(
         changes=Changes(suppressions=(Suppression(rule="a", reason="r", runs="debug*"),))
     )
-    assert len(settings.of_run("debug-1").changes.suppressions) == 1
-    assert settings.of_run("main").changes.suppressions == ()
+    assert len(settings.for_run("debug-1").changes.suppressions) == 1
+    assert settings.for_run("main").changes.suppressions == ()
     of_kind = AdviceSettings(profiles={"training": Profile(changes=settings.changes)})
     for run, count in (("debug-1", 1), ("main", 0)):
-        assert len(of_kind.of_run(run).of_recording(is_training=True).suppressions) == count
+        assert len(of_kind.for_run(run).for_trace(is_training=True).suppressions) == count
 
 
 @pytest.mark.parametrize(
@@ -360,7 +362,7 @@ def test_suppressions_are_for_runs_of_a_name() -> None:
 )
 def test_the_program_itself_can_put_a_rule_aside(said: Any, status: str, reason: Any) -> None:
     trace = trace_of([["user_annotation", "ProfilerStep#1", 0, 1000]], stepscope=said)
-    advice = advice_by(trace, [rule("a", claiming((0, 500_000), severity=None))])
+    advice = advise_trace_by(trace, [rule("a", claiming((0, 500_000), severity=None))])
     [told] = advice.outcomes
     assert (told.status, told.reason) == (status, reason)
     won = sum(line.recoverable_high_ns for line in advice.worker.budget)
@@ -397,7 +399,7 @@ expires = "2027-01-31"
 def test_a_file_says_all_that_can_be_said(tmp_path: Path) -> None:
     path = tmp_path / "stepscope.toml"
     path.write_text(FILE)
-    assert settings_in(path) == AdviceSettings(
+    assert read_settings(path) == AdviceSettings(
         changes=Changes(
             select=("all",),
             ignore=("copies",),
@@ -425,14 +427,14 @@ def test_pyproject_says_the_same_below_tool_stepscope(tmp_path: Path) -> None:
     lines = lines.replace("[rules", "[tool.stepscope.rules")
     lines = lines.replace("[profiles", "[tool.stepscope.profiles")
     project.write_text(f"[project]\nname = 'x'\n[tool.stepscope]{lines}")
-    assert settings_in(project) == settings_in(own)
+    assert read_settings(project) == read_settings(own)
 
 
 def test_the_day_of_a_suppression_may_be_a_date_or_a_text_in_toml(tmp_path: Path) -> None:
     path = tmp_path / "stepscope.toml"
     for day in ("2027-01-31", "'2027-01-31'"):
         path.write_text(f"[[suppress]]\nrule = 'a'\nreason = 'b'\nexpires = {day}")
-        assert settings_in(path).changes.suppressions[0].expires == "2027-01-31"
+        assert read_settings(path).changes.suppressions[0].expires == "2027-01-31"
 
 
 def test_the_nearest_file_counts(tmp_path: Path) -> None:
@@ -481,14 +483,14 @@ def test_what_is_wrong_with_a_file_is_told_with_its_place(
     path = tmp_path / "stepscope.toml"
     path.write_text(text)
     with pytest.raises(UsageError) as refused:
-        settings_in(path)
+        read_settings(path)
     assert message in str(refused.value)
     assert str(refused.value).startswith(f"{path}: ")
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
-        settings_in(tmp_path / "none.toml")
+        read_settings(tmp_path / "none.toml")
 
 
 # On the command line

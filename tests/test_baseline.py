@@ -12,7 +12,13 @@ from click.testing import CliRunner, Result
 import stepscope
 from loading import SAMPLE_LOGS, trace_of
 from stepscope.advice import advise
-from stepscope.advice.baseline import baseline_in, baseline_of, compared, fixed, written
+from stepscope.advice.baseline import (
+    baseline_of,
+    baseline_text,
+    compare_with_baseline,
+    fixed_findings,
+    read_baseline,
+)
 from stepscope.api.app import create_app
 from stepscope.base.errors import MissingDataError, UsageError
 from stepscope.base.report import Report, SourceLine
@@ -48,13 +54,13 @@ def reading(
 
 
 def judged(before: Report, after: Report) -> list[tuple[str, str]]:
-    outcomes = compared(after, baseline_of(before), "known.json").runs[0].outcomes
+    outcomes = compare_with_baseline(after, baseline_of(before), "known.json").runs[0].outcomes
     return [(each.status, each.baseline) for each in outcomes]
 
 
 def test_what_the_baseline_knows_is_put_aside_and_says_so() -> None:
     before = report(reading(share=0.1))
-    after = compared(report(reading(share=0.105)), baseline_of(before), "known.json")
+    after = compare_with_baseline(report(reading(share=0.105)), baseline_of(before), "known.json")
     [outcome] = after.runs[0].outcomes
     assert (outcome.status, outcome.baseline, outcome.suppressed_by) == (
         "suppressed",
@@ -98,19 +104,19 @@ def test_a_fingerprint_is_of_the_code_not_of_numbers_lines_or_folders() -> None:
 
 def test_what_is_gone_is_told_as_fixed() -> None:
     known = baseline_of(report(reading(share=0.1)))
-    assert [each.rule for each in fixed(report(rule("reads")), known)] == ["reads"]
-    assert fixed(report(), known) == (), "the rule was not asked"
+    assert [each.rule for each in fixed_findings(report(rule("reads")), known)] == ["reads"]
+    assert fixed_findings(report(), known) == (), "the rule was not asked"
     blind = raising("reads", MissingDataError("no stacks", "with_stack=True"))
-    assert fixed(report(blind), known) == (), "it could not look"
-    assert fixed(report(reading(share=0.01)), known) == ()
+    assert fixed_findings(report(blind), known) == (), "it could not look"
+    assert fixed_findings(report(reading(share=0.01)), known) == ()
     assert judged(report(), report(reading(share=0.1))) == [("found", "new")]
 
 
 def test_a_baseline_is_written_and_read_the_same(tmp_path: Path) -> None:
     known = baseline_of(report(reading(share=0.1)))
     path = tmp_path / "known.json"
-    path.write_text(written(known))
-    assert baseline_in(path) == known
+    path.write_text(baseline_text(known))
+    assert read_baseline(path) == known
     assert json.loads(path.read_text())["findings"][0]["share"] == 0.1
 
 
@@ -130,7 +136,7 @@ def test_a_file_that_is_no_baseline_is_refused(
     if text is not None:
         path.write_text(text)
     with pytest.raises(UsageError, match=message):
-        baseline_in(path)
+        read_baseline(path)
 
 
 # On the command line

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from loading import trace_of
-from stepscope.advice import advise, outcomes_of
+from stepscope.advice import advise, rule_outcomes
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.devices.exclusive_device_time import alone
 from stepscope.analyses.devices.gpu_bound import gpu_bound_share, gpu_bound_times
@@ -42,7 +42,7 @@ def working(*spans: tuple[int, int], factor: Factor = HALF, priority: int = 50) 
 
 
 def claim_of(trace: Trace, *rules: Rule[Any]) -> ClaimReport:
-    [claim] = [each.claim for each in outcomes_of(trace, rules) if each.rule == "faster"]
+    [claim] = [each.claim for each in rule_outcomes(trace, rules) if each.rule == "faster"]
     assert claim is not None
     return claim
 
@@ -77,7 +77,7 @@ def test_without_any_launch_only_the_last_is_known() -> None:
 
 def test_without_a_device_there_is_no_work_of_one() -> None:
     trace = trace_of([["user_annotation", "ProfilerStep#1", 0, 1000]])
-    assert outcomes_of(trace, [working((0, 500))])[0].status == "passed"
+    assert rule_outcomes(trace, [working((0, 500))])[0].status == "passed"
 
 
 def test_waiting_and_work_never_hold_the_same_time() -> None:
@@ -144,7 +144,7 @@ def test_what_others_would_win_already_is_no_reason_for_alarm() -> None:
     special = rule("special", claiming((210_000, 500_000), severity="critical"), priority=10)
     general = rule("general", claiming((210_000, 510_000), severity="critical"), priority=20)
     alone_ = rule("alone", claiming((610_000, 611_000), severity="critical"), priority=30)
-    outcomes = outcomes_of(trace_of(ROWS), [special, general, alone_])
+    outcomes = rule_outcomes(trace_of(ROWS), [special, general, alone_])
     assert {each.rule: each.severity for each in outcomes} == {
         "special": "critical",
         "general": "info",

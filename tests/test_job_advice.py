@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from jobreports import MS, found, job, over_the_run, passed, rank
 from stepscope.advice import blamed_ranks
-from stepscope.advice.job_savings import Rank, in_all, shared
-from stepscope.advice.source_locations import joined, ranges_in
+from stepscope.advice.finding_extent import joined, ranges_in
+from stepscope.advice.job_savings import RankSavings, job_saving, total_saving
 from stepscope.base.report import (
     ClaimReport,
     HealthItem,
@@ -228,29 +228,29 @@ RANGES = st.tuples(st.floats(0, 0.2), st.floats(0, 0.2)).map(lambda both: (min(b
 
 
 @st.composite
-def ranks(draw: st.DrawFn) -> list[Rank]:
+def ranks(draw: st.DrawFn) -> list[RankSavings]:
     rules = draw(st.lists(st.sampled_from("abcd"), unique=True, max_size=4))
     found_ranks = [
-        Rank(
+        RankSavings(
             saved={rule: draw(RANGES) for rule in rules},
             slack_share=draw(st.floats(0, 0.5)),
         )
         for _ in range(draw(st.integers(1, 5)))
     ]
-    critical = Rank(saved=found_ranks[0].saved, slack_share=0.0)
+    critical = RankSavings(saved=found_ranks[0].saved, slack_share=0.0)
     return [critical, *found_ranks[1:]]
 
 
 @given(ranks(), st.lists(RANGES, max_size=3))
 def test_the_job_saves_no_more_than_all_findings_save(
-    of_job: list[Rank], of_run: list[tuple[float, float]]
+    of_job: list[RankSavings], of_run: list[tuple[float, float]]
 ) -> None:
-    low, high = in_all(of_job, of_run)
+    low, high = total_saving(of_job, of_run)
     own = max(sum(high for _, high in rank.saved.values()) for rank in of_job)
     assert 0 <= low <= high + 1e-12
     assert high <= min(1.0, own + sum(high for _, high in of_run)) + 1e-12
     for rule in of_job[0].saved:
-        alone = shared(of_job, [rank.saved[rule] for rank in of_job])
+        alone = job_saving(of_job, [rank.saved[rule] for rank in of_job])
         assert alone[1] <= max(rank.saved[rule][1] for rank in of_job)
         assert min(rank.saved[rule][1] for rank in of_job) <= alone[1] <= high + 1e-12
         assert alone[0] <= alone[1]

@@ -11,9 +11,9 @@ import rankbuild
 from jobreports import MS
 from loading import columns_of
 from rankbuild import Group, Plan
-from stepscope.advice import AdviceSettings, advice_of, advise, merged
+from stepscope.advice import AdviceSettings, advise, advise_trace, run_report
 from stepscope.advice.settings import Changes, Profile
-from stepscope.advice.trace_advice import advice_by
+from stepscope.advice.trace_advice import advise_trace_by
 from stepscope.base.report import RunReport
 from stepscope.model.trace import Run, Trace, trace_from_columns
 from stepscope.rules import Answer, Finding, Rule, straggler_rank
@@ -128,23 +128,23 @@ def settings(kind: str) -> AdviceSettings:
 
 @pytest.mark.parametrize(("kind", "is_asked"), [("inference", False), ("training", True)])
 def test_rules_over_a_run_go_by_the_profile_of_its_recordings(kind: str, *, is_asked: bool) -> None:
-    recordings = [advice_of(trace, settings(kind)) for trace in traces()[:2]]
+    recordings = [advise_trace(trace, settings(kind)) for trace in traces()[:2]]
     assert {each.worker.is_training for each in recordings} == {False}
-    rules = {each.rule for each in merged("job", recordings, settings(kind)).outcomes}
+    rules = {each.rule for each in run_report("job", recordings, settings(kind)).outcomes}
     assert ("straggler-rank" in rules) is is_asked
 
 
 def test_recordings_of_both_kinds_go_by_no_profile() -> None:
     given = AdviceSettings(profiles={"training": Profile(changes=Changes(gpus=8))})
-    assert given.of_recordings([True, True]).gpus == 8
-    assert given.of_recordings([True, False]).gpus is None
-    assert given.of_recordings([None]).gpus is None
+    assert given.for_traces([True, True]).gpus == 8
+    assert given.for_traces([True, False]).gpus is None
+    assert given.for_traces([None]).gpus is None
 
 
 def test_what_the_user_says_of_the_job_reaches_the_report() -> None:
-    recordings = [advice_by(trace, ()) for trace in traces()[:2]]
+    recordings = [advise_trace_by(trace, ()) for trace in traces()[:2]]
     told = AdviceSettings(changes=Changes(gpus=16, price=2.0), has_packages=False)
-    job = merged("job", recordings, told).job
+    job = run_report("job", recordings, told).job
     assert job is not None
     assert (job.gpu_count, job.gpu_source, job.gpu_hour_price) == (16, "as you said", 2.0)
 

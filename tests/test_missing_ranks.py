@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.cross_rank import advice
 from rankparts import parts_of, shape
-from stepscope.advice import merged
+from stepscope.advice import run_report
 from stepscope.analyses.communication.missing_ranks import missing_ranks
 from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.analyses.communication.ranked_run import rank_run
@@ -54,13 +54,13 @@ def test_where_a_recordings_own_rank_is_not_known_none_is_named(parts: list[Rank
 
 def test_while_files_are_still_to_be_read_none_is_called_missing(parts: list[RankSummary]) -> None:
     recordings = [advice(part) for part in parts]
-    report = merged("job", recordings, unreadable=[CUT_NAME], awaited_count=2)
+    report = run_report("job", recordings, unreadable=[CUT_NAME], awaited_count=2)
     [said] = [each for each in report.outcomes if each.rule == "missing-ranks"]
     assert (said.status, said.reason) == ("cannot-tell", "2 files of the run are not read yet")
 
 
 def test_the_advice_names_them(parts: list[RankSummary]) -> None:
-    report = merged("job", [advice(part) for part in parts], unreadable=[CUT_NAME])
+    report = run_report("job", [advice(part) for part in parts], unreadable=[CUT_NAME])
     [found] = [each for each in report.outcomes if each.rule == "missing-ranks"]
     assert found.message == (
         "Ranks 7 and 38 have no recording and the file of rank 60 cannot be read, of 64 ranks."

@@ -20,7 +20,7 @@ import reader_tasks
 from logs import EVENT_COUNT, write_run
 from programs import running
 from same_columns import differences
-from stepscope.advice import RecordingAdvice
+from stepscope.advice import TraceAdvice
 from stepscope.analyses.timeline import timeline
 from stepscope.api import prefetch
 from stepscope.api.prefetch import prepare
@@ -69,7 +69,7 @@ def orders_of(
     ]
 
 
-def said(advice: RecordingAdvice | None) -> object:
+def said(advice: TraceAdvice | None) -> object:
     """What is told of a recording; beside it stands what its run may ask."""
     return advice and (advice.worker, advice.outcomes)
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from stepscope.advice import rule_packages
-from stepscope.advice.rule_packages import packaged_rules
-from stepscope.advice.settings import known_rules
+from stepscope.advice.rule_packages import package_rules
+from stepscope.advice.settings import available_rules
 from test_advice import rule
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -116,10 +116,10 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
             kind = type("Entry", (EntryPoint,), {"load": load})
             entries.append(kind(entry.name, entry.value, entry.group))
         monkeypatch.setattr(rule_packages, "entry_points", lambda **_: entries)
-        packaged_rules.cache_clear()
+        package_rules.cache_clear()
 
     yield install
-    packaged_rules.cache_clear()
+    package_rules.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_package_that_cannot_be_used_costs_its_own_rules(
     installed: Any, given: Any, message: str
 ) -> None:
     installed(bad=given, good=provider(rule("good/one")))
-    rules, [problem] = packaged_rules()
+    rules, [problem] = package_rules()
     assert [each.id for each in rules] == ["good/one"]
     assert message in problem.message
     assert problem.path == "package bad_rules"
@@ -153,7 +153,7 @@ def test_a_package_that_cannot_be_used_costs_its_own_rules(
 
 def test_a_rule_says_which_package_it_comes_from(installed: Any) -> None:
     installed(good=provider(rule("good/one")))
-    own = known_rules(has_packages=False)
-    [found] = [each for each in known_rules() if each not in own]
+    own = available_rules(has_packages=False)
+    [found] = [each for each in available_rules() if each not in own]
     assert (found.id, found.package) == ("good/one", "good_rules")
     assert not any(each.package for each in own)

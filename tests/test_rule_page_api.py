@@ -59,7 +59,7 @@ def test_a_rule_of_a_package_has_one_too_unless_packages_are_not_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     packaged = replace(rule("acme/one"), package="acme-rules")
-    monkeypatch.setattr(advice_settings, "packaged_rules", lambda: ((packaged,), ()))
+    monkeypatch.setattr(advice_settings, "package_rules", lambda: ((packaged,), ()))
     said = client_of(tmp_path).get(f"/api/rules/{path}").json
     assert said is not None
     assert said["rule"] == "acme/one"

@@ -222,7 +222,7 @@ def test_the_advice_is_merged_once_for_what_is_known(
 ) -> None:
     served = Served(folder)
     merges: list[int] = []
-    merged = advice.merged
+    merged = advice.run_report
 
     def counted(name: str, recordings: Any, *rest: Any, **more: Any) -> Any:
         merges.append(len(recordings))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from loading import SAMPLE_LOGS, trace_at, trace_of
-from stepscope.advice import RecordingAdvice, advice_of, advise
+from stepscope.advice import TraceAdvice, advise, advise_trace
 from stepscope.base.report import Outcome
 from stepscope.model.trace import Run
 from stepscope.rules import Rule, all_rules
@@ -64,9 +64,9 @@ def test_what_can_be_won_is_never_more_than_there_is(chosen: list[Rule[Any]]) ->
     assert won <= sum(o.claim.net_high_ns for o in report.outcomes if o.claim) + len(chosen)
 
 
-def advice(sample: str) -> RecordingAdvice:
+def advice(sample: str) -> TraceAdvice:
     [path] = sorted((SAMPLE_LOGS / sample).glob("*.json.gz"))
-    return advice_of(trace_at(path))
+    return advise_trace(trace_at(path))
 
 
 def names(outcomes: tuple[Outcome, ...], *severities: str) -> set[str]:
@@ -104,7 +104,7 @@ def test_no_recording_is_healthy_whose_communication_no_rule_could_judge(
     shared_traces: Path,
 ) -> None:
     [path] = sorted((shared_traces / "hta" / "cpu_only").glob("*.json.gz"))
-    found = advice_of(trace_at(path)).worker.standing
+    found = advise_trace(trace_at(path)).worker.standing
     assert found is not None
     assert found.state == "cannot-tell"
     assert found.message.endswith(
@@ -140,9 +140,9 @@ def test_a_culprit_is_one_thing_of_which_a_verdict_says_what_it_costs() -> None:
 
 def test_a_verdict_says_up_to_of_what_may_be_needed_or_is_work(shared_traces: Path) -> None:
     trace = trace_at(sorted((SAMPLE_LOGS / "masking/numpy_without_stacks").glob("*.json.gz"))[0])
-    assert "in the step alone costs up to 5.90 ms of it" in advice_of(trace).worker.verdict
+    assert "in the step alone costs up to 5.90 ms of it" in advise_trace(trace).worker.verdict
     work = sorted((shared_traces / "kineto/resnet50_num_workers_4").glob("*.json.gz"))[0]
-    assert "in float32 alone costs up to 50.2 ms" in advice_of(trace_at(work)).worker.verdict
+    assert "in float32 alone costs up to 50.2 ms" in advise_trace(trace_at(work)).worker.verdict
     assert "launching kernels one by one alone costs 5.27 ms" in (
         advice("synthetic_tiny_batch/fault").worker.verdict
     )

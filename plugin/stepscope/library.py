@@ -11,9 +11,9 @@ import pandas as pd
 
 from stepscope import comparison
 from stepscope._version import __version__
-from stepscope.advice import AdviceSettings, advise_each
+from stepscope.advice import AdviceSettings, advise_with_settings
 from stepscope.advice.settings import Changes
-from stepscope.advice.settings_files import settings_in
+from stepscope.advice.settings_files import read_settings
 from stepscope.base.config import settings
 from stepscope.base.errors import MissingDataError, UnreadableError, UsageError
 from stepscope.base.report import Report, RunReport
@@ -113,14 +113,14 @@ def advise(  # noqa: PLR0913 (each is something a user may say)
         UnreadableError: no recording of the run can be analysed.
         UsageError: there is no such rule or option, or a value does not fit it.
     """
-    said = AdviceSettings() if config is None else settings_in(Path(fspath(config)))
+    said = AdviceSettings() if config is None else read_settings(Path(fspath(config)))
     given = Changes(
         select=tuple(select) or None,
         ignore=tuple(ignore),
         preview=preview or None,
         options=options or {},
     )
-    report, problems = advise_each(run, said.then(given))
+    report, problems = advise_with_settings(run, said.then(given))
     _tell(problems, is_any_left=bool(report.workers))
     return Advice(report)
 

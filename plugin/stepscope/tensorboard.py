@@ -115,10 +115,10 @@ def plugin_advice(flags: "Namespace") -> "AdviceSettings | None":
         return None
     from pathlib import Path
 
-    from stepscope.advice.settings import checked
-    from stepscope.advice.settings_files import settings_in
+    from stepscope.advice.settings import validated
+    from stepscope.advice.settings_files import read_settings
 
-    return checked(settings_in(Path(path)))
+    return validated(read_settings(Path(path)))
 
 
 class _Late:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from loading import trace_of
-from stepscope.advice import RecordingAdvice, merged, worker_report
+from stepscope.advice import TraceAdvice, run_report, worker_report
 from stepscope.advice.duplicate_ranks import fingerprint
 from stepscope.base.report import HealthItem, WorkerReport
 
@@ -21,7 +21,7 @@ def worker(
 
 
 def told(*workers: WorkerReport) -> list[list[HealthItem]]:
-    run = merged("run", [RecordingAdvice(worker=each, outcomes=()) for each in workers])
+    run = run_report("run", [TraceAdvice(worker=each, outcomes=()) for each in workers])
     return [[i for i in each.health if i.kind.startswith("duplicate")] for each in run.workers]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from loading import trace_of
 from stepscope.advice import advise
-from stepscope.advice.step_summary import is_processor_the_limit
+from stepscope.advice.step_summary import is_processor_bound
 from stepscope.analyses.host.cpu_compute_time import host_computing
 from stepscope.model.trace import Run
 
@@ -79,7 +79,7 @@ def test_a_heavy_model_is_called_that_and_nothing_is_said_of_the_loop() -> None:
 def test_where_the_processor_does_not_compute_nearly_always_it_is_not_the_limit(
     rows: list[Row],
 ) -> None:
-    assert not is_processor_the_limit(trace_of([STEP, *rows]))
+    assert not is_processor_bound(trace_of([STEP, *rows]))
     assert "is the limit and the loop is fine" not in said(*rows)
 
 
@@ -104,4 +104,4 @@ def test_a_device_that_was_not_recorded_may_be_what_operators_wait_for(
     expected: bool,  # noqa: FBT001
 ) -> None:
     trace = trace_of([STEP, ["cpu_op", operator, 0, 900]], **metadata)
-    assert is_processor_the_limit(trace) is expected
+    assert is_processor_bound(trace) is expected

@@ -6,13 +6,13 @@ import pytest
 
 import tracebuild
 from loading import trace_of
-from stepscope.advice.step_summary import verdict
+from stepscope.advice.step_summary import step_summary
 
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 
 
 def said(*rows: list[Any]) -> str:
-    return verdict(trace_of(list(rows)))
+    return step_summary(trace_of(list(rows)))
 
 
 def steps(*durations_us: int) -> list[list[Any]]:
@@ -80,7 +80,7 @@ def test_a_simulated_training_is_summed_up() -> None:
             ],
         }
     ]
-    assert verdict(trace_of(document=tracebuild.document(schedule=schedule))) == (
+    assert step_summary(trace_of(document=tracebuild.document(schedule=schedule))) == (
         "Step 10.0 ms (± 0.0 %, 3 steps); the GPU is busy 69.9 %; beside computing, most goes to"
         " waiting for data: 3.00 ms, 30.0 %."
     )

@@ -17,8 +17,8 @@ from rich.table import Table
 
 import rankparts
 from reports import FOUND, PASSED, WORKER
-from stepscope.advice import merged
-from stepscope.advice.trace_advice import RecordingAdvice
+from stepscope.advice import run_report
+from stepscope.advice.trace_advice import TraceAdvice
 from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.analyses.communication.ranked_run import RankRun, rank_run
 from stepscope.analyses.communication.run_groups import run_groups
@@ -55,7 +55,7 @@ def timed(seconds: dict[str, float], phase: str) -> Iterator[None]:
     seconds[phase] = time.process_time() - start
 
 
-def advice(part: RankSummary) -> RecordingAdvice:
+def advice(part: RankSummary) -> TraceAdvice:
     """Return what rules might have said of a rank."""
     name = part.evidence.worker
     worker = msgspec.structs.replace(
@@ -70,7 +70,7 @@ def advice(part: RankSummary) -> RecordingAdvice:
         msgspec.structs.replace(PASSED, rule=f"rule-{at:02}", **common)
         for at in range(FOUND_COUNT, RULES)
     ]
-    return RecordingAdvice(worker=worker, outcomes=(*found, *passed), part=part)
+    return TraceAdvice(worker=worker, outcomes=(*found, *passed), part=part)
 
 
 def phases(parts: Sequence[RankSummary]) -> Seconds:
@@ -93,7 +93,7 @@ def phases(parts: Sequence[RankSummary]) -> Seconds:
     answered(parts, seconds)
     recordings = [advice(part) for part in parts]
     with timed(seconds, "advice merged"):
-        merged("job", recordings)
+        run_report("job", recordings)
     return seconds
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import msgspec
 
 from stepscope import storage
-from stepscope.advice import AdviceSettings, merged
+from stepscope.advice import AdviceSettings, run_report
 from stepscope.base.config import SummarySettings
 from stepscope.storage import discover
 from stepscope.summaries.store import Store
@@ -34,7 +34,7 @@ def merge(path: str, place: str) -> dict[str, float]:
         found = Store(SummarySettings(place=place), settings).find(stamped)
     assert len(found) == len(files), f"{len(found)} of {len(files)} are known"
     with timed(seconds, "merged"):
-        report = merged("job", [found[file.id].advice for file in files], settings)
+        report = run_report("job", [found[file.id].advice for file in files], settings)
     with timed(seconds, "json"):
         msgspec.json.encode(report)
     return seconds

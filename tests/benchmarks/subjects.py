@@ -89,7 +89,7 @@ def analyses(path: Path, seconds: Phases) -> None:
 def rules(path: Path, seconds: Phases) -> None:
     """Ask every rule twice, in processor seconds: with its analyses, and after them."""
     from stepscope import ingest
-    from stepscope.advice import outcomes_of, worker_report
+    from stepscope.advice import rule_outcomes, worker_report
     from stepscope.model.trace import trace_from_columns
     from stepscope.rules import all_rules
 
@@ -99,7 +99,7 @@ def rules(path: Path, seconds: Phases) -> None:
     for kind in ("first", "again"):
         for rule in all_rules():
             with _timed(seconds, f"{kind} {rule.id}", time.process_time):
-                outcomes_of(trace, (rule,))
+                rule_outcomes(trace, (rule,))
 
 
 def torch_tb_profiler(path: Path, seconds: Phases) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import tracebuild
 from loading import trace_of
-from stepscope.advice import outcomes_of
+from stepscope.advice import rule_outcomes
 from stepscope.base.report import EvidenceRow, Link, Outcome, SourceLine
 from stepscope.model.trace import Trace
 from stepscope.rules import (
@@ -25,7 +25,7 @@ def recorded(*body: dict[str, Any], record: tuple[str, ...] = (), machine: str =
 
 
 def said(trace: Trace, rule: Any) -> Outcome:
-    [outcome] = outcomes_of(trace, [rule])
+    [outcome] = rule_outcomes(trace, [rule])
     return outcome
 
 

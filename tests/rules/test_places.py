@@ -2,7 +2,7 @@
 
 import loading
 import tracebuild
-from stepscope.advice import outcomes_of
+from stepscope.advice import rule_outcomes
 from stepscope.rules.low_gpu_utilization import RULE
 
 
@@ -14,7 +14,7 @@ def fingerprints(*devices: int) -> list[str]:
     ]
     rows.append(["cuda_runtime", "cudaLaunchKernel", 0, 5, {"correlation": 1}])
     trace = loading.trace_of(document=tracebuild.document(rows=rows))
-    return [outcome.fingerprint for outcome in outcomes_of(trace, [RULE])]
+    return [outcome.fingerprint for outcome in rule_outcomes(trace, [RULE])]
 
 
 def test_an_idle_device_is_known_again_on_another_rank() -> None:

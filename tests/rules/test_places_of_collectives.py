@@ -4,7 +4,7 @@ from typing import Any
 
 import tracebuild
 from loading import trace_of
-from stepscope.advice import outcomes_of
+from stepscope.advice import rule_outcomes
 from stepscope.base.report import SourceLine
 from stepscope.rules.small_collectives import RULE
 
@@ -20,7 +20,7 @@ UPDATE = {"annotation": "Optimizer.step#SGD.step", "us": 20}
 def lines(record: list[str]) -> tuple[SourceLine, ...]:
     actions: list[dict[str, Any]] = [{"steps": 4, "body": [LOOP, UPDATE, {"host": 780}]}]
     document = tracebuild.document(schedule={"record": record, "actions": actions})
-    [outcome] = outcomes_of(trace_of(document=document), [RULE])
+    [outcome] = rule_outcomes(trace_of(document=document), [RULE])
     assert outcome.status == "found"
     return outcome.locations
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from loading import SAMPLE_LOGS, SHARED_TRACES, document_at, shared_trace_names, trace_at
-from stepscope.advice import outcomes_of
+from stepscope.advice import rule_outcomes
 from stepscope.base.report import Outcome
 from stepscope.rules import all_rules
 
@@ -58,7 +58,7 @@ def cases() -> Iterator[Any]:
 @lru_cache(maxsize=1)
 def outcomes(name: str) -> dict[str, list[Outcome]]:
     said: dict[str, list[Outcome]] = {}
-    for outcome in outcomes_of(trace_at(recordings()[name]), list(RULES.values())):
+    for outcome in rule_outcomes(trace_at(recordings()[name]), list(RULES.values())):
         said.setdefault(outcome.rule, []).append(outcome)
     return said
 

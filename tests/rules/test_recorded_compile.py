@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from loading import trace_at
-from stepscope.advice import outcomes_of
+from stepscope.advice import rule_outcomes
 from stepscope.base.report import Outcome
 from stepscope.rules.conv_bias_before_bn import RULE as BIASES
 from stepscope.rules.graph_breaks import RULE as BREAKS
@@ -44,7 +44,7 @@ def recorded(path: Path, step: Callable[[int], object], *, with_stack: bool = Fa
 
 
 def said(path: Path, rule: object) -> Outcome:
-    [outcome] = outcomes_of(trace_at(path), [rule])  # type: ignore[list-item]
+    [outcome] = rule_outcomes(trace_at(path), [rule])  # type: ignore[list-item]
     return outcome
 
 

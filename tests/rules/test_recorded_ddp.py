@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from loading import trace_at
-from stepscope.advice import outcomes_of
+from stepscope.advice import rule_outcomes
 from stepscope.base.report import Outcome
 from stepscope.rules import Rule
 from stepscope.rules.ddp_bucket_copy import RULE as COPIES
@@ -42,7 +42,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def said(recordings: Path, name: str, rule: Rule[Any]) -> Outcome:
-    [outcome] = outcomes_of(trace_at(recordings / f"{name}.json"), [rule])
+    [outcome] = rule_outcomes(trace_at(recordings / f"{name}.json"), [rule])
     return outcome
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from loading import trace_at
-from stepscope.advice import outcomes_of
+from stepscope.advice import rule_outcomes
 from stepscope.base.report import Outcome
 from stepscope.rules.python_gc_pauses import RULE as GARBAGE
 from stepscope.rules.python_loop_indexing import RULE as LOOPS
@@ -36,7 +36,7 @@ def recorded(path: Path, step: Callable[[], object], *, with_garbage: bool = Fal
 
 
 def said(path: Path, rule: object) -> Outcome:
-    [outcome] = outcomes_of(trace_at(path), [rule])  # type: ignore[list-item]
+    [outcome] = rule_outcomes(trace_at(path), [rule])  # type: ignore[list-item]
     return outcome
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from loading import trace_at
-from stepscope.advice import outcomes_of
+from stepscope.advice import rule_outcomes
 from stepscope.base.report import Outcome
 from stepscope.model.trace import Trace
 from stepscope.rules import all_rules
@@ -64,7 +64,7 @@ def said(
     """What the rules say; `statuses` is what some are to say, and did where nothing disturbed."""
 
     def said_once() -> dict[str, Outcome]:
-        outcomes = outcomes_of(recorded(folder, data, workers, persistent, stacks), RULES)
+        outcomes = rule_outcomes(recorded(folder, data, workers, persistent, stacks), RULES)
         return {each.rule.removeprefix("dataloader-").replace("-", "_"): each for each in outcomes}
 
     found = undisturbed(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from loading import trace_at
-from stepscope.advice import outcomes_of
+from stepscope.advice import rule_outcomes
 from stepscope.base.report import Outcome
 from stepscope.rules.numpy_in_step import RULE
 from undisturbed import undisturbed
@@ -48,7 +48,7 @@ def said(path: Path, prepare: Callable[[Any], Any], *, stacks: bool) -> Outcome:
                     prepare(rows)
                 rows[:8] @ rows
     prof.export_chrome_trace(str(path / "trace.json"))
-    [outcome] = outcomes_of(trace_at(path / "trace.json"), [RULE])
+    [outcome] = rule_outcomes(trace_at(path / "trace.json"), [RULE])
     return outcome
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from loading import trace_at
-from stepscope.advice import outcomes_of
+from stepscope.advice import rule_outcomes
 from stepscope.base.report import Outcome
 from stepscope.rules import Rule
 from stepscope.rules.debug_mode_on import RULE as ANOMALIES
@@ -42,7 +42,7 @@ def said(path: Path, rule: Rule[Any], step: Callable[[], object]) -> list[Outcom
             with torch.profiler.record_function(f"ProfilerStep#{number}"):
                 step()
     prof.export_chrome_trace(str(path / "trace.json"))
-    return outcomes_of(trace_at(path / "trace.json"), [rule])
+    return rule_outcomes(trace_at(path / "trace.json"), [rule])
 
 
 def network() -> Any:

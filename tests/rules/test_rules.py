@@ -39,7 +39,7 @@ import rankbuild
 import tracebuild
 from rules.kept import RANKS, SAID, TRACES, documents
 from stepscope import dialects, rules
-from stepscope.advice import advise, outcomes_of
+from stepscope.advice import advise, rule_outcomes
 from stepscope.analyses.core.window import window
 from stepscope.base.report import Outcome
 from stepscope.model.trace import Run, Trace
@@ -92,7 +92,7 @@ def _trace_of(case: dict[str, Any]) -> Trace:
 
 
 def outcomes(rule: Rule[Any], trace: Trace) -> list[Outcome]:
-    return outcomes_of(trace, [rule])
+    return rule_outcomes(trace, [rule])
 
 
 def answers(rule: Rule[Any], case: dict[str, Any]) -> list[Outcome]:

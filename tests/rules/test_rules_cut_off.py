@@ -5,7 +5,7 @@ from pathlib import Path
 
 import tracebuild
 from loading import trace_at
-from stepscope.advice import outcomes_of
+from stepscope.advice import rule_outcomes
 from stepscope.rules.no_gpu_work import RULE
 
 
@@ -15,9 +15,9 @@ def test_a_file_cut_off_before_its_device_events_cannot_tell(tmp_path: Path) -> 
     text = json.dumps(tracebuild.document(rows=rows, metadata=metadata))
     path = tmp_path / "worker0.pt.trace.json"
     path.write_text(text[: len(text) // 2], encoding="utf-8")
-    [outcome] = outcomes_of(trace_at(path), [RULE])
+    [outcome] = rule_outcomes(trace_at(path), [RULE])
     assert outcome.status == "cannot-tell"
     assert outcome.reason == "the file was cut off before any device event"
     path.write_text(text, encoding="utf-8")
-    [outcome] = outcomes_of(trace_at(path), [RULE])
+    [outcome] = rule_outcomes(trace_at(path), [RULE])
     assert outcome.status == "found"

@@ -3,7 +3,7 @@
 from functools import cache
 
 from loading import SAMPLE_LOGS
-from stepscope.advice import AdviceSettings, advise_each
+from stepscope.advice import AdviceSettings, advise_with_settings
 from stepscope.base.report import Outcome, RunReport
 from stepscope.library import load_all
 
@@ -17,7 +17,7 @@ def report(run: str) -> RunReport:
     Rules of other packages that may be installed are not asked: it is the same on any machine.
     """
     [found_there] = load_all(SAMPLE_LOGS / run)
-    told, problems = advise_each(found_there, AdviceSettings(has_packages=False))
+    told, problems = advise_with_settings(found_there, AdviceSettings(has_packages=False))
     for problem in problems:
         raise problem
     return told

@@ -5,13 +5,19 @@ from typing import Any
 
 from stepscope.advice import run_advice
 from stepscope.advice.run_rules import Unread
-from stepscope.advice.settings import DEFAULT, AdviceSettings, checked, known_rules, rules_of
-from stepscope.advice.trace_advice import RecordingAdvice, advice_by, advice_of
-from stepscope.advice.trace_rules import outcomes_of
+from stepscope.advice.settings import (
+    DEFAULT,
+    AdviceSettings,
+    available_rules,
+    selected_rules,
+    validated,
+)
+from stepscope.advice.trace_advice import TraceAdvice, advise_trace, advise_trace_by
+from stepscope.advice.trace_rules import rule_outcomes
 from stepscope.advice.worker_report import (
     file_health,
     idle_per_step,
-    recorded_health,
+    trace_health,
     worker_report,
 )
 from stepscope.base import urls
@@ -22,15 +28,15 @@ from stepscope.rules import Rule
 
 __all__ = [
     "AdviceSettings",
-    "RecordingAdvice",
-    "advice_of",
+    "TraceAdvice",
     "advise",
-    "advise_each",
+    "advise_trace",
+    "advise_with_settings",
     "file_health",
     "idle_per_step",
-    "merged",
-    "outcomes_of",
-    "recorded_health",
+    "rule_outcomes",
+    "run_report",
+    "trace_health",
     "worker_report",
 ]
 
@@ -38,12 +44,14 @@ __all__ = [
 def advise(run: Run, rules: Sequence[Rule[Any]] | None = None) -> RunReport:
     """Run the rules (all that are on by default) over every recording of a run."""
     if rules is None:
-        return merged(run.name, [advice_of(trace) for trace in run.workers])
+        return run_report(run.name, [advise_trace(trace) for trace in run.workers])
     chosen = tuple(rules)
-    return run_advice.merged(run.name, [advice_by(trace, chosen) for trace in run.workers], chosen)
+    return run_advice.run_report(
+        run.name, [advise_trace_by(trace, chosen) for trace in run.workers], chosen
+    )
 
 
-def advise_each(
+def advise_with_settings(
     run: Run, settings: AdviceSettings = DEFAULT
 ) -> tuple[RunReport, tuple[UnreadableError, ...]]:
     """Do the same by the user's settings, and let an analysis that fails cost one recording.
@@ -51,21 +59,21 @@ def advise_each(
     Raises:
         UsageError: the settings name a rule or an option that there is not.
     """
-    of_run = checked(settings).of_run(run.name)
-    recordings: list[RecordingAdvice] = []
+    of_run = validated(settings).for_run(run.name)
+    recordings: list[TraceAdvice] = []
     problems: list[UnreadableError] = []
     for trace in run.workers:
         try:
-            recordings.append(advice_of(trace, of_run))
+            recordings.append(advise_trace(trace, of_run))
         except Exception as error:  # analyses run here, on whatever the file holds
             problems.append(unforeseen(trace.path or trace.worker, error))
     unreadable = [urls.name(problem.path) for problem in problems]
-    return merged(run.name, recordings, settings, unreadable=unreadable), tuple(problems)
+    return run_report(run.name, recordings, settings, unreadable=unreadable), tuple(problems)
 
 
-def merged(
+def run_report(
     name: str,
-    recordings: Iterable[RecordingAdvice],
+    recordings: Iterable[TraceAdvice],
     settings: AdviceSettings = DEFAULT,
     *,
     unreadable: Sequence[str] = (),
@@ -76,8 +84,8 @@ def merged(
     `unreadable` are the names of its files that could not be read; so many others were not read
     yet.
     """
-    of_run, recordings = settings.of_run(name), tuple(recordings)
-    changes = of_run.of_recordings(each.worker.is_training for each in recordings)
-    rules = rules_of(changes, known_rules(has_packages=of_run.has_packages))
+    of_run, recordings = settings.for_run(name), tuple(recordings)
+    changes = of_run.for_traces(each.worker.is_training for each in recordings)
+    rules = selected_rules(changes, available_rules(has_packages=of_run.has_packages))
     unread = Unread(unreadable=tuple(unreadable), awaited_count=awaited_count)
-    return run_advice.merged(name, recordings, rules, changes, unread=unread)
+    return run_advice.run_report(name, recordings, rules, changes, unread=unread)

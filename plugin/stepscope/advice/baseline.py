@@ -22,7 +22,7 @@ LEAST_WORSE_SHARE = 0.01
 """Of the step: a finding that costs less does not become news by growing."""
 
 
-class Known(msgspec.Struct, frozen=True):
+class BaselineFinding(msgspec.Struct, frozen=True):
     """A finding as it was."""
 
     rule: str
@@ -36,19 +36,19 @@ class Known(msgspec.Struct, frozen=True):
 class Baseline(msgspec.Struct, frozen=True):
     """The file."""
 
-    findings: tuple[Known, ...]
+    findings: tuple[BaselineFinding, ...]
     schema: int = SCHEMA
     version: str = ""
 
 
 def baseline_of(report: Report) -> Baseline:
     """Return what was found, each finding once with the most that it costs in any recording."""
-    known: dict[str, Known] = {}
+    known: dict[str, BaselineFinding] = {}
     for outcome in _found(report):
         share = _share(outcome)
         before = known.get(outcome.fingerprint)
         if before is None or share > before.share:
-            known[outcome.fingerprint] = Known(
+            known[outcome.fingerprint] = BaselineFinding(
                 rule=outcome.rule,
                 fingerprint=outcome.fingerprint,
                 share=round(share, 4),
@@ -58,12 +58,12 @@ def baseline_of(report: Report) -> Baseline:
     return Baseline(findings=tuple(findings), version=report.version)
 
 
-def written(baseline: Baseline) -> str:
+def baseline_text(baseline: Baseline) -> str:
     """Return the file's text, which differs by a line for each finding that differs."""
     return msgspec.json.format(msgspec.json.encode(baseline), indent=1).decode() + "\n"
 
 
-def baseline_in(path: Path) -> Baseline:
+def read_baseline(path: Path) -> Baseline:
     """Return what a file holds.
 
     Raises:
@@ -83,7 +83,7 @@ def baseline_in(path: Path) -> Baseline:
     return baseline
 
 
-def compared(report: Report, baseline: Baseline, name: str) -> Report:
+def compare_with_baseline(report: Report, baseline: Baseline, name: str) -> Report:
     """Return the report with what the baseline knows put aside, unless it has become worse."""
     known = {each.fingerprint: each for each in baseline.findings}
     runs = tuple(
@@ -93,7 +93,7 @@ def compared(report: Report, baseline: Baseline, name: str) -> Report:
     return msgspec.structs.replace(report, runs=runs)
 
 
-def fixed(report: Report, baseline: Baseline) -> tuple[Known, ...]:
+def fixed_findings(report: Report, baseline: Baseline) -> tuple[BaselineFinding, ...]:
     """Return what the baseline knows and is not found any more, by rules that could look."""
     outcomes = [each for run in report.runs for each in run.outcomes]
     still = {each.fingerprint for each in outcomes if each.fingerprint}
@@ -103,7 +103,7 @@ def fixed(report: Report, baseline: Baseline) -> tuple[Known, ...]:
     )
 
 
-def _judged(outcome: Outcome, known: Mapping[str, Known], name: str) -> Outcome:
+def _judged(outcome: Outcome, known: Mapping[str, BaselineFinding], name: str) -> Outcome:
     if outcome.status != "found":
         return outcome
     before = known.get(outcome.fingerprint)

@@ -62,7 +62,7 @@ class _Own:
         return (self.high_ns or 0) - self.theirs.median_high_ns
 
 
-def found_by_recording(outcomes: Iterable[Outcome]) -> Found:
+def findings_by_trace(outcomes: Iterable[Outcome]) -> Found:
     """Return what was found on recordings, by recording and rule."""
     found: dict[str, dict[str, list[Outcome]]] = {}
     for each in outcomes:

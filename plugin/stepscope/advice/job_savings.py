@@ -32,7 +32,7 @@ from dataclasses import dataclass
 import msgspec
 
 from stepscope.advice.merging import JUDGED
-from stepscope.advice.undamaged import sound
+from stepscope.advice.undamaged import undamaged
 from stepscope.base.formatting import count
 from stepscope.base.report import JobReport, JobSaving, Outcome, RunReport, WorkerReport
 
@@ -48,7 +48,7 @@ Range = tuple[float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class JobRequest:
     """What the user said of the job."""
 
     gpu_count: int | None = None
@@ -56,30 +56,30 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rank:
+class RankSavings:
     """One rank: what it saves of its step by each rule, and what it waits beyond all others."""
 
     saved: Mapping[str, Range]
     slack_share: float = 0.0
 
     @property
-    def in_all(self) -> Range:
+    def total_saving(self) -> Range:
         """What all rules save, which share no time (`advice/savings.py`)."""
         lows, highs = zip(NOTHING, *self.saved.values(), strict=True)
         return min(1.0, sum(lows)), min(1.0, sum(highs))
 
 
-def with_job(run: RunReport, asked: Asked) -> RunReport:
+def with_job(run: RunReport, asked: JobRequest) -> RunReport:
     """Return a run's report with what is known of its job."""
     if not run.workers:
         return run
     gpus, source = _gpus(run.workers, asked)
     job = JobReport(
-        step_ns=max(worker.step.mean_ns for worker in sound(run.workers)),
+        step_ns=max(worker.step.mean_ns for worker in undamaged(run.workers)),
         gpu_count=gpus,
         gpu_source=source,
         gpu_hour_price=asked.gpu_hour_price,
-        is_asked=asked != Asked(),
+        is_asked=asked != JobRequest(),
         withheld=_untold(run.workers),
     )
     return msgspec.structs.replace(run, job=job)
@@ -101,11 +101,11 @@ def job_savings(run: RunReport, outcomes: Sequence[Outcome]) -> Savings:
     if job is None or job.withheld:
         return Savings(job=job, by_rule={})
     ranks, saved = _ranks(run.workers, outcomes), _of_run(outcomes)
-    total = _priced(in_all(ranks, saved.values()), job)
+    total = _priced(total_saving(ranks, saved.values()), job)
     for rule in dict.fromkeys(rule for rank in ranks for rule in rank.saved):
         own = [rank.saved[rule] for rank in ranks]
         if any(each != NOTHING for each in own):
-            saved[rule] = shared(ranks, own)
+            saved[rule] = job_saving(ranks, own)
     return Savings(
         job=msgspec.structs.replace(job, total=total, method=_method(run.workers, len(ranks))),
         by_rule={rule: _priced(share, job) for rule, share in saved.items()},
@@ -115,7 +115,7 @@ def job_savings(run: RunReport, outcomes: Sequence[Outcome]) -> Savings:
 # The law
 
 
-def shared(ranks: Sequence[Rank], saved: Sequence[Range]) -> Range:
+def job_saving(ranks: Sequence[RankSavings], saved: Sequence[Range]) -> Range:
     """Return what the job saves where its ranks save that much each."""
     pairs = list(zip(ranks, saved, strict=True))
     return (
@@ -124,15 +124,15 @@ def shared(ranks: Sequence[Rank], saved: Sequence[Range]) -> Range:
     )
 
 
-def in_all(ranks: Sequence[Rank], of_run: Iterable[Range]) -> Range:
+def total_saving(ranks: Sequence[RankSavings], of_run: Iterable[Range]) -> Range:
     """Return what the job saves by all findings together."""
-    own = [rank.in_all for rank in ranks]
+    own = [rank.total_saving for rank in ranks]
     lows, highs = zip(NOTHING, *of_run, strict=True)
     evened = (
         min(1.0, sum(lows) + min(low for low, _ in own)),
         min(1.0, sum(highs) + min(high for _, high in own)),
     )
-    alone = shared(ranks, own)
+    alone = job_saving(ranks, own)
     return max(alone[0], evened[0]), max(alone[1], evened[1])
 
 
@@ -149,7 +149,7 @@ def _priced(saved: Range, job: JobReport) -> JobSaving:
 # What is known
 
 
-def _ranks(workers: Iterable[WorkerReport], outcomes: Iterable[Outcome]) -> list[Rank]:
+def _ranks(workers: Iterable[WorkerReport], outcomes: Iterable[Outcome]) -> list[RankSavings]:
     """Return the ranks that can be relied upon; a rule that cannot tell of one is as elsewhere."""
     judged = _judged(outcomes)
     own = _by_rank(workers)
@@ -160,7 +160,7 @@ def _ranks(workers: Iterable[WorkerReport], outcomes: Iterable[Outcome]) -> list
     saved = [_means([judged.get(each.trace, {}) for each in recordings]) for recordings in own]
     elsewhere = _least(saved)
     return [
-        Rank(saved=elsewhere | mine, slack_share=wait - min(known_waits))
+        RankSavings(saved=elsewhere | mine, slack_share=wait - min(known_waits))
         for mine, wait in zip(saved, waits, strict=True)
         if wait is not None
     ]
@@ -200,7 +200,7 @@ def _least(ranks: Iterable[Mapping[str, Range]]) -> dict[str, Range]:
 
 def _usable(workers: Iterable[WorkerReport]) -> tuple[WorkerReport, ...]:
     """Return the recordings of training with steps that speak for the job."""
-    return sound(worker for worker in workers if worker.step.count and worker.is_training)
+    return undamaged(worker for worker in workers if worker.step.count and worker.is_training)
 
 
 def _wait_share(recordings: Iterable[WorkerReport]) -> float | None:
@@ -274,7 +274,7 @@ def _world_size(workers: Iterable[WorkerReport]) -> int:
     return size or 0
 
 
-def _gpus(workers: Sequence[WorkerReport], asked: Asked) -> tuple[int | None, str]:
+def _gpus(workers: Sequence[WorkerReport], asked: JobRequest) -> tuple[int | None, str]:
     """Return the devices of the job, and what tells their number."""
     if asked.gpu_count is not None:
         return asked.gpu_count, "as you said"

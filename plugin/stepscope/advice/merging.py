@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from stepscope.advice.blamed_ranks import Found, found_by_recording, related
-from stepscope.advice.source_locations import moment_of, place_of
+from stepscope.advice.blamed_ranks import Found, findings_by_trace, related
+from stepscope.advice.finding_extent import ranks_of, steps_of
 from stepscope.base.report import JobSaving, MergedOutcome, Outcome, Status, WorkerReport
 
 JUDGED: tuple[Status, ...] = ("found", "rejected", "passed", "suppressed")
@@ -41,7 +41,7 @@ def merged_outcomes(
     once = Once(
         workers=workers,
         by_trace={worker.trace: worker for worker in workers},
-        found=found_by_recording(outcomes),
+        found=findings_by_trace(outcomes),
         judged=judged,
         savings=savings,
     )
@@ -51,8 +51,8 @@ def merged_outcomes(
 def _merged(mine: Sequence[Outcome], once: Once) -> MergedOutcome:
     rule = mine[0].rule
     traces = tuple(dict.fromkeys(each.trace for each in mine if each.trace))
-    place, moment = place_of(traces, once.workers), moment_of(mine, once.by_trace)
-    by_trace = saved_ns(mine)
+    place, moment = ranks_of(traces, once.workers), steps_of(mine, once.by_trace)
+    by_trace = saving_per_trace(mine)
     own = related(mine, once.by_trace, once.found)
     return MergedOutcome(
         outcome=mine[0],
@@ -73,7 +73,7 @@ def _merged(mine: Sequence[Outcome], once: Once) -> MergedOutcome:
     )
 
 
-def saved_ns(outcomes: Iterable[Outcome]) -> list[tuple[int, int]]:
+def saving_per_trace(outcomes: Iterable[Outcome]) -> list[tuple[int, int]]:
     """Return what a rule's findings could save in each recording, at least and at most."""
     by_trace: dict[str, tuple[int, int]] = {}
     for each in outcomes:

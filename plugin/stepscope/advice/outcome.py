@@ -10,7 +10,7 @@ from stepscope.model.trace import Trace
 from stepscope.rules import Answer, Finding, Rule
 
 
-def said(
+def outcome_of(
     rule: Rule[Any],
     status: Status,
     trace: Trace | None,

@@ -18,7 +18,7 @@ JUDGES = {"communication": "exposed-communication", "dataloader": "dataloader-bo
 """Category of the step to the rule that tells whether its time is lost."""
 
 
-def standing(trace: Trace, outcomes: Sequence[Outcome]) -> Standing:
+def overall_status(trace: Trace, outcomes: Sequence[Outcome]) -> Standing:
     """Return whether there is something to change, nothing, nothing to judge, or no telling."""
     found = [each for each in outcomes if each.status == "found"]
     serious = [each for each in found if each.severity in SERIOUS]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 import numpy as np
 
-from stepscope.advice.trace_advice import RecordingAdvice
+from stepscope.advice.trace_advice import TraceAdvice
 from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.analyses.communication.rank_table import rank_table_of
 from stepscope.analyses.communication.ranked_run import RankRun, rank_run
@@ -25,7 +25,7 @@ Recorded = tuple[str, str]
 """Worker and span."""
 
 
-def members(recordings: Sequence[RecordingAdvice]) -> tuple[WorkerReport, ...]:
+def worker_reports(recordings: Sequence[TraceAdvice]) -> tuple[WorkerReport, ...]:
     """Return the recordings' reports with what only all of them together tell."""
     parts = _of_several(recordings)
     if not parts:
@@ -43,7 +43,7 @@ def members(recordings: Sequence[RecordingAdvice]) -> tuple[WorkerReport, ...]:
 
 
 def representative_recordings(
-    recordings: Sequence[RecordingAdvice],
+    recordings: Sequence[TraceAdvice],
 ) -> tuple[RepresentativeRecording, ...]:
     """Return the few recordings of several ranks to look at."""
     parts = _of_several(recordings)
@@ -64,7 +64,7 @@ def representative_recordings(
     )
 
 
-def _of_several(recordings: Sequence[RecordingAdvice]) -> list[RankSummary]:
+def _of_several(recordings: Sequence[TraceAdvice]) -> list[RankSummary]:
     """Return what the ranks have to say beside each other; nothing of a single process."""
     parts = [each.part for each in recordings if each.part is not None]
     return parts if len({part.evidence.worker for part in parts}) > 1 else []

@@ -28,7 +28,7 @@ Packaged = tuple[tuple[Rule[Any], ...], tuple[Problem, ...]]
 
 
 @cache
-def packaged_rules() -> Packaged:
+def package_rules() -> Packaged:
     """Return other packages' rules, and what is wrong with those that cannot be used."""
     rules: list[Rule[Any]] = []
     problems: list[Problem] = []

@@ -6,14 +6,14 @@ from typing import Any
 import msgspec
 
 from stepscope.advice.duplicate_ranks import with_duplicates
-from stepscope.advice.job_savings import Asked, job_savings, with_job
+from stepscope.advice.job_savings import JobRequest, job_savings, with_job
 from stepscope.advice.merging import merged_outcomes
-from stepscope.advice.ranks import members, representative_recordings
-from stepscope.advice.run_rules import ALL_READ, Unread, lessened, over_the_run
+from stepscope.advice.ranks import representative_recordings, worker_reports
+from stepscope.advice.run_rules import ALL_READ, Unread, apply_run_rules, reduce_saving
 from stepscope.advice.settings import SEVERITIES, Changes
-from stepscope.advice.suppression import judged
-from stepscope.advice.trace_advice import NOTHING_CHANGED, RecordingAdvice
-from stepscope.advice.undamaged import sound
+from stepscope.advice.suppression import apply_changes
+from stepscope.advice.trace_advice import NO_CHANGES, TraceAdvice
+from stepscope.advice.undamaged import undamaged
 from stepscope.base.formatting import count, duration
 from stepscope.base.report import MergedOutcome, Outcome, RunReport, Status
 from stepscope.rules import Rule
@@ -29,11 +29,11 @@ STATUSES: tuple[Status, ...] = (
 )
 
 
-def merged(
+def run_report(
     name: str,
-    recordings: Iterable[RecordingAdvice],
+    recordings: Iterable[TraceAdvice],
     rules: Sequence[Rule[Any]],
-    changes: Changes = NOTHING_CHANGED,
+    changes: Changes = NO_CHANGES,
     *,
     unread: Unread = ALL_READ,
 ) -> RunReport:
@@ -42,13 +42,13 @@ def merged(
     The changes are for rules over the run; what the recordings found has been through them.
     """
     recordings = tuple(recordings)
-    workers = tuple(with_duplicates(members(recordings)))
+    workers = tuple(with_duplicates(worker_reports(recordings)))
     outcomes = [outcome for each in recordings for outcome in each.outcomes]
     if recordings:
-        of_run, taken = over_the_run(name, recordings, rules, unread)
-        outcomes = [lessened(outcome, taken) for outcome in outcomes]
-        outcomes += (each for each in judged(of_run, changes, rules) if each is not None)
-    asked = Asked(gpu_count=changes.gpus, gpu_hour_price=changes.price)
+        of_run, taken = apply_run_rules(name, recordings, rules, unread)
+        outcomes = [reduce_saving(outcome, taken) for outcome in outcomes]
+        outcomes += (each for each in apply_changes(of_run, changes, rules) if each is not None)
+    asked = JobRequest(gpu_count=changes.gpus, gpu_hour_price=changes.price)
     run = RunReport(
         name=name,
         workers=workers,
@@ -92,7 +92,7 @@ def _verdict(run: RunReport) -> str:
     """Return the sentence of the only recording, or one for all of them."""
     if len(run.workers) < 2:
         return run.workers[0].verdict if run.workers else ""
-    workers = sound(run.workers)
+    workers = undamaged(run.workers)
     slowest = max(workers, key=lambda worker: worker.step.mean_ns)
     quickest = min(workers, key=lambda worker: worker.step.mean_ns)
     unit = "step" if slowest.step.count else "time"

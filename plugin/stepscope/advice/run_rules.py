@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from stepscope.advice.outcome import said
+from stepscope.advice.outcome import outcome_of
 from stepscope.advice.savings import less_serious
-from stepscope.advice.trace_advice import RecordingAdvice
-from stepscope.advice.trace_rules import unanswered
+from stepscope.advice.trace_advice import TraceAdvice
+from stepscope.advice.trace_rules import failure_status
 from stepscope.base.formatting import duration
 from stepscope.base.report import ClaimReport, Outcome
 from stepscope.rules import Finding, Recording, Rejected, Rule, RunClaim, RunEvidence, severity_of
@@ -31,9 +31,9 @@ class Unread:
 ALL_READ = Unread()
 
 
-def over_the_run(
+def apply_run_rules(
     name: str,
-    recordings: Sequence[RecordingAdvice],
+    recordings: Sequence[TraceAdvice],
     rules: Sequence[Rule[Any]],
     unread: Unread,
 ) -> tuple[list[Outcome], Taken]:
@@ -76,18 +76,18 @@ def _answers(
         answers = tuple(rule.check_run(evidence, rule.options)) if rule.check_run else ()
         outcomes = [_of_run(rule, each, step_ns) for each in answers]
     except Exception as error:  # a rule's bug must not hide the other rules' findings
-        status, reason, remedy = unanswered(rule, f"run {evidence.name}", error)
-        return [said(rule, status, None, reason=reason or None, remedy=remedy or None)], ()
-    return outcomes or [said(rule, "passed", None)], answers
+        status, reason, remedy = failure_status(rule, f"run {evidence.name}", error)
+        return [outcome_of(rule, status, None, reason=reason or None, remedy=remedy or None)], ()
+    return outcomes or [outcome_of(rule, "passed", None)], answers
 
 
 def _of_run(rule: Rule[Any], answer: Finding | Rejected, step_ns: int) -> Outcome:
     if isinstance(answer, Rejected):
-        return said(rule, "rejected", None, answer)
+        return outcome_of(rule, "rejected", None, answer)
     claim = answer.run_claim
     high_ns = min(max(claim.high_ns, 0.0), step_ns) if claim else 0.0
     share = high_ns / max(1, step_ns)
-    return said(
+    return outcome_of(
         rule,
         "found",
         None,
@@ -113,7 +113,7 @@ def _take(taken: Taken, rule: Rule[Any], claim: RunClaim) -> None:
             taken[trace, other] = (before + time_ns, rule.id)
 
 
-def lessened(outcome: Outcome, taken: Taken) -> Outcome:
+def reduce_saving(outcome: Outcome, taken: Taken) -> Outcome:
     """Return a finding without that part of its saving which a rule over the run counts."""
     lost_ns, rule = taken.get((outcome.trace, outcome.rule), (0.0, ""))
     claim = outcome.claim

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from stepscope.advice.outcome import doubts_of, said
+from stepscope.advice.outcome import doubts_of, outcome_of
 from stepscope.advice.settings import SEVERITIES
 from stepscope.analyses.core.complete_steps import complete_steps
 from stepscope.analyses.core.window import Window, window
@@ -29,7 +29,7 @@ STEPS_FOR_HIGH_CONFIDENCE = 3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Found:
+class RuleFinding:
     """A finding and the rule that made it."""
 
     rule: Rule[Any]
@@ -42,7 +42,7 @@ class Found:
         if severity is None and not finding.claims:
             severity = "info"
         elif severity is None:
-            severity = severity_of(share(window(trace), claimed_ns(trace, finding.claims)))
+            severity = severity_of(window_share(window(trace), claimed_ns(trace, finding.claims)))
         is_doubtful = severity == "critical" and self.confidence(trace) == "low"
         return "warning" if is_doubtful else severity
 
@@ -85,7 +85,7 @@ class Share:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Resolved:
+class ResolvedFinding:
     """A finding as it is shown, and the time that is counted under it."""
 
     rule: Rule[Any]
@@ -93,7 +93,7 @@ class Resolved:
     shares: tuple[Share, ...]
 
 
-def resolved(trace: Trace, found: list[Found]) -> tuple[Resolved, ...]:
+def resolve_savings(trace: Trace, found: list[RuleFinding]) -> tuple[ResolvedFinding, ...]:
     """Give each claimed nanosecond to one finding, the lowest priority number first."""
     taken: list[tuple[str, Intervals]] = []
     before = intervals.EMPTY
@@ -108,7 +108,7 @@ def resolved(trace: Trace, found: list[Found]) -> tuple[Resolved, ...]:
             before = intervals.merged(before, held)
         report = _report(trace, each, mine, tuple(shares), earlier) if mine else None
         outcome = _outcome(trace, each, report)
-        answers.append(Resolved(rule=each.rule, outcome=outcome, shares=tuple(shares)))
+        answers.append(ResolvedFinding(rule=each.rule, outcome=outcome, shares=tuple(shares)))
     return tuple(answers)
 
 
@@ -129,7 +129,7 @@ def _share(trace: Trace, claim: Claim, net: Intervals) -> Share:
 
 def _report(
     trace: Trace,
-    found: Found,
+    found: RuleFinding,
     mine: tuple[Intervals, ...],
     shares: tuple[Share, ...],
     earlier: Sequence[tuple[str, Intervals]],
@@ -150,7 +150,7 @@ def _report(
         gross_ns=span.per_step(gross_ns),
         net_low_ns=span.per_step(low_ns),
         net_high_ns=span.per_step(high_ns),
-        net_share=share(span, high_ns),
+        net_share=window_share(span, high_ns),
         method=method,
         steps=_steps(trace, intervals.merged(*(each.times for each in shares))),
     )
@@ -167,7 +167,7 @@ def _steps(trace: Trace, times: Intervals) -> str:
     return number_ranges(steps["number"].to_numpy()[held].tolist())
 
 
-def share(within: Window, total_ns: float) -> float:
+def window_share(within: Window, total_ns: float) -> float:
     """Return a total of the window as a share of it, at most 1."""
     return min(1.0, total_ns / within.reference_ns)
 
@@ -188,8 +188,8 @@ def _net_severity(stated: Severity | None, claim: ClaimReport | None) -> Severit
     return less_serious(stated, severity_of(claim.net_share))
 
 
-def _outcome(trace: Trace, found: Found, claim: ClaimReport | None) -> Outcome:
-    return said(
+def _outcome(trace: Trace, found: RuleFinding, claim: ClaimReport | None) -> Outcome:
+    return outcome_of(
         found.rule,
         "found",
         trace,

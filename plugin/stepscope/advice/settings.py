@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any, get_args
 
-from stepscope.advice.rule_packages import packaged_rules
+from stepscope.advice.rule_packages import package_rules
 from stepscope.base.errors import UsageError
 from stepscope.base.report import Outcome, Severity, SuppressedBy
 from stepscope.rules import Rule, all_rules
@@ -87,7 +87,7 @@ class Changes:
             price=self.price if later.price is None else later.price,
         )
 
-    def of_run(self, run: str) -> "Changes":
+    def for_run(self, run: str) -> "Changes":
         """Return these without suppressions that are for other runs."""
         meant = tuple(each for each in self.suppressions if fnmatchcase(run, each.runs))
         return dataclasses.replace(self, suppressions=meant)
@@ -121,7 +121,7 @@ class AdviceSettings:
         }
         return dataclasses.replace(self, changes=self.changes.then(later), profiles=profiles)
 
-    def of_run(self, run: str) -> "AdviceSettings":
+    def for_run(self, run: str) -> "AdviceSettings":
         """Return the settings with what the profiles say of a run of this name."""
         changes = self.changes
         for name, profile in self.profiles.items():
@@ -129,22 +129,22 @@ class AdviceSettings:
             if name == self.profile or (is_meant and not self.profile):
                 changes = changes.then(profile.changes)
         kept = {
-            name: dataclasses.replace(each, changes=each.changes.of_run(run))
+            name: dataclasses.replace(each, changes=each.changes.for_run(run))
             for name, each in self.profiles.items()
             if name in (TRAINING, INFERENCE)
         }
-        return dataclasses.replace(self, changes=changes.of_run(run), profiles=kept)
+        return dataclasses.replace(self, changes=changes.for_run(run), profiles=kept)
 
-    def of_recordings(self, kinds: Iterable[bool | None]) -> Changes:
+    def for_traces(self, kinds: Iterable[bool | None]) -> Changes:
         """Return what counts for several: the profile of their kind, where they are of one.
 
         `kinds` says of each whether it is of training.
         """
         kinds = set(kinds)
         kind = kinds.pop() if len(kinds) == 1 else None
-        return self.changes if kind is None else self.of_recording(is_training=kind)
+        return self.changes if kind is None else self.for_trace(is_training=kind)
 
-    def of_recording(self, *, is_training: bool) -> Changes:
+    def for_trace(self, *, is_training: bool) -> Changes:
         """Return what counts for a recording: the profile of its kind, where none was asked for."""
         kind = TRAINING if is_training else INFERENCE
         known = self.profiles.get(kind)
@@ -156,13 +156,13 @@ class AdviceSettings:
 DEFAULT = AdviceSettings()
 
 
-def known_rules(*, has_packages: bool = True) -> tuple[Rule[Any], ...]:
+def available_rules(*, has_packages: bool = True) -> tuple[Rule[Any], ...]:
     """Return stepscope's rules and, after them, those of other packages."""
     own = all_rules()
-    return (*own, *packaged_rules()[0]) if has_packages else own
+    return (*own, *package_rules()[0]) if has_packages else own
 
 
-def rules_of(changes: Changes, known: Iterable[Rule[Any]]) -> tuple[Rule[Any], ...]:
+def selected_rules(changes: Changes, known: Iterable[Rule[Any]]) -> tuple[Rule[Any], ...]:
     """Return the rules that are to be asked, with the options that they are to have.
 
     Raises:
@@ -189,15 +189,15 @@ def rules_of(changes: Changes, known: Iterable[Rule[Any]]) -> tuple[Rule[Any], .
     )
 
 
-def checked(settings: AdviceSettings) -> AdviceSettings:
+def validated(settings: AdviceSettings) -> AdviceSettings:
     """Return settings in which every rule and option that is named anywhere is one.
 
     Raises:
         UsageError: one is not.
     """
-    known = known_rules(has_packages=settings.has_packages)
+    known = available_rules(has_packages=settings.has_packages)
     for changes in (settings.changes, *(each.changes for each in settings.profiles.values())):
-        rules_of(changes, known)
+        selected_rules(changes, known)
         for suppression in changes.suppressions:
             find_rule(suppression.rule, known)
     return settings
@@ -229,11 +229,11 @@ def find_rule(name: str, known: Iterable[Rule[Any]]) -> Rule[Any]:
 def _rule(by_id: Mapping[str, Rule[Any]], name: str) -> Rule[Any]:
     if name in by_id:
         return by_id[name]
-    msg = f"there is no rule {name!r}. {near(name, by_id)}`stepscope rules` lists them all"
+    msg = f"there is no rule {name!r}. {suggestion(name, by_id)}`stepscope rules` lists them all"
     raise UsageError(msg)
 
 
-def near(name: str, known: Iterable[str]) -> str:
+def suggestion(name: str, known: Iterable[str]) -> str:
     """Return a question that names what is nearest to a name, or nothing."""
     close = get_close_matches(name, tuple(known), n=3, cutoff=0.5)
     return f"Did you mean {' or '.join(close)}? " if close else ""
@@ -256,7 +256,7 @@ def _selector(by_id: Mapping[str, Rule[Any]], names: Iterable[str]) -> set[str]:
             chosen |= categories[name.replace(" ", "-")]
         elif name not in SEVERITIES:
             known = (*by_id, *categories, *SEVERITIES, ALL)
-            msg = f"{name!r} is no rule, category or severity. {near(name, known)}".rstrip()
+            msg = f"{name!r} is no rule, category or severity. {suggestion(name, known)}".rstrip()
             raise UsageError(msg)
     return chosen
 
@@ -268,7 +268,7 @@ def _with_options(rule: Rule[Any], values: Mapping[str, Value]) -> Rule[Any]:
     given = {}
     for name, value in values.items():
         if name not in known:
-            hint = near(name, known) or f"It has {', '.join(known) or 'none'}. "
+            hint = suggestion(name, known) or f"It has {', '.join(known) or 'none'}. "
             msg = (
                 f"{rule.id} has no option {name!r}. {hint}`stepscope explain {rule.id}` tells more"
             )

@@ -45,7 +45,7 @@ from stepscope.advice.settings import (
     Profile,
     Suppression,
     Value,
-    near,
+    suggestion,
 )
 from stepscope.base.errors import UsageError
 from stepscope.base.report import Severity
@@ -113,7 +113,7 @@ def nearest_file(folder: Path) -> Path | None:
     return None
 
 
-def settings_in(path: Path) -> AdviceSettings:
+def read_settings(path: Path) -> AdviceSettings:
     """Return what a file says.
 
     Raises:
@@ -133,12 +133,12 @@ def settings_in(path: Path) -> AdviceSettings:
             name: Profile(runs=each.runs, changes=_changes(each, str(path)))
             for name, each in said.profiles.items()
         },
-        profile=checked_profile(said.profile, said.profiles, str(path)),
+        profile=validated_profile(said.profile, said.profiles, str(path)),
         has_packages=said.plugins,
     )
 
 
-def checked_profile(name: str, known: Iterable[str], path: str = "--profile") -> str:
+def validated_profile(name: str, known: Iterable[str], path: str = "--profile") -> str:
     """Return a profile's name, or insist that it be one.
 
     Raises:
@@ -146,7 +146,7 @@ def checked_profile(name: str, known: Iterable[str], path: str = "--profile") ->
     """
     names = (*known, TRAINING, INFERENCE)
     if name and name not in names:
-        msg = f"{path}: there is no profile {name!r}. {near(name, names)}".rstrip()
+        msg = f"{path}: there is no profile {name!r}. {suggestion(name, names)}".rstrip()
         raise UsageError(msg)
     return name
 
@@ -189,7 +189,7 @@ def _in_words(error: str) -> str:
     where = f"{place}: " if place else ""
     if unknown := UNKNOWN.search(error):
         part = _Profile if "profiles" in place else _Put if "suppress" in place else _File
-        hint = near(unknown[1], part.__struct_fields__)
+        hint = suggestion(unknown[1], part.__struct_fields__)
         return f"{where}{unknown[1]!r} is not known. {hint}".rstrip()
     return f"{where}{error.partition(' - at ')[0].replace(' | null', '')}"
 

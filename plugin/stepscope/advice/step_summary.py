@@ -32,12 +32,12 @@ WORTH_NAMING = 0.01
 
 
 @computed
-def verdict(trace: Trace) -> str:
+def step_summary(trace: Trace) -> str:
     """Return the sentence, which ends with the category that costs most."""
-    return ended(trace, _most(trace))
+    return summary_with_ending(trace, _most(trace))
 
 
-def ended(trace: Trace, ending: str) -> str:
+def summary_with_ending(trace: Trace, ending: str) -> str:
     """Return the sentence with another ending, a clause; where nothing can be told, without it."""
     if not step_breakdown(trace).mean_ns:
         return "The recording holds nothing that takes time."
@@ -71,12 +71,12 @@ def _busy(trace: Trace) -> str:
     if device is None or within.device_duration_ns <= 0:
         return ""
     busy = intervals.duration_ns(device.busy) / within.device_duration_ns
-    limit = " and is the limit" if is_device_the_limit(trace) else ""
+    limit = " and is the limit" if is_device_bound(trace) else ""
     return f"the {trace.dialect.device} is busy {share(busy)}{limit}"
 
 
 @computed
-def is_device_the_limit(trace: Trace) -> bool:
+def is_device_bound(trace: Trace) -> bool:
     """Tell whether the main device computes nearly all the time.
 
     One that copies or waits for others is busy, but no limit.
@@ -89,7 +89,7 @@ def is_device_the_limit(trace: Trace) -> bool:
 
 
 @computed
-def is_processor_the_limit(trace: Trace) -> bool:
+def is_processor_bound(trace: Trace) -> bool:
     """Tell whether, without a device, the processor computes nearly all the time.
 
     What it calls, loads and waits for is then the small rest. Where a device is at hand and was not

@@ -19,7 +19,7 @@ def today() -> str:
     return datetime.now(tz=UTC).date().isoformat()
 
 
-def of_recording(trace: Trace) -> tuple[Suppression, ...]:
+def program_suppressions(trace: Trace) -> tuple[Suppression, ...]:
     """Return what the program itself put aside (`analyses/settings/user_metadata.py`)."""
     return tuple(
         Suppression(rule=rule, reason=reason, by="recording")
@@ -27,7 +27,7 @@ def of_recording(trace: Trace) -> tuple[Suppression, ...]:
     )
 
 
-def judged(
+def apply_changes(
     outcomes: Iterable[Outcome], changes: Changes, rules: Iterable[Rule[Any]]
 ) -> tuple[Outcome | None, ...]:
     """Return outcomes as the user wants them, parallel to what is given; None: not to be shown."""
@@ -35,7 +35,7 @@ def judged(
     ids = _ids(rules)
     severities = {ids.get(name, name): given for name, given in changes.severities.items()}
     wanted = [_with_severity(each, severities) for each in outcomes]
-    aside = put_aside(wanted, by_their_ids(changes.suppressions, rules), today())
+    aside = suppress(wanted, with_rule_ids(changes.suppressions, rules), today())
     return tuple(each if is_shown(changes, each.severity) else None for each in aside)
 
 
@@ -46,7 +46,7 @@ def _with_severity(outcome: Outcome, severities: Mapping[str, Severity]) -> Outc
     return msgspec.structs.replace(outcome, severity=severities[outcome.rule])
 
 
-def by_their_ids(
+def with_rule_ids(
     suppressions: Iterable[Suppression], rules: Iterable[Rule[Any]]
 ) -> tuple[Suppression, ...]:
     """Return suppressions with the ids of their rules in place of aliases."""
@@ -61,7 +61,7 @@ def _ids(rules: Iterable[Rule[Any]]) -> dict[str, str]:
     return {alias: rule.id for rule in rules for alias in rule.aliases}
 
 
-def put_aside(
+def suppress(
     outcomes: Iterable[Outcome], suppressions: Sequence[Suppression], day: str
 ) -> tuple[Outcome, ...]:
     """Return the outcomes, with what is put aside marked so; the first that covers one counts."""
@@ -79,7 +79,7 @@ def _marked(outcome: Outcome, suppressions: Sequence[Suppression], day: str) -> 
     )
 
 
-def unused(
+def unused_suppressions(
     suppressions: Sequence[Suppression], outcomes: Iterable[Outcome], day: str
 ) -> tuple[str, ...]:
     """Say which suppressions put nothing aside, so that they can be removed.

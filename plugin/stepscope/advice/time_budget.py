@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from stepscope.advice.savings import Resolved, Share
+from stepscope.advice.savings import ResolvedFinding, Share
 from stepscope.analyses.core.window import window
 from stepscope.analyses.steps.step_breakdown import CATEGORIES, exclusive_times, step_breakdown
 from stepscope.base.report import BudgetLine
@@ -11,7 +11,7 @@ from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 
 
-def budget(trace: Trace, found: Sequence[Resolved]) -> tuple[BudgetLine, ...]:
+def budget(trace: Trace, found: Sequence[ResolvedFinding]) -> tuple[BudgetLine, ...]:
     """Return the mean step's parts; they sum to it, and no part holds more than it could lose."""
     mean_ns = step_breakdown(trace).mean_ns
     parts = step_breakdown(trace).mean_parts_ns
@@ -23,7 +23,7 @@ def budget(trace: Trace, found: Sequence[Resolved]) -> tuple[BudgetLine, ...]:
     )
 
 
-def _won(found: Sequence[Resolved], times: Intervals) -> dict[str, tuple[float, float]]:
+def _won(found: Sequence[ResolvedFinding], times: Intervals) -> dict[str, tuple[float, float]]:
     """Return for each rule what it could win at least and at most of some times."""
     won: dict[str, tuple[float, float]] = {}
     for each in found:

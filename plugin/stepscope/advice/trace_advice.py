@@ -6,11 +6,17 @@ from typing import Any
 
 import msgspec
 
-from stepscope.advice.overall_status import standing
-from stepscope.advice.settings import DEFAULT, AdviceSettings, Changes, known_rules, rules_of
-from stepscope.advice.suppression import judged, of_recording
+from stepscope.advice.overall_status import overall_status
+from stepscope.advice.settings import (
+    DEFAULT,
+    AdviceSettings,
+    Changes,
+    available_rules,
+    selected_rules,
+)
+from stepscope.advice.suppression import apply_changes, program_suppressions
 from stepscope.advice.time_budget import budget
-from stepscope.advice.trace_rules import asked
+from stepscope.advice.trace_rules import apply_rules
 from stepscope.advice.verdict import advised_verdict
 from stepscope.advice.worker_report import worker_report
 from stepscope.analyses.communication.rank_summary import RankSummary, rank_summary
@@ -19,11 +25,11 @@ from stepscope.base.report import Outcome, WorkerReport
 from stepscope.model.trace import Trace
 from stepscope.rules import Rule
 
-NOTHING_CHANGED = Changes()
+NO_CHANGES = Changes()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RecordingAdvice:
+class TraceAdvice:
     """What the analyses and the rules say of one recording."""
 
     worker: WorkerReport
@@ -32,25 +38,25 @@ class RecordingAdvice:
     """What it has to say beside the others of its run."""
 
 
-def advice_of(trace: Trace, settings: AdviceSettings = DEFAULT) -> RecordingAdvice:
+def advise_trace(trace: Trace, settings: AdviceSettings = DEFAULT) -> TraceAdvice:
     """Return the advice on one recording; `settings` are those of its run (`of_run`).
 
     Raises:
         UsageError: the settings name a rule or an option that there is not.
     """
-    known = known_rules(has_packages=settings.has_packages)
-    changes = settings.of_recording(is_training=is_training(trace))
-    return advice_by(trace, rules_of(changes, known), changes)
+    known = available_rules(has_packages=settings.has_packages)
+    changes = settings.for_trace(is_training=is_training(trace))
+    return advise_trace_by(trace, selected_rules(changes, known), changes)
 
 
-def advice_by(
-    trace: Trace, rules: Sequence[Rule[Any]], changes: Changes = NOTHING_CHANGED
-) -> RecordingAdvice:
+def advise_trace_by(
+    trace: Trace, rules: Sequence[Rule[Any]], changes: Changes = NO_CHANGES
+) -> TraceAdvice:
     """Return the advice of some rules on one recording."""
-    others, found = asked(trace, rules)
-    suppressions = (*changes.suppressions, *of_recording(trace))
+    others, found = apply_rules(trace, rules)
+    suppressions = (*changes.suppressions, *program_suppressions(trace))
     said = replace(changes, suppressions=suppressions)
-    shown = judged((each.outcome for each in found), said, rules)
+    shown = apply_changes((each.outcome for each in found), said, rules)
     outcomes = (*others, *(each for each in shown if each is not None))
     found = tuple(
         replace(each, outcome=outcome)
@@ -60,8 +66,8 @@ def advice_by(
     worker = msgspec.structs.replace(
         worker_report(trace, rules),
         budget=budget(trace, found),
-        standing=standing(trace, outcomes),
+        standing=overall_status(trace, outcomes),
         verdict=advised_verdict(trace, found),
         is_training=is_training(trace),
     )
-    return RecordingAdvice(worker=worker, outcomes=outcomes, part=rank_summary(trace))
+    return TraceAdvice(worker=worker, outcomes=outcomes, part=rank_summary(trace))

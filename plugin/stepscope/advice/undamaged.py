@@ -8,7 +8,7 @@ WHOLE = frozenset({"duplicate-file", "duplicate-rank"})
 """Kinds of damage to a run that leave each recording as it is."""
 
 
-def sound(workers: Iterable[WorkerReport]) -> tuple[WorkerReport, ...]:
+def undamaged(workers: Iterable[WorkerReport]) -> tuple[WorkerReport, ...]:
     """Return recordings without the damaged ones; all where that would leave none."""
     known = tuple(workers)
     return tuple(worker for worker in known if not _is_damaged(worker)) or known

@@ -7,8 +7,8 @@ import msgspec
 import numpy as np
 
 from stepscope.advice.duplicate_ranks import fingerprint
-from stepscope.advice.settings import DEFAULT, rules_of
-from stepscope.advice.step_summary import verdict
+from stepscope.advice.settings import DEFAULT, selected_rules
+from stepscope.advice.step_summary import step_summary
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.producer import producer
 from stepscope.analyses.core.record_next import profile_call, record_next
@@ -48,7 +48,7 @@ def worker_report(trace: Trace, rules: Sequence[Rule[Any]] | None = None) -> Wor
         events=len(trace),
         dialect=trace.dialect.name,
         synthetic=trace.is_synthetic,
-        verdict=verdict(trace),
+        verdict=step_summary(trace),
         step=StepReport(
             count=steps.step_count,
             mean_ns=steps.mean_ns,
@@ -57,7 +57,7 @@ def worker_report(trace: Trace, rules: Sequence[Rule[Any]] | None = None) -> Wor
         ),
         devices=_device_reports(trace),
         idle_ns=idle_per_step(trace),
-        health=recorded_health(trace, _usual_rules() if rules is None else rules),
+        health=trace_health(trace, _usual_rules() if rules is None else rules),
         inflated_bytes=trace.columns.inflated_bytes,
         reader=_reader(),
         producer=producer(trace).name,
@@ -102,7 +102,7 @@ def file_health(trace: Trace, *, run: str, file_bytes: int) -> FileHealth:
         producer=producer(trace).name,
         synthetic=trace.is_synthetic,
         fingerprint=fingerprint(trace),
-        health=recorded_health(trace, _usual_rules()),
+        health=trace_health(trace, _usual_rules()),
         record_next=record_next(trace),
         profile_call=_profile_call(trace),
         settings=run_settings(trace),
@@ -111,7 +111,7 @@ def file_health(trace: Trace, *, run: str, file_bytes: int) -> FileHealth:
 
 def _usual_rules() -> tuple[Rule[Any], ...]:
     """Return the rules that are asked where the user chooses none."""
-    return rules_of(DEFAULT.changes, all_rules())
+    return selected_rules(DEFAULT.changes, all_rules())
 
 
 def _reader() -> str:
@@ -122,7 +122,7 @@ def _profile_call(trace: Trace) -> str:
     return profile_call(trace) if record_next(trace) else ""
 
 
-def recorded_health(trace: Trace, rules: Sequence[Rule[Any]]) -> tuple[HealthItem, ...]:
+def trace_health(trace: Trace, rules: Sequence[Rule[Any]]) -> tuple[HealthItem, ...]:
     """Return a recording's health, with the rules among that which each item makes unreliable."""
     return tuple(
         msgspec.structs.replace(item, affects=(*_ids_resting_on(item, rules), *item.affects))

@@ -8,7 +8,7 @@ from time import monotonic
 import flask
 import msgspec
 
-from stepscope.advice import RecordingAdvice, advice_of, merged
+from stepscope.advice import TraceAdvice, advise_trace, run_report
 from stepscope.advice.run_rules import Unread
 from stepscope.advice.settings import DEFAULT
 from stepscope.api import encoding, http_errors
@@ -95,7 +95,7 @@ class RunAdvice:
         begun_at = monotonic()
         settings, name = self._catalog.advice, known[0].file.run
         recordings = [self._advice(entry) for entry in known]
-        report = merged(
+        report = run_report(
             name,
             recordings,
             DEFAULT if settings is None else settings,
@@ -106,14 +106,14 @@ class RunAdvice:
         rest_s = min(RESTS_A_MERGE * (now - begun_at), MOST_REST_SECONDS)
         return _Merged(standing=standing, report=report, due_at=now + rest_s)
 
-    def _advice(self, entry: Entry) -> RecordingAdvice:
+    def _advice(self, entry: Entry) -> TraceAdvice:
         """Return what was said when the file was read, whether its trace is kept or not."""
         if entry.facts is not None and entry.facts.advice is not None:
             return entry.facts.advice
         trace, settings = ready(entry), self._catalog.advice
         if settings is None:
-            return advice_of(trace)
-        return advice_of(trace, settings.of_run(entry.file.run))
+            return advise_trace(trace)
+        return advise_trace(trace, settings.for_run(entry.file.run))
 
 
 def _of_recording(report: RunReport, trace: str) -> RunReport:

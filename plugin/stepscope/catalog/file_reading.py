@@ -112,7 +112,7 @@ class FileReading:
             return ()
         task = self.prepare if is_whole else summarise
         if self.advice is not None:
-            task = partial(task, settings=self.advice.of_run(run))
+            task = partial(task, settings=self.advice.for_run(run))
         return (("analysing", analyse), ("advising", task))
 
 

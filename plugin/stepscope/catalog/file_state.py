@@ -10,7 +10,7 @@ from stepscope.storage import FileStamp
 from stepscope.storage.discover import TraceFile
 
 if TYPE_CHECKING:
-    from stepscope.advice import RecordingAdvice
+    from stepscope.advice import TraceAdvice
     from stepscope.model.trace import Trace
     from stepscope.summaries.summary import Summary
 
@@ -74,7 +74,7 @@ class Facts:
     """What it says for its run: small beside the trace; None where nothing was worked out."""
 
     @property
-    def advice(self) -> "RecordingAdvice | None":
+    def advice(self) -> "TraceAdvice | None":
         """What was said of it."""
         return self.summary.advice if self.summary is not None else None
 

@@ -45,18 +45,18 @@ class Asked:
         Raises:
             UsageError: the file, a rule, an option or a value is not as it must be.
         """
-        from stepscope.advice.settings import AdviceSettings, Changes, checked
+        from stepscope.advice.settings import AdviceSettings, Changes, validated
         from stepscope.advice.settings_files import (
-            checked_profile,
             nearest_file,
             option_changes,
-            settings_in,
+            read_settings,
+            validated_profile,
         )
 
         path = Path(self.config) if self.config else None
         if path is None and not self.is_isolated:
             path = nearest_file(Path.cwd())
-        said = AdviceSettings() if path is None else settings_in(path)
+        said = AdviceSettings() if path is None else read_settings(path)
         given = Changes(
             select=_names(self.select) if self.select else None,
             ignore=_names(self.ignore),
@@ -67,10 +67,10 @@ class Asked:
         profile = said.profile if self.profile is None else self.profile
         settings = replace(
             said.then(given.then(option_changes(self.assignments))),
-            profile=checked_profile(profile, said.profiles),
+            profile=validated_profile(profile, said.profiles),
             has_packages=said.has_packages and self.has_plugins,
         )
-        return checked(settings)
+        return validated(settings)
 
 
 def _names(given: tuple[str, ...]) -> tuple[str, ...]:

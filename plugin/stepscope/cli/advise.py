@@ -18,7 +18,7 @@ from stepscope.cli.selection import Selection
 from stepscope.cli.summary_reading import Wanted, values_of, with_summaries
 
 if TYPE_CHECKING:
-    from stepscope.advice import AdviceSettings, RecordingAdvice
+    from stepscope.advice import AdviceSettings, TraceAdvice
     from stepscope.base.report import Report, RunReport, Severity
     from stepscope.readers.requests import Step
 
@@ -165,8 +165,8 @@ def _report(
 ) -> "Report":
     """Read and advise file by file."""
     from stepscope._version import __version__
-    from stepscope.advice import merged
-    from stepscope.advice.rule_packages import packaged_rules
+    from stepscope.advice import run_report
+    from stepscope.advice.rule_packages import package_rules
     from stepscope.base import urls
     from stepscope.base.errors import UnreadableError
     from stepscope.base.report import Report
@@ -176,7 +176,7 @@ def _report(
     files = Selection(workers=workers).of(files)
     wanted = Wanted(steps=_steps, of=lambda summary: summary.advice)
     values = values_of(files, wanted, rules, settings)
-    found: dict[str, list[RecordingAdvice]] = {}
+    found: dict[str, list[TraceAdvice]] = {}
     unreadable: dict[str, list[str]] = {}
     for file, value in zip(files, values, strict=True):
         if isinstance(value, UnreadableError):
@@ -185,10 +185,10 @@ def _report(
         else:
             found.setdefault(file.folder, []).append(value)
     show_tracebacks(problems)
-    packages = packaged_rules()[1] if rules.has_packages else ()
+    packages = package_rules()[1] if rules.has_packages else ()
     names = {file.folder: file.run for file in files}
     runs = tuple(
-        merged(names[folder], own, rules, unreadable=unreadable.get(folder, ()))
+        run_report(names[folder], own, rules, unreadable=unreadable.get(folder, ()))
         for folder, own in found.items()
     )
     return Report(
@@ -207,13 +207,13 @@ def _steps(settings: "AdviceSettings") -> "tuple[Step, ...]":
 
 def _notes(runs: "Sequence[RunReport]", rules: "AdviceSettings") -> tuple[str, ...]:
     """Say which suppressions put nothing aside, so that they do not outlive their reason."""
-    from stepscope.advice.settings import known_rules
-    from stepscope.advice.suppression import by_their_ids, today, unused
+    from stepscope.advice.settings import available_rules
+    from stepscope.advice.suppression import today, unused_suppressions, with_rule_ids
 
-    known = known_rules(has_packages=rules.has_packages)
+    known = available_rules(has_packages=rules.has_packages)
     outcomes = [outcome for run in runs for outcome in run.outcomes]
-    suppressions = by_their_ids(rules.changes.suppressions, known)
-    return unused(suppressions, outcomes, today()) if runs else ()
+    suppressions = with_rule_ids(rules.changes.suppressions, known)
+    return unused_suppressions(suppressions, outcomes, today()) if runs else ()
 
 
 def _noted(report: "Report", gate: Gate) -> "Report":
@@ -224,17 +224,17 @@ def _noted(report: "Report", gate: Gate) -> "Report":
 
     from stepscope.advice import baseline
 
-    known = baseline.baseline_in(Path(gate.baseline)) if gate.baseline else None
+    known = baseline.read_baseline(Path(gate.baseline)) if gate.baseline else None
     if gate.write_baseline is not None and report.runs:
-        text = baseline.written(baseline.baseline_of(report))
+        text = baseline.baseline_text(baseline.baseline_of(report))
         Path(gate.write_baseline).write_text(text, encoding="utf-8")
     if known is None:
         return report
     gone = tuple(
         f"Fixed since the baseline was written: {each.rule}. {each.message}".rstrip()
-        for each in baseline.fixed(report, known)
+        for each in baseline.fixed_findings(report, known)
     )
-    compared = baseline.compared(report, known, Path(gate.baseline or "").name)
+    compared = baseline.compare_with_baseline(report, known, Path(gate.baseline or "").name)
     return msgspec.structs.replace(compared, notes=(*compared.notes, *gone))
 
 

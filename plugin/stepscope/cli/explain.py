@@ -25,9 +25,9 @@ def explain(*, name: str, has_plugins: bool) -> None:
     \b
     stepscope explain dataloader-no-workers
     """
-    from stepscope.advice.settings import find_rule, known_rules
+    from stepscope.advice.settings import available_rules, find_rule
 
-    _print(find_rule(name, known_rules(has_packages=has_plugins)))
+    _print(find_rule(name, available_rules(has_packages=has_plugins)))
 
 
 def _print(rule: "Rule[Any]") -> None:

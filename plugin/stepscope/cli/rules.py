@@ -37,18 +37,18 @@ def rules(*, form: Format, has_options: bool, asked: Asked) -> None:
     stepscope rules --format json | jq '.[] | {id, options}'
     stepscope explain RULE
     """
-    from stepscope.advice.rule_packages import packaged_rules
-    from stepscope.advice.settings import known_rules, rules_of
+    from stepscope.advice.rule_packages import package_rules
+    from stepscope.advice.settings import available_rules, selected_rules
 
     settings = asked.settings()
-    known = known_rules(has_packages=settings.has_packages)
-    asked_for = {rule.id: rule for rule in rules_of(settings.changes, known)}
+    known = available_rules(has_packages=settings.has_packages)
+    asked_for = {rule.id: rule for rule in selected_rules(settings.changes, known)}
     if form == "json":
         _print_json([(asked_for.get(rule.id, rule), rule.id in asked_for) for rule in known])
     else:
         chosen = tuple(asked_for.get(rule.id, rule) for rule in known)
         _print_text(chosen, set(asked_for), has_options=has_options)
-    for problem in packaged_rules()[1] if settings.has_packages else ():
+    for problem in package_rules()[1] if settings.has_packages else ():
         message = f"stepscope: {problem.path}: {problem.message} {problem.remedy}"
         click.echo(message, err=True)
 

@@ -58,7 +58,7 @@ def values_of(
     Raises:
         UsageError: the rules' settings name a rule or an option that there is not.
     """
-    by_run = {file.run: rules.of_run(file.run) for file in files}
+    by_run = {file.run: rules.for_run(file.run) for file in files}
     orders = [order_for(file, wanted.steps(by_run[file.run]), settings) for file in files]
     counts = Counter(file.folder for file in files)
     if not settings.summaries.is_for(max(counts.values(), default=0)):
@@ -131,7 +131,7 @@ class _Keeping:
 
         if order.file.folder not in self.kept:
             return order
-        task = partial(summarise, settings=self.rules.of_run(order.file.run))
+        task = partial(summarise, settings=self.rules.for_run(order.file.run))
         return replace(order, steps=(("analysing", analyse), ("advising", task)))
 
     def _arrived(self, store: "Store", answer: "ReadResult") -> "ReadResult":

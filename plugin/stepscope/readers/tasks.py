@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from stepscope.advice import AdviceSettings, RecordingAdvice
+    from stepscope.advice import AdviceSettings, TraceAdvice
     from stepscope.base.report import FileHealth, HealthItem
     from stepscope.comparison.samples import Sample
     from stepscope.comparison.trends import Trend
@@ -29,11 +29,11 @@ def analyse(trace: "Trace") -> None:
     worker_report(trace)
 
 
-def advise(trace: "Trace", *, settings: "AdviceSettings | None" = None) -> "RecordingAdvice":
+def advise(trace: "Trace", *, settings: "AdviceSettings | None" = None) -> "TraceAdvice":
     """Return what the rules say of a recording, by the settings of its run."""
-    from stepscope.advice import advice_of
+    from stepscope.advice import advise_trace
 
-    return advice_of(trace) if settings is None else advice_of(trace, settings)
+    return advise_trace(trace) if settings is None else advise_trace(trace, settings)
 
 
 def summarise(trace: "Trace", *, settings: "AdviceSettings | None" = None) -> "Summary":

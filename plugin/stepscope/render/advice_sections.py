@@ -7,8 +7,8 @@ every finding is. What rules over the whole run say belongs to both.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from stepscope.advice.source_locations import EVERY_STEP, moment_of, place_of
-from stepscope.advice.undamaged import sound
+from stepscope.advice.finding_extent import EVERY_STEP, ranks_of, steps_of
+from stepscope.advice.undamaged import undamaged
 from stepscope.base.formatting import count
 from stepscope.base.report import (
     HealthItem,
@@ -128,7 +128,7 @@ class Advised:
             workers = {worker.trace: worker for worker in self.run.workers}
             traces = (each.trace for each in self.run.representatives)
             return tuple(workers[trace] for trace in traces if trace in workers)
-        ordered = sorted(sound(self.run.workers), key=lambda worker: -worker.step.mean_ns)
+        ordered = sorted(undamaged(self.run.workers), key=lambda worker: -worker.step.mean_ns)
         return tuple(ordered[:RECORDINGS_SHOWN])
 
     @property
@@ -168,7 +168,7 @@ def _lead(run: RunReport) -> WorkerReport | None:
     slowest = {each.trace for each in run.representatives if each.kind == "slowest"}
     if len(run.workers) > RECORDINGS_SHOWN and slowest:
         return next((each for each in run.workers if each.trace in slowest), None)
-    return max(sound(run.workers), key=lambda worker: worker.step.mean_ns, default=None)
+    return max(undamaged(run.workers), key=lambda worker: worker.step.mean_ns, default=None)
 
 
 def _found(run: RunReport) -> Iterable[Told]:
@@ -197,7 +197,7 @@ def _of_one(run: RunReport, found: Iterable[Outcome]) -> Iterable[Told]:
     savings = {each.outcome.rule: each.job_saving for each in run.merged}
     workers = {worker.trace: worker for worker in run.workers}
     for outcome in found:
-        when = moment_of([outcome], workers).when
+        when = steps_of([outcome], workers).when
         yield Told(
             outcome=outcome,
             when="" if when == EVERY_STEP else when,
@@ -291,7 +291,7 @@ def _health(run: RunReport) -> Iterable[Unhealthy]:
                 by_kind.setdefault(item.kind, []).append((item, worker))
     for found in by_kind.values():
         worst = min((item for item, _ in found), key=_seriousness)
-        where = place_of((worker.trace for _, worker in found), run.workers).where
+        where = ranks_of((worker.trace for _, worker in found), run.workers).where
         if len({worker.trace for _, worker in found}) == len(run.workers):
             where = ""
         if where and len({item.message for item, _ in found}) > 1:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from stepscope.advice.settings import known_rules
+from stepscope.advice.settings import available_rules
 from stepscope.base.report import Outcome, Report, RunReport, Severity, Status
 from stepscope.render import advice_phrases as told
 from stepscope.render import phrases, rule_page
@@ -107,7 +107,7 @@ def _rules(report: Report) -> list[Json]:
     """Return every rule that said something, as a reporting descriptor."""
     outcomes = {each.rule: each for run in report.runs for each in run.outcomes}
     has_packages = any(each.package for each in outcomes.values())
-    known = {rule.id: rule for rule in known_rules(has_packages=has_packages)}
+    known = {rule.id: rule for rule in available_rules(has_packages=has_packages)}
     return [
         _descriptor(known[name]) if name in known else _unknown(outcomes[name])
         for name in sorted(outcomes)

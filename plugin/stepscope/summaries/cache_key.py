@@ -16,7 +16,7 @@ import msgspec
 from stepscope import storage
 from stepscope._version import __version__
 from stepscope.advice import AdviceSettings
-from stepscope.advice.rule_packages import packaged_rules
+from stepscope.advice.rule_packages import package_rules
 from stepscope.advice.settings import Changes
 from stepscope.advice.suppression import today
 from stepscope.base import urls
@@ -114,7 +114,7 @@ def _changes(changes: Changes) -> dict[str, Any]:
 @cache
 def _packages_key() -> str:
     """Return what changes with other packages' rules: their versions, and their own modules."""
-    rules, _ = packaged_rules()
+    rules, _ = package_rules()
     names = sorted({rule.package for rule in rules})
     checks = [check for rule in rules for check in (rule.check, rule.check_run) if check]
     modules = {inspect.getmodule(check) for check in checks}

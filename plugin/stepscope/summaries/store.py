@@ -110,7 +110,7 @@ class Store:
 
     def _folder(self, file: TraceFile) -> RunFolder:
         if file.run not in self._keys:
-            self._keys[file.run] = settings_key(self._rules.of_run(file.run))
+            self._keys[file.run] = settings_key(self._rules.for_run(file.run))
         path = urls.tidy(self._place)
         for name in (FOLDER, self._places.run_id(file)):
             path = urls.join(path, name)
@@ -120,7 +120,7 @@ class Store:
         self, folder: RunFolder, files: Mapping[str, tuple[TraceFile, FileStamp]], of: type[Row]
     ) -> dict[str, Summary]:
         wanted = {key: stamp for key, (_, stamp) in files.items()}
-        rules = {run: self._rules.of_run(run) for run in {file.run for file, _ in files.values()}}
+        rules = {run: self._rules.for_run(run) for run in {file.run for file, _ in files.values()}}
         found = {}
         for row in as_rows(newest(folder.table(columns_of(of)), wanted), of):
             file, _ = files[row.file]

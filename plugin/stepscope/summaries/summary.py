@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from stepscope.advice import AdviceSettings, RecordingAdvice, advice_of, merged
+from stepscope.advice import AdviceSettings, TraceAdvice, advise_trace, run_report
 from stepscope.advice.settings import DEFAULT
 from stepscope.analyses.communication.rank_summary import rank_summary
 from stepscope.base import urls
@@ -29,7 +29,7 @@ class Summary:
     """What a recording says for its run."""
 
     events: int
-    advice: RecordingAdvice
+    advice: TraceAdvice
     """With its part beside other ranks (`advice.part`)."""
     trend: Trend | None
     """None where it cannot be told."""
@@ -56,8 +56,8 @@ def summarise(trace: Trace, *, settings: AdviceSettings = DEFAULT) -> Summary:
     Raises:
         UsageError: the settings name a rule or an option that there is not.
     """
-    advice = advice_of(trace, settings)
-    report = merged("", [advice], settings)
+    advice = advise_trace(trace, settings)
+    report = run_report("", [advice], settings)
     return Summary(
         events=len(trace),
         advice=advice,
@@ -68,7 +68,7 @@ def summarise(trace: Trace, *, settings: AdviceSettings = DEFAULT) -> Summary:
 
 def report_of(trace: Trace, settings: AdviceSettings) -> RunReport:
     """Return the advice on a recording alone, as its trend and its comparison rest on it."""
-    return merged("", [advice_of(trace, settings)], settings)
+    return run_report("", [advise_trace(trace, settings)], settings)
 
 
 def _unless_it_fails(trace: Trace, work: Callable[[], T]) -> T | None:

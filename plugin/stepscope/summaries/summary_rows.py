@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 
 from stepscope._version import __version__
-from stepscope.advice import AdviceSettings, RecordingAdvice, merged
+from stepscope.advice import AdviceSettings, TraceAdvice, run_report
 from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.base import urls
 from stepscope.base.report import Outcome, RunReport, WorkerReport
@@ -108,7 +108,7 @@ def row_of(
     )
 
 
-def _without_names(advice: RecordingAdvice) -> tuple[WorkerReport, tuple[Outcome, ...]]:
+def _without_names(advice: TraceAdvice) -> tuple[WorkerReport, tuple[Outcome, ...]]:
     """Return what is advised without what names the recording: the rest is the same on many."""
     worker = advice.worker
     named = (worker.trace, worker.name, worker.span)
@@ -132,7 +132,7 @@ def summary_of(row: Row, file: TraceFile, settings: AdviceSettings) -> Summary:
     if (row.report.name, row.report.span) != (file.worker, file.span):
         msg = "its report is of another recording"
         raise DamagedError(msg)
-    advice = RecordingAdvice(
+    advice = TraceAdvice(
         worker=msgspec.structs.replace(row.report, trace=file.id),
         outcomes=tuple(
             msgspec.structs.replace(each, trace=file.id, worker=file.worker, span=file.span)
@@ -142,7 +142,7 @@ def summary_of(row: Row, file: TraceFile, settings: AdviceSettings) -> Summary:
     )
     sample = row.sample if isinstance(row, WholeRow) else None
     if sample is not None:
-        sample = replace(sample, advice=merged("", [advice], settings))
+        sample = replace(sample, advice=run_report("", [advice], settings))
     summary = Summary(events=row.events, advice=advice, trend=row.trend, sample=sample)
     require_consistent(summary)
     return summary

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import stepscope
 from acme_stepscope_rules import RULES
-from stepscope.advice import outcomes_of
+from stepscope.advice import rule_outcomes
 
 
 def trace(folder: Path, *, checkpoint_ms: int) -> Path:
@@ -26,11 +26,11 @@ def trace(folder: Path, *, checkpoint_ms: int) -> Path:
 
 def test_a_checkpoint_of_30_ms_costs_30_ms(tmp_path: Path) -> None:
     run = stepscope.load(trace(tmp_path, checkpoint_ms=30))
-    [found] = outcomes_of(run.workers[0], RULES)
+    [found] = rule_outcomes(run.workers[0], RULES)
     assert found.status == "found"
     assert found.claim.net_high_ns == 30_000_000
 
 
 def test_a_checkpoint_of_1_ms_costs_next_to_nothing(tmp_path: Path) -> None:
     run = stepscope.load(trace(tmp_path, checkpoint_ms=1))
-    assert [each.status for each in outcomes_of(run.workers[0], RULES)] == ["passed"]
+    assert [each.status for each in rule_outcomes(run.workers[0], RULES)] == ["passed"]

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from stepscope.advice.settings import find_rule, known_rules
+from stepscope.advice.settings import available_rules, find_rule
 from stepscope.api.endpoint import CatalogEndpoint, Query
 from stepscope.base.errors import NotFoundError, UsageError
 from stepscope.base.report import SCHEMA_VERSION
@@ -36,7 +36,7 @@ def ask(catalog: Catalog, query: OfRule) -> RulePage:
     """
     has_packages = catalog.advice is None or catalog.advice.has_packages
     try:
-        rule = find_rule(query.rule, known_rules(has_packages=has_packages))
+        rule = find_rule(query.rule, available_rules(has_packages=has_packages))
     except UsageError as error:
         raise NotFoundError(str(error)) from error
     return RulePage(

@@ -20,7 +20,7 @@ Ranges = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class RankExtent:
     """In which recordings something was found; what cannot be told is empty."""
 
     where: str = ""
@@ -30,23 +30,23 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moment:
+class StepExtent:
     """In which steps something was found; empty where that cannot be told."""
 
     steps: str = ""
     when: str = ""
 
 
-def place_of(traces: Iterable[str], workers: Sequence[WorkerReport]) -> Place:
+def ranks_of(traces: Iterable[str], workers: Sequence[WorkerReport]) -> RankExtent:
     """Return in which recordings something was found: by rank where each has one, else by name."""
     held = set(traces)
     chosen = [worker for worker in workers if worker.trace in held]
     if not chosen or len(workers) == 1:
-        return Place()
+        return RankExtent()
     ranks = _ranks(chosen)
     if len(chosen) == len(workers):
         where = "both recordings" if len(workers) == 2 else f"all {len(workers):,} recordings"
-        return Place(where=where, ranks=ranks)
+        return RankExtent(where=where, ranks=ranks)
     hosts = _hosts(chosen, workers)
     group = _group(chosen, workers)
     place = _by_rank(chosen, workers, ranks) if ranks else _by_name(chosen)
@@ -56,7 +56,7 @@ def place_of(traces: Iterable[str], workers: Sequence[WorkerReport]) -> Place:
     spans, held_spans = _spans(workers), _spans(chosen)
     if len(spans) > 1 and held_spans != spans:
         place = f"{place}, {_in_spans(held_spans, spans)}"
-    return Place(where=place, ranks=ranks, hosts=hosts, group=group)
+    return RankExtent(where=place, ranks=ranks, hosts=hosts, group=group)
 
 
 def _ranks(workers: Iterable[WorkerReport]) -> str:
@@ -138,16 +138,16 @@ def _in_spans(held: set[str], spans: set[str]) -> str:
 # Steps
 
 
-def moment_of(outcomes: Iterable[Outcome], workers: Mapping[str, WorkerReport]) -> Moment:
+def steps_of(outcomes: Iterable[Outcome], workers: Mapping[str, WorkerReport]) -> StepExtent:
     """Return in which steps findings of one rule hold, each recording's taken together."""
     by_trace: dict[str, set[str]] = {}
     for each in outcomes:
         if each.claim is None or each.trace not in workers:
-            return Moment()
+            return StepExtent()
         if each.claim.net_high_ns > 0:
             by_trace.setdefault(each.trace, set()).add(each.claim.steps)
     if not by_trace or any(_is_untold(steps) for of in by_trace.values() for steps in of):
-        return Moment()
+        return StepExtent()
     known: dict[frozenset[str], Ranges] = {}
     held = {
         trace: known.setdefault(frozenset(texts), joined(map(ranges_in, texts)))
@@ -156,7 +156,7 @@ def moment_of(outcomes: Iterable[Outcome], workers: Mapping[str, WorkerReport]) 
     every = all(_length(of) == workers[trace].step.count for trace, of in held.items())
     together = joined(set(held.values()))
     steps = _as_text(together)
-    return Moment(steps=steps, when=EVERY_STEP if every else _when(held, together, workers))
+    return StepExtent(steps=steps, when=EVERY_STEP if every else _when(held, together, workers))
 
 
 def _is_untold(steps: str) -> bool:
