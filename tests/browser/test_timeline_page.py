@@ -101,15 +101,15 @@ def exact_ns(seen: Visit, fact: str) -> int:
 def find(seen: Visit, words: str) -> Locator:
     """Search by keys alone; return how many were found, or which of them is selected."""
     seen.page.keyboard.press("/")
-    expect(seen.main.get_by_role("searchbox", name="Search the whole recording")).to_be_focused()
+    expect(seen.main.get_by_role("searchbox", name="Search the whole trace")).to_be_focused()
     seen.page.keyboard.type(words)
-    return seen.main.get_by_role("status").filter(has_text=re.compile(r"\bfound$|\d of \d"))
+    return seen.main.get_by_role("status").filter(has_text=re.compile(r"results?$|\d of \d"))
 
 
 def operator_chosen(seen: Visit) -> str:
     """Select the first call of the operator; return its event."""
-    expect(find(seen, OPERATOR)).to_have_text(f"{CALLS} found")
-    seen.main.get_by_role("button", name="Next hit").click()
+    expect(find(seen, OPERATOR)).to_have_text(f"{CALLS} results")
+    seen.main.get_by_role("button", name="Next result").click()
     expect(chosen(seen)).to_have_text(OPERATOR)
     return seen.state()["event"]
 
@@ -222,7 +222,7 @@ def test_an_operator_leads_to_its_kernel_and_back_by_links_and_by_brackets(seen:
 
 def test_a_search_counts_goes_from_hit_to_hit_and_lists_them(seen: Visit) -> None:
     count = find(seen, OPERATOR)
-    expect(count).to_have_text(f"{CALLS} found")
+    expect(count).to_have_text(f"{CALLS} results")
     press = seen.page.keyboard.press
     press("Enter")
     expect(count).to_have_text(f"1 of {CALLS}")
@@ -233,14 +233,14 @@ def test_a_search_counts_goes_from_hit_to_hit_and_lists_them(seen: Visit) -> Non
     for key, number in (("Enter", 2), ("Shift+Enter", 1)):
         press(key)
         expect(count).to_have_text(f"{number} of {CALLS}")
-    seen.main.get_by_role("button", name="Next hit").click()
+    seen.main.get_by_role("button", name="Next result").click()
     expect(count).to_have_text(f"2 of {CALLS}")
     for key, number in (("n", 3), ("p", 2), ("p", 1)):
         press(key)
         expect(count).to_have_text(f"{number} of {CALLS}")
     until_selected(seen, first)
     panel(seen).get_by_role("tab", name="Search").click()
-    hits = panel(seen).get_by_role("table", name=f"What was found for {OPERATOR}")
+    hits = panel(seen).get_by_role("table", name=f"Results for {OPERATOR}")
     expect(hits.get_by_role("row")).to_have_count(1 + CALLS)
     expect(hits.get_by_role("row", selected=True)).to_have_count(1)
     hits.get_by_role("row").last.get_by_role("button").click()
@@ -254,9 +254,9 @@ def test_an_area_is_summed_up_by_name_and_by_track(seen: Visit) -> None:
     seen.page.keyboard.down("Shift")
     drag(seen, place(seen, 0.2), place(seen, 0.6, "Stream 20"))
     seen.page.keyboard.up("Shift")
-    names = panel(seen).get_by_role("table", name="What ran in the area, by name")
+    names = panel(seen).get_by_role("table", name="Time in the area by name")
     expect(names.get_by_role("cell", name=KERNEL).first).to_be_visible()
-    busy = panel(seen).get_by_role("table", name="How busy each track was in the area")
+    busy = panel(seen).get_by_role("table", name="Busy and idle time of the tracks in the area")
     expect(busy.get_by_role("rowheader")).to_have_text([f"GPU 0, {STREAM}", "GPU 0, Stream 20"])
     state = seen.state()
     assert state["o.tab"] == "area"
@@ -265,9 +265,9 @@ def test_an_area_is_summed_up_by_name_and_by_track(seen: Visit) -> None:
     expect(busy.get_by_role("rowheader")).to_have_count(2, timeout=PATIENCE_MS)
     assert seen.state() == state
     assert seen.inaccessible() == []
-    panel(seen).get_by_role("button", name="Narrow all views to it").click()
+    panel(seen).get_by_role("button", name="Filter to selection").click()
     seen.until(lambda: seen.state().get("time") == state["o.area"])
-    panel(seen).get_by_role("button", name="Let go").click()
+    panel(seen).get_by_role("button", name="Clear selection").click()
     expect(panel(seen)).to_contain_text("No area is chosen")
     assert "o.area" not in seen.state()
     seen.assert_clean()
@@ -324,8 +324,8 @@ def test_what_is_in_sight_of_a_track_is_read_as_a_table(seen: Visit) -> None:
     kernel = kernel_chosen(seen)
     fit_chosen(seen)
     track(seen, STREAM).hover()
-    seen.main.get_by_role("button", name=f"List what is on {STREAM}").click()
-    listed = panel(seen).get_by_role("table", name=f"Slices of GPU 0, {STREAM} in sight")
+    seen.main.get_by_role("button", name=f"List the slices of {STREAM}").click()
+    listed = panel(seen).get_by_role("table", name=f"Visible slices of GPU 0, {STREAM}")
     expect(listed.get_by_role("row", selected=True).get_by_role("button")).to_contain_text(KERNEL)
     seen.page.keyboard.press("Escape")
     until_selected(seen, None)
@@ -344,7 +344,7 @@ def test_back_leads_to_the_timeline_as_it_was_left_and_then_out_of_it(alone: Vis
     kernel_chosen(seen)
     fit_chosen(seen)
     state = seen.state()
-    panel(seen).get_by_role("link", name="All of this name").click()
+    panel(seen).get_by_role("link", name="All slices of this name").click()
     seen.at_view("kernels")
     seen.page.go_back()
     seen.at_view("timeline")

@@ -1,8 +1,7 @@
-/** What happened in an area that was dragged over: by name, and how busy each track was. */
-
+/** The summary of an area: time by name, and how busy each track was. */
 import { type ReactNode, useMemo } from 'react';
 import { useTraceAnswer } from '../../api/queries';
-import type { TimelineArea } from '../../api/types.gen';
+import type { Column, TimelineArea } from '../../api/types.gen';
 import {
   count,
   duration,
@@ -15,12 +14,14 @@ import {
 import { shortName } from '../../core/names';
 import { isNumeric } from '../../core/units';
 import type { Sort } from '../../state/location';
+import { Button } from '../../widgets/button';
 import { ExportMenu } from '../../widgets/export_menu';
 import { Loaded } from '../../widgets/loaded';
+import { PlainTable } from '../../widgets/plain_table';
 import { saveTable } from '../../widgets/save_table';
 import { ariaSort } from '../../widgets/table/aria_sort';
 import type { Area } from './settings';
-import { categoryLabel, trackLabel } from './slice_words';
+import { categoryLabel, trackLabel } from './slice_labels';
 import type { Timeline } from './wire';
 
 const MOST_ROWS = 200;
@@ -36,7 +37,7 @@ function compare(a: Value, b: Value): number {
   return String(a ?? '').localeCompare(String(b ?? ''));
 }
 
-/** Rows by a column; what has no value comes last. */
+/** Row numbers in the order of a column; rows without a value come last. */
 export function orderOf(table: Cells, sort: Sort): number[] {
   const rows = Array.from({ length: table.row_count }, (_, at) => at);
   const sign = sort.descending ? -1 : 1;
@@ -57,14 +58,17 @@ interface TableProps {
 }
 
 function AreaTable({ table, sort, onSort, order, timeline }: TableProps): ReactNode {
-  const wordsFor = (key: string, value: string): string =>
-    key === 'category' ? categoryLabel(timeline.categories, value) : shortName(value);
   const columns = table.columns.filter((column) => !column.hidden);
-  const shown = order.slice(0, MOST_ROWS);
+  const textOf = ({ key, unit }: Column, value: Value): string => {
+    if (typeof value !== 'string') return quantity(value, unit);
+    return key === 'category' ? categoryLabel(timeline.categories, value) : shortName(value);
+  };
+  const sortBy = ({ key, unit }: Column): void =>
+    onSort({ key, descending: sort.key === key ? !sort.descending : isNumeric(unit) });
   return (
     <div className="panel-body">
       <table className="slices-table">
-        <caption className="visually-hidden">What ran in the area, by name</caption>
+        <caption className="visually-hidden">Time in the area by name</caption>
         <thead>
           <tr>
             {columns.map((column) => (
@@ -74,17 +78,7 @@ function AreaTable({ table, sort, onSort, order, timeline }: TableProps): ReactN
                 className={isNumeric(column.unit) ? 'number' : ''}
                 aria-sort={ariaSort(sort, column.key)}
               >
-                <button
-                  type="button"
-                  title={column.help}
-                  onClick={() =>
-                    onSort({
-                      key: column.key,
-                      descending:
-                        sort.key === column.key ? !sort.descending : isNumeric(column.unit),
-                    })
-                  }
-                >
+                <button type="button" title={column.help} onClick={() => sortBy(column)}>
                   {column.label}
                   {sort.key === column.key && (sort.descending ? ' ↓' : ' ↑')}
                 </button>
@@ -93,19 +87,18 @@ function AreaTable({ table, sort, onSort, order, timeline }: TableProps): ReactN
           </tr>
         </thead>
         <tbody>
-          {shown.map((at) => (
+          {order.slice(0, MOST_ROWS).map((at) => (
             <tr key={at}>
-              {columns.map(({ key, unit }) => {
+              {columns.map((column) => {
+                const { key, unit } = column;
                 const value = cellOf(table, key, at);
-                const text =
-                  typeof value === 'string' ? wordsFor(key, value) : quantity(value, unit);
                 return (
                   <td
                     key={key}
                     className={isNumeric(unit) ? 'number' : unit === 'code' ? 'mono' : ''}
                     title={quantityExact(value, unit)}
                   >
-                    {text}
+                    {textOf(column, value)}
                   </td>
                 );
               })}
@@ -115,132 +108,88 @@ function AreaTable({ table, sort, onSort, order, timeline }: TableProps): ReactN
       </table>
       {order.length > MOST_ROWS && (
         <p className="panel-hint">
-          The first {count(MOST_ROWS)} of {count(order.length)} names; an export has all.
+          The first {count(MOST_ROWS)} of {count(order.length)} names; an export contains all.
         </p>
       )}
     </div>
   );
 }
 
-function Tracks({
-  answer,
-  timeline,
-}: {
-  readonly answer: TimelineArea;
-  readonly timeline: Timeline;
-}): ReactNode {
+/** Ways to select an area without dragging. */
+export interface Summarize {
+  readonly visible: () => void;
+  /** Null without a selected slice. */
+  readonly selected: (() => void) | null;
+}
+
+function SummarizeButtons({ summarize }: { readonly summarize: Summarize }): ReactNode {
   return (
-    <div className="area-tracks">
-      <table className="slices-table">
-        <caption className="visually-hidden">How busy each track was in the area</caption>
-        <thead>
-          <tr>
-            <th scope="col">Track</th>
-            <th scope="col" className="number">
-              Busy
-            </th>
-            <th scope="col" className="number">
-              Idle
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {answer.tracks.map(({ track, busy_ns, idle_ns, slice_count }) => (
-            <tr key={track}>
-              <th scope="row" title={plural(slice_count, 'slice')}>
-                {trackLabel(timeline.tracks, track)}
-              </th>
-              <td className="number" title={quantityExact(busy_ns, 'ns')}>
-                {share(busy_ns / Math.max(1, busy_ns + idle_ns))}
-              </td>
-              <td className="number" title={quantityExact(idle_ns, 'ns')}>
-                {duration(idle_ns)}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <>
+      <Button
+        quiet
+        title="The visible time range on the visible tracks"
+        onClick={summarize.visible}
+      >
+        Summarize visible range
+      </Button>
+      <Button
+        quiet
+        title="All tracks during the selected slice"
+        disabled={summarize.selected === null}
+        onClick={() => summarize.selected?.()}
+      >
+        Summarize selected slice
+      </Button>
+    </>
   );
 }
 
 interface Props {
   readonly trace: string;
-  readonly recording: readonly string[];
+  readonly traceName: readonly string[];
   readonly timeline: Timeline;
   readonly area: Area | null;
   readonly sort: Sort | null;
   readonly onSort: (sort: Sort) => void;
-  readonly sums: AreaSums;
+  readonly summarize: Summarize;
   readonly onNarrow: () => void;
   readonly onClear: () => void;
 }
 
-/** Ways to an area without dragging; null where there is nothing to sum up. */
-export interface AreaSums {
-  readonly inSight: () => void;
-  readonly selected: (() => void) | null;
-}
-
-function SumButtons({ sums }: { readonly sums: AreaSums }): ReactNode {
-  return (
-    <>
-      <button
-        type="button"
-        className="button quiet"
-        title="The time in sight, on the tracks in sight"
-        onClick={sums.inSight}
-      >
-        Sum up what is in sight
-      </button>
-      <button
-        type="button"
-        className="button quiet"
-        title="What ran on all tracks as long as it did"
-        disabled={sums.selected === null}
-        onClick={() => sums.selected?.()}
-      >
-        Sum up the selected slice
-      </button>
-    </>
-  );
-}
-
-interface FilledProps extends Props {
+interface SummaryProps extends Props {
   readonly area: Area;
-  readonly answer: TimelineArea;
+  readonly summary: TimelineArea;
 }
 
-function Filled(props: FilledProps): ReactNode {
-  const { answer, timeline, area, onNarrow, onClear } = props;
-  const { table } = answer;
-  const wanted = props.sort;
-  const isKnown = table.columns.some((column) => column.key === wanted?.key);
-  const sort = wanted && isKnown ? wanted : { key: table.sort, descending: true };
+function AreaSummary(props: SummaryProps): ReactNode {
+  const { summary, timeline, area, sort: requested } = props;
+  const { table } = summary;
+  const isColumn = table.columns.some((column) => column.key === requested?.key);
+  const sort = requested && isColumn ? requested : { key: table.sort, descending: true };
   const { key, descending } = sort;
   const order = useMemo(() => orderOf(table, { key, descending }), [table, key, descending]);
   const save = (format: 'csv' | 'json'): void => {
-    const rows = order.map((at) => table.columns.map(({ key }) => cellOf(table, key, at)));
+    const rows = order.map((at) => table.columns.map((column) => cellOf(table, column.key, at)));
     const exported = { columns: table.columns, rows };
-    const about = { start_ns: answer.start_ns, end_ns: answer.end_ns, tracks: area.tracks };
-    saveTable({ name: [...props.recording, 'timeline-area'], format, table: exported, about });
+    const about = { start_ns: summary.start_ns, end_ns: summary.end_ns, tracks: area.tracks };
+    saveTable({ name: [...props.traceName, 'timeline-area'], format, table: exported, about });
   };
   return (
     <div className="area">
       <div className="area-head">
         <p>
           <strong>{duration(area.end - area.start)}</strong> from {instant(area.start)}, on{' '}
-          {plural(answer.tracks.length, 'track')}
+          {plural(summary.tracks.length, 'track')}
         </p>
         <span className="space" />
-        <SumButtons sums={props.sums} />
-        <button type="button" className="button quiet" onClick={onNarrow}>
-          Narrow all views to it
-        </button>
-        <ExportMenu note="All names of the area, in full precision." onExport={save} />
-        <button type="button" className="button quiet" onClick={onClear}>
-          Let go
-        </button>
+        <SummarizeButtons summarize={props.summarize} />
+        <Button quiet onClick={props.onNarrow}>
+          Filter to selection
+        </Button>
+        <ExportMenu note="All names in the area, in full precision." onExport={save} />
+        <Button quiet onClick={props.onClear}>
+          Clear selection
+        </Button>
       </div>
       <div className="area-body">
         <div style={{ overflow: 'auto' }}>
@@ -252,7 +201,34 @@ function Filled(props: FilledProps): ReactNode {
             order={order}
           />
         </div>
-        <Tracks answer={answer} timeline={timeline} />
+        <div className="area-tracks">
+          <PlainTable
+            className="slices-table"
+            caption="Busy and idle time of the tracks in the area"
+            rows={summary.tracks}
+            keyOf={({ track }) => track}
+            columns={[
+              {
+                label: 'Track',
+                isHeader: true,
+                title: ({ slice_count }) => plural(slice_count, 'slice'),
+                cell: ({ track }) => trackLabel(timeline.tracks, track),
+              },
+              {
+                label: 'Busy',
+                isNumber: true,
+                title: ({ busy_ns }) => quantityExact(busy_ns, 'ns'),
+                cell: ({ busy_ns, idle_ns }) => share(busy_ns / Math.max(1, busy_ns + idle_ns)),
+              },
+              {
+                label: 'Idle',
+                isNumber: true,
+                title: ({ idle_ns }) => quantityExact(idle_ns, 'ns'),
+                cell: ({ idle_ns }) => duration(idle_ns),
+              },
+            ]}
+          />
+        </div>
       </div>
     </div>
   );
@@ -274,15 +250,15 @@ export function AreaTab(props: Props): ReactNode {
     return (
       <div className="panel-body">
         <p className="panel-hint">
-          No area is chosen. Hold Shift and drag over the tracks: what ran there is summed up here.
+          No area is selected. Hold Shift and drag over the tracks to summarize an area.
         </p>
-        <SumButtons sums={props.sums} />
+        <SummarizeButtons summarize={props.summarize} />
       </div>
     );
   }
   return (
     <Loaded query={query} what="The area">
-      {(answer) => <Filled {...props} area={area} answer={answer} />}
+      {(summary) => <AreaSummary {...props} area={area} summary={summary} />}
     </Loaded>
   );
 }

@@ -1,8 +1,8 @@
-/** A counter as a curve of steps over a band from its least to its greatest value. */
+/** Draws a counter: a step curve over a band from the lowest to the highest value. */
 import type { TimelineCounter } from '../../api/types.gen';
 import type { Frame } from '../../canvas/surface';
 import { quantity } from '../../core/format';
-import type { CounterStore } from './counters';
+import type { CounterStore } from './stores';
 import { tilesOf } from './tiles';
 import type { SeenLane, Viewer } from './viewer';
 
@@ -10,24 +10,27 @@ const PADDING_PX = 4;
 
 type CounterUnit = 'bytes' | 'share' | 'bytes/s' | 'count';
 
-/** How a counter's values are read. */
+/** The display unit of a counter. */
 export const unitOf = (unit: string): CounterUnit =>
   unit === 'bytes' || unit === 'share' || unit === 'bytes/s' ? unit : 'count';
 
 function seenBuckets(viewer: Viewer, counters: CounterStore, track: number): TimelineCounter[] {
   const { first, last } = tilesOf(viewer.level, viewer.view);
-  const found: TimelineCounter[] = [];
+  const buckets: TimelineCounter[] = [];
   for (let tile = first; tile <= last; tile += 1) {
     const here = counters.find(track, viewer.level, tile);
-    if (here && !found.includes(here)) found.push(here);
+    if (here && !buckets.includes(here)) buckets.push(here);
   }
-  return found;
+  return buckets;
 }
 
 type ToPx = (value: number) => number;
 
-/** Every bucket that is in sight and known. */
-function* known(viewer: Viewer, tile: TimelineCounter): Generator<{ x: number; at: number }> {
+/** The visible buckets with values. */
+function* visibleBuckets(
+  viewer: Viewer,
+  tile: TimelineCounter,
+): Generator<{ x: number; at: number }> {
   const { start, end } = viewer.view;
   const from = Math.max(0, Math.floor((start - tile.start_ns) / tile.bucket_ns));
   const to = Math.min(tile.last.length, Math.ceil((end - tile.start_ns) / tile.bucket_ns));
@@ -42,7 +45,7 @@ function drawBuckets(frame: Frame, viewer: Viewer, tile: TimelineCounter, yOf: T
   const base = yOf(0);
   let lastAt = Number.NaN;
   context.beginPath();
-  for (const { x, at } of known(viewer, tile)) {
+  for (const { x, at } of visibleBuckets(viewer, tile)) {
     const y = yOf(tile.last[at] ?? 0);
     const [low, high] = [yOf(tile.min[at] ?? 0), yOf(tile.max[at] ?? 0)];
     context.globalAlpha = 0.16;
@@ -60,16 +63,16 @@ function drawBuckets(frame: Frame, viewer: Viewer, tile: TimelineCounter, yOf: T
   context.stroke();
 }
 
-function drawScale({ context, tokens }: Frame, words: string, y: number): void {
+function drawScale({ context, tokens }: Frame, text: string, y: number): void {
   context.font = `10px ${tokens.sans}`;
   context.textAlign = 'left';
   context.textBaseline = 'top';
   context.globalAlpha = 0.8;
   context.fillStyle = tokens.surface;
-  context.fillRect(2, y + 2, context.measureText(words).width + 4, 12);
+  context.fillRect(2, y + 2, context.measureText(text).width + 4, 12);
   context.globalAlpha = 1;
   context.fillStyle = tokens.muted;
-  context.fillText(words, 4, y + 3);
+  context.fillText(text, 4, y + 3);
 }
 
 export function drawCounter(
@@ -79,7 +82,7 @@ export function drawCounter(
   { lane, y }: SeenLane,
 ): void {
   const tiles = seenBuckets(viewer, counters, lane.track.id);
-  // The whole recording's scale, with 0 in it: it stays the same while the view moves.
+  // The scale of the whole trace, including 0: it does not change while the view moves.
   const least = Math.min(0, tiles[0]?.least ?? 0);
   const most = Math.max(0, tiles[0]?.most ?? 0);
   if (most <= least) return;
@@ -90,7 +93,7 @@ export function drawCounter(
   if (lane.isOpen) drawScale(frame, quantity(most, unitOf(lane.track.unit)), y);
 }
 
-/** What the counter says at a time; null where it says nothing. */
+/** The values of a counter at a time; null without a sample. */
 export function counterAt(
   viewer: Viewer,
   counters: CounterStore,

@@ -1,5 +1,4 @@
-/** What is taken along: hits as a table for a file, and words and colours for a picture. Pure. */
-
+/** Exports: search results as a table; subtitle and legend of the picture. Pure. */
 import type { Column } from '../../api/types.gen';
 import { shade, shadeNumber, type Theme } from '../../canvas/colours';
 import type { Range } from '../../canvas/viewport';
@@ -8,16 +7,21 @@ import { column } from '../../core/columns';
 import type { ExportTable } from '../../core/export';
 import { instant } from '../../core/format';
 import type { LegendEntry } from '../../widgets/png';
-import { categoryLabel, trackLabel } from './slice_words';
+import { categoryLabel, trackLabel } from './slice_labels';
 import type { Hit, SliceCategory, Timeline } from './wire';
 
 const COLUMNS: readonly Column[] = [
   column('name', 'Name', 'code'),
-  column('start', 'Start', 'ns', 'From the first event of the recording'),
+  column('start', 'Start', 'ns', 'From the first event of the trace'),
   column('duration', 'Duration', 'ns'),
   column('category', 'Category', 'text'),
   column('track', 'Track', 'text'),
-  column('event', 'Event', 'count', 'Its place in the file; empty where it is none of the file’s'),
+  column(
+    'event',
+    'Event',
+    'count',
+    'Its position in the file; empty for idle times, which no event stands for',
+  ),
 ];
 
 export function exportOf(hits: readonly Hit[], { tracks, categories }: Timeline): ExportTable {
@@ -38,6 +42,6 @@ export const legendOf = (categories: readonly SliceCategory[], theme: Theme): Le
     colour: shade(colourId(id), shadeNumber(''), theme),
   }));
 
-/** Of what recording, in what part of it. */
-export const subtitleOf = (recording: readonly string[], { start, end }: Range): string =>
-  `${recording.join(', ')}: ${instant(start)} to ${instant(end)}`;
+/** The names of the trace, and the visible range. */
+export const subtitleOf = (traceName: readonly string[], { start, end }: Range): string =>
+  `${traceName.join(', ')}: ${instant(start)} to ${instant(end)}`;

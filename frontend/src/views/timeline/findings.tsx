@@ -1,4 +1,4 @@
-/** What the advice found, and where it is in time. */
+/** The findings of the advice with their positions in time. */
 import type { ReactNode } from 'react';
 import type { Outcome } from '../../api/types.gen';
 import { duration, plural } from '../../core/format';
@@ -7,13 +7,13 @@ import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 import type { ShownFinding } from './overlay';
 
-/** Findings of this recording that name events. */
+/** The findings of this trace that name events. */
 export const findingsOf = (outcomes: readonly Outcome[], trace: string): readonly Outcome[] =>
   outcomes.filter(
     (outcome) => outcome.trace === trace && outcome.status === 'found' && outcome.events.length > 0,
   );
 
-export function placesOf({ events }: Outcome): ShownFinding {
+export function shownFinding({ events }: Outcome): ShownFinding {
   return {
     spans: events.map(({ start_ns, duration_ns }) => ({
       start: start_ns,
@@ -35,7 +35,7 @@ export function FindingsTab({ findings, open, onHover, onChoose }: Props): React
   if (findings.length === 0) {
     return (
       <p className="panel-body panel-hint">
-        No finding names an event of this recording. <Goto to={{ view: 'advice' }}>Advice</Goto>
+        No finding names an event of this trace. <Goto to={{ view: 'advice' }}>Advice</Goto>
       </p>
     );
   }
@@ -57,7 +57,7 @@ export function FindingsTab({ findings, open, onHover, onChoose }: Props): React
             <SeverityBadge severity={finding.severity ?? 'info'} />
             <span className="finding-row-title">{finding.title}</span>
             {finding.claim && finding.claim.net_high_ns > 0 && (
-              <span>up to {duration(finding.claim.net_high_ns)}</span>
+              <span>saves up to {duration(finding.claim.net_high_ns)}</span>
             )}
             <span className="link-note">{plural(finding.events.length, 'event')}</span>
           </button>

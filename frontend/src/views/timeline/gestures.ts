@@ -1,11 +1,11 @@
-/** Pointer and wheel on the tracks: move, zoom, choose, drag an area. */
+/** Pointer and wheel on the tracks: pan, zoom, select, drag an area. */
 import type { Range } from '../../canvas/viewport';
 import type { Point, Viewer } from './viewer';
 
 export interface Gestures {
   readonly click: (point: Point) => void;
   readonly doubleClick: (point: Point) => void;
-  /** An area while it is dragged, and once it is let go. */
+  /** An area while it is dragged, and when the drag ends. */
   readonly area: (time: Range, tracks: readonly number[], isDone: boolean) => void;
   readonly scrollBy: (px: number) => void;
 }
@@ -20,11 +20,11 @@ const pointOf = (canvas: HTMLElement, event: MouseEvent): Point => {
   return { x: event.clientX - box.left, y: event.clientY - box.top };
 };
 
-/** A wheel's way in pixels, whatever it counts in. */
+/** A wheel delta in pixels. */
 const inPx = (event: WheelEvent, way: number): number =>
   event.deltaMode === WheelEvent.DOM_DELTA_LINE ? way * LINE_PX : way;
 
-/** A pinch sends small ways, a wheel's notch a large one: none zooms too far at once. */
+/** The zoom factor of a wheel delta, limited: pinches send small deltas, wheels large ones. */
 export const zoomFactor = (way: number): number =>
   Math.exp(Math.max(-MOST_WHEEL, Math.min(MOST_WHEEL, way)) * ZOOM_PER_PX);
 
@@ -138,7 +138,7 @@ class Dragging {
   }
 }
 
-/** Listens on the canvas; answers with what ends that. `latest` is read anew for every gesture. */
+/** Listens on the canvas and returns how to stop; every gesture reads `latest` again. */
 export function listen(
   viewer: Viewer,
   canvas: HTMLCanvasElement,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Ask, PAGE_HITS, type Page, type Place, reached } from './hits';
-import { listed } from './search';
+import { adjacentHit, type FetchPage, type HitStart, PAGE_HITS, type Page } from './hits';
+import { partWith } from './search';
 import { searchedFrom } from './timeline';
 import type { Hit } from './wire';
 
@@ -17,25 +17,25 @@ const hitAt = (number: number): Hit => ({
 });
 
 /** A recording with so many hits, 10 ns apart, and what it was asked. */
-function recording(total: number): { readonly ask: Ask; readonly asked: object[] } {
-  const asked: object[] = [];
-  const ask: Ask = (part) => {
-    asked.push(part);
+function search(total: number): { readonly fetchPage: FetchPage; readonly parts: object[] } {
+  const parts: object[] = [];
+  const fetchPage: FetchPage = (part) => {
+    parts.push(part);
     const isPage = 'offset' in part;
     const first = isPage ? part.offset : Math.min(total, Math.ceil(part.start_ns / STEP_NS));
     const length = isPage ? Math.min(PAGE_HITS, total - first) : 0;
     const hits = Array.from({ length }, (_, at) => hitAt(first + at));
     return Promise.resolve({ total, first, hits });
   };
-  return { ask, asked };
+  return { fetchPage, parts };
 }
 
-const NOWHERE: Place = { number: null, event: null, fromNs: 0 };
+const NOWHERE: HitStart = { number: null, event: null, fromNs: 0 };
 
-async function numberFrom(total: number, place: Partial<Place>, by: -1 | 1): Promise<number> {
-  const found = await reached(recording(total).ask, { ...NOWHERE, ...place }, by);
-  expect(found?.hit).toEqual(hitAt(found?.number ?? -1));
-  return found?.number ?? -1;
+async function numberFrom(total: number, start: Partial<HitStart>, by: -1 | 1): Promise<number> {
+  const match = await adjacentHit(search(total).fetchPage, { ...NOWHERE, ...start }, by);
+  expect(match?.hit).toEqual(hitAt(match?.number ?? -1));
+  return match?.number ?? -1;
 }
 
 describe('from hit to hit', () => {
@@ -67,15 +67,15 @@ describe('from hit to hit', () => {
   });
 
   it('of nothing there is no next', async () => {
-    const { ask, asked } = recording(0);
-    expect(await reached(ask, NOWHERE, 1)).toBeNull();
-    expect(asked).toEqual([{ offset: 0 }]);
+    const { fetchPage, parts } = search(0);
+    expect(await adjacentHit(fetchPage, NOWHERE, 1)).toBeNull();
+    expect(parts).toEqual([{ offset: 0 }]);
   });
 
   it('pages begin at whole thousands, so that each is asked for once', async () => {
-    const { ask, asked } = recording(5000);
-    await reached(ask, { ...NOWHERE, number: 3210 }, 1);
-    expect(asked).toEqual([{ offset: 0 }, { offset: 3000 }]);
+    const { fetchPage, parts } = search(5000);
+    await adjacentHit(fetchPage, { ...NOWHERE, number: 3210 }, 1);
+    expect(parts).toEqual([{ offset: 0 }, { offset: 3000 }]);
   });
 });
 
@@ -93,8 +93,8 @@ describe('a search', () => {
 });
 
 it('the list shows the part of the hits that the selected one is in', async () => {
-  const page: Page = await recording(5000).ask({ offset: 3000 });
-  const part = listed(page, 3260);
+  const page: Page = await search(5000).fetchPage({ offset: 3000 });
+  const part = partWith(page, 3260);
   expect([part.first, part.hits.length]).toEqual([3250, 250]);
   expect(part.hits[10]).toEqual(hitAt(3260));
 });

@@ -1,4 +1,4 @@
-/** Going from hit to hit of a search through the whole recording, however many there are. */
+/** Steps through the results (hits) of a search over the whole trace, however many there are. */
 import { type UseQueryResult, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import { api, type Parameters, segment } from '../../api/client';
@@ -6,96 +6,104 @@ import { useTraceAnswer } from '../../api/queries';
 import type { TimelineHits } from '../../api/types.gen';
 import { matcherOf } from '../../core/search';
 import { toast } from '../../widgets/toast';
-import { useOneQuestion } from './one_question';
+import { useLatestRequest } from './latest_request';
 import type { Hit } from './wire';
 
-/** So many hits come at once. */
+/** Hits per page. */
 export const PAGE_HITS = 1000;
-/** So many are written to a file: as many as the server lists. */
+/** Hits per exported file: the limit of the server. */
 export const MOST_EXPORTED = 10_000;
 const PATH = 'timeline/search';
 const REGEX = /^\/(.+)\/[a-z]*$/s;
 
-/** Some of the hits, next to each other. */
+/** Consecutive hits. */
 export type Page = Pick<TimelineHits, 'total' | 'first' | 'hits'>;
 
-/** The hits behind so many, or where those from a time on begin. */
+/** The hits from a number on, or the number of the first hit from a time on. */
 type Part = { readonly offset: number } | { readonly start_ns: number };
-export type Ask = (part: Part) => Promise<Page>;
+export type FetchPage = (part: Part) => Promise<Page>;
 
-/** What the server is asked: a plain text or a regular expression. */
-export function askedFor(search: string): { readonly q: string; readonly regex: boolean } {
+/** The parameters of a search: a plain text or a regular expression. */
+export function queryOf(search: string): { readonly q: string; readonly regex: boolean } {
   const expression = REGEX.exec(search.trim())?.[1];
   return expression === undefined
     ? { q: search.trim(), regex: false }
     : { q: expression, regex: true };
 }
 
-/** Whether a text can be searched for at all. */
+/** Whether a text is a valid search. */
 export const isSearch = (search: string): boolean =>
   search.trim() !== '' && matcherOf(search).kind !== 'invalid';
 
-/** A hit's number among all, from 0; null where it is not on the page. */
+/** The number of a hit among all, from 0; null if it is not on the page. */
 export function numberOn(page: Page | undefined, event: number | null): number | null {
   const at = event === null ? -1 : (page?.hits.findIndex((hit) => hit.event === event) ?? -1);
   return page && at >= 0 ? page.first + at : null;
 }
 
-/** Where one is: at a hit whose number is known, else at a time, maybe with a slice selected there. */
-export interface Place {
+/** The start of a step: a hit by its number, else the selected event, else a time. */
+export interface HitStart {
   readonly number: number | null;
   readonly event: number | null;
   readonly fromNs: number;
 }
 
-/** A hit, its number among all, and the page that it is of. */
-export interface Reached {
+/** A hit with its number among all, and its page. */
+export interface HitPosition {
   readonly number: number;
   readonly hit: Hit;
   readonly page: Page;
 }
 
-const pageOf = (ask: Ask, number: number): Promise<Page> =>
-  ask({ offset: number - (number % PAGE_HITS) });
+const pageOf = (fetchPage: FetchPage, number: number): Promise<Page> =>
+  fetchPage({ offset: number - (number % PAGE_HITS) });
 
-/** The number to go on from: the selected slice's where it is a hit, else beside the first from a time on. */
-async function numberAt(ask: Ask, { event, fromNs }: Place, by: -1 | 1): Promise<number> {
-  const { first, total } = await ask({ start_ns: fromNs });
-  const page = await pageOf(ask, Math.min(first, total - 1));
+/** The number to step from: that of the selected hit, else next to the first hit from a time on. */
+async function numberAt(
+  fetchPage: FetchPage,
+  { event, fromNs }: HitStart,
+  by: -1 | 1,
+): Promise<number> {
+  const { first, total } = await fetchPage({ start_ns: fromNs });
+  const page = await pageOf(fetchPage, Math.min(first, total - 1));
   return numberOn(page, event) ?? (by === 1 ? first - 1 : first);
 }
 
-/** The next hit or the one before, from where one is; behind the last comes the first. */
-export async function reached(ask: Ask, place: Place, by: -1 | 1): Promise<Reached | null> {
-  const { total } = await pageOf(ask, 0);
+/** The next (1) or previous (-1) hit; the first follows the last. */
+export async function adjacentHit(
+  fetchPage: FetchPage,
+  start: HitStart,
+  by: -1 | 1,
+): Promise<HitPosition | null> {
+  const { total } = await pageOf(fetchPage, 0);
   if (total === 0) return null;
-  const here = place.number ?? (await numberAt(ask, place, by));
+  const here = start.number ?? (await numberAt(fetchPage, start, by));
   const number = (here + by + total) % total;
-  const page = await pageOf(ask, number);
+  const page = await pageOf(fetchPage, number);
   const hit = page.hits[number - page.first];
   return hit ? { number, hit, page } : null;
 }
 
-/** Only the number of the first hit is wanted of a time: no page begins there. */
+/** A time needs only the number of its first hit: no page begins there. */
 const parametersOf = (search: string, part: Part): Parameters => ({
-  ...askedFor(search),
+  ...queryOf(search),
   limit: 'start_ns' in part ? 0 : PAGE_HITS,
   ...part,
 });
 
 interface Cursor {
   readonly search: string;
-  readonly reached: Reached;
+  readonly position: HitPosition;
 }
 
-export interface Found {
+export interface HitSearch {
   readonly query: UseQueryResult<TimelineHits>;
-  /** The selected hit's number among all, from 0; null: no hit is selected, or none that is known. */
+  /** The number of the selected hit among all, from 0; null if no hit is selected. */
   readonly number: number | null;
-  /** The hits around the selected one, else the first. */
+  /** The page of the selected hit, else the first page. */
   readonly page: Page | undefined;
   readonly move: (by: -1 | 1, search: string) => void;
-  /** For a file: all hits, or the first of very many. */
+  /** Fetches up to `MOST_EXPORTED` hits. */
   readonly all: () => Promise<Page>;
 }
 
@@ -103,30 +111,29 @@ interface Options {
   readonly trace: string;
   readonly search: string;
   readonly selected: number | null;
-  /** From when on the first hit is looked for. */
+  /** Start of the first step. */
   readonly fromNs: () => number;
   readonly onHit: (hit: Hit) => void;
 }
 
-/** What a search finds, and the way through it. */
-export function useHits({ trace, search, selected, fromNs, onHit }: Options): Found {
+export function useHits({ trace, search, selected, fromNs, onHit }: Options): HitSearch {
   const client = useQueryClient();
-  const question = useOneQuestion();
+  const latestRequest = useLatestRequest();
   const [cursor, setCursor] = useState<Cursor | null>(null);
   const query = useTraceAnswer<TimelineHits>(trace, PATH, parametersOf(search, { offset: 0 }), {
     enabled: isSearch(search),
   });
   const latest = useRef({ search, selected, onHit });
   latest.current = { search, selected, onHit };
-  // The page that was reached stays while a slice of it is selected, by a step or by a click.
-  const here = cursor?.search === search ? cursor.reached : null;
-  const onReached = here?.hit.event === selected ? here.number : numberOn(here?.page, selected);
+  // The page of the last step stays while one of its slices is selected, by a step or by a click.
+  const here = cursor?.search === search ? cursor.position : null;
+  const onPage = here?.hit.event === selected ? here.number : numberOn(here?.page, selected);
   const first = query.isPlaceholderData ? undefined : query.data;
-  const number = here && onReached !== null ? onReached : numberOn(first, selected);
+  const number = here && onPage !== null ? onPage : numberOn(first, selected);
 
   const move = (by: -1 | 1, text: string): void => {
     if (!isSearch(text)) return;
-    const ask: Ask = (part) => {
+    const fetchPage: FetchPage = (part) => {
       const parameters = parametersOf(text, part);
       return client.fetchQuery({
         queryKey: ['trace', trace, PATH, parameters],
@@ -135,19 +142,19 @@ export function useHits({ trace, search, selected, fromNs, onHit }: Options): Fo
         staleTime: Number.POSITIVE_INFINITY,
       });
     };
-    const signal = question.begin();
-    const isWanted = (): boolean =>
+    const signal = latestRequest.begin();
+    const isCurrent = (): boolean =>
       !signal.aborted && latest.current.search === text && latest.current.selected === selected;
-    const place = { number: text === search ? number : null, event: selected, fromNs: fromNs() };
-    reached(ask, place, by).then(
-      (found) => {
-        if (!(found && isWanted())) return;
-        setCursor({ search: text, reached: found });
-        latest.current.onHit(found.hit);
+    const start = { number: text === search ? number : null, event: selected, fromNs: fromNs() };
+    adjacentHit(fetchPage, start, by).then(
+      (match) => {
+        if (!(match && isCurrent())) return;
+        setCursor({ search: text, position: match });
+        latest.current.onHit(match.hit);
       },
       (error: unknown) => {
         const why = error instanceof Error ? error.message : String(error);
-        if (isWanted()) toast(`The hit could not be read: ${why}`, { tone: 'bad' });
+        if (isCurrent()) toast(`The result could not be read: ${why}`, { tone: 'bad' });
       },
     );
   };
@@ -156,5 +163,5 @@ export function useHits({ trace, search, selected, fromNs, onHit }: Options): Fo
     const { signal } = new AbortController();
     return api.get<TimelineHits>(`traces/${segment(trace)}/${PATH}`, parameters, signal);
   };
-  return { query, number, page: here && onReached !== null ? here.page : first, move, all };
+  return { query, number, page: here && onPage !== null ? here.page : first, move, all };
 }

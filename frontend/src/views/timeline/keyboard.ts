@@ -1,12 +1,12 @@
-/** The timeline's keys: they work wherever the focus is in the page, but not while the user types. */
+/** The keys of the timeline; they work with any focus, except while the user types. */
 import { useEffect, useRef } from 'react';
 import { isFreeKey } from '../../host/typing';
 
-/** What a key does; false: nothing right now, others may use it. */
-export type Keys = Readonly<Record<string, () => boolean | undefined>>;
+/** Actions by key; one that returns false leaves the key to others. */
+export type Keys = Readonly<Record<string, () => unknown>>;
 
 const CHORD_MS = 2500;
-/** Keys that other parts of the page use when they have the focus. */
+/** Keys that a focused element handles itself. */
 const ELSEWHERE = new Set(['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Enter']);
 
 const isFree = (target: EventTarget | null): boolean =>
@@ -22,7 +22,7 @@ export function useTimelineKeys(keys: Keys): void {
     let chordUntil = 0;
     const pressed = (event: KeyboardEvent): void => {
       if (!isOurs(event)) return;
-      // A letter behind `g` belongs to the page: it leads to another view.
+      // A letter after `g` opens another view.
       const isChord = event.timeStamp < chordUntil;
       chordUntil = event.key === 'g' ? event.timeStamp + CHORD_MS : 0;
       const act = isChord ? undefined : latest.current[event.key];

@@ -3,26 +3,26 @@ import { count, plural, quantityExact, share } from '../../core/format';
 import { Icon } from '../../widgets/icon';
 import type { Lane, Layout } from './layout';
 
-export interface TrackActs {
+export interface TrackActions {
   readonly toggle: (id: number) => void;
   readonly pin: (id: number) => void;
   readonly hide: (id: number) => void;
   readonly moveBy: (id: number, by: -1 | 1) => void;
   readonly moveTo: (id: number, onto: number) => void;
-  /** Lists what is on the track, in words. */
+  /** Lists the visible slices of the track. */
   readonly list: (id: number) => void;
 }
 
 interface LabelProps {
   readonly lane: Lane;
   readonly wholeNs: number;
-  readonly acts: TrackActs;
+  readonly actions: TrackActions;
   readonly isPinned: boolean;
   readonly isReachable: boolean;
   readonly onReach: () => void;
 }
 
-/** What a track is, in all words. */
+/** The tooltip of a track. */
 function titleOf({ track }: Lane, wholeNs: number): string {
   const lines = [track.label, track.detail];
   if (track.event_count !== null && track.kind !== 'group') {
@@ -30,7 +30,7 @@ function titleOf({ track }: Lane, wholeNs: number): string {
   }
   if (track.busy_ns !== null && track.busy_ns > 0) {
     lines.push(
-      `busy ${quantityExact(track.busy_ns, 'ns')}, ${share(track.busy_ns / wholeNs)} of the recording`,
+      `busy ${quantityExact(track.busy_ns, 'ns')}, ${share(track.busy_ns / wholeNs)} of the trace`,
     );
   }
   return lines.filter((line) => line !== '').join('\n');
@@ -42,7 +42,7 @@ function Busy({ lane, wholeNs }: Pick<LabelProps, 'lane' | 'wholeNs'>): ReactNod
   return <span className="track-busy">{share(busy_ns / wholeNs)}</span>;
 }
 
-function Buttons({ lane, acts, isPinned, isReachable }: LabelProps): ReactNode {
+function Buttons({ lane, actions, isPinned, isReachable }: LabelProps): ReactNode {
   const { id, label, kind } = lane.track;
   const tabIndex = isReachable ? 0 : -1;
   return (
@@ -51,9 +51,9 @@ function Buttons({ lane, acts, isPinned, isReachable }: LabelProps): ReactNode {
         <button
           type="button"
           tabIndex={tabIndex}
-          aria-label={`List what is on ${label}`}
-          title="List what is in sight"
-          onClick={() => acts.list(id)}
+          aria-label={`List the slices of ${label}`}
+          title="List visible slices"
+          onClick={() => actions.list(id)}
         >
           <Icon name="operators" size={13} />
         </button>
@@ -64,8 +64,8 @@ function Buttons({ lane, acts, isPinned, isReachable }: LabelProps): ReactNode {
           tabIndex={tabIndex}
           aria-label={`Pin ${label}`}
           aria-pressed={isPinned}
-          title={isPinned ? 'Let go' : 'Keep in sight at the top'}
-          onClick={() => acts.pin(id)}
+          title={isPinned ? 'Unpin' : 'Pin to the top'}
+          onClick={() => actions.pin(id)}
         >
           <Icon name="pin" size={13} />
         </button>
@@ -75,7 +75,7 @@ function Buttons({ lane, acts, isPinned, isReachable }: LabelProps): ReactNode {
         tabIndex={tabIndex}
         aria-label={`Hide ${label}`}
         title="Hide"
-        onClick={() => acts.hide(id)}
+        onClick={() => actions.hide(id)}
       >
         <Icon name="close" size={13} />
       </button>
@@ -84,15 +84,15 @@ function Buttons({ lane, acts, isPinned, isReachable }: LabelProps): ReactNode {
 }
 
 function Label(props: LabelProps): ReactNode {
-  const { lane, wholeNs, acts, isPinned, isReachable, onReach } = props;
+  const { lane, wholeNs, actions, isPinned, isReachable, onReach } = props;
   const { track } = lane;
   const onKeyDown = (event: KeyboardEvent): void => {
     const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
     if (!(by && event.altKey)) return;
     event.preventDefault();
-    acts.moveBy(track.id, by === 1 ? 1 : -1);
+    actions.moveBy(track.id, by === 1 ? 1 : -1);
   };
-  const words = (
+  const text = (
     <>
       <span className="track-label">{track.label}</span>
       {track.detail !== '' && <span className="track-detail">{track.detail}</span>}
@@ -113,7 +113,7 @@ function Label(props: LabelProps): ReactNode {
       onDragOver={(event) => event.preventDefault()}
       onDrop={(event) => {
         event.preventDefault();
-        acts.moveTo(Number(event.dataTransfer.getData('text/plain')), track.id);
+        actions.moveTo(Number(event.dataTransfer.getData('text/plain')), track.id);
       }}
     >
       {lane.canOpen ? (
@@ -123,13 +123,13 @@ function Label(props: LabelProps): ReactNode {
           data-track={track.id}
           aria-expanded={lane.isOpen}
           tabIndex={isReachable ? 0 : -1}
-          onClick={() => acts.toggle(track.id)}
+          onClick={() => actions.toggle(track.id)}
         >
           <Icon name={lane.isOpen ? 'down' : 'chevron'} size={13} />
-          {words}
+          {text}
         </button>
       ) : (
-        <span className="track-name track-fixed">{words}</span>
+        <span className="track-name track-fixed">{text}</span>
       )}
       <Busy lane={lane} wholeNs={wholeNs} />
       <Buttons {...props} />
@@ -140,13 +140,13 @@ function Label(props: LabelProps): ReactNode {
 interface Props {
   readonly layout: Layout;
   readonly wholeNs: number;
-  readonly acts: TrackActs;
+  readonly actions: TrackActions;
 }
 
 const MOVES: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1 };
 
-/** The tracks' names at the left: open, pin, hide, move. One of them can be reached by Tab, the others by arrows. */
-export function Labels({ layout, wholeNs, acts }: Props): ReactNode {
+/** The tracks' names with their buttons; Tab reaches one of them, the arrow keys the others. */
+export function Labels({ layout, wholeNs, actions }: Props): ReactNode {
   const [reached, setReached] = useState(0);
   const { lanes, pinned } = layout;
   const onKeyDown = (event: KeyboardEvent<HTMLUListElement>): void => {
@@ -168,7 +168,7 @@ export function Labels({ layout, wholeNs, acts }: Props): ReactNode {
               key={lane.track.id}
               lane={lane}
               wholeNs={wholeNs}
-              acts={acts}
+              actions={actions}
               isPinned={true}
               isReachable={true}
               onReach={() => undefined}
@@ -186,8 +186,8 @@ export function Labels({ layout, wholeNs, acts }: Props): ReactNode {
             key={lane.track.id}
             lane={lane}
             wholeNs={wholeNs}
-            acts={acts}
-            isPinned={pinned.some((each) => each.track.id === lane.track.id)}
+            actions={actions}
+            isPinned={pinned.some(({ track }) => track.id === lane.track.id)}
             isReachable={index === at}
             onReach={() => setReached(index)}
           />

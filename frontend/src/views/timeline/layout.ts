@@ -1,4 +1,4 @@
-/** Where each track lies: which are shown, in which order, open or small, and how high. Pure. */
+/** The layout of the tracks: visibility, order, open or collapsed, height. Pure. */
 import type { Settings } from './settings';
 import type { Timeline, Track } from './wire';
 
@@ -10,21 +10,21 @@ const MINI_PX = 20;
 const MINI_ROW_PX = 7;
 const PADDING_PX = 6;
 
-/** How a track is drawn: its rows, all rows small, a curve, or as the heading of others. */
+/** The form of a track: rows, collapsed rows, a curve, or the heading of a group. */
 export type LaneKind = 'rows' | 'mini' | 'counter' | 'group';
 
 export interface Lane {
   readonly track: Track;
   readonly kind: LaneKind;
   readonly isOpen: boolean;
-  /** True where opening would show more. */
+  /** Whether it can be opened and collapsed. */
   readonly canOpen: boolean;
-  /** How deep below groups. */
+  /** Number of groups around it. */
   readonly depth: number;
   readonly topPx: number;
   readonly heightPx: number;
   readonly rowPx: number;
-  /** Rows that are drawn. */
+  /** Drawn rows. */
   readonly rows: number;
 }
 
@@ -33,33 +33,36 @@ export interface Layout {
   readonly pinned: readonly Lane[];
   readonly heightPx: number;
   readonly pinnedPx: number;
-  /** Tracks that are not shown, by the user's own choice. */
+  /** Tracks hidden by the user. */
   readonly hiddenCount: number;
 }
 
-type Wants = Pick<Settings, 'pinned' | 'toggled' | 'hidden' | 'kinds' | 'filter' | 'order'>;
+type LayoutSettings = Pick<
+  Settings,
+  'pinned' | 'toggled' | 'hidden' | 'kinds' | 'filter' | 'order'
+>;
 
 interface Node {
   readonly track: Track;
   readonly children: readonly Node[];
 }
 
-/** Siblings as the user put them; those he never moved stand as the server has them. */
+/** Siblings in the order of the user; unmoved ones keep the order of the server. */
 function inOrder(tracks: readonly Track[], order: readonly number[]): Track[] {
-  const places = new Map(order.map((id, at) => [id, at]));
+  const positions = new Map(order.map((id, at) => [id, at]));
   const usual = [...tracks].sort((a, b) => a.order - b.order);
   const moved = usual
-    .filter((track) => places.has(track.id))
-    .sort((a, b) => (places.get(a.id) ?? 0) - (places.get(b.id) ?? 0));
-  // The moved take the places that they have between them.
-  return usual.map((track) => (places.has(track.id) ? (moved.shift() ?? track) : track));
+    .filter((track) => positions.has(track.id))
+    .sort((a, b) => (positions.get(a.id) ?? 0) - (positions.get(b.id) ?? 0));
+  // Moved tracks share the positions that they had together.
+  return usual.map((track) => (positions.has(track.id) ? (moved.shift() ?? track) : track));
 }
 
 function treeOf(tracks: readonly Track[], order: readonly number[]): Node[] {
-  const known = new Set(tracks.map((track) => track.id));
+  const ids = new Set(tracks.map((track) => track.id));
   const byParent = new Map<number | null, Track[]>();
   for (const track of tracks) {
-    const parent = track.parent !== null && known.has(track.parent) ? track.parent : null;
+    const parent = track.parent !== null && ids.has(track.parent) ? track.parent : null;
     byParent.set(parent, [...(byParent.get(parent) ?? []), track]);
   }
   const below = (parent: number | null, depth: number): Node[] =>
@@ -75,13 +78,13 @@ function treeOf(tracks: readonly Track[], order: readonly number[]): Node[] {
 const isLike = ({ label, detail }: Track, filter: string): boolean =>
   `${label} ${detail}`.toLowerCase().includes(filter);
 
-/** The nodes that are wanted: a group goes with its last child, and comes with all where its own label fits. */
-function kept(nodes: readonly Node[], wants: Wants, filter: string): Node[] {
+/** The filtered nodes: a group needs a child; a group that matches keeps all children. */
+function filtered(nodes: readonly Node[], settings: LayoutSettings, filter: string): Node[] {
   return nodes.flatMap((node) => {
     const { track } = node;
-    if (wants.hidden.includes(track.id) || wants.kinds.includes(track.kind)) return [];
+    if (settings.hidden.includes(track.id) || settings.kinds.includes(track.kind)) return [];
     const fits = filter === '' || isLike(track, filter);
-    const children = kept(node.children, wants, fits ? '' : filter);
+    const children = filtered(node.children, settings, fits ? '' : filter);
     const isEmptyGroup = track.kind === 'group' && children.length === 0;
     return isEmptyGroup || !(fits || children.length > 0) ? [] : [{ track, children }];
   });
@@ -105,46 +108,50 @@ function sizeOf(track: Track, isOpen: boolean): Pick<Lane, 'kind' | 'heightPx' |
 export const isOpenTrack = (track: Track, toggled: readonly number[]): boolean =>
   track.is_open !== toggled.includes(track.id);
 
-function laneOf({ track, children }: Node, depth: number, wants: Wants): Lane {
-  const isOpen = isOpenTrack(track, wants.toggled);
+function laneOf({ track, children }: Node, depth: number, settings: LayoutSettings): Lane {
+  const isOpen = isOpenTrack(track, settings.toggled);
   const canOpen = children.length > 0 || track.row_count > 1 || track.kind === 'counter';
   return { track, isOpen, canOpen, depth, topPx: 0, ...sizeOf(track, isOpen) };
 }
 
-function lanesOf(nodes: readonly Node[], depth: number, wants: Wants): Lane[] {
+function lanesOf(nodes: readonly Node[], depth: number, settings: LayoutSettings): Lane[] {
   return nodes.flatMap((node) => {
-    const lane = laneOf(node, depth, wants);
-    const isOpen = lane.isOpen || wants.filter !== '';
-    return [lane, ...(isOpen ? lanesOf(node.children, depth + 1, wants) : [])];
+    const lane = laneOf(node, depth, settings);
+    const isOpen = lane.isOpen || settings.filter !== '';
+    return [lane, ...(isOpen ? lanesOf(node.children, depth + 1, settings) : [])];
   });
 }
 
 function stacked(lanes: readonly Lane[]): { lanes: Lane[]; heightPx: number } {
   let topPx = 0;
-  const placed = lanes.map((lane) => {
+  const positioned = lanes.map((lane) => {
     const here = { ...lane, topPx };
     topPx += lane.heightPx;
     return here;
   });
-  return { lanes: placed, heightPx: topPx };
+  return { lanes: positioned, heightPx: topPx };
 }
 
-export function layoutOf(timeline: Pick<Timeline, 'tracks'>, wants: Wants): Layout {
+export function layoutOf(timeline: Pick<Timeline, 'tracks'>, settings: LayoutSettings): Layout {
   const { tracks } = timeline;
-  const nodes = kept(treeOf(tracks, wants.order), wants, wants.filter.trim().toLowerCase());
-  const own = stacked(lanesOf(nodes, 0, wants));
+  const nodes = filtered(
+    treeOf(tracks, settings.order),
+    settings,
+    settings.filter.trim().toLowerCase(),
+  );
+  const track = stacked(lanesOf(nodes, 0, settings));
   const pinned = stacked(
-    wants.pinned.flatMap((id) => {
-      const track = tracks.find((each) => each.id === id && each.kind !== 'group');
-      return track ? [laneOf({ track, children: [] }, 0, wants)] : [];
+    settings.pinned.flatMap((id) => {
+      const track = tracks.find((track) => track.id === id && track.kind !== 'group');
+      return track ? [laneOf({ track, children: [] }, 0, settings)] : [];
     }),
   );
   const hiddenCount = tracks.filter(
-    (track) => wants.hidden.includes(track.id) || wants.kinds.includes(track.kind),
+    (track) => settings.hidden.includes(track.id) || settings.kinds.includes(track.kind),
   ).length;
   return {
-    lanes: own.lanes,
-    heightPx: own.heightPx,
+    lanes: track.lanes,
+    heightPx: track.heightPx,
     pinned: pinned.lanes,
     pinnedPx: pinned.heightPx,
     hiddenCount,
@@ -160,11 +167,11 @@ export function laneAt(lanes: readonly Lane[], px: number): Lane | undefined {
     if (lane && lane.topPx + lane.heightPx > px) high = middle;
     else low = middle + 1;
   }
-  const found = lanes[low];
-  return found && found.topPx <= px ? found : undefined;
+  const lane = lanes[low];
+  return lane && lane.topPx <= px ? lane : undefined;
 }
 
-/** Where in its lane a row begins: rows stand in the middle of what they do not fill. */
+/** The start of a row in its lane; rows are centred vertically. */
 export const rowTopPx = (lane: Lane, row: number): number =>
   Math.floor((lane.heightPx - lane.rows * lane.rowPx) / 2) + row * lane.rowPx;
 
@@ -173,39 +180,39 @@ export function rowAt(lane: Lane, px: number): number | null {
   return lane.rowPx > 0 && row >= 0 && row < lane.rows ? row : null;
 }
 
-/** The order of all siblings of a track once it is moved by one place among those that are shown. */
-export function movedBy(
+/** The order of tracks once one of them is among its siblings at another position. */
+function moved(
   tracks: readonly Track[],
   order: readonly number[],
-  move: { readonly id: number; readonly by: -1 | 1 },
+  id: number,
+  toIndex: (siblings: readonly number[]) => number,
 ): number[] {
-  const own = tracks.find((track) => track.id === move.id);
-  if (!own) return [...order];
-  const siblings = inOrder(
-    tracks.filter((track) => track.parent === own.parent),
-    order,
-  ).map((track) => track.id);
-  const from = siblings.indexOf(move.id);
-  const to = Math.max(0, Math.min(siblings.length - 1, from + move.by));
-  siblings.splice(to, 0, ...siblings.splice(from, 1));
-  return [...order.filter((id) => !siblings.includes(id)), ...siblings];
-}
-
-/** The order of all siblings once one is dropped on another: it takes that one's place. */
-export function movedTo(
-  tracks: readonly Track[],
-  order: readonly number[],
-  move: { readonly id: number; readonly onto: number },
-): number[] {
-  const parentOf = (id: number): number | null | undefined =>
-    tracks.find((track) => track.id === id)?.parent;
-  if (move.id === move.onto || parentOf(move.id) !== parentOf(move.onto)) return [...order];
-  const parent = parentOf(move.id);
+  const parent = tracks.find((track) => track.id === id)?.parent;
+  if (parent === undefined) return [...order];
   const siblings = inOrder(
     tracks.filter((track) => track.parent === parent),
     order,
   ).map((track) => track.id);
-  const to = siblings.indexOf(move.onto);
-  siblings.splice(to, 0, ...siblings.splice(siblings.indexOf(move.id), 1));
-  return [...order.filter((id) => !siblings.includes(id)), ...siblings];
+  const to = toIndex(siblings);
+  if (to < 0) return [...order];
+  siblings.splice(to, 0, ...siblings.splice(siblings.indexOf(id), 1));
+  return [...order.filter((other) => !siblings.includes(other)), ...siblings];
 }
+
+/** The order once a track moves by one position. */
+export const movedBy = (
+  tracks: readonly Track[],
+  order: readonly number[],
+  { id, by }: { readonly id: number; readonly by: -1 | 1 },
+): number[] =>
+  moved(tracks, order, id, (siblings) =>
+    Math.max(0, Math.min(siblings.length - 1, siblings.indexOf(id) + by)),
+  );
+
+/** The order once a track takes the position of a sibling. */
+export const movedTo = (
+  tracks: readonly Track[],
+  order: readonly number[],
+  { id, onto }: { readonly id: number; readonly onto: number },
+): number[] =>
+  id === onto ? [...order] : moved(tracks, order, id, (siblings) => siblings.indexOf(onto));

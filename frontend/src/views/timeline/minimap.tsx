@@ -1,13 +1,14 @@
-/** The whole recording in a strip: steps, how busy each device was, where hits are, and the part that is in sight. */
+/** The whole trace as a strip: steps, device activity, search results, and the visible range. */
 import { type PointerEvent, type ReactNode, useMemo, useRef } from 'react';
 import { packed, shade, type Theme } from '../../canvas/colours';
 import { PixelRows, StripCanvas } from '../../canvas/strips';
-import { type Frame, useSurface } from '../../canvas/surface';
+import type { Frame } from '../../canvas/surface';
 import { lengthOf, panned, perPx, pxOf, type Range, valueAt } from '../../canvas/viewport';
-import { Coverage } from './coverage';
 import { thinned } from './palette';
-import { useDrawn } from './use_drawn';
+import type { Segment } from './tile_store';
+import { levelOf, PX_PARTS, tileNs, tilesOf } from './tiles';
 import { LEAST_NS, type Viewer } from './viewer';
+import { useViewerSurface } from './viewer_surface';
 import type { StepMark, Timeline, Track } from './wire';
 
 const HANDLE_PX = 7;
@@ -15,13 +16,13 @@ const STEPS_PX = 7;
 const MOST_ROWS = 8;
 const MOST_THREADS = 3;
 
-/** Tracks whose work is summed up in one line of the strip. */
+/** Tracks that share one line of the strip. */
 export interface HeatRow {
   readonly tracks: readonly number[];
   readonly category: string;
 }
 
-/** A line a device; without a device one for each of the busiest threads. */
+/** One line per device; without a device one per thread, the busiest ones. */
 export function heatRows({ tracks }: Pick<Timeline, 'tracks'>): HeatRow[] {
   const streams = tracks.filter((track) => track.kind === 'stream');
   if (streams.length === 0) {
@@ -35,9 +36,73 @@ export function heatRows({ tracks }: Pick<Timeline, 'tracks'>): HeatRow[] {
   for (const stream of streams) {
     byDevice.set(stream.parent, [...(byDevice.get(stream.parent) ?? []), stream]);
   }
-  return [...byDevice.values()]
-    .slice(0, MOST_ROWS)
-    .map((own) => ({ tracks: own.map((track) => track.id), category: 'kernel' }));
+  return [...byDevice.values()].slice(0, MOST_ROWS).map((deviceStreams) => ({
+    tracks: deviceStreams.map((track) => track.id),
+    category: 'kernel',
+  }));
+}
+
+/** Adds the busy fraction of each pixel, from the first row of a track. */
+export function addSlices(
+  sums: Float32Array,
+  { tile }: Pick<Segment, 'tile'>,
+  track: number,
+  pxPerNs: number,
+): void {
+  const span = tile.rows.get(track)?.[0];
+  if (!span) return;
+  const { x, width, busy } = tile.slices;
+  const partNs = 2 ** tile.level / PX_PARTS;
+  const startNs = tile.tile * tileNs(tile.level);
+  for (let at = span.from; at < span.to; at += 1) {
+    const from = (startNs + (x[at] ?? 0) * partNs) * pxPerNs;
+    const to = from + (width[at] ?? 0) * partNs * pxPerNs;
+    const share = (busy[at] ?? 255) / 255;
+    for (let px = Math.floor(from); px < Math.min(to, sums.length); px += 1) {
+      const filled = Math.min(px + 1, to) - Math.max(px, from);
+      sums[px] = Math.min(1, (sums[px] ?? 0) + filled * share);
+    }
+  }
+}
+
+/** The busy fraction of each pixel over the whole trace: that of the busiest of some tracks. */
+export class Coverage {
+  /** By pixel, 0 to 1. */
+  shares = new Float32Array(0);
+  private isComplete = false;
+
+  constructor(
+    private readonly viewer: Viewer,
+    private readonly tracks: readonly number[],
+  ) {}
+
+  /** Recomputes the fractions after a change; returns whether it did. */
+  update(widthPx: number): boolean {
+    const width = Math.round(widthPx);
+    if (this.isComplete && this.shares.length === width) return false;
+    this.isComplete = true;
+    this.shares = new Float32Array(width);
+    for (const track of this.tracks) {
+      // Streams run concurrently: the device is at least as busy as the busiest of them.
+      this.of(track, width).forEach((share, px) => {
+        this.shares[px] = Math.max(this.shares[px] ?? 0, share);
+      });
+    }
+    return true;
+  }
+
+  private of(track: number, width: number): Float32Array {
+    const { bounds, store } = this.viewer;
+    const sums = new Float32Array(width);
+    const level = levelOf(perPx(bounds, width));
+    const { first, last } = tilesOf(level, bounds);
+    for (let tile = first; tile <= last; tile += 1) {
+      const [segment, ...others] = store.segments(track, level, tile);
+      this.isComplete &&= segment?.isExact === true && others.length === 0;
+      if (segment?.isExact) addSlices(sums, segment, track, width / lengthOf(bounds));
+    }
+    return sums;
+  }
 }
 
 class Heat {
@@ -54,7 +119,7 @@ class Heat {
   }
 
   draw({ context, theme, ratio, widthPx, heightPx }: Frame): void {
-    const isChanged = this.coverage.map((each) => each.update(widthPx)).some(Boolean);
+    const isChanged = this.coverage.map((row) => row.update(widthPx)).some(Boolean);
     const key = `${theme} ${ratio}`;
     if (isChanged || this.key !== key) this.fill(theme, ratio);
     this.key = key;
@@ -139,7 +204,7 @@ interface Drag {
   readonly view: Range;
 }
 
-/** What a press at a place takes hold of. */
+/** The handle under a position. */
 export function gripAt(viewer: Pick<Viewer, 'view' | 'bounds'>, widthPx: number, x: number): Grip {
   const from = pxOf(viewer.bounds, widthPx, viewer.view.start);
   const to = pxOf(viewer.bounds, widthPx, viewer.view.end);
@@ -168,9 +233,9 @@ interface Props {
   readonly viewer: Viewer;
   readonly rows: readonly HeatRow[];
   readonly steps: readonly StepMark[];
-  /** How many hits a search has, in equal parts of the recording. */
+  /** Number of search results in equal parts of the trace. */
   readonly density: readonly number[] | null;
-  /** Where a finding is. */
+  /** Times of the shown finding. */
   readonly finding: readonly Range[];
 }
 
@@ -189,7 +254,7 @@ function drawFinding(
 export function Minimap({ viewer, rows, steps, density, finding }: Props): ReactNode {
   const heat = useMemo(() => new Heat(viewer, rows), [viewer, rows]);
   const drag = useRef<Drag | null>(null);
-  const { canvas, redraw } = useSurface((frame) => {
+  const canvas = useViewerSurface(viewer, (frame) => {
     const { context, widthPx, heightPx, tokens } = frame;
     context.fillStyle = tokens.surface;
     context.fillRect(0, 0, widthPx, heightPx);
@@ -201,7 +266,6 @@ export function Minimap({ viewer, rows, steps, density, finding }: Props): React
     drawFinding(frame, viewer.bounds, finding);
     return false;
   });
-  useDrawn(viewer, redraw);
   const xOf = (event: PointerEvent<HTMLCanvasElement>): number =>
     event.clientX - event.currentTarget.getBoundingClientRect().left;
   const timeAt = (event: PointerEvent<HTMLCanvasElement>): number =>
@@ -214,7 +278,7 @@ export function Minimap({ viewer, rows, steps, density, finding }: Props): React
       ref={canvas}
       className="timeline-minimap"
       role="img"
-      aria-label="The whole recording and the part of it that is in sight"
+      aria-label="The whole trace and its visible range"
       onPointerDown={(event) => {
         if (event.button !== 0) return;
         event.currentTarget.setPointerCapture(event.pointerId);

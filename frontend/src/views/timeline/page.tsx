@@ -11,32 +11,29 @@ import './timeline.css';
 
 const NO_NAMES: readonly string[] = [];
 
-function Nothing(): ReactNode {
+function NoEvents(): ReactNode {
   return (
     <div className="page">
-      <Empty icon="timeline" title="There is nothing to lay out in time">
-        <p>
-          This file holds no event with a time and a duration. A recording of some steps has them:
-        </p>
+      <Empty icon="timeline" title="No events to show">
+        <p>This trace contains no event with a start and a duration. Record some steps:</p>
         <RecordHint />
       </Empty>
     </div>
   );
 }
 
-/** Every event of a recording, in time. */
 export default function Page({ selection }: PageProps): ReactNode {
   const { trace } = selection.span;
   const tracks = useTraceAnswer<Timeline>(trace, 'timeline/tracks');
   const names = useTraceAnswer<TimelineNames>(trace, 'timeline/names');
-  const known = useMemo(() => names.data?.names ?? NO_NAMES, [names.data]);
+  const nameList = useMemo(() => names.data?.names ?? NO_NAMES, [names.data]);
   return (
     <Loaded query={tracks} what="The timeline">
       {(timeline) =>
         timeline.tracks.length === 0 || timeline.end_ns <= timeline.start_ns ? (
-          <Nothing />
+          <NoEvents />
         ) : (
-          <TimelineView key={trace} selection={selection} timeline={timeline} names={known} />
+          <TimelineView key={trace} selection={selection} timeline={timeline} names={nameList} />
         )
       }
     </Loaded>

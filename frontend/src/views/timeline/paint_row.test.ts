@@ -23,7 +23,7 @@ async function storeOf(
     atOnce: 999,
     retryMs: 0,
   });
-  store.want(wanted.map(([level, tile]) => ({ level, tile, tracks: [0] })));
+  store.request(wanted.map(([level, tile]) => ({ level, tile, tracks: [0] })));
   await new Promise((done) => setTimeout(done, 0));
   return store;
 }
@@ -45,13 +45,13 @@ function paintingOf(
     labels: [],
     merged: [],
     leastLabelPx: 30,
-    wantedNames: null,
-    wantedEvents: null,
+    highlightedNames: null,
+    highlightedEvents: null,
     ...patch,
   };
 }
 
-const LINE = { line: 0, track: 0, row: 0, bearsWords: true };
+const LINE = { line: 0, track: 0, row: 0, hasLabels: true };
 const filled = (painting: Painting): boolean[] =>
   [...painting.pixels.pixels].map((pixel) => pixel !== 0);
 
@@ -133,7 +133,7 @@ describe('a row of slices', () => {
     expect(new Set(alphas)).toEqual(new Set([135, 0]));
     // Also where the track is shut: it stands for as many, though its rows have no room for words.
     const shut = paintingOf(store, { start: 0, end: 1600 }, { level: 4 });
-    paintRow(shut, { ...LINE, bearsWords: false });
+    paintRow(shut, { ...LINE, hasLabels: false });
     expect([shut.merged, shut.labels]).toEqual([[{ line: 0, fromPx: 0, toPx: 50 }], []]);
   });
 
@@ -146,17 +146,17 @@ describe('a row of slices', () => {
     const painting = paintingOf(
       store,
       { start: 0, end: 100 },
-      { wantedNames: Uint8Array.of(0, 1) },
+      { highlightedNames: Uint8Array.of(0, 1) },
     );
     paintRow(painting, LINE);
     expect(painting.labels.map((label) => label.isDim)).toEqual([true, false]);
     const alphas = [...painting.pixels.pixels].map((pixel) => pixel >>> 24);
     expect([alphas[10], alphas[60]]).toEqual([46, 255]);
-    const other = paintingOf(store, { start: 0, end: 100 }, { wantedEvents: new Set([5]) });
+    const other = paintingOf(store, { start: 0, end: 100 }, { highlightedEvents: new Set([5]) });
     paintRow(other, LINE);
     expect(other.labels.map((label) => label.isDim)).toEqual([false, true]);
     // A finding that is looked at while something is searched for: both are seen.
-    const wanted = { wantedNames: Uint8Array.of(0, 1), wantedEvents: new Set([5]) };
+    const wanted = { highlightedNames: Uint8Array.of(0, 1), highlightedEvents: new Set([5]) };
     const both = paintingOf(store, { start: 0, end: 100 }, wanted);
     paintRow(both, LINE);
     expect(both.labels.map((label) => label.isDim)).toEqual([false, false]);

@@ -1,4 +1,4 @@
-/** One row of slices into a line of pixels; what can bear words and what was merged is noted. Pure. */
+/** Paints a row of slices into a line of pixels, and lists its labels and merged runs. Pure. */
 import type { Theme } from '../../canvas/colours';
 import type { PixelRows } from '../../canvas/strips';
 import { perPx, type Range } from '../../canvas/viewport';
@@ -6,7 +6,7 @@ import { dimmed, type Palette, thinned } from './palette';
 import type { Segment, TileStore } from './tile_store';
 import { firstEndingAfter, NO_EVENT, PX_PARTS, TILE_PARTS, tileNs, tilesOf } from './tiles';
 
-/** A slice with room for words; pixels are the device's, and may lie outside of the screen. */
+/** A slice wide enough for a label; device pixels, which may lie outside of the screen. */
 export interface Label {
   readonly line: number;
   readonly name: number;
@@ -15,7 +15,7 @@ export interface Label {
   readonly isDim: boolean;
 }
 
-/** A stretch of slices that stand for many events each. */
+/** A run of slices that merge many events each. */
 export interface MergedRun {
   readonly line: number;
   readonly fromPx: number;
@@ -31,22 +31,22 @@ export interface Painting {
   readonly pixels: PixelRows;
   readonly labels: Label[];
   readonly merged: MergedRun[];
-  /** Slices narrower than this get no words, device pixels. */
+  /** Least width of a labelled slice, device pixels. */
   readonly leastLabelPx: number;
-  /** By name: 1 where it is looked for; null: nothing is. */
-  readonly wantedNames: Uint8Array | null;
-  /** Events that are looked for; null: nothing is. */
-  readonly wantedEvents: ReadonlySet<number> | null;
+  /** Flags by name code, 1 if highlighted; null without a search. */
+  readonly highlightedNames: Uint8Array | null;
+  /** Highlighted events; null without a finding. */
+  readonly highlightedEvents: ReadonlySet<number> | null;
 }
 
 export interface Line {
   readonly line: number;
   readonly track: number;
   readonly row: number;
-  readonly bearsWords: boolean;
+  readonly hasLabels: boolean;
 }
 
-/** Slices this wide are set apart from the next by a pixel. */
+/** Least width of a slice with a gap to the next. */
 const GAP_FROM_PX = 3;
 const MERGED_FROM_PX = 6;
 const MERGED_GAP_PX = 2;
@@ -69,10 +69,10 @@ class RowPainter {
     private readonly line: Line,
   ) {}
 
-  private isWanted(name: number, event: number): boolean {
-    const { wantedNames, wantedEvents } = this.painting;
-    if (wantedNames === null && wantedEvents === null) return true;
-    return wantedNames?.[name] === 1 || wantedEvents?.has(event) === true;
+  private isHighlighted(name: number, event: number): boolean {
+    const { highlightedNames, highlightedEvents } = this.painting;
+    if (highlightedNames === null && highlightedEvents === null) return true;
+    return highlightedNames?.[name] === 1 || highlightedEvents?.has(event) === true;
   }
 
   segment({ tile, startNs, endNs }: Segment, isAlone: boolean): void {
@@ -102,7 +102,7 @@ class RowPainter {
     const event = slices.event[at] ?? NO_EVENT;
     const count = slices.count[at] ?? 1;
     const { palette, theme, pixels } = this.painting;
-    const isDim = !this.isWanted(name, event);
+    const isDim = !this.isHighlighted(name, event);
     let colour = palette.colour(theme, slices.category[at] ?? 0, name);
     const busy = slices.busy[at] ?? 255;
     if (busy < 255) colour = thinned(colour, busy);
@@ -115,11 +115,11 @@ class RowPainter {
     const gap = end - start >= GAP_FROM_PX && !isCut ? 1 : 0;
     pixels.run(this.line.line, start, end - gap, colour);
     if (count > 1) this.mergedAt(fromPx, toPx);
-    if (!this.line.bearsWords) return;
+    if (!this.line.hasLabels) return;
     this.piecesTo({ event, name, fromPx, toPx, isDim }, x === 0, reachesEnd);
   }
 
-  /** Joins what two tiles have of one slice. */
+  /** Joins the parts of one slice in two tiles. */
   private piecesTo(piece: Piece, beginsTile: boolean, reachesEnd: boolean): void {
     const { piece: open } = this;
     const goesOn =
@@ -161,7 +161,6 @@ class RowPainter {
   }
 }
 
-/** Paints one row from the tiles that there are. */
 export function paintRow(painting: Painting, line: Line): void {
   const { store, level, view } = painting;
   const painter = new RowPainter(painting, line);

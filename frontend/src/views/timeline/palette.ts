@@ -1,13 +1,13 @@
-/** The colours of slices for the pixels of a theme: a category's shades, chosen by name. */
+/** Packed colours of slices: a shade of the colour of the category, by name. */
 import { packed, SHADES, shade, shadeNumber, type Theme } from '../../canvas/colours';
 import { colourId } from '../../core/colour';
 import type { SliceCategory } from './wire';
 
 const OPAQUE = 0xff000000;
 const RGB = 0x00ffffff;
-/** How much is left of what is not looked for. */
+/** Opacity of slices that a search does not match. */
 const DIM_ALPHA = 46;
-/** A pixel in which hardly anything ran can still be seen. */
+/** Opacity of a nearly idle pixel. */
 const LEAST_ALPHA = 96;
 
 export class Palette {
@@ -25,7 +25,7 @@ export class Palette {
     });
   }
 
-  /** Until names are known, a category has one shade. */
+  /** Until names arrive, a category has one shade. */
   named(names: readonly string[]): void {
     this.shades = Uint8Array.from(names, shadeNumber);
   }
@@ -35,7 +35,7 @@ export class Palette {
   }
 }
 
-/** A colour seen through: by how much of its pixel was busy (255 is all of it). */
+/** A colour with the opacity of a pixel that was busy to a degree (255 is fully). */
 export const thinned = (colour: number, busy: number): number =>
   ((colour & RGB) | ((LEAST_ALPHA + (busy * (255 - LEAST_ALPHA)) / 255) << 24)) >>> 0;
 

@@ -1,46 +1,39 @@
-/** Below the tracks: the selection, an area, hits, findings, and what is in sight as a table. */
+/** Below the tracks: tabs with the selection, an area, search results, findings, and the visible slices as a table. */
 import { type PointerEvent, type ReactNode, useRef } from 'react';
-import type { Outcome, TimelineSlice } from '../../api/types.gen';
+import type { Outcome } from '../../api/types.gen';
 import { useNavigation } from '../../state/navigation';
-import { Icon } from '../../widgets/icon';
+import { Button, IconButton } from '../../widgets/button';
 import { type Tab, Tabs } from '../../widgets/tabs';
-import { type AreaSums, AreaTab } from './area';
+import { AreaTab, type Summarize } from './area';
 import { FindingsTab } from './findings';
-import type { Found } from './hits';
-import { ListedTab } from './listed';
-import type { Picked } from './pick';
+import type { HitSearch } from './hits';
 import { SearchTab } from './search';
 import { SelectionTab } from './selection';
 import type { Settings, Tab as TabId } from './settings';
+import type { SelectedSlice } from './use_selected_slice';
 import type { Viewer } from './viewer';
+import { VisibleTab } from './visible_slices';
 import type { Hit, Timeline } from './wire';
 
 interface Props {
   readonly trace: string;
   /** Run, worker and span, for the names of exports. */
-  readonly recording: readonly string[];
+  readonly traceName: readonly string[];
   readonly timeline: Timeline;
   readonly names: readonly string[];
   readonly viewer: Viewer;
   readonly settings: Settings;
   readonly change: (patch: Partial<Settings>) => void;
-  readonly chosen: {
-    readonly details: TimelineSlice | undefined;
-    readonly error: Error | null;
-    readonly picked: Picked | null;
-    readonly merged: Picked | null;
-    readonly select: (event: number | null) => void;
-  };
-  readonly isChosen: boolean;
-  readonly found: Found;
+  readonly selected: SelectedSlice;
+  readonly hits: HitSearch;
   readonly findings: readonly Outcome[] | undefined;
-  readonly listed: number | null;
-  readonly onListed: (track: number) => void;
+  readonly listedTrack: number | null;
+  readonly onListedTrack: (track: number) => void;
   readonly onHit: (hit: Hit) => void;
   readonly onHover: (finding: Outcome | null) => void;
   readonly onFinding: (finding: Outcome) => void;
   readonly onFit: () => void;
-  readonly sums: AreaSums;
+  readonly summarize: Summarize;
 }
 
 const LEAST_PX = 90;
@@ -73,98 +66,74 @@ function Grip(): ReactNode {
   );
 }
 
-function tabsOf({ findings, found }: Props, search: string): [Tab<TabId>, ...Tab<TabId>[]] {
+function tabsOf({ findings, hits }: Props, search: string): [Tab<TabId>, ...Tab<TabId>[]] {
   return [
     { id: 'selection', label: 'Selection' },
     { id: 'area', label: 'Area' },
-    { id: 'search', label: 'Search', count: search === '' ? undefined : found.page?.total },
+    { id: 'search', label: 'Search', count: search === '' ? undefined : hits.page?.total },
     { id: 'findings', label: 'Findings', count: findings?.length },
-    { id: 'table', label: 'Listed', title: 'What is in sight on a track, as a table' },
+    { id: 'table', label: 'Visible slices', title: 'The visible slices of a track as a table' },
   ];
 }
 
 export function Panel(props: Props): ReactNode {
-  const { trace, timeline, names, viewer, settings, change, chosen, findings, found } = props;
+  const { timeline, viewer, settings, change, selected, onHit } = props;
   const { location, go } = useNavigation();
-  const selected = props.isChosen ? location.event : null;
   if (settings.isPanelShut) {
     return (
       <div className="timeline-panel is-shut">
-        <button
-          type="button"
-          className="button quiet"
-          onClick={() => change({ isPanelShut: false })}
-        >
+        <Button quiet onClick={() => change({ isPanelShut: false })}>
           Show details
-        </button>
+        </Button>
       </div>
     );
   }
+  const { area } = settings;
+  const narrow = (): void => {
+    if (area) go({ time: { startNs: area.start, endNs: area.end } }, 'replace');
+  };
   const bodies: Readonly<Record<TabId, () => ReactNode>> = {
     selection: () => (
       <SelectionTab
-        details={chosen.details}
-        error={chosen.error}
-        picked={chosen.picked}
-        merged={chosen.merged}
-        isChosen={props.isChosen}
-        names={names}
+        selected={selected}
+        names={props.names}
         timeline={timeline}
-        acts={{
-          select: chosen.select,
-          fit: props.onFit,
-          zoomTo: (range) => viewer.fit(range),
-        }}
+        actions={{ select: selected.select, fit: props.onFit, zoomTo: (part) => viewer.fit(part) }}
       />
     ),
     area: () => (
       <AreaTab
-        trace={trace}
-        recording={props.recording}
-        timeline={timeline}
-        area={settings.area}
+        {...props}
+        area={area}
         sort={location.sort}
         onSort={(sort) => go({ sort }, 'replace')}
-        sums={props.sums}
-        onNarrow={() => {
-          const { area } = settings;
-          if (area) go({ time: { startNs: area.start, endNs: area.end } }, 'replace');
-        }}
+        onNarrow={narrow}
         onClear={() => change({ area: null })}
       />
     ),
     search: () => (
-      <SearchTab
-        search={location.search}
-        recording={props.recording}
-        found={found}
-        timeline={timeline}
-        selected={selected}
-        onSelect={props.onHit}
-      />
+      <SearchTab {...props} search={location.search} selected={location.event} onSelect={onHit} />
     ),
     findings: () => (
       <FindingsTab
-        findings={findings}
+        findings={props.findings}
         open={location.open}
         onHover={props.onHover}
         onChoose={props.onFinding}
       />
     ),
     table: () => (
-      <ListedTab
-        trace={trace}
-        timeline={timeline}
-        viewer={viewer}
-        track={props.listed}
-        onTrack={props.onListed}
-        selected={selected}
-        onSelect={props.onHit}
+      <VisibleTab
+        {...props}
+        track={props.listedTrack}
+        onTrack={props.onListedTrack}
+        selected={location.event}
+        onSelect={onHit}
       />
     ),
   };
-  // Where there is nothing to say the tracks have the room.
-  const isQuiet = settings.tab === null && !props.isChosen;
+  // Without a selection the tracks take the space.
+  const isQuiet = settings.tab === null && !selected.isSelected;
   return (
     <section
       className={isQuiet ? 'timeline-panel is-quiet' : 'timeline-panel'}
@@ -175,14 +144,11 @@ export function Panel(props: Props): ReactNode {
         label="Details of the timeline"
         tabs={tabsOf(props, location.search)}
         actions={
-          <button
-            type="button"
-            className="button quiet square"
-            aria-label="Hide the details"
+          <IconButton
+            icon="close"
+            label="Hide the details"
             onClick={() => change({ isPanelShut: true })}
-          >
-            <Icon name="close" size={14} />
-          </button>
+          />
         }
       >
         {(tab) => bodies[tab]()}

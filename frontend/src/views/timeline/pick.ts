@@ -1,4 +1,4 @@
-/** Which slice lies at a point: as the tiles have it, which is exact to a sixteenth of a pixel. Pure. */
+/** The slice at a point, from the tiles: exact to a sixteenth of a pixel. Pure. */
 import type { Segment, TileStore } from './tile_store';
 import {
   firstEndingAfter,
@@ -15,10 +15,10 @@ export interface Picked {
   readonly row: number;
   readonly name: number;
   readonly event: number;
-  /** How many events it stands for. */
+  /** Number of merged events. */
   readonly count: number;
   readonly category: number;
-  /** How much of its time it was busy, 0 to 1. */
+  /** Busy fraction, 0 to 1. */
   readonly busy: number;
   readonly startNs: number;
   readonly endNs: number;
@@ -29,35 +29,35 @@ export interface Spot {
   readonly row: number;
   readonly timeNs: number;
   readonly level: number;
-  /** How far beside a slice still means the slice. */
+  /** Distance from a slice that still picks it. */
   readonly toleranceNs: number;
 }
 
-interface Found {
+interface SliceIndex {
   readonly tile: Tile;
   readonly at: number;
 }
 
 const partNs = (tile: Tile): number => 2 ** tile.level / PX_PARTS;
 
-const startOf = ({ tile, at }: Found): number =>
+const startOf = ({ tile, at }: SliceIndex): number =>
   tile.tile * tileNs(tile.level) + (tile.slices.x[at] ?? 0) * partNs(tile);
 
-const endOf = (found: Found): number =>
-  startOf(found) + (found.tile.slices.width[found.at] ?? 0) * partNs(found.tile);
+const endOf = (match: SliceIndex): number =>
+  startOf(match) + (match.tile.slices.width[match.at] ?? 0) * partNs(match.tile);
 
-function distance(found: Found, timeNs: number): number {
-  return Math.max(0, startOf(found) - timeNs, timeNs - endOf(found));
+function distance(match: SliceIndex, timeNs: number): number {
+  return Math.max(0, startOf(match) - timeNs, timeNs - endOf(match));
 }
 
-function inSegment({ tile }: Segment, spot: Spot): Found | null {
+function inSegment({ tile }: Segment, spot: Spot): SliceIndex | null {
   const span = tile.rows.get(spot.track)?.[spot.row];
   if (!span) return null;
   const part = (spot.timeNs - tile.tile * tileNs(tile.level)) / partNs(tile);
   const at = firstEndingAfter(tile.slices, span, part);
   const near = [at, at - 1]
-    .filter((each) => each >= span.from && each < span.to)
-    .map((each) => ({ tile, at: each }))
+    .filter((index) => index >= span.from && index < span.to)
+    .map((index) => ({ tile, at: index }))
     .sort((a, b) => distance(a, spot.timeNs) - distance(b, spot.timeNs));
   const [best] = near;
   return best && distance(best, spot.timeNs) <= spot.toleranceNs ? best : null;
@@ -68,47 +68,51 @@ const isSame = (a: Slices, atA: number, b: Slices, atB: number): boolean =>
 
 const MOST_TILES = 64;
 
-/** Where the slice goes on in the tiles beside it, as far as these are there. */
-function joined(store: TileStore, found: Found, spot: Spot): { startNs: number; endNs: number } {
-  let [startNs, endNs] = [startOf(found), endOf(found)];
-  const { level, slices } = found.tile;
-  const pieceIn = (index: number, isLast: boolean): Found | null => {
+/** The range of a slice across the loaded neighbouring tiles. */
+function joined(
+  store: TileStore,
+  match: SliceIndex,
+  spot: Spot,
+): { startNs: number; endNs: number } {
+  let [startNs, endNs] = [startOf(match), endOf(match)];
+  const { level, slices } = match.tile;
+  const pieceIn = (index: number, isLast: boolean): SliceIndex | null => {
     const [segment] = store.segments(spot.track, level, index);
     const span = segment?.isExact ? segment.tile.rows.get(spot.track)?.[spot.row] : undefined;
     if (!(segment && span)) return null;
     const at = isLast ? span.to - 1 : span.from;
-    return isSame(segment.tile.slices, at, slices, found.at) ? { tile: segment.tile, at } : null;
+    return isSame(segment.tile.slices, at, slices, match.at) ? { tile: segment.tile, at } : null;
   };
-  const touchesStart = ({ tile, at }: Found): boolean => tile.slices.x[at] === 0;
-  const touchesEnd = ({ tile, at }: Found): boolean =>
+  const touchesStart = ({ tile, at }: SliceIndex): boolean => tile.slices.x[at] === 0;
+  const touchesEnd = ({ tile, at }: SliceIndex): boolean =>
     (tile.slices.x[at] ?? 0) + (tile.slices.width[at] ?? 0) === TILE_PARTS;
-  let piece: Found | null = found;
+  let piece: SliceIndex | null = match;
   for (let n = 1; n <= MOST_TILES && piece && touchesStart(piece); n += 1) {
-    piece = pieceIn(found.tile.tile - n, true);
+    piece = pieceIn(match.tile.tile - n, true);
     if (piece && touchesEnd(piece)) startNs = startOf(piece);
     else piece = null;
   }
-  piece = found;
+  piece = match;
   for (let n = 1; n <= MOST_TILES && piece && touchesEnd(piece); n += 1) {
-    piece = pieceIn(found.tile.tile + n, false);
+    piece = pieceIn(match.tile.tile + n, false);
     if (piece && touchesStart(piece)) endNs = endOf(piece);
     else piece = null;
   }
   return { startNs, endNs };
 }
 
-/** The slice at a point, or the nearest within reach; null where there is none. */
+/** The slice at a point, or the nearest one within the tolerance. */
 export function pick(store: TileStore, spot: Spot): Picked | null {
   const tile = Math.floor(spot.timeNs / tileNs(spot.level));
-  // Of several parts that stand in for a missing tile the last is the finest.
+  // Of several segments that replace a missing tile the last is the finest.
   const covering = store
     .segments(spot.track, spot.level, tile)
     .filter(({ startNs, endNs }) => startNs <= spot.timeNs && spot.timeNs < endNs);
   const segment = covering.at(-1);
-  const found = segment && inSegment(segment, spot);
-  if (!found) return null;
-  const { slices } = found.tile;
-  const { at } = found;
+  const match = segment && inSegment(segment, spot);
+  if (!match) return null;
+  const { slices } = match.tile;
+  const { at } = match;
   return {
     track: spot.track,
     row: spot.row,
@@ -117,7 +121,7 @@ export function pick(store: TileStore, spot: Spot): Picked | null {
     count: slices.count[at] ?? 1,
     category: slices.category[at] ?? 0,
     busy: (slices.busy[at] ?? 255) / 255,
-    ...joined(store, found, spot),
+    ...joined(store, match, spot),
   };
 }
 

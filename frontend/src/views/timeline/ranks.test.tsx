@@ -1,22 +1,15 @@
 import { screen } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { expect, it } from 'vitest';
-import known from '../../../tests/fixtures/runs.json';
 import { type Rendered, renderInPage } from '../../../tests/render';
-import type { Runs } from '../../api/types.gen';
-import { HOME } from '../../state/location';
-import { select } from '../../state/selection';
+import { selectionOf } from '../../../tests/views';
 import { RankButtons } from './ranks';
 
-const runs = known as unknown as Runs;
-
 function shown(run: string, worker: string): Rendered {
-  const place = { run, worker, span: null };
-  const selected = select(runs, { ...HOME, ...place });
-  if (selected.kind !== 'selected') throw new Error('the fixture has the run');
-  return renderInPage(<RankButtons selection={selected.selection} />, {
+  const names = { run, worker, span: null };
+  return renderInPage(<RankButtons selection={selectionOf(names)} />, {
     view: 'timeline',
-    ...place,
+    ...names,
     search: 'gemm',
     step: 3,
     event: 12,

@@ -1,12 +1,12 @@
-/** The axis of time above the tracks: marks, the chosen time, and where the pointer is. Dragging chooses a time. */
+/** The time axis above the tracks: marks, the selected time, the pointer. Dragging selects a time. */
 import { type PointerEvent, type ReactNode, useRef, useState } from 'react';
-import { type Frame, useSurface } from '../../canvas/surface';
+import type { Frame } from '../../canvas/surface';
 import { ticksOf } from '../../canvas/ticks';
 import type { Range } from '../../canvas/viewport';
 import { duration, instant, tick } from '../../core/format';
 import { markName, type Overlay } from './overlay';
-import { useDrawn } from './use_drawn';
 import type { Viewer } from './viewer';
+import { useViewerSurface } from './viewer_surface';
 
 interface Props {
   readonly viewer: Viewer;
@@ -50,16 +50,16 @@ function drawBand(frame: Frame, viewer: Viewer, time: Range): void {
   context.fillRect(from, 0, to - from, heightPx);
   context.globalAlpha = 1;
   context.fillRect(from, heightPx - 3, to - from, 3);
-  const words = duration(time.end - time.start);
+  const text = duration(time.end - time.start);
   context.font = `600 11px ${tokens.sans}`;
-  const room = context.measureText(words).width + 12;
+  const room = context.measureText(text).width + 12;
   if (to - from < room) return;
   context.textAlign = 'center';
   context.textBaseline = 'middle';
   const middle = (Math.max(0, from) + Math.min(widthPx, to)) / 2;
   context.fillRect(middle - room / 2, 4, room, 17);
   context.fillStyle = tokens.surface;
-  context.fillText(words, middle, 13);
+  context.fillText(text, middle, 13);
 }
 
 function drawMarks(frame: Frame, viewer: Viewer, marks: readonly number[]): void {
@@ -86,9 +86,9 @@ function drawPointer(frame: Frame, viewer: Viewer): void {
   const step = 10 ** Math.floor(Math.log10(Math.max(1, viewer.nsPerPx)));
   const time = Math.round(viewer.timeAt(x) / step) * step;
   const base = Math.floor(time / MICROSECOND) * MICROSECOND;
-  const words = step >= MICROSECOND ? tick(time) : `${instant(base)} + ${tick(time - base)}`;
+  const text = step >= MICROSECOND ? tick(time) : `${instant(base)} + ${tick(time - base)}`;
   context.font = `600 11px ${tokens.sans}`;
-  const room = context.measureText(words).width + 12;
+  const room = context.measureText(text).width + 12;
   const left = Math.max(0, Math.min(widthPx - room, x - room / 2));
   context.fillStyle = tokens.text;
   context.beginPath();
@@ -97,13 +97,13 @@ function drawPointer(frame: Frame, viewer: Viewer): void {
   context.fillStyle = tokens.surface;
   context.textAlign = 'left';
   context.textBaseline = 'middle';
-  context.fillText(words, left + 6, heightPx - 12.5);
+  context.fillText(text, left + 6, heightPx - 12.5);
 }
 
 export function Ruler({ viewer, overlay, onTime }: Props): ReactNode {
   const from = useRef<number | null>(null);
   const [draft, setDraft] = useState<Range | null>(null);
-  const { canvas, redraw } = useSurface((frame) => {
+  const canvas = useViewerSurface(viewer, (frame) => {
     frame.context.fillStyle = frame.tokens.surface;
     frame.context.fillRect(0, 0, frame.widthPx, frame.heightPx);
     drawTicks(frame, viewer);
@@ -113,7 +113,6 @@ export function Ruler({ viewer, overlay, onTime }: Props): ReactNode {
     drawPointer(frame, viewer);
     return false;
   });
-  useDrawn(viewer, redraw);
   const xOf = (event: PointerEvent<HTMLCanvasElement>): number =>
     event.clientX - event.currentTarget.getBoundingClientRect().left;
   const rangeTo = (x: number): Range | null => {
@@ -134,7 +133,7 @@ export function Ruler({ viewer, overlay, onTime }: Props): ReactNode {
       ref={canvas}
       className="timeline-ruler"
       role="img"
-      aria-label="Axis of time; dragging over it narrows all views to a time"
+      aria-label="Time axis; dragging over it filters all views to a time range"
       onPointerDown={(event) => {
         if (event.button !== 0) return;
         event.currentTarget.setPointerCapture(event.pointerId);
@@ -145,8 +144,8 @@ export function Ruler({ viewer, overlay, onTime }: Props): ReactNode {
         if (from.current !== null) setDraft(rangeTo(xOf(event)));
       }}
       onPointerUp={(event) => {
-        const chosen = rangeTo(xOf(event));
-        if (chosen) onTime(chosen);
+        const range = rangeTo(xOf(event));
+        if (range) onTime(range);
         end();
       }}
       onPointerCancel={end}

@@ -1,26 +1,24 @@
-/** Draws the tracks: slices as lines of pixels, words on those that have room, curves, and what lies over them. */
+/** Draws the tracks: slices as lines of pixels, their labels, counter curves, and the overlay. */
 import { INK } from '../../canvas/colours';
 import { PixelRows, StripCanvas } from '../../canvas/strips';
 import type { Frame } from '../../canvas/surface';
 import { fitterOf } from '../../canvas/text';
 import { shortName } from '../../core/names';
-import { briefName } from './brief';
-import type { CounterStore } from './counters';
 import { drawCounter } from './draw_counter';
-import { drawOverlay } from './draw_overlay';
 import { rowTopPx } from './layout';
-import type { Overlay } from './overlay';
+import { drawOverlay, type Overlay } from './overlay';
 import { type Label, type MergedRun, type Painting, paintRow } from './paint_row';
 import type { Palette } from './palette';
+import type { CounterStore } from './stores';
 import type { SeenLane, Viewer } from './viewer';
 
 const LEAST_LABEL_PX = 30;
 const LEAST_STEP_PX = 24;
 const LABEL_MARGIN_PX = 4;
-const WORDS_FROM_PX = 10;
+const LABELS_FROM_PX = 10;
 const FONT_PX = 11;
 
-/** A row on the screen with its line of pixels. */
+/** A visible row with its line of pixels. */
 interface SeenRow {
   readonly line: number;
   readonly seen: SeenLane;
@@ -36,12 +34,24 @@ function rowsOf(lanes: readonly SeenLane[], frame: Frame): SeenRow[] {
     for (let row = 0; row < lane.rows; row += 1) {
       const y = seen.y + rowTopPx(lane, row);
       if (y > frame.heightPx || y + lane.rowPx < 0) continue;
-      // Rows with words keep a pixel apart.
-      const heightPx = lane.rowPx >= WORDS_FROM_PX ? lane.rowPx - 1 : lane.rowPx;
+      // Rows with labels keep a pixel apart.
+      const heightPx = lane.rowPx >= LABELS_FROM_PX ? lane.rowPx - 1 : lane.rowPx;
       rows.push({ line: rows.length, seen, row, y, heightPx });
     }
   }
   return rows;
+}
+
+const PYTHON_CALL = /\(\d+\): (.+)$/s;
+
+/** `aten::conv2d` → `conv2d`; `train.py(12): step` → `step`; of a template the words before it. */
+export function briefName(short: string): string {
+  const called = PYTHON_CALL.exec(short)?.[1];
+  if (called !== undefined) return called;
+  const [head = short] = short.split(/[<(]/, 1);
+  const at = head.lastIndexOf('::');
+  const brief = at === -1 ? short : short.slice(at + 2);
+  return brief === '' ? short : brief;
 }
 
 interface Parts {
@@ -65,7 +75,7 @@ export class Scene {
     this.parts.palette.named(names);
   }
 
-  /** True while something is still moving. */
+  /** Returns whether the view is still moving. */
   paint(frame: Frame, overlay: Overlay): boolean {
     const { viewer } = this.parts;
     viewer.setSize(frame.widthPx, frame.heightPx);
@@ -84,7 +94,7 @@ export class Scene {
     return isMoving;
   }
 
-  /** Draws within the pinned tracks, and within those below. */
+  /** Draws twice: clipped to the pinned tracks, and to those below. */
   private inBoth(frame: Frame, draw: (isPinned: boolean) => void): void {
     const { context, widthPx, heightPx } = frame;
     const { pinnedPx } = this.parts.viewer.layout;
@@ -114,7 +124,7 @@ export class Scene {
     this.stepLines(frame, steps);
   }
 
-  /** Where steps begin; none where the lines would be a pattern of their own. */
+  /** Starts of steps; none if they are too dense. */
   private stepLines({ context, widthPx, heightPx, tokens }: Frame, steps: Overlay['steps']): void {
     const { viewer } = this.parts;
     const seen = steps
@@ -140,12 +150,12 @@ export class Scene {
       labels: [],
       merged: [],
       leastLabelPx: LEAST_LABEL_PX * ratio,
-      wantedNames: overlay.wantedNames,
-      wantedEvents: overlay.finding?.events ?? null,
+      highlightedNames: overlay.highlightedNames,
+      highlightedEvents: overlay.finding?.events ?? null,
     };
     for (const { line, seen, row, heightPx } of rows) {
-      const bearsWords = heightPx >= WORDS_FROM_PX;
-      paintRow(painting, { line, track: seen.lane.track.id, row, bearsWords });
+      const hasLabels = heightPx >= LABELS_FROM_PX;
+      paintRow(painting, { line, track: seen.lane.track.id, row, hasLabels });
     }
     this.strips.put(this.pixels);
     this.inBoth(frame, (isPinned) => {
@@ -157,11 +167,11 @@ export class Scene {
         this.strips.draw(context, line, { x: 0, y, widthPx, heightPx });
       }
       this.hatching(frame, painting.merged.filter(isHere), rows);
-      this.words(frame, painting.labels.filter(isHere), rows);
+      this.labels(frame, painting.labels.filter(isHere), rows);
     });
   }
 
-  /** Strokes across what stands for many events. */
+  /** Hatching of slices that merge many events. */
   private hatching(frame: Frame, runs: readonly MergedRun[], rows: readonly SeenRow[]): void {
     const { context, ratio } = frame;
     const pattern = this.hatchOf(frame);
@@ -196,15 +206,15 @@ export class Scene {
   }
 
   private shortNameOf(name: number): string {
-    let found = this.shortNames.get(name);
-    if (found === undefined) {
-      found = shortName(this.names[name] ?? '');
-      this.shortNames.set(name, found);
+    let short = this.shortNames.get(name);
+    if (short === undefined) {
+      short = shortName(this.names[name] ?? '');
+      this.shortNames.set(name, short);
     }
-    return found;
+    return short;
   }
 
-  private words(frame: Frame, labels: readonly Label[], rows: readonly SeenRow[]): void {
+  private labels(frame: Frame, labels: readonly Label[], rows: readonly SeenRow[]): void {
     const { context, theme, ratio, tokens, widthPx } = frame;
     const font = `${FONT_PX}px ${tokens.sans}`;
     const fitter = fitterOf(context, font);
@@ -214,7 +224,7 @@ export class Scene {
     for (const { line, name, fromPx, toPx, isDim } of labels) {
       const row = rows[line];
       if (!row) continue;
-      // What begins to the left of the screen still says what it is.
+      // A slice that begins left of the screen is labelled, too.
       const from = Math.max(0, fromPx / ratio) + LABEL_MARGIN_PX;
       const room = Math.min(widthPx, toPx / ratio) - from - LABEL_MARGIN_PX;
       const short = this.shortNameOf(name);

@@ -1,18 +1,21 @@
-/** Everything that is known of the selected slice. */
+/** The details of the selected slice. */
 import type { ReactNode } from 'react';
 import type { Range } from '../../canvas/viewport';
 import { count, duration, instant, plural, quantityExact } from '../../core/format';
 import { shortName } from '../../core/names';
+import { Button } from '../../widgets/button';
 import { Copy } from '../../widgets/copy';
+import { type Fact, Facts } from '../../widgets/facts';
 import { Failure } from '../../widgets/failure';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 import { SourceLine } from '../../widgets/source_line';
 import type { Picked } from './pick';
-import { categoryLabel, Swatch, Time, trackLabel } from './slice_words';
+import { categoryLabel, Swatch, Time, trackLabel } from './slice_labels';
+import type { SelectedSlice } from './use_selected_slice';
 import type { SliceDetails, Timeline } from './wire';
 
-export interface SelectionActs {
+interface SelectionActions {
   readonly select: (event: number) => void;
   readonly fit: () => void;
   readonly zoomTo: (range: Range) => void;
@@ -20,13 +23,13 @@ export interface SelectionActs {
 
 interface SliceProps {
   readonly slice: SliceDetails;
-  /** What it was clicked as, where it is drawn together with others. */
-  readonly merged?: Picked | null;
+  /** The drawn slice that merges it with others. */
+  readonly merged: Picked | null;
   readonly timeline: Timeline;
-  readonly acts: SelectionActs;
+  readonly actions: SelectionActions;
 }
 
-/** All of it as text. */
+/** The slice as text, for copying. */
 export function asText(slice: SliceDetails): string {
   const lines = [
     slice.name,
@@ -51,47 +54,35 @@ function TableLink({ slice }: { readonly slice: SliceDetails }): ReactNode {
   if (view === undefined) return null;
   return (
     <Goto to={{ view, search: slice.name }} className="button quiet">
-      All of this name <Icon name="arrow" size={13} />
+      All slices of this name <Icon name="arrow" size={13} />
     </Goto>
   );
 }
 
-function Facts({ slice, timeline }: SliceProps): ReactNode {
-  const facts: [string, ReactNode][] = [
+function factsOf(slice: SliceDetails, timeline: Timeline): Fact[] {
+  const { self_ns, child_count, device_ns, step, module } = slice;
+  return [
     ['Duration', <Time key="duration" ns={slice.duration_ns} />],
+    self_ns !== null &&
+      child_count > 0 && [
+        'Self',
+        <span key="self">
+          <Time ns={self_ns} />{' '}
+          <span className="exact">excluding {plural(child_count, 'nested slice')}</span>
+        </span>,
+      ],
+    device_ns !== null && ['On devices', <Time key="device" ns={device_ns} />],
     [
       'Start',
       <span key="start" title={quantityExact(slice.start_ns, 'ns')}>
         {instant(slice.start_ns)}
       </span>,
     ],
+    ['Category', categoryLabel(timeline.categories, slice.category)],
+    ['Track', trackLabel(timeline.tracks, slice.track)],
+    step !== null && ['Step', count(step)],
+    module !== null && ['Module', <code key="module">{module}</code>],
   ];
-  if (slice.self_ns !== null && slice.child_count > 0) {
-    const within = `without the ${plural(slice.child_count, 'slice')} within it`;
-    facts.splice(1, 0, [
-      'Self',
-      <span key="self">
-        <Time ns={slice.self_ns} /> <span className="exact">{within}</span>
-      </span>,
-    ]);
-  }
-  if (slice.device_ns !== null) {
-    facts.splice(2, 0, ['On devices', <Time key="device" ns={slice.device_ns} />]);
-  }
-  facts.push(['Category', categoryLabel(timeline.categories, slice.category)]);
-  facts.push(['Track', trackLabel(timeline.tracks, slice.track)]);
-  if (slice.step !== null) facts.push(['Step', count(slice.step)]);
-  if (slice.module !== null) facts.push(['Module', <code key="module">{slice.module}</code>]);
-  return (
-    <dl className="slice-facts">
-      {facts.map(([label, value]) => (
-        <div key={label} style={{ display: 'contents' }}>
-          <dt>{label}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
 }
 
 interface EventButtonProps {
@@ -113,16 +104,18 @@ function EventButton({ kind, name, note, onSelect }: EventButtonProps): ReactNod
   );
 }
 
-/** How far away a linked slice begins: `12 µs later`. */
+/** The distance to the start of a linked slice: `12 µs later`. */
 function distance(slice: SliceDetails, startNs: number): string {
   const ns = startNs - slice.start_ns;
-  return ns === 0 ? 'at once' : `${duration(Math.abs(ns))} ${ns > 0 ? 'later' : 'earlier'}`;
+  return ns === 0
+    ? 'at the same time'
+    : `${duration(Math.abs(ns))} ${ns > 0 ? 'later' : 'earlier'}`;
 }
 
-function Links({ slice, acts }: SliceProps): ReactNode {
+function Links({ slice, actions }: SliceProps): ReactNode {
   const { links, link_counts: counts } = slice;
   if (links.length === 0) return null;
-  const more = Object.values(counts).reduce((sum, each) => sum + each, 0) - links.length;
+  const more = Object.values(counts).reduce((sum, count) => sum + count, 0) - links.length;
   return (
     <section>
       <h4>Linked</h4>
@@ -133,7 +126,7 @@ function Links({ slice, acts }: SliceProps): ReactNode {
             kind={link.kind}
             name={link.name}
             note={`${duration(link.duration_ns)}, ${distance(slice, link.start_ns)}`}
-            onSelect={() => acts.select(link.event)}
+            onSelect={() => actions.select(link.event)}
           />
         ))}
       </ul>
@@ -142,29 +135,19 @@ function Links({ slice, acts }: SliceProps): ReactNode {
   );
 }
 
-function Around({ slice, acts }: SliceProps): ReactNode {
+function Parents({ slice, actions }: SliceProps): ReactNode {
   const { parents, operator } = slice;
-  const isWithin = parents.some((parent) => parent.event === operator?.event);
+  const isParent = parents.some((parent) => parent.event === operator?.event);
   if (parents.length === 0 && operator === null) return null;
+  const button = (kind: string, { name, event }: SliceDetails['parents'][number]): ReactNode => (
+    <EventButton key={event} kind={kind} name={name} onSelect={() => actions.select(event)} />
+  );
   return (
     <section>
-      <h4>Within</h4>
+      <h4>Called in</h4>
       <ul className="link-list">
-        {operator && !isWithin && (
-          <EventButton
-            kind="operator"
-            name={operator.name}
-            onSelect={() => acts.select(operator.event)}
-          />
-        )}
-        {parents.toReversed().map((parent) => (
-          <EventButton
-            key={parent.event}
-            kind=""
-            name={parent.name}
-            onSelect={() => acts.select(parent.event)}
-          />
-        ))}
+        {operator && !isParent && button('operator', operator)}
+        {parents.toReversed().map((parent) => button('', parent))}
       </ul>
     </section>
   );
@@ -200,65 +183,55 @@ function Arguments({ slice }: { readonly slice: SliceDetails }): ReactNode {
   if (slice.arguments.length === 0) return null;
   return (
     <section>
-      <h4>As recorded</h4>
-      <dl className="slice-facts">
-        {slice.arguments.map(({ key, value, is_cut }) => (
-          <div key={key} style={{ display: 'contents' }}>
-            <dt>{key}</dt>
-            <dd>
-              <code>{value}</code>
-              {is_cut && <span className="exact">… cut</span>}
-            </dd>
-          </div>
-        ))}
-      </dl>
+      <h4>Arguments</h4>
+      <Facts
+        className="slice-facts"
+        isGrid
+        facts={slice.arguments.map(({ key, value, is_cut }) => [
+          key,
+          <span key={key}>
+            <code>{value}</code>
+            {is_cut && <span className="exact">… truncated</span>}
+          </span>,
+        ])}
+      />
     </section>
   );
 }
 
-/** A slice that stands for many is never shown as if it were one event. */
-function Merged({
-  merged,
-  acts,
-}: {
-  readonly merged: Picked;
-  readonly acts: SelectionActs;
-}): ReactNode {
+/** A slice that merges many events is never shown as one event. */
+function Merged({ merged, actions }: Pick<SliceProps, 'actions'> & { merged: Picked }): ReactNode {
   const { startNs, endNs } = merged;
   return (
     <p className="slice-merged panel-hint" role="note">
-      One of {count(merged.count)} that were drawn together here: zoom in to tell them apart.{' '}
-      <button
-        type="button"
-        className="button quiet"
-        onClick={() => acts.zoomTo({ start: startNs, end: endNs })}
-      >
+      One of {count(merged.count)} slices drawn as one: zoom in to separate them.{' '}
+      <Button quiet onClick={() => actions.zoomTo({ start: startNs, end: endNs })}>
         Zoom to all {count(merged.count)}
-      </button>
+      </Button>
     </p>
   );
 }
 
 function Slice(props: SliceProps): ReactNode {
-  const { slice, merged, acts } = props;
+  const { slice, merged, actions } = props;
   return (
     <div className="panel-body slice">
       <header className="slice-head">
         <Swatch category={slice.category} name={slice.name} />
         <h3 title={slice.name}>{slice.name}</h3>
         <Copy text={() => asText(slice)} quiet={true} />
-        <button type="button" className="button quiet" onClick={acts.fit}>
+        <Button quiet onClick={actions.fit}>
           Fit
-        </button>
+        </Button>
         <TableLink slice={slice} />
       </header>
-      {merged && <Merged merged={merged} acts={acts} />}
+      {merged && <Merged merged={merged} actions={actions} />}
       <div>
-        <Facts {...props} />
+        <Facts className="slice-facts" isGrid facts={factsOf(slice, props.timeline)} />
       </div>
       <div>
         <Links {...props} />
-        <Around {...props} />
+        <Parents {...props} />
       </div>
       <div>
         <Stack slice={slice} />
@@ -274,55 +247,47 @@ interface IdleProps {
   readonly timeline: Timeline;
 }
 
-/** A time that is no event of the file: why a device did nothing. Its length is as exact as the screen. */
+/** An idle time, which no event stands for; its length is as exact as the screen. */
 function Idle({ picked, name, timeline }: IdleProps): ReactNode {
   const length = Math.max(1, Math.round(picked.endNs - picked.startNs));
   return (
     <div className="panel-body">
       <h3>{timeline.categories[picked.category]?.label ?? name}</h3>
-      <dl className="slice-facts">
-        <dt>Duration</dt>
-        <dd>≈ {duration(length)}</dd>
-        <dt>Start</dt>
-        <dd>≈ {instant(picked.startNs)}</dd>
-        <dt>Track</dt>
-        <dd>{trackLabel(timeline.tracks, picked.track)}</dd>
-        {picked.count > 1 && (
-          <>
-            <dt>Stands for</dt>
-            <dd>{plural(picked.count, 'time')}; come nearer to see each</dd>
-          </>
-        )}
-      </dl>
+      <Facts
+        className="slice-facts"
+        isGrid
+        facts={[
+          ['Duration', `≈ ${duration(length)}`],
+          ['Start', `≈ ${instant(picked.startNs)}`],
+          ['Track', trackLabel(timeline.tracks, picked.track)],
+          picked.count > 1 && ['Merges', `${plural(picked.count, 'idle time')}; zoom in`],
+        ]}
+      />
     </div>
   );
 }
 
 interface Props {
-  readonly details: SliceDetails | undefined;
-  readonly error: Error | null;
-  readonly picked: Picked | null;
-  readonly merged: Picked | null;
-  readonly isChosen: boolean;
+  readonly selected: SelectedSlice;
   readonly names: readonly string[];
   readonly timeline: Timeline;
-  readonly acts: SelectionActs;
+  readonly actions: SelectionActions;
 }
 
-function NothingChosen(): ReactNode {
-  return (
-    <p className="panel-body panel-hint">
-      Nothing is selected. Click a slice, or go through slices with the arrow keys; <kbd>?</kbd>{' '}
-      lists all keys.
-    </p>
-  );
-}
-
-export function SelectionTab(props: Props): ReactNode {
-  const { details, error, picked, merged, isChosen, names, timeline, acts } = props;
-  if (!isChosen) return <NothingChosen />;
+export function SelectionTab({ selected, names, timeline, actions }: Props): ReactNode {
+  const { details, error, picked, merged } = selected;
+  if (!selected.isSelected) {
+    return (
+      <p className="panel-body panel-hint">
+        Nothing is selected. Click a slice, or move between slices with the arrow keys; <kbd>?</kbd>{' '}
+        lists all keys.
+      </p>
+    );
+  }
   if (picked) return <Idle picked={picked} name={names[picked.name] ?? ''} timeline={timeline} />;
-  if (details) return <Slice slice={details} merged={merged} timeline={timeline} acts={acts} />;
+  if (details) {
+    return <Slice slice={details} merged={merged} timeline={timeline} actions={actions} />;
+  }
   if (error) return <Failure error={error} what="The slice" />;
   return <p className="panel-body panel-hint">Reading…</p>;
 }

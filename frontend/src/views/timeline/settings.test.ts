@@ -26,8 +26,8 @@ const settings: fc.Arbitrary<Settings> = fc.record({
 
 it('what is written to the URL is what is read from it', () => {
   fc.assert(
-    fc.property(settings, (wanted) => {
-      expect(parseSettings(withSettings({}, wanted))).toEqual(wanted);
+    fc.property(settings, (expected) => {
+      expect(parseSettings(withSettings({}, expected))).toEqual(expected);
     }),
   );
 });

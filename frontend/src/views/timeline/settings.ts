@@ -1,4 +1,4 @@
-/** What the user chose on the timeline ⇄ the URL's options. Pure; the round trip is property-tested. */
+/** The settings of the timeline to and from the options of the URL. Pure; the round trip is property-tested. */
 import type { Range } from '../../canvas/viewport';
 
 export type Options = Readonly<Record<string, string>>;
@@ -6,29 +6,29 @@ export type Options = Readonly<Record<string, string>>;
 export const TABS = ['selection', 'area', 'search', 'findings', 'table'] as const;
 export type Tab = (typeof TABS)[number];
 
-/** A part of some tracks that was dragged over; without tracks it is of all. */
+/** A time range of some tracks; an empty list means all tracks. */
 export interface Area extends Range {
   readonly tracks: readonly number[];
 }
 
 export interface Settings {
-  /** The part of the recording that is in sight; null: all of it. */
+  /** The visible range; null: the whole trace. */
   readonly at: Range | null;
   readonly pinned: readonly number[];
-  /** Tracks that are open though they begin shut, or the other way round. */
+  /** Tracks opened or collapsed by the user. */
   readonly toggled: readonly number[];
   readonly hidden: readonly number[];
-  /** Kinds of tracks that are not shown. */
+  /** Hidden kinds of tracks. */
   readonly kinds: readonly string[];
-  /** Words that a track's label must have. */
+  /** A text that the labels of tracks must contain. */
   readonly filter: string;
-  /** Tracks that were moved, among those with the same parent. */
+  /** Moved tracks, among siblings. */
   readonly order: readonly number[];
-  /** Times that were marked, ns. */
+  /** Marked times, ns. */
   readonly marks: readonly number[];
-  /** The tab below the tracks; null: the usual one. */
+  /** The tab below the tracks; null: the first. */
   readonly tab: Tab | null;
-  /** True where nothing is shown below the tracks. */
+  /** Whether the panel below the tracks is hidden. */
   readonly isPanelShut: boolean;
   readonly area: Area | null;
 }
@@ -41,16 +41,16 @@ function numbers(text: string | undefined): number[] {
 }
 
 function range(text: string | undefined): Range | null {
-  const found = /^(\d{1,15})-(\d{1,15})$/.exec(text ?? '');
-  const [start, end] = [Number(found?.[1]), Number(found?.[2])];
+  const match = /^(\d{1,15})-(\d{1,15})$/.exec(text ?? '');
+  const [start, end] = [Number(match?.[1]), Number(match?.[2])];
   return start < end ? { start, end } : null;
 }
 
 const tabOf = (text: string | undefined): Tab | null => TABS.find((tab) => tab === text) ?? null;
 
 function areaOf(options: Options): Area | null {
-  const found = range(options.area);
-  return found && { ...found, tracks: numbers(options['area-tracks']) };
+  const match = range(options.area);
+  return match && { ...match, tracks: numbers(options['area-tracks']) };
 }
 
 export function parseSettings(options: Options): Settings {
@@ -97,6 +97,6 @@ export function withSettings(options: Options, patch: Partial<Settings>): Option
   return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== ''));
 }
 
-/** A list with something put in, or taken out if it was in. */
+/** A list with an item added, or removed if it was there. */
 export const toggledIn = <T>(list: readonly T[], item: T): T[] =>
-  list.includes(item) ? list.filter((each) => each !== item) : [...list, item];
+  list.includes(item) ? list.filter((entry) => entry !== item) : [...list, item];

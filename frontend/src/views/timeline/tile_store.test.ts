@@ -18,10 +18,10 @@ describe('the store of tiles', () => {
     const fetchTile = vi.fn(tileSource(slices));
     const changed = vi.fn();
     const store = new TileStore(fetchTile, changed);
-    store.want([{ level: 2, tile: 0, tracks: [0, 1] }]);
-    store.want([{ level: 2, tile: 0, tracks: [0, 1] }]);
+    store.request([{ level: 2, tile: 0, tracks: [0, 1] }]);
+    store.request([{ level: 2, tile: 0, tracks: [0, 1] }]);
     await settle();
-    store.want([{ level: 2, tile: 0, tracks: [0, 1] }]);
+    store.request([{ level: 2, tile: 0, tracks: [0, 1] }]);
     expect(fetchTile.mock.calls.map(([tracks, level, tile]) => [tracks, level, tile])).toEqual([
       [[0, 1], 2, 0],
     ]);
@@ -32,13 +32,13 @@ describe('the store of tiles', () => {
   it('asks only for tracks that are not there', async () => {
     const fetchTile = vi.fn(tileSource(slices));
     const store = new TileStore(fetchTile, () => undefined);
-    store.want([{ level: 2, tile: 0, tracks: [0] }]);
+    store.request([{ level: 2, tile: 0, tracks: [0] }]);
     await settle();
-    store.want([{ level: 2, tile: 0, tracks: [0, 1] }]);
+    store.request([{ level: 2, tile: 0, tracks: [0, 1] }]);
     expect(fetchTile.mock.lastCall?.[0]).toEqual([1]);
   });
 
-  it('lets go of a request that is no longer wanted', () => {
+  it('aborts a pending request that a new queue lacks', () => {
     const signals: AbortSignal[] = [];
     const store = new TileStore(
       (_tracks, _level, _tile, signal) => {
@@ -47,26 +47,26 @@ describe('the store of tiles', () => {
       },
       () => undefined,
     );
-    store.want([{ level: 2, tile: 0, tracks: [0] }]);
-    store.want([{ level: 1, tile: 0, tracks: [0] }]);
+    store.request([{ level: 2, tile: 0, tracks: [0] }]);
+    store.request([{ level: 1, tile: 0, tracks: [0] }]);
     expect(signals.map((signal) => signal.aborted)).toEqual([true, false]);
   });
 
   it('fills a tile that is missing with a coarser one, and finer ones over it', async () => {
     const store = new TileStore(tileSource(slices), () => undefined);
-    store.want([
+    store.request([
       { level: 4, tile: 0, tracks: [0] },
       { level: 1, tile: 1, tracks: [0] },
     ]);
     await settle();
-    const found = store.segments(0, 2, 0);
+    const segments = store.segments(0, 2, 0);
     expect(
-      found.map(({ tile, startNs, endNs, isExact }) => [tile.level, startNs, endNs, isExact]),
+      segments.map(({ tile, startNs, endNs, isExact }) => [tile.level, startNs, endNs, isExact]),
     ).toEqual([
       [4, 0, 4096, false],
       [1, 2048, 4096, false],
     ]);
-    expect(store.segments(0, 4, 0).map((each) => each.isExact)).toEqual([true]);
+    expect(store.segments(0, 4, 0).map((segment) => segment.isExact)).toEqual([true]);
     expect(store.segments(1, 2, 0)).toEqual([]);
   });
 
@@ -80,11 +80,11 @@ describe('the store of tiles', () => {
     for (const tile of [0, 1, 2]) {
       store.tick();
       if (tile === 2) store.segments(0, 0, 0);
-      store.want([{ level: 0, tile, tracks: [0] }]);
+      store.request([{ level: 0, tile, tracks: [0] }]);
       await settle();
     }
     expect([0, 1, 2].map((tile) => store.has(0, 0, tile))).toEqual([true, false, true]);
-    expect(store.heldBytes).toBeLessThanOrEqual(size * 2.5);
+    expect(store.sizeBytes).toBeLessThanOrEqual(size * 2.5);
   });
 
   it('says why a request failed, and asks again after a while', async () => {
@@ -93,7 +93,7 @@ describe('the store of tiles', () => {
       .fn(tileSource(slices))
       .mockRejectedValueOnce(new Error('The server does not answer.'));
     const store = new TileStore(fetchTile, () => undefined);
-    store.want([{ level: 0, tile: 0, tracks: [0] }]);
+    store.request([{ level: 0, tile: 0, tracks: [0] }]);
     await vi.advanceTimersByTimeAsync(10);
     expect(store.failure?.message).toBe('The server does not answer.');
     await vi.advanceTimersByTimeAsync(2500);
@@ -105,7 +105,7 @@ describe('the store of tiles', () => {
   it('asks for what may be wanted next only when nothing in sight is on its way', async () => {
     const fetchTile = vi.fn(tileSource(slices));
     const store = new TileStore(fetchTile, () => undefined);
-    store.want([
+    store.request([
       { level: 2, tile: 0, tracks: [0] },
       { level: 2, tile: 1, tracks: [0], isAhead: true },
     ]);
@@ -117,7 +117,7 @@ describe('the store of tiles', () => {
   it('takes no other tile for the one that it asked for, and does not ask for ever', async () => {
     const fetchTile = vi.fn(() => Promise.resolve(encodeTile(slices, [0], 0, 0)));
     const store = new TileStore(fetchTile, () => undefined);
-    store.want([{ level: 3, tile: 1, tracks: [0] }]);
+    store.request([{ level: 3, tile: 1, tracks: [0] }]);
     await settle();
     expect(fetchTile).toHaveBeenCalledTimes(1);
     expect(store.failure?.message).toBe('The server answered with another tile.');

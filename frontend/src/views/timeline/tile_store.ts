@@ -1,4 +1,4 @@
-/** Tiles that were fetched: the least recently drawn go when there are too many bytes of them. */
+/** Fetched tiles; the least recently drawn ones are evicted above a limit of bytes. */
 import { decodeTile, type Tile, tileNs } from './tiles';
 
 export type FetchTile = (
@@ -8,12 +8,12 @@ export type FetchTile = (
   signal: AbortSignal,
 ) => Promise<ArrayBuffer>;
 
-/** Tracks wanted of one tile. */
-export interface Wanted {
+/** A request for the tracks of one tile. */
+export interface TileRequest {
   readonly level: number;
   readonly tile: number;
   readonly tracks: readonly number[];
-  /** True where nobody waits for it: it may be wanted next. */
+  /** Whether it is a prefetch. */
   readonly isAhead?: boolean;
 }
 
@@ -24,7 +24,7 @@ interface Entry {
 }
 
 interface Flight {
-  readonly wanted: Wanted;
+  readonly requested: TileRequest;
   readonly abort: AbortController;
 }
 
@@ -36,22 +36,22 @@ interface Limits {
 
 const LIMITS: Limits = { bytes: 64e6, atOnce: 4, retryMs: 2000 };
 
-/** The tracks that an answer has in full; where it was cut, the last that it has may lack rows. */
-function answered(tile: Tile, tracks: readonly number[]): readonly number[] {
+/** The tracks that a tile holds completely; in a truncated one the last track may lack rows. */
+function completeTracks(tile: Tile, tracks: readonly number[]): readonly number[] {
   if (!tile.isTruncated) return tracks;
   const last = tracks.findLastIndex((track) => tile.rows.has(track));
-  // A track that does not fit alone is shown as far as it goes.
+  // A track that exceeds a response alone is shown as far as it goes.
   return tracks.slice(0, Math.max(1, last));
 }
 
 const keyOf = (track: number, level: number, tile: number): string => `${track} ${level} ${tile}`;
 
-/** A part of a row that a tile can fill; ns, the end not in it. */
+/** A part of a row that a tile covers; ns, end exclusive. */
 export interface Segment {
   readonly tile: Tile;
   readonly startNs: number;
   readonly endNs: number;
-  /** False where it stands in for the tile that is wanted. */
+  /** False if it replaces a missing tile. */
   readonly isExact: boolean;
 }
 
@@ -62,12 +62,12 @@ export class TileStore {
   private readonly byKey = new Map<string, Entry>();
   private readonly entries = new Set<Entry>();
   private readonly flights = new Set<Flight>();
-  private queue: readonly Wanted[] = [];
+  private queue: readonly TileRequest[] = [];
   private bytes = 0;
   private clock = 0;
   private failedAtMs = Number.NEGATIVE_INFINITY;
   private timer: ReturnType<typeof setTimeout> | undefined;
-  /** Why the last request failed; null once one has come. */
+  /** The error of the last request; null after a success. */
   failure: Error | null = null;
 
   constructor(
@@ -76,17 +76,17 @@ export class TileStore {
     private readonly limits: Limits = LIMITS,
   ) {}
 
-  get heldBytes(): number {
+  get sizeBytes(): number {
     return this.bytes;
   }
 
-  /** True while something that is in sight is on its way. */
+  /** Whether a request for visible tiles is pending. */
   private get isAwaited(): boolean {
-    for (const { wanted } of this.flights) if (!wanted.isAhead) return true;
+    for (const { requested } of this.flights) if (!requested.isAhead) return true;
     return false;
   }
 
-  /** A new drawing begins: what it uses counts as used now. */
+  /** Starts a new drawing: tiles that it uses count as used now. */
   tick(): void {
     this.clock += 1;
   }
@@ -101,23 +101,25 @@ export class TileStore {
     return entry?.tile;
   }
 
-  /** What there is to fill a tile of a track with: itself, else a coarser one with finer ones over it. */
+  /** The segments that cover a tile of a track: itself, else a coarser tile with finer ones over it. */
   segments(track: number, level: number, tile: number): Segment[] {
     const length = tileNs(level);
-    const place = { startNs: tile * length, endNs: (tile + 1) * length };
+    const times = { startNs: tile * length, endNs: (tile + 1) * length };
     const exact = this.find(track, level, tile);
-    if (exact) return [{ tile: exact, ...place, isExact: true }];
-    const found: Segment[] = [];
+    if (exact) return [{ tile: exact, ...times, isExact: true }];
+    const segments: Segment[] = [];
     for (let up = 1; up <= COARSER_LEVELS; up += 1) {
       const coarser = this.find(track, level + up, Math.floor(tile / 2 ** up));
       if (!coarser) continue;
-      found.push({ tile: coarser, ...place, isExact: false });
+      segments.push({ tile: coarser, ...times, isExact: false });
       break;
     }
     for (let down = Math.min(FINER_LEVELS, level); down >= 1; down -= 1) {
-      found.push(...this.finer(track, level - down, { first: tile * 2 ** down, count: 2 ** down }));
+      segments.push(
+        ...this.finer(track, level - down, { first: tile * 2 ** down, count: 2 ** down }),
+      );
     }
-    return found;
+    return segments;
   }
 
   private finer(
@@ -126,11 +128,11 @@ export class TileStore {
     { first, count }: { readonly first: number; readonly count: number },
   ): Segment[] {
     const length = tileNs(level);
-    const found: Segment[] = [];
+    const segments: Segment[] = [];
     for (let tile = first; tile < first + count; tile += 1) {
       const here = this.find(track, level, tile);
       if (here) {
-        found.push({
+        segments.push({
           tile: here,
           startNs: tile * length,
           endNs: (tile + 1) * length,
@@ -138,24 +140,24 @@ export class TileStore {
         });
       }
     }
-    return found;
+    return segments;
   }
 
-  /** What is to be there, the most urgent first. What was asked for and is no longer wanted is let go. */
-  want(wanted: readonly Wanted[]): void {
-    this.queue = wanted;
+  /** Replaces the queue of requests, the most urgent first; pending requests outside of it are aborted. */
+  request(requested: readonly TileRequest[]): void {
+    this.queue = requested;
     for (const flight of this.flights) {
-      const { level, tile } = flight.wanted;
-      if (wanted.some((each) => each.level === level && each.tile === tile)) continue;
+      const { level, tile } = flight.requested;
+      if (requested.some((request) => request.level === level && request.tile === tile)) continue;
       flight.abort.abort();
       this.flights.delete(flight);
     }
     this.start();
   }
 
-  private isComing(track: number, { level, tile }: Wanted): boolean {
-    for (const { wanted } of this.flights) {
-      if (wanted.level === level && wanted.tile === tile && wanted.tracks.includes(track))
+  private isComing(track: number, { level, tile }: TileRequest): boolean {
+    for (const { requested } of this.flights) {
+      if (requested.level === level && requested.tile === tile && requested.tracks.includes(track))
         return true;
     }
     return false;
@@ -163,21 +165,21 @@ export class TileStore {
 
   private start(): void {
     if (performance.now() - this.failedAtMs < this.limits.retryMs) return;
-    for (const wanted of this.queue) {
+    for (const requested of this.queue) {
       if (this.flights.size >= this.limits.atOnce) return;
-      const { level, tile, isAhead = false } = wanted;
+      const { level, tile, isAhead = false } = requested;
       if (isAhead && this.isAwaited) return;
-      const tracks = wanted.tracks.filter(
-        (track) => !(this.has(track, level, tile) || this.isComing(track, wanted)),
+      const tracks = requested.tracks.filter(
+        (track) => !(this.has(track, level, tile) || this.isComing(track, requested)),
       );
       if (tracks.length > 0) void this.fetch({ level, tile, tracks, isAhead });
     }
   }
 
-  private async fetch(wanted: Wanted): Promise<void> {
-    const flight: Flight = { wanted, abort: new AbortController() };
+  private async fetch(requested: TileRequest): Promise<void> {
+    const flight: Flight = { requested, abort: new AbortController() };
     this.flights.add(flight);
-    const { tracks, level, tile } = wanted;
+    const { tracks, level, tile } = requested;
     try {
       const buffer = await this.fetchTile(tracks, level, tile, flight.abort.signal);
       if (flight.abort.signal.aborted) return;
@@ -185,7 +187,7 @@ export class TileStore {
       if (made.level !== level || made.tile !== tile) {
         throw new Error('The server answered with another tile.');
       }
-      this.keep(made, answered(made, tracks));
+      this.store(made, completeTracks(made, tracks));
       this.failure = null;
     } catch (error) {
       if (flight.abort.signal.aborted) return;
@@ -197,7 +199,7 @@ export class TileStore {
     this.changed();
   }
 
-  /** The server may come back: what is still wanted is asked for again after a while. */
+  /** Retries after a while: the server may come back. */
   private failed(error: Error): void {
     this.failure = error;
     this.failedAtMs = performance.now();
@@ -205,7 +207,7 @@ export class TileStore {
     this.timer = setTimeout(() => this.start(), this.limits.retryMs + 1);
   }
 
-  private keep(tile: Tile, tracks: readonly number[]): void {
+  private store(tile: Tile, tracks: readonly number[]): void {
     const entry: Entry = { tile, tracks, used: this.clock };
     this.entries.add(entry);
     this.bytes += tile.bytes;
@@ -217,7 +219,7 @@ export class TileStore {
     if (this.bytes <= this.limits.bytes) return;
     const oldest = [...this.entries].sort((a, b) => a.used - b.used);
     for (const entry of oldest) {
-      // What is on the screen stays, however much it is.
+      // Visible tiles stay, however large.
       if (this.bytes <= this.limits.bytes || entry.used >= this.clock) return;
       this.drop(entry);
     }

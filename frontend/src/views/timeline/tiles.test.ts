@@ -30,7 +30,7 @@ describe('a tile', () => {
 
   it('that is none is refused', () => {
     expect(() => decodeTile(new TextEncoder().encode('<html>').buffer as ArrayBuffer)).toThrow(
-      'This is no tile of a timeline: it begins with “<htm”.',
+      'This is not a timeline tile: it begins with “<htm”.',
     );
   });
 

@@ -1,6 +1,6 @@
-/** Tiles as the server sends them: columns of slices, read in place. The format is TLT2 (`api/timeline`). */
+/** Tiles of slices in the format TLT2 (`api/timeline`): columns that are read in place. */
 
-/** A slice that is no event of the file: an idle time by its cause, a step made of device work. */
+/** The event of slices that are not in the file: idle times by cause, steps made of device work. */
 export const NO_EVENT = 0xffffffff;
 
 export const TILE_PX = 1024;
@@ -11,7 +11,7 @@ export const TILE_PARTS = TILE_PX * PX_PARTS;
 const MAGIC = 'TLT2';
 const ALIGNMENT = 8;
 
-/** Columns of one tile's slices. A slice stands for `count` events: of more than one, name and event are the longest's. */
+/** Columns of the slices of a tile. A slice merges `count` events; name and event are those of the longest. */
 export interface Slices {
   readonly name: Uint32Array;
   readonly event: Uint32Array;
@@ -22,7 +22,7 @@ export interface Slices {
   readonly busy: Uint8Array;
 }
 
-/** A row's slices: places in the columns, the end not in it. */
+/** Indexes of the slices of a row, end exclusive. */
 export interface RowSpan {
   readonly from: number;
   readonly to: number;
@@ -33,9 +33,9 @@ export interface Tile {
   readonly tile: number;
   readonly bytes: number;
   readonly slices: Slices;
-  /** By track, then row; a row that is not there has no slice here. */
+  /** By track, then row; undefined for a row without slices. */
   readonly rows: ReadonlyMap<number, readonly (RowSpan | undefined)[]>;
-  /** True where the last of the tracks that were asked for are left out: the answer would have been too large. */
+  /** Whether the last requested tracks are left out, since the response would be too large. */
   readonly isTruncated: boolean;
 }
 
@@ -53,7 +53,7 @@ interface Header {
 
 function headerOf(buffer: ArrayBuffer): { header: Header; dataAt: number } {
   const magic = new TextDecoder().decode(new Uint8Array(buffer, 0, Math.min(4, buffer.byteLength)));
-  if (magic !== MAGIC) throw new Error(`This is no tile of a timeline: it begins with “${magic}”.`);
+  if (magic !== MAGIC) throw new Error(`This is not a timeline tile: it begins with “${magic}”.`);
   const length = new DataView(buffer).getUint32(4, true);
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length))) as Header;
   return { header, dataAt: Math.ceil((8 + length) / ALIGNMENT) * ALIGNMENT };
@@ -81,9 +81,9 @@ function rowsOf(header: Header): Map<number, (RowSpan | undefined)[]> {
   const rows = new Map<number, (RowSpan | undefined)[]>();
   let from = 0;
   for (const { track, row, count } of header.rows) {
-    const own = rows.get(track) ?? [];
-    own[row] = { from, to: from + count };
-    rows.set(track, own);
+    const trackRows = rows.get(track) ?? [];
+    trackRows[row] = { from, to: from + count };
+    rows.set(track, trackRows);
     from += count;
   }
   return rows;
@@ -106,7 +106,7 @@ export const levelOf = (nsPerPx: number): number => Math.max(0, Math.floor(Math.
 
 export const tileNs = (level: number): number => TILE_PX * 2 ** level;
 
-/** The tiles of a level that a part of the recording needs: the first and the last. */
+/** The first and the last tile of a level that cover a time range. */
 export function tilesOf(
   level: number,
   range: { readonly start: number; readonly end: number },
@@ -116,7 +116,7 @@ export function tilesOf(
   return { first, last: Math.max(first, Math.ceil(range.end / length) - 1) };
 }
 
-/** The first slice of a row that ends behind a place; slices of a row do not overlap. */
+/** The first slice of a row that ends after a position; slices of a row do not overlap. */
 export function firstEndingAfter(slices: Slices, { from, to }: RowSpan, part: number): number {
   let [low, high] = [from, to];
   while (low < high) {

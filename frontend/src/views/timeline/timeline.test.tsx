@@ -1,15 +1,13 @@
 import { fireEvent, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import runs from '../../../tests/fixtures/runs.json';
-import { type Rendered, renderInPage } from '../../../tests/render';
+import type { Rendered } from '../../../tests/render';
 import { encodeTile } from '../../../tests/timeline_tiles';
-import type { Runs, TimelineSlice } from '../../api/types.gen';
+import { fakeApi, renderView } from '../../../tests/views';
+import type { TimelineSlice } from '../../api/types.gen';
 import { duration } from '../../core/format';
 import * as files from '../../host/download';
-import { HOME } from '../../state/location';
 import type { Patch } from '../../state/navigation';
-import { select } from '../../state/selection';
 import tracks from './fixture.json';
 import area from './fixtures/timeline-area.json';
 import names from './fixtures/timeline-names.json';
@@ -18,13 +16,12 @@ import listed from './fixtures/timeline-slices.json';
 import slice from './fixtures/timeline-slices-3243.json';
 import Page from './page';
 import { asText } from './selection';
-import { linkedTo, marked } from './timeline';
+import { marked } from './timeline';
+import { linkedTo } from './use_selected_slice';
 import { Viewer } from './viewer';
 
 const SLICE = slice as unknown as TimelineSlice;
-const asked: string[] = [];
-
-const answers: Record<string, unknown> = {
+const api = fakeApi({
   'timeline/tracks': tracks,
   'timeline/names': names,
   'timeline/slices/3243': slice,
@@ -33,37 +30,15 @@ const answers: Record<string, unknown> = {
   'timeline/area': area,
   'timeline/at': { schema: 1, hit: search.hits[0] },
   'timeline/neighbour': { schema: 1, hit: search.hits[0] },
-};
-
-function answer(path: string): Response {
-  const [place = ''] = path.replace(/^traces\/[^/]+\//, '').split('?');
-  if (place === 'timeline/tiles') {
-    const given = new URLSearchParams(path.split('?')[1]);
-    return new Response(encodeTile([], [], Number(given.get('level')), Number(given.get('tile'))));
-  }
-  const body = answers[place];
-  if (body !== undefined) return new Response(JSON.stringify(body));
-  const refusal = { code: 'not-found', message: 'There is no such slice.', hint: '' };
-  return new Response(JSON.stringify(refusal), { status: 404 });
-}
-
-beforeEach(() => {
-  asked.length = 0;
-  vi.stubGlobal('fetch', (url: URL) => {
-    const path = String(url).replace(/^.*\/api\//, '');
-    asked.push(path);
-    return Promise.resolve(answer(path));
-  });
+  'timeline/tiles': (parameters: URLSearchParams) =>
+    new Response(
+      encodeTile([], [], Number(parameters.get('level')), Number(parameters.get('tile'))),
+    ),
 });
-afterEach(() => vi.unstubAllGlobals());
+const isRequested = (text: string): boolean => api.requests.some((path) => path.includes(text));
 
 async function shown(start: Patch = {}): Promise<Rendered> {
-  const selected = select(runs as unknown as Runs, HOME);
-  if (selected.kind !== 'selected') throw new Error('the fixture has a run');
-  const rendered = renderInPage(<Page selection={selected.selection} />, {
-    view: 'timeline',
-    ...start,
-  });
+  const rendered = renderView(Page, 'timeline', start);
   await screen.findByRole('heading', { name: 'Timeline' });
   return rendered;
 }
@@ -88,7 +63,7 @@ describe('the tracks', () => {
     expect(labels()).not.toContain('Stream 20');
     expect(labels()).not.toContain('Main thread');
     expect(screen.getByRole('list', { name: 'Pinned tracks' }).textContent).toContain('Stream 7');
-    await userEvent.type(screen.getByRole('searchbox', { name: /Show tracks/ }), 'stream');
+    await userEvent.type(screen.getByRole('searchbox', { name: /Filter tracks/ }), 'stream');
     // Annotations say in their detail on which stream they are.
     await waitFor(() =>
       expect(labels()).toEqual(['GPU 0', 'Stream 7', 'Annotations', 'Annotations']),
@@ -132,7 +107,7 @@ describe('the selected slice', () => {
 
   it('that is not there is said so', async () => {
     await shown({ event: 77 });
-    expect(await screen.findByText('There is no such slice.')).toBeTruthy();
+    expect(await screen.findByText('Not found.')).toBeTruthy();
   });
 
   it('is left by the arrow keys for its neighbour', async () => {
@@ -143,31 +118,27 @@ describe('the selected slice', () => {
     store.write({ ...store.current(), event: 3243 }, 'push');
     await screen.findByRole('heading', { name: SLICE.name });
     fireEvent.keyDown(screen.getByRole('application'), { key: 'ArrowRight' });
-    await waitFor(() =>
-      expect(asked.some((path) => path.includes('neighbour?event=3243&direction=right'))).toBe(
-        true,
-      ),
-    );
+    await waitFor(() => expect(isRequested('neighbour?event=3243&direction=right')).toBe(true));
   });
 
   describe('whose neighbour is on its way', () => {
-    /** The answers on neighbours to the right, which come when they are let go. */
-    const held: (() => void)[] = [];
+    /** The answers on neighbours to the right, which come when the test releases them. */
+    const delayed: (() => void)[] = [];
     beforeEach(() => {
-      held.length = 0;
+      delayed.length = 0;
       const atOnce = globalThis.fetch as unknown as (url: URL) => Promise<Response>;
       vi.stubGlobal('fetch', (url: URL) => {
         if (!String(url).includes('direction=right')) return atOnce(url);
         const hit = { ...search.hits[1], event: 4711 };
         return new Promise<Response>((done) => {
-          held.push(() => done(new Response(JSON.stringify({ schema: 1, hit }))));
+          delayed.push(() => done(new Response(JSON.stringify({ schema: 1, hit }))));
         });
       });
     });
     const pressed = (key: string): boolean =>
       fireEvent.keyDown(screen.getByRole('application'), { key });
     const letCome = async (): Promise<void> => {
-      for (const come of held) come();
+      for (const come of delayed) come();
       await new Promise((done) => setTimeout(done, 20));
     };
 
@@ -187,7 +158,7 @@ describe('the selected slice', () => {
       pressed('ArrowRight');
       unmount();
       await letCome();
-      expect(held).toHaveLength(1);
+      expect(delayed).toHaveLength(1);
       expect(store.current().event).toBe(3243);
     });
   });
@@ -216,10 +187,8 @@ describe('the selected slice', () => {
     it('is said to be one of many, and where they lie apart', async () => {
       const fit = vi.spyOn(Viewer.prototype, 'fit');
       await clicked();
-      expect(asked.some((path) => path.includes('at?track=2&row=0&time_ns=24500000'))).toBe(true);
-      expect(screen.getByRole('note').textContent).toContain(
-        'One of 214 that were drawn together here',
-      );
+      expect(isRequested('at?track=2&row=0&time_ns=24500000')).toBe(true);
+      expect(screen.getByRole('note').textContent).toContain('One of 214 slices drawn as one');
       await userEvent.click(screen.getByRole('button', { name: 'Zoom to all 214' }));
       expect(fit).toHaveBeenCalledWith({ start: 24_000_000, end: 25_000_000 });
     });
@@ -236,7 +205,7 @@ describe('the selected slice', () => {
       const { store } = await clicked();
       store.write({ ...store.current(), event: null }, 'push');
       store.write({ ...store.current(), search: 'gemm' }, 'push');
-      await screen.findByText('204 found');
+      await screen.findByText('204 results');
       fireEvent.keyDown(document.body, { key: 'n' });
       await screen.findByRole('heading', { name: SLICE.name });
       expect(screen.queryByRole('note')).toBeNull();
@@ -261,7 +230,7 @@ describe('the selected slice', () => {
 describe('a search', () => {
   it('goes on at Enter, with what was typed just now, and back at Shift and Enter', async () => {
     const { store } = await shown();
-    const box = screen.getByRole('searchbox', { name: 'Search the whole recording' });
+    const box = screen.getByRole('searchbox', { name: 'Search the whole trace' });
     fireEvent.change(box, { target: { value: 'gemm' } });
     fireEvent.keyDown(box, { key: 'Enter' });
     expect(store.current().search).toBe('gemm');
@@ -274,7 +243,7 @@ describe('a search', () => {
 
   it('looks through the whole recording, counts, and goes from hit to hit', async () => {
     const { store } = await shown({ search: 'gemm' });
-    expect(await screen.findByText('204 found')).toBeTruthy();
+    expect(await screen.findByText('204 results')).toBeTruthy();
     fireEvent.keyDown(document.body, { key: 'n' });
     await waitFor(() => expect(store.current().event).toBe(search.hits[0]?.event));
     expect(screen.getByText('1 of 204')).toBeTruthy();
@@ -282,7 +251,7 @@ describe('a search', () => {
     await waitFor(() => expect(store.current().event).toBe(search.hits[1]?.event));
     fireEvent.keyDown(document.body, { key: 'p' });
     await waitFor(() => expect(store.current().event).toBe(search.hits[0]?.event));
-    expect(asked.some((path) => path.includes('timeline/search?q=gemm&regex=false'))).toBe(true);
+    expect(isRequested('timeline/search?q=gemm&regex=false')).toBe(true);
   });
 
   it('is exported, also what is not listed, under the recording’s name', async () => {
@@ -290,7 +259,7 @@ describe('a search', () => {
     await shown({ search: 'gemm', options: { tab: 'search' } });
     await userEvent.click(await screen.findByRole('button', { name: 'CSV' }));
     await waitFor(() => expect(saved).toHaveBeenCalled());
-    expect(asked.some((path) => path.includes('q=gemm&regex=false&limit=10000'))).toBe(true);
+    expect(isRequested('q=gemm&regex=false&limit=10000')).toBe(true);
     const [name, , text] = saved.mock.calls[0] ?? [];
     expect(name).toMatch(/^.+_.+_hits_gemm\.csv$/);
     const [head, first] = String(text).split('\r\n');
@@ -304,14 +273,14 @@ describe('a search', () => {
 
   it('lists what it found as a table', async () => {
     await shown({ search: 'gemm', options: { tab: 'search' } });
-    const found = await screen.findByRole('table', { name: 'What was found for gemm' });
-    expect(within(found).getAllByRole('row')).toHaveLength(1 + search.hits.length);
+    const results = await screen.findByRole('table', { name: 'Results for gemm' });
+    expect(within(results).getAllByRole('row')).toHaveLength(1 + search.hits.length);
   });
 
   it('that is no regular expression is not asked for', async () => {
     await shown({ search: '/(/' });
     expect(screen.getByRole('alert').textContent).toContain('Not a regular expression');
-    expect(asked.some((path) => path.includes('timeline/search'))).toBe(false);
+    expect(isRequested('timeline/search')).toBe(false);
   });
 });
 
@@ -320,11 +289,13 @@ describe('an area', () => {
 
   it('is summed up by name, the most time first, and by track', async () => {
     await shown({ options });
-    const names = await screen.findByRole('table', { name: 'What ran in the area, by name' });
+    const names = await screen.findByRole('table', { name: 'Time in the area by name' });
     const totals = area.table.values.total_ns.toSorted((a, b) => b - a);
     const [, first] = within(names).getAllByRole('row');
     expect(first?.textContent).toContain(duration(totals[0] ?? 0));
-    const busy = screen.getByRole('table', { name: 'How busy each track was in the area' });
+    const busy = screen.getByRole('table', {
+      name: 'Busy and idle time of the tracks in the area',
+    });
     expect(within(busy).getAllByRole('row')[1]?.textContent).toBe('GPU 0, Stream 770.2 %11.9 ms');
   });
 
@@ -338,12 +309,12 @@ describe('an area', () => {
 
   it('is what is in sight, or as long as the selected slice, at a button', async () => {
     const { store } = await shown({ options: { tab: 'area', at: '1000-2000' } });
-    await userEvent.click(await screen.findByRole('button', { name: 'Sum up what is in sight' }));
+    await userEvent.click(await screen.findByRole('button', { name: 'Summarize visible range' }));
     expect(store.current().options.area).toBe('1000-2000');
-    await screen.findByRole('table', { name: 'What ran in the area, by name' });
+    await screen.findByRole('table', { name: 'Time in the area by name' });
     store.write({ ...store.current(), event: 3243 }, 'push');
     await screen.findByText(`${SLICE.name}, ${duration(SLICE.duration_ns)}, on GPU 0, Stream 7`);
-    await userEvent.click(screen.getByRole('button', { name: 'Sum up the selected slice' }));
+    await userEvent.click(screen.getByRole('button', { name: 'Summarize selected slice' }));
     const { start_ns: startNs, duration_ns: ns } = SLICE;
     expect(store.current().options).toMatchObject({ area: `${startNs}-${startNs + ns}` });
     expect(store.current().options['area-tracks']).toBeUndefined();
@@ -351,20 +322,20 @@ describe('an area', () => {
 
   it('cannot be as long as a slice where none is selected', async () => {
     await shown({ options: { tab: 'area' } });
-    const button = await screen.findByRole('button', { name: 'Sum up the selected slice' });
+    const button = await screen.findByRole('button', { name: 'Summarize selected slice' });
     expect((button as HTMLButtonElement).disabled).toBe(true);
   });
 
   it('becomes the time that all views are narrowed to', async () => {
     const { store } = await shown({ options });
-    await userEvent.click(await screen.findByRole('button', { name: 'Narrow all views to it' }));
+    await userEvent.click(await screen.findByRole('button', { name: 'Filter to selection' }));
     expect(store.current().time).toEqual({ startNs: 20_000_000, endNs: 60_000_000 });
   });
 });
 
 it('the axis and the overview leave the other mouse buttons to the browser', async () => {
   const { store } = await shown();
-  for (const name of [/^Axis of time/, /^The whole recording and the part/]) {
+  for (const name of [/^Time axis/, /^The whole trace and its visible range/]) {
     const canvas = screen.getByRole('img', { name });
     fireEvent.pointerDown(canvas, { button: 2, clientX: 0 });
     fireEvent.pointerMove(canvas, { clientX: 90 });
@@ -401,15 +372,12 @@ describe('marks', () => {
 
 it('what is in sight on a track can be read as a table', async () => {
   await shown({ options: { tab: 'table' } });
-  const table = await screen.findByRole('table', { name: /^Slices of .* in sight$/ });
+  const table = await screen.findByRole('table', { name: /^Visible slices of / });
   expect(within(table).getAllByRole('row')).toHaveLength(1 + listed.hits.length);
 });
 
-it('a recording without anything in time says what to do', async () => {
-  const selected = select(runs as unknown as Runs, HOME);
-  if (selected.kind !== 'selected') throw new Error('the fixture has a run');
-  answers['timeline/tracks'] = { ...tracks, tracks: [], end_ns: 0 };
-  renderInPage(<Page selection={selected.selection} />, { view: 'timeline' });
-  expect(await screen.findByText('There is nothing to lay out in time')).toBeTruthy();
-  answers['timeline/tracks'] = tracks;
+it('a trace without any event says what to do', async () => {
+  api.responses['timeline/tracks'] = { ...tracks, tracks: [], end_ns: 0 };
+  renderView(Page, 'timeline');
+  expect(await screen.findByText('No events to show')).toBeTruthy();
 });

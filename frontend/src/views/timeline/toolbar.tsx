@@ -1,12 +1,13 @@
 import { type ReactNode, useEffect, useState } from 'react';
 import type { Narrowing } from '../../api/queries';
 import { count, duration, instant, plural } from '../../core/format';
+import { Button, IconButton } from '../../widgets/button';
 import { Icon } from '../../widgets/icon';
 import { Menu } from '../../widgets/menu';
 import type { Layout } from './layout';
 import { markName } from './overlay';
 import { type Settings, toggledIn } from './settings';
-import { Swatch } from './slice_words';
+import { Swatch } from './slice_labels';
 import type { Timeline, TrackKind } from './wire';
 
 const KINDS: Readonly<Record<Exclude<TrackKind, 'group'>, string>> = {
@@ -30,13 +31,13 @@ interface FilterProps {
 
 const TYPING_MS = 150;
 
-function Words({
-  value,
-  onChange,
-}: {
-  value: string;
-  onChange: (text: string) => void;
-}): ReactNode {
+interface FilterBoxProps {
+  readonly value: string;
+  readonly onChange: (text: string) => void;
+}
+
+/** Passes the typed text on once typing pauses. */
+function FilterBox({ value, onChange }: FilterBoxProps): ReactNode {
   const [typed, setTyped] = useState(value);
   useEffect(() => setTyped(value), [value]);
   useEffect(() => {
@@ -47,7 +48,7 @@ function Words({
   return (
     <input
       type="search"
-      aria-label="Show tracks whose name has"
+      aria-label="Filter tracks by name"
       placeholder="Filter tracks"
       spellCheck={false}
       value={typed}
@@ -56,7 +57,7 @@ function Words({
   );
 }
 
-/** Which tracks are shown: by words, by kind, and those that were hidden. */
+/** Filters the tracks by name and by kind, and restores hidden ones. */
 export function TrackFilter({ timeline, settings, layout, change }: FilterProps): ReactNode {
   const kinds = (Object.keys(KINDS) as (keyof typeof KINDS)[]).filter((kind) =>
     timeline.tracks.some((track) => track.kind === kind),
@@ -65,7 +66,7 @@ export function TrackFilter({ timeline, settings, layout, change }: FilterProps)
     layout.hiddenCount > 0 || settings.order.length > 0 || settings.toggled.length > 0;
   return (
     <div className="timeline-filter">
-      <Words value={settings.filter} onChange={(filter) => change({ filter })} />
+      <FilterBox value={settings.filter} onChange={(filter) => change({ filter })} />
       <Menu
         label={
           <>
@@ -84,15 +85,14 @@ export function TrackFilter({ timeline, settings, layout, change }: FilterProps)
             {KINDS[kind]}
           </label>
         ))}
-        <button
-          type="button"
-          className="button quiet"
+        <Button
+          quiet
           disabled={!isChanged}
           onClick={() => change({ kinds: [], hidden: [], order: [], toggled: [] })}
         >
-          Show the usual tracks
-        </button>
-        <p className="menu-note">Colours; a name has its own shade of its category’s</p>
+          Reset tracks
+        </Button>
+        <p className="menu-note">Colours by category; each name has its own shade</p>
         <ul className="legend-list">
           {timeline.categories.map(({ id, label }) => (
             <li key={id}>
@@ -102,7 +102,7 @@ export function TrackFilter({ timeline, settings, layout, change }: FilterProps)
           ))}
         </ul>
         <p className="menu-note">
-          Drag a track, or press Alt + ↑ ↓ on it, to move it. The choice is part of the link.
+          Drag a track, or press Alt + ↑ ↓ on it, to move it. The link of the page keeps the order.
         </p>
       </Menu>
     </div>
@@ -116,18 +116,17 @@ interface MarksProps {
   readonly onGo: (mark: number) => void;
 }
 
-/** Marks a time; the marked times, and how far apart they are. */
+/** Marks a time, and lists the marked times with their distances. */
 export function Marks(props: MarksProps): ReactNode {
   return (
     <>
-      <button
-        type="button"
-        className="button quiet"
-        title="Mark where the selected slice begins, or the middle of what is in sight; at a mark: take it away (m)"
+      <Button
+        quiet
+        title="Mark the start of the selected slice, or the middle of the visible range; on a mark: remove it (m)"
         onClick={props.onMark}
       >
         Mark
-      </button>
+      </Button>
       {props.marks.length > 0 && <MarkList {...props} />}
     </>
   );
@@ -142,9 +141,9 @@ function MarkList({ marks, change, onGo }: MarksProps): ReactNode {
           {marks.map((mark, at) => (
             <tr key={mark}>
               <th scope="row">
-                <button type="button" className="button quiet" onClick={() => onGo(mark)}>
+                <Button quiet onClick={() => onGo(mark)}>
                   {markName(at)}
-                </button>
+                </Button>
               </th>
               <td className="number">{instant(mark)}</td>
               <td className="muted">
@@ -152,14 +151,12 @@ function MarkList({ marks, change, onGo }: MarksProps): ReactNode {
                   `${duration(Math.abs(mark - (marks[at - 1] ?? 0)))} from ${markName(at - 1)}`}
               </td>
               <td>
-                <button
-                  type="button"
-                  className="button quiet square"
-                  aria-label={`Remove mark ${markName(at)}`}
-                  onClick={() => change({ marks: marks.filter((each) => each !== mark) })}
-                >
-                  <Icon name="close" size={13} />
-                </button>
+                <IconButton
+                  icon="close"
+                  size={13}
+                  label={`Remove mark ${markName(at)}`}
+                  onClick={() => change({ marks: marks.filter((other) => other !== mark) })}
+                />
               </td>
             </tr>
           ))}
@@ -177,48 +174,30 @@ interface ZoomProps {
 export function ZoomButtons({ zoomBy, fitAll }: ZoomProps): ReactNode {
   return (
     <>
-      <button
-        type="button"
-        className="button quiet square"
-        aria-label="Come nearer"
-        title="Come nearer (w)"
-        onClick={() => zoomBy(0.5)}
-      >
+      <Button quiet square aria-label="Zoom in" title="Zoom in (w)" onClick={() => zoomBy(0.5)}>
         +
-      </button>
-      <button
-        type="button"
-        className="button quiet square"
-        aria-label="Go away"
-        title="Go away (s)"
-        onClick={() => zoomBy(2)}
-      >
+      </Button>
+      <Button quiet square aria-label="Zoom out" title="Zoom out (s)" onClick={() => zoomBy(2)}>
         −
-      </button>
-      <button
-        type="button"
-        className="button quiet"
-        title="The whole recording (0)"
-        onClick={fitAll}
-      >
+      </Button>
+      <Button quiet title="The whole trace (0)" onClick={fitAll}>
         Fit all
-      </button>
+      </Button>
     </>
   );
 }
 
-/** What all views are narrowed to, and a way out of it. */
-export function TimeChip({
-  narrowing,
-  onFit,
-}: {
+interface TimeChipProps {
   readonly narrowing: Narrowing | null | undefined;
   readonly onFit: () => void;
-}): ReactNode {
+}
+
+/** Zooms to the step or time that all views are filtered to. */
+export function TimeChip({ narrowing, onFit }: TimeChipProps): ReactNode {
   if (!narrowing) return null;
   return (
-    <button type="button" className="button quiet" title="Show this part" onClick={onFit}>
+    <Button quiet title="Zoom to this range" onClick={onFit}>
       Fit {narrowing.label}
-    </button>
+    </Button>
   );
 }

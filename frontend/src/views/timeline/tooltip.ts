@@ -1,14 +1,14 @@
-/** What the pointer is on, beside the pointer. Written as text nodes straight into the page: it changes with every frame. */
+/** The tooltip at the pointer. It changes with every frame, so it writes text nodes without React. */
 import { count, duration, quantity, share } from '../../core/format';
 import { shortName } from '../../core/names';
-import type { CounterStore } from './counters';
 import { counterAt, unitOf } from './draw_counter';
 import type { Picked } from './pick';
+import type { CounterStore } from './stores';
 import { NO_EVENT } from './tiles';
 import type { Viewer } from './viewer';
 import type { SliceCategory, SliceDetails } from './wire';
 
-interface Known {
+interface Legend {
   readonly names: readonly string[];
   readonly categories: readonly SliceCategory[];
 }
@@ -18,16 +18,20 @@ interface Lines {
   readonly facts: readonly string[];
 }
 
-/** What is told of a slice. Details are exact; without them a length is as exact as the screen. */
-export function wordsOf(picked: Picked, known: Known, details: SliceDetails | undefined): Lines {
-  const name = known.names[picked.name] ?? '';
-  const category = known.categories[picked.category]?.label ?? '';
+/** The tooltip of a slice. Details are exact; without them a duration is as exact as the screen. */
+export function tooltipLines(
+  picked: Picked,
+  legend: Legend,
+  details: SliceDetails | undefined,
+): Lines {
+  const name = legend.names[picked.name] ?? '';
+  const category = legend.categories[picked.category]?.label ?? '';
   if (picked.count > 1) {
     const short = shortName(name);
     const longest = details ? `${short} ${duration(details.duration_ns)}` : short;
     return {
       title: `${count(picked.count)} events, busy ${share(picked.busy)}`,
-      facts: [`longest ${longest}`, `${category} · too short to be drawn one by one: come nearer`],
+      facts: [`longest ${longest}`, `${category} · too short to draw individually: zoom in`],
     };
   }
   const length = details
@@ -51,27 +55,30 @@ export class Tooltip {
     private readonly counters: CounterStore,
   ) {}
 
-  private lines(known: Known, details: (event: number) => SliceDetails | undefined): Lines | null {
+  private lines(
+    legend: Legend,
+    details: (event: number) => SliceDetails | undefined,
+  ): Lines | null {
     const { hover, pointer } = this.viewer;
     if (hover) {
-      const own = hover.event === NO_EVENT ? undefined : details(hover.event);
-      return wordsOf(hover, known, own);
+      const exact = hover.event === NO_EVENT ? undefined : details(hover.event);
+      return tooltipLines(hover, legend, exact);
     }
     const seen = pointer && this.viewer.laneAt(pointer.y);
     if (!(pointer && seen) || seen.lane.kind !== 'counter') return null;
     const { track } = seen.lane;
-    const found = counterAt(this.viewer, this.counters, track.id, this.viewer.timeAt(pointer.x));
-    if (!found) return null;
+    const values = counterAt(this.viewer, this.counters, track.id, this.viewer.timeAt(pointer.x));
+    if (!values) return null;
     const unit = unitOf(track.unit);
     const range =
-      found.min === found.max
+      values.min === values.max
         ? []
-        : [`from ${quantity(found.min, unit)} to ${quantity(found.max, unit)}`];
-    return { title: `${track.label}: ${quantity(found.last, unit)}`, facts: range };
+        : [`from ${quantity(values.min, unit)} to ${quantity(values.max, unit)}`];
+    return { title: `${track.label}: ${quantity(values.last, unit)}`, facts: range };
   }
 
-  update(known: Known, details: (event: number) => SliceDetails | undefined): void {
-    const lines = this.lines(known, details);
+  update(legend: Legend, details: (event: number) => SliceDetails | undefined): void {
+    const lines = this.lines(legend, details);
     const { pointer } = this.viewer;
     if (!(lines && pointer)) {
       this.box.hidden = true;

@@ -1,39 +1,38 @@
-/** The tracks: names at the left, slices at the right, in one scroll. */
+/** The tracks: names on the left, slices on the right, scrolled together. */
 import { type ReactNode, useEffect, useLayoutEffect, useRef } from 'react';
-import { useSurface } from '../../canvas/surface';
 import { type Gestures, listen } from './gestures';
-import { Labels, type TrackActs } from './labels';
+import { Labels, type TrackActions } from './labels';
 import type { Layout } from './layout';
 import type { Overlay } from './overlay';
 import { Tooltip } from './tooltip';
-import { useDrawn } from './use_drawn';
-import type { Machine } from './use_viewer';
+import type { Engine } from './use_viewer';
+import { useViewerSurface } from './viewer_surface';
 import type { Timeline } from './wire';
 
 interface Props {
-  readonly machine: Machine;
+  readonly engine: Engine;
   readonly timeline: Timeline;
   readonly names: readonly string[];
   readonly layout: Layout;
   readonly overlay: Overlay;
-  readonly acts: TrackActs;
+  readonly actions: TrackActions;
   readonly gestures: Omit<Gestures, 'scrollBy'>;
-  /** What is selected, in words. */
-  readonly spoken: string;
+  /** The selection, for screen readers. */
+  readonly announcement: string;
   readonly onShowAllTracks: () => void;
 }
 
 export function Tracks(props: Props): ReactNode {
-  const { machine, timeline, names, layout, overlay, acts, gestures, spoken } = props;
-  const { viewer, scene, counters, details } = machine;
+  const { engine, timeline, names, layout, overlay, actions, gestures, announcement } = props;
+  const { viewer, scene, counters, details } = engine;
   const scroller = useRef<HTMLDivElement>(null);
   const tip = useRef<HTMLDivElement>(null);
   const notice = useRef<HTMLParagraphElement>(null);
   const tooltip = useRef<Tooltip | null>(null);
   const heightPx = useRef(0);
-  const { canvas, redraw } = useSurface((frame) => {
+  const canvas = useViewerSurface(viewer, (frame) => {
     viewer.setSize(frame.widthPx, frame.heightPx);
-    // What is selected stays in sight when its details take room.
+    // The selected slice stays visible when the panel shrinks the tracks.
     if (frame.heightPx < heightPx.current && overlay.selected) {
       viewer.revealLane(overlay.selected.track, overlay.selected.row);
     }
@@ -45,13 +44,12 @@ export function Tracks(props: Props): ReactNode {
       notice.current.hidden = failure === null;
       notice.current.textContent = failure ? `${failure.message} Trying again.` : '';
     }
-    // What moves is seen in the strip and on the axis as well.
+    // The minimap and the time axis move along.
     if (isMoving) viewer.draw();
     return isMoving;
   });
-  useDrawn(viewer, redraw);
   useLayoutEffect(() => {
-    // First what there is, then how large it is: with both known the tiles are asked for at once.
+    // The layout comes first: once the size is known the viewer requests tiles.
     viewer.setLayout(layout);
     viewer.setSize(canvas.current?.clientWidth ?? 1, canvas.current?.clientHeight ?? 1);
   }, [viewer, layout, canvas]);
@@ -80,21 +78,21 @@ export function Tracks(props: Props): ReactNode {
         onScroll={(event) => viewer.setScroll(event.currentTarget.scrollTop)}
       >
         <div className="timeline-body">
-          <Labels layout={layout} wholeNs={timeline.end_ns - timeline.start_ns} acts={acts} />
+          <Labels layout={layout} wholeNs={timeline.end_ns - timeline.start_ns} actions={actions} />
           <div className="timeline-canvas-box">
-            {/* biome-ignore lint/a11y/noInteractiveElementToNoninteractiveRole: it is gone through with keys of its own */}
+            {/* biome-ignore lint/a11y/noInteractiveElementToNoninteractiveRole: it has its own keys */}
             <canvas
               ref={canvas}
               className="timeline-canvas"
               tabIndex={0}
               role="application"
               aria-roledescription="timeline"
-              aria-label="Tracks of slices in time. Arrow keys go from slice to slice, w and s zoom, a and d move; the tab Listed has what is in sight as a table."
+              aria-label="Tracks of slices in time. Arrow keys move between slices, w and s zoom, a and d pan; the tab Visible slices shows them as a table."
             />
             <div className="timeline-tip" ref={tip} hidden={true} />
             <p className="timeline-notice" ref={notice} role="status" hidden={true} />
             <p className="visually-hidden" aria-live="polite">
-              {spoken}
+              {announcement}
             </p>
           </div>
         </div>

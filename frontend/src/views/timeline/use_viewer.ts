@@ -1,25 +1,24 @@
-/** The view with its stores of tiles and curves, for as long as the recording is shown; its range follows the URL and writes it. */
+/** The viewer with its stores, for as long as the trace is shown; its range follows the URL and is written to it. */
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { api, segment } from '../../api/client';
 import type { TimelineCounter } from '../../api/types.gen';
 import { isSameRange, type Range } from '../../canvas/viewport';
-import { CounterStore } from './counters';
-import { DetailsCache } from './details_cache';
 import { heatRows } from './minimap';
 import { Palette } from './palette';
 import { Scene } from './scene';
+import { CounterStore, DetailsStore } from './stores';
 import { TileStore } from './tile_store';
 import { Viewer } from './viewer';
 import type { SliceDetails, Timeline } from './wire';
 
-export interface Machine {
+export interface Engine {
   readonly viewer: Viewer;
   readonly scene: Scene;
   readonly counters: CounterStore;
-  readonly details: DetailsCache;
+  readonly details: DetailsStore;
 }
 
-function machineOf(trace: string, timeline: Timeline, start: Range | null): Machine {
+function engineOf(trace: string, timeline: Timeline, start: Range | null): Engine {
   const path = (what: string): string => `traces/${segment(trace)}/timeline/${what}`;
   const changed = (): void => viewer.draw();
   const store = new TileStore(
@@ -32,7 +31,7 @@ function machineOf(trace: string, timeline: Timeline, start: Range | null): Mach
       api.get<TimelineCounter>(path('counters'), { track, level, tile }, signal),
     changed,
   );
-  const details = new DetailsCache(
+  const details = new DetailsStore(
     (event, signal) => api.get<SliceDetails>(path(`slices/${event}`), {}, signal),
     changed,
   );
@@ -43,40 +42,40 @@ function machineOf(trace: string, timeline: Timeline, start: Range | null): Mach
   return { viewer, counters, details, scene: new Scene({ viewer, palette, counters }) };
 }
 
-export function useMachine(
+export function useEngine(
   trace: string,
   timeline: Timeline,
   names: readonly string[],
   start: Range | null,
-): Machine {
-  const [machine] = useState(() => machineOf(trace, timeline, start));
-  useMemo(() => machine.scene.named(names), [machine, names]);
+): Engine {
+  const [engine] = useState(() => engineOf(trace, timeline, start));
+  useMemo(() => engine.scene.named(names), [engine, names]);
   useEffect(() => {
-    machine.viewer.draw();
-    machine.viewer.ask();
+    engine.viewer.draw();
+    engine.viewer.requestTiles();
     return () => {
-      machine.viewer.dispose();
-      machine.counters.dispose();
-      machine.details.dispose();
+      engine.viewer.dispose();
+      engine.counters.dispose();
+      engine.details.dispose();
     };
-  }, [machine]);
-  return machine;
+  }, [engine]);
+  return engine;
 }
 
 const textOf = (range: Range | null): string => (range ? `${range.start}-${range.end}` : '');
 
-/** The URL's range is gone to; what the view comes to rest on is written there. */
+/** Shows the range in the URL, and writes the visible range there once it stops moving. */
 export function useRangeInUrl(
   viewer: Viewer,
   at: Range | null,
   write: (at: Range | null) => void,
 ): void {
-  const known = useRef(textOf(at));
+  const lastText = useRef(textOf(at));
   const latest = useRef(write);
   latest.current = write;
   useEffect(() => {
-    if (textOf(at) === known.current) return;
-    known.current = textOf(at);
+    if (textOf(at) === lastText.current) return;
+    lastText.current = textOf(at);
     viewer.goTo(at ?? viewer.bounds);
   }, [viewer, at]);
   useEffect(
@@ -84,15 +83,15 @@ export function useRangeInUrl(
       viewer.onRest((view) => {
         const whole = isSameRange(view, viewer.bounds);
         const rested = whole ? null : { start: Math.floor(view.start), end: Math.ceil(view.end) };
-        if (textOf(rested) === known.current) return;
-        known.current = textOf(rested);
+        if (textOf(rested) === lastText.current) return;
+        lastText.current = textOf(rested);
         latest.current(rested);
       }),
     [viewer],
   );
 }
 
-/** Goes to a step whose time was not known when the recording was opened, unless the user was faster. */
+/** Shows a step whose time arrives after the trace was opened, unless the user has moved the view. */
 export function useStepInSight(viewer: Viewer, isAwaited: boolean, time: Range | null): void {
   const isDone = useRef(!isAwaited);
   useEffect(() => {

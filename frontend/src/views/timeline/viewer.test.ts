@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type MadeSlice, tileSource } from '../../../tests/timeline_tiles';
 import { lengthOf } from '../../canvas/viewport';
-import { Coverage } from './coverage';
 import { zoomFactor } from './gestures';
 import { layoutOf, ROW_PX } from './layout';
-import { gripAt, heatRows } from './minimap';
+import { Coverage, gripAt, heatRows } from './minimap';
 import { TileStore } from './tile_store';
 import { LEAST_NS, Viewer } from './viewer';
 import type { Track } from './wire';
@@ -52,13 +51,13 @@ describe('what is in sight', () => {
     const viewer = viewerOf();
     viewer.overview = [29];
     viewer.show({ start: 400_000, end: 500_000 });
-    const [first, ...others] = viewer.wanted();
+    const [first, ...others] = viewer.tileRequests();
     const inSight = viewer.seenLanes().map(({ lane }) => lane.track.id);
     expect(first).toMatchObject({ level: 6, tile: 6, tracks: inSight });
     expect(inSight).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
-    const ahead = others.findIndex((wanted) => wanted.isAhead === true);
-    expect(others.slice(0, ahead).some((wanted) => wanted.tracks.includes(29))).toBe(true);
-    expect(others.slice(ahead).every((wanted) => wanted.isAhead === true)).toBe(true);
+    const ahead = others.findIndex((request) => request.isAhead === true);
+    expect(others.slice(0, ahead).some((request) => request.tracks.includes(29))).toBe(true);
+    expect(others.slice(ahead).every((request) => request.isAhead === true)).toBe(true);
   });
 
   it('is asked for only once it is known how large it is', () => {
@@ -149,7 +148,7 @@ describe('the overview', () => {
     viewer.overviewPx = 10;
     const coverage = new Coverage(viewer, [0, 1]);
     expect(coverage.update(10)).toBe(true);
-    viewer.ask();
+    viewer.requestTiles();
     await vi.advanceTimersByTimeAsync(500);
     expect(coverage.update(10)).toBe(true);
     expect([...coverage.shares].map((share) => Math.round(share * 10) / 10)).toEqual([

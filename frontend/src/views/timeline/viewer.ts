@@ -1,6 +1,6 @@
 /**
- * What the timeline shows right now: the part of time, how far down it is scrolled, what is pointed at. It changes
- * with every frame, so it is kept outside of React; what is worth a link goes to the URL once it rests.
+ * The state of the timeline that changes with every frame: visible range, scroll position, pointer. It lives outside
+ * of React; the range goes to the URL once it stops moving.
  */
 import {
   between,
@@ -19,15 +19,15 @@ import {
 } from '../../canvas/viewport';
 import { type Lane, type Layout, laneAt, rowAt, rowTopPx } from './layout';
 import { isSamePick, type Picked, pick } from './pick';
-import type { TileStore, Wanted } from './tile_store';
+import type { TileRequest, TileStore } from './tile_store';
 import { levelOf, tilesOf } from './tiles';
 
-/** No nearer: a few ns on a screen. */
+/** The shortest visible range. */
 export const LEAST_NS = 40;
 const REST_MS = 250;
 const MOVE_MS = 180;
-/** Tiles are asked for at most so often while the view moves. */
-const ASK_MS = 60;
+/** Least time between requests while the view moves. */
+const REQUEST_MS = 60;
 const HIT_PX = 3;
 const MARGIN_PX = 200;
 
@@ -36,7 +36,7 @@ export interface Point {
   readonly y: number;
 }
 
-/** A lane on the screen: where it begins, seen from the top of the tracks. */
+/** A visible lane; `y` counts from the top of the tracks. */
 export interface SeenLane {
   readonly lane: Lane;
   readonly y: number;
@@ -62,15 +62,15 @@ export class Viewer {
   layout: Layout = EMPTY_LAYOUT;
   pointer: Point | null = null;
   hover: Picked | null = null;
-  /** Scrolls the tracks; set by what holds the scroll bar. */
+  /** Scrolls the tracks; set by the component with the scroll bar. */
   scrollTo: (px: number) => void = () => undefined;
-  /** Tracks that are wanted over the whole recording, and how wide they are shown; set by the minimap. */
+  /** Tracks of the minimap, and its width. */
   overview: readonly number[] = [];
   overviewPx: number | null = null;
   private move: Move | null = null;
   private restTimer: ReturnType<typeof setTimeout> | undefined;
-  private askTimer: ReturnType<typeof setTimeout> | undefined;
-  private askedMs = Number.NEGATIVE_INFINITY;
+  private requestTimer: ReturnType<typeof setTimeout> | undefined;
+  private requestedMs = Number.NEGATIVE_INFINITY;
   private readonly drawers = new Set<() => void>();
   private readonly resters = new Set<(view: Range) => void>();
 
@@ -82,13 +82,13 @@ export class Viewer {
     this.view = start ? clamped(start, bounds, LEAST_NS) : bounds;
   }
 
-  /** Called whenever something is to be drawn anew. */
+  /** Registers a callback for every drawing. */
   onDraw(draw: () => void): () => void {
     this.drawers.add(draw);
     return () => this.drawers.delete(draw);
   }
 
-  /** Called once the view has come to rest. */
+  /** Registers a callback for when the view stops moving. */
   onRest(rest: (view: Range) => void): () => void {
     this.resters.add(rest);
     return () => this.resters.delete(rest);
@@ -106,7 +106,7 @@ export class Viewer {
     return levelOf(this.nsPerPx);
   }
 
-  /** Where a move that is under way leads to. */
+  /** The range at the end of the current move. */
   get goal(): Range {
     return this.move?.to ?? this.view;
   }
@@ -121,7 +121,7 @@ export class Viewer {
 
   private changed(): void {
     this.updateHover();
-    this.ask();
+    this.requestTiles();
     this.draw();
     clearTimeout(this.restTimer);
     this.restTimer = setTimeout(() => {
@@ -129,7 +129,7 @@ export class Viewer {
     }, REST_MS);
   }
 
-  /** Shows a part of time at once. */
+  /** Shows a range at once. */
   show(view: Range): void {
     this.move = null;
     const next = clamped(view, this.bounds, LEAST_NS);
@@ -138,7 +138,7 @@ export class Viewer {
     this.changed();
   }
 
-  /** Goes to a part of time, so that the eye can follow. */
+  /** Moves to a range with an animation. */
   goTo(view: Range): void {
     const to = clamped(view, this.bounds, LEAST_NS);
     if (isSameRange(to, this.goal)) return;
@@ -149,7 +149,7 @@ export class Viewer {
     }
   }
 
-  /** Takes a move further; true while there is more of it. */
+  /** Advances the animation; returns whether it goes on. */
   advance(nowMs: number): boolean {
     const { move } = this;
     if (!move) return false;
@@ -166,7 +166,7 @@ export class Viewer {
     this.show(zoomed(this.view, this.bounds, { factor, at, least: LEAST_NS }));
   }
 
-  /** As a key does it: around the pointer, else the middle. */
+  /** Zooms around the pointer, else the middle. */
   zoomBy(factor: number): void {
     const x = this.pointer?.x ?? this.widthPx / 2;
     const at = valueAt(this.goal, this.widthPx, x);
@@ -189,7 +189,7 @@ export class Viewer {
     this.goTo(fitted(target, this.bounds, { margin: 0.25, least: LEAST_NS * 4 }));
   }
 
-  /** Brings a slice into sight: its time, near enough to be seen, and its row. */
+  /** Makes a slice visible: zooms, pans and scrolls as far as needed. */
   reveal(target: Range, lane: { readonly track: number; readonly row: number } | null): void {
     const isTooSmall = lengthOf(target) / perPx(this.goal, this.widthPx) < 2;
     if (isTooSmall) this.goTo(fitted(target, this.bounds, { margin: 8, least: LEAST_NS * 4 }));
@@ -199,8 +199,8 @@ export class Viewer {
 
   revealLane(track: number, row: number): void {
     const { lanes, pinned, pinnedPx } = this.layout;
-    const lane = lanes.find((each) => each.track.id === track);
-    if (!lane || pinned.some((each) => each.track.id === track)) return;
+    const lane = lanes.find((lane) => lane.track.id === track);
+    if (!lane || pinned.some((lane) => lane.track.id === track)) return;
     const top = lane.topPx + rowTopPx(lane, Math.min(row, Math.max(0, lane.rows - 1)));
     const roomPx = this.heightPx - pinnedPx;
     const isInSight = top >= this.scrollPx && top + lane.rowPx <= this.scrollPx + roomPx;
@@ -211,13 +211,13 @@ export class Viewer {
     if (widthPx === this.widthPx && heightPx === this.heightPx) return;
     this.widthPx = Math.max(1, widthPx);
     this.heightPx = heightPx;
-    this.ask();
+    this.requestTiles();
   }
 
   setLayout(layout: Layout): void {
     this.layout = layout;
     this.updateHover();
-    this.ask();
+    this.requestTiles();
     this.draw();
   }
 
@@ -225,11 +225,11 @@ export class Viewer {
     if (px === this.scrollPx) return;
     this.scrollPx = px;
     this.updateHover();
-    this.ask();
+    this.requestTiles();
     this.draw();
   }
 
-  /** Lanes on the screen, the pinned first; a margin takes in those just outside. */
+  /** The visible lanes, pinned ones first; a margin includes lanes just outside. */
   seenLanes(marginPx = 0): SeenLane[] {
     const { pinned, lanes, pinnedPx } = this.layout;
     const seen: SeenLane[] = pinned.map((lane) => ({ lane, y: lane.topPx, isPinned: true }));
@@ -277,34 +277,34 @@ export class Viewer {
     if (!isSamePick(next, this.hover)) this.hover = next;
   }
 
-  /** Asks for the tiles that are in sight, then for those around; not more often than needed while things move. */
-  ask = (): void => {
-    if (this.askTimer !== undefined) return;
-    const waitMs = Math.max(0, ASK_MS - (performance.now() - this.askedMs));
-    if (waitMs === 0) this.askNow();
+  /** Requests the visible tiles, then those around them, at most every `REQUEST_MS`. */
+  requestTiles = (): void => {
+    if (this.requestTimer !== undefined) return;
+    const waitMs = Math.max(0, REQUEST_MS - (performance.now() - this.requestedMs));
+    if (waitMs === 0) this.requestNow();
     else {
-      this.askTimer = setTimeout(() => {
-        this.askTimer = undefined;
-        this.askNow();
+      this.requestTimer = setTimeout(() => {
+        this.requestTimer = undefined;
+        this.requestNow();
       }, waitMs);
     }
   };
 
-  private askNow(): void {
-    // Before it is laid out it has no width to choose a level by.
+  private requestNow(): void {
+    // Before the layout there is no width to choose a level by.
     if (this.widthPx <= 1) return;
-    this.askedMs = performance.now();
-    this.store.want(this.wanted());
+    this.requestedMs = performance.now();
+    this.store.request(this.tileRequests());
   }
 
-  /** Tracks with slices that are on the screen, or just outside of it. */
+  /** The visible tracks with slices. */
   seenTracks(marginPx = 0): number[] {
     const seen = this.seenLanes(marginPx);
     return [...new Set(seen.flatMap(({ lane }) => (lane.rows > 0 ? [lane.track.id] : [])))];
   }
 
-  /** What is in sight comes first, then the overview, then what the next move is likely to show. */
-  wanted(): Wanted[] {
+  /** Requests in order of urgency: visible tiles, the minimap, then likely next moves. */
+  tileRequests(): TileRequest[] {
     const { level, view, bounds } = this;
     const seen = this.seenTracks();
     const whole = levelOf(perPx(bounds, this.overviewPx ?? this.widthPx));
@@ -315,17 +315,17 @@ export class Viewer {
       ...tilesFor(level, view, this.seenTracks(MARGIN_PX)),
       ...neighbours.map((tile) => ({ level, tile, tracks: seen })),
       ...(level < whole ? tilesFor(level + 1, view, seen) : []),
-      ...(level > 0 ? tilesFor(level - 1, this.nearer(), seen) : []),
+      ...(level > 0 ? tilesFor(level - 1, this.zoomedIn(), seen) : []),
     ];
     return [
       ...tilesFor(level, view, seen),
       ...tilesFor(whole, bounds, this.overview),
-      ...ahead.map((wanted) => ({ ...wanted, isAhead: true })),
-    ].filter((wanted) => wanted.tracks.length > 0);
+      ...ahead.map((tileRequests) => ({ ...tileRequests, isAhead: true })),
+    ].filter((tileRequests) => tileRequests.tracks.length > 0);
   }
 
-  /** Around the pointer a zoom is likely. */
-  private nearer(): Range {
+  /** The likely range after zooming in at the pointer. */
+  private zoomedIn(): Range {
     const middle = this.timeAt(this.pointer?.x ?? this.widthPx / 2);
     const quarter = lengthOf(this.view) / 4;
     return clamped({ start: middle - quarter, end: middle + quarter }, this.bounds);
@@ -333,13 +333,13 @@ export class Viewer {
 
   dispose(): void {
     clearTimeout(this.restTimer);
-    clearTimeout(this.askTimer);
-    this.askTimer = undefined;
+    clearTimeout(this.requestTimer);
+    this.requestTimer = undefined;
     this.store.dispose();
   }
 }
 
-function tilesFor(level: number, range: Range, tracks: readonly number[]): Wanted[] {
+function tilesFor(level: number, range: Range, tracks: readonly number[]): TileRequest[] {
   const { first, last } = tilesOf(level, range);
   return Array.from({ length: last - first + 1 }, (_, at) => ({ level, tile: first + at, tracks }));
 }

@@ -1,14 +1,14 @@
-/** The server's words for a timeline, as this view calls them. Times are ns from the trace's first event. */
+/** Short names of the API's timeline types. Times are ns from the trace's first event. */
 import type {
-  Timeline as TimelineAnswer,
   TimelineCategory,
   TimelineHit,
+  Timeline as TimelineResponse,
   TimelineSlice,
   TimelineStep,
   TimelineTrack,
 } from '../../api/types.gen';
 
-export type Timeline = TimelineAnswer;
+export type Timeline = TimelineResponse;
 export type Track = TimelineTrack;
 export type TrackKind = TimelineTrack['kind'];
 export type StepMark = TimelineStep;
@@ -16,5 +16,4 @@ export type SliceCategory = TimelineCategory;
 export type SliceDetails = TimelineSlice;
 export type Hit = TimelineHit;
 
-/** Where a slice is. */
-export type Place = Pick<TimelineHit, 'track' | 'row' | 'start_ns' | 'duration_ns'>;
+export type SlicePosition = Pick<TimelineHit, 'track' | 'row' | 'start_ns' | 'duration_ns'>;

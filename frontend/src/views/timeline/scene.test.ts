@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { briefName } from './brief';
+import { briefName } from './scene';
 
 it.each([
   ['aten::conv2d', 'conv2d'],
@@ -9,6 +9,6 @@ it.each([
   ['Kernel<a::b>', 'Kernel<a::b>'],
   ['cudaLaunchKernel', 'cudaLaunchKernel'],
   ['odd::', 'odd::'],
-])('%s is %s where there is little room', (name, brief) => {
+])('shortens %s to %s', (name, brief) => {
   expect(briefName(name)).toBe(brief);
 });
