@@ -16,11 +16,11 @@ from stepscope.base.report import (
     HealthItem,
     Link,
     Outcome,
+    OverallStatus,
     Problem,
     Report,
     RunReport,
     SourceLine,
-    Standing,
     StepReport,
     WorkerReport,
 )
@@ -190,7 +190,7 @@ WORKER = WorkerReport(
     idle_ns={},
     health=(HealthItem("truncated-gzip", "warning", 1, "the stream ends early", "Copy it again"),),
     budget=BUDGET,
-    standing=Standing("found", "1 thing to change."),
+    standing=OverallStatus("found", "1 thing to change."),
     file="worker0.1.pt.trace.json.gz",
 )
 OUTCOMES = (
@@ -291,7 +291,7 @@ def with_texts(hostile: str) -> Report:
         verdict=hostile,
         dialect=hostile,
         file=hostile,
-        standing=Standing("healthy", hostile),
+        standing=OverallStatus("healthy", hostile),
         health=(HealthItem(hostile, "critical", 1, hostile, hostile),),
     )
     run = msgspec.structs.replace(run_of(*outcomes, workers=(worker,)), name=hostile)

@@ -80,7 +80,9 @@ def test_a_container_of_version_1_whose_path_is_the_hosts_bounds_them_too(tmp_pa
     assert host_limits.core_count(root) == 1
 
 
-@pytest.mark.skipif(host_limits.held_bytes() is None, reason="the platform does not limit memory")
+@pytest.mark.skipif(
+    host_limits.private_bytes() is None, reason="the platform does not limit memory"
+)
 def test_a_limit_holds_within_its_block_and_not_behind_it() -> None:
     with host_limits.data_limit(64 * MIB):
         np.empty(16 * MIB, dtype=np.uint8)

@@ -12,7 +12,7 @@ import pytest
 from logs import EVENT_COUNT, write_run, write_trace
 from stepscope.api.prefetch import prepare
 from stepscope.base.config import Settings
-from stepscope.base.errors import NotFoundError
+from stepscope.base.errors import UnknownNameError
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import (
     Cancelled,
@@ -309,9 +309,9 @@ def test_a_directory_that_cannot_be_used_is_a_problem(tmp_path: Path, path: str,
 
 def test_unknown_names_are_refused(tmp_path: Path) -> None:
     catalog, _ = catalog_of(tmp_path)
-    with pytest.raises(NotFoundError, match="no trace has the id 'x'"):
+    with pytest.raises(UnknownNameError, match="no trace has the id 'x'"):
         catalog.file("x")
-    with pytest.raises(NotFoundError, match="no run has the id 'x'"):
+    with pytest.raises(UnknownNameError, match="no run has the id 'x'"):
         catalog.run("x")
 
 

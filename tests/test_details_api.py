@@ -27,7 +27,7 @@ from stepscope.api.name_details import (
 from stepscope.api.operator_details import Chosen as Operator
 from stepscope.api.operator_details import operator_details
 from stepscope.api.overview import overview
-from stepscope.base.errors import MissingDataError, NotFoundError
+from stepscope.base.errors import MissingDataError, UnknownNameError
 
 SAMPLES = Path(__file__).resolve().parents[1] / "sample_logs"
 SMALL, LARGE = {"Input Dims": [[2, 2]]}, {"Input Dims": [[8, 8]]}
@@ -144,7 +144,7 @@ def test_a_group_of_a_table_is_those_calls_only() -> None:
 def test_only_the_time_that_is_asked_for_counts() -> None:
     part = slice_trace(trace_of(ROWS), 100_000, 200_000)
     assert operator_details(part, Operator(name="aten::mm", kind="operator")).host.count == 1
-    with pytest.raises(NotFoundError, match="aten::linear"):
+    with pytest.raises(UnknownNameError, match="aten::linear"):
         operator_details(part, Operator(name="aten::linear", kind="operator"))
     assert kernel_details(part, Kernel(full_name="void gemm<float>(float*)")).durations.count == 1
 
@@ -203,9 +203,9 @@ def test_runs_of_one_launch_or_stream_only() -> None:
     trace = trace_of(ROWS)
     assert kernel_details(trace, Kernel(full_name=name, stream=20)).durations.total_ns == 10_000
     assert kernel_details(trace, Kernel(full_name=name, grid="[4,1,1]")).durations.count == 2
-    with pytest.raises(NotFoundError):
+    with pytest.raises(UnknownNameError):
         kernel_details(trace, Kernel(full_name=name, operator=""))
-    with pytest.raises(NotFoundError, match="no kernel 'other'"):
+    with pytest.raises(UnknownNameError, match="no kernel 'other'"):
         kernel_details(trace, Kernel(full_name="other"))
 
 

@@ -23,8 +23,8 @@ from stepscope.model.frames import (
     runtime_calls,
     steps,
 )
-from stepscope.model.frames.name_masks import named
-from stepscope.model.frames.string_storage import OPTION, texts_kept_plainly
+from stepscope.model.frames.name_masks import name_mask
+from stepscope.model.frames.string_storage import OPTION, object_strings
 from stepscope.model.trace import Trace, trace_from_columns
 
 US = 1000
@@ -356,9 +356,9 @@ def test_a_name_is_asked_for_once_and_no_name_is_never_wanted() -> None:
         return name == "b"
 
     names = pd.Categorical(["a", "b", None, "b"])
-    assert list(named(names, is_wanted)) == [False, True, False, True]
+    assert list(name_mask(names, is_wanted)) == [False, True, False, True]
     assert asked == ["a", "b"]
-    assert list(named(pd.Series(names), is_wanted)) == [False, True, False, True]
+    assert list(name_mask(pd.Series(names), is_wanted)) == [False, True, False, True]
 
 
 @pytest.mark.parametrize(
@@ -522,7 +522,7 @@ def test_whose_memory_it_is_has_a_name(code: int, name: str) -> None:
 
 def test_threads_that_keep_texts_plainly_leave_pandas_as_it_was() -> None:
     before = pd.get_option(OPTION)
-    one, another = texts_kept_plainly(), texts_kept_plainly()
+    one, another = object_strings(), object_strings()
     with another:
         one.__enter__()
     assert pd.get_option(OPTION) == "python"

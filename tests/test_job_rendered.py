@@ -13,7 +13,7 @@ from stepscope.base.report import (
     Outcome,
     Problem,
     Report,
-    RepresentativeRecording,
+    RepresentativeTrace,
     StepReport,
 )
 from stepscope.render import brief, github, html, json, markdown, phrases, sarif, text
@@ -194,8 +194,8 @@ def test_a_thousand_recordings_are_told_in_a_page(
 
 
 def test_of_many_recordings_those_are_shown_that_represent_them(thousand: Report) -> None:
-    slowest = RepresentativeRecording("slowest", "t611", 611, "w611", "Its own work is 9 ms more.")
-    odd = RepresentativeRecording("odd", "t7", None, "w7", "It waits for nobody.")
+    slowest = RepresentativeTrace("slowest", "t611", 611, "w611", "Its own work is 9 ms more.")
+    odd = RepresentativeTrace("odd", "t7", None, "w7", "It waits for nobody.")
     run = msgspec.structs.replace(thousand.runs[0], representatives=(slowest, odd))
     for render in (text.render, markdown.render, html.render):
         said = flat(render(Report((run,))))

@@ -20,7 +20,7 @@ from loading import columns_of
 from stepscope.base.errors import UnreadableError
 from stepscope.ingest import EventColumns, compiled_reader, cursor, documents, inflate, reader
 from stepscope.ingest.column_builder import as_text
-from stepscope.ingest.repair import BeyondRepairError, Mended, mended
+from stepscope.ingest.repair import BeyondRepairError, Repaired, repair
 
 READERS = {"compiled": "0", "batches": "1", "one-by-one": reader.ONE_BY_ONE}
 Report = dict[str, tuple[int, int, dict[int, str]]]
@@ -98,7 +98,7 @@ def test_a_text_of_millions_of_escapes_costs_no_more_memory_than_it_is_long() ->
     tracemalloc.start()
     try:
         with pytest.raises(BeyondRepairError):
-            mended(text)
+            repair(text)
         peak_bytes = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -482,10 +482,10 @@ def test_hostile_files_cost_no_more_than_a_multiple_of_their_size(
         walked_characters += end - idx
         return value, end
 
-    def counted_mend(text: str) -> Mended:
+    def counted_mend(text: str) -> Repaired:
         nonlocal walked_characters
         walked_characters += len(text)
-        return mended(text)
+        return repair(text)
 
     monkeypatch.setattr(json.JSONDecoder, "raw_decode", counted_decode)
     monkeypatch.setattr(documents, "mended", counted_mend)

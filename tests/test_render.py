@@ -34,8 +34,8 @@ from stepscope.base.report import (
     EvidenceTable,
     HealthItem,
     Outcome,
+    OverallStatus,
     Report,
-    Standing,
     StepReport,
     WorkerReport,
 )
@@ -215,14 +215,16 @@ def test_of_many_rules_that_claim_a_part_the_first_are_named() -> None:
 def test_three_empty_states_say_why_nothing_was_found(
     render: Callable[[Report], str], state: str, label: str
 ) -> None:
-    standing = msgspec.convert({"state": state, "message": "18 rules looked."}, Standing)
+    standing = msgspec.convert({"state": state, "message": "18 rules looked."}, OverallStatus)
     worker = msgspec.structs.replace(WORKER, standing=standing)
     said = render(report_of(PASSED, worker=worker)).replace("*", "")
     assert f"{label}: 18 rules looked." in said
 
 
 def test_no_recording_is_called_healthy_of_a_run_that_is_not() -> None:
-    quiet = msgspec.structs.replace(on_rank(0), standing=Standing("healthy", "18 rules looked."))
+    quiet = msgspec.structs.replace(
+        on_rank(0), standing=OverallStatus("healthy", "18 rules looked.")
+    )
     of_run = msgspec.structs.replace(FOUND, trace="", rule="straggler-rank")
     for outcomes, said in (((of_run,), False), ((), True)):
         run = run_of(*outcomes, workers=(quiet, on_rank(1)))

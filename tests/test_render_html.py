@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from reports import CODE, FOUND, HOSTILE, RANKS, REPORT, WORKER, run_of, with_texts
 from stepscope.advice import advise
-from stepscope.base.report import Report, Standing
+from stepscope.base.report import OverallStatus, Report
 from stepscope.library import load
 from stepscope.render import html
 
@@ -115,7 +115,7 @@ def test_several_recordings_are_told_of_once() -> None:
     [("healthy", "Healthy"), ("not-applicable", "Not applicable"), ("cannot-tell", "Cannot tell")],
 )
 def test_three_empty_states_say_why_nothing_was_found(state: str, label: str) -> None:
-    standing = msgspec.convert({"state": state, "message": "18 rules looked."}, Standing)
+    standing = msgspec.convert({"state": state, "message": "18 rules looked."}, OverallStatus)
     worker = msgspec.structs.replace(WORKER, standing=standing)
     assert f"{label}: 18 rules looked." in page(Report((run_of(workers=(worker,)),))).said
 

@@ -60,7 +60,7 @@ class Served:
     def __init__(self, folder: Path, place: Path | None = None, **options: Any) -> None:
         self.reader = Counting()
         self.executor = AtOnce()
-        summaries = SummarySettings(place=str(place), least_count=2) if place else None
+        summaries = SummarySettings(location=str(place), least_count=2) if place else None
         self.catalog = Catalog(
             [LogDirectory(path=str(folder))],
             settings=Settings(),

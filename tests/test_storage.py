@@ -23,7 +23,7 @@ from logs import EVENT_COUNT, ROWS
 from stepscope import ingest, storage
 from stepscope.base import urls
 from stepscope.base.config import Settings
-from stepscope.base.errors import UnreadableError, in_one_line, unforeseen
+from stepscope.base.errors import UnreadableError, as_unreadable, in_one_line
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.log_directories import LogDirectory
 from stepscope.model.read import read_trace
@@ -92,7 +92,7 @@ def test_a_path_is_a_folder_and_a_name(path: str, parent: str, name: str) -> Non
     ],
 )
 def test_secrets_are_not_shown(text: str, shown: str) -> None:
-    assert urls.shown(text) == shown
+    assert urls.redacted(text) == shown
 
 
 def test_no_error_shows_the_secrets_of_its_address() -> None:
@@ -100,7 +100,7 @@ def test_no_error_shows_the_secrets_of_its_address() -> None:
     library = OSError("zoe:pass word cannot open https://zoe:pass%20word@host/t.json?sig=5f")
     for error in (
         UnreadableError(path, "It is empty.", ""),
-        unforeseen(path, library),
+        as_unreadable(path, library),
         error_messages.problem(path, library),
     ):
         said = f"{error} {error.path} {error.message} {error.remedy}"
@@ -110,7 +110,7 @@ def test_no_error_shows_the_secrets_of_its_address() -> None:
 
 
 def test_a_full_disk_is_not_told_as_a_bug() -> None:
-    problem = unforeseen("log/a.json", OSError(errno.ENOSPC, "No space left on device"))
+    problem = as_unreadable("log/a.json", OSError(errno.ENOSPC, "No space left on device"))
     assert problem.message == (
         "There is no room to write what was found (OSError: [Errno 28] No space left on device)."
     )

@@ -55,7 +55,7 @@ def ranks() -> Files:
 
 
 def store_at(place: Path, rules: AdviceSettings | None = None, **more: Any) -> Store:
-    return Store(SummarySettings(place=str(place), **more), rules or AdviceSettings())
+    return Store(SummarySettings(location=str(place), **more), rules or AdviceSettings())
 
 
 def keep(files: Files, place: Path, **more: Any) -> None:

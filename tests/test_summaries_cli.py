@@ -207,14 +207,14 @@ def test_the_place_is_said_by_an_option_or_in_the_environment() -> None:
         named = {f"STEPSCOPE_{name}": value for name, value in said.items()}
         return settings(named, summaries=given, cache=cache).summaries
 
-    assert place() == place(cache="1") == SummarySettings(place="", least_count=16)
+    assert place() == place(cache="1") == SummarySettings(location="", least_count=16)
     assert place("0") == place(cache="0") == place(SUMMARIES="no") == place("0", SUMMARIES="/here")
-    assert place("0").place is None
+    assert place("0").location is None
     assert place(CACHE="0") == place(cache="No") == place("0")
     assert place(CACHE="") == place(CACHE="0", cache="1") == place()
-    assert place(SUMMARIES="1") == SummarySettings(place="")
-    assert place(SUMMARIES="/here", cache="0") == SummarySettings(place="/here")
-    assert place("s3://b/x", SUMMARIES="0") == SummarySettings(place="s3://b/x")
+    assert place(SUMMARIES="1") == SummarySettings(location="")
+    assert place(SUMMARIES="/here", cache="0") == SummarySettings(location="/here")
+    assert place("s3://b/x", SUMMARIES="0") == SummarySettings(location="s3://b/x")
     assert place(SUMMARIES_SIZE="2G").bound_bytes == 2 * 2**30
 
 
@@ -223,7 +223,7 @@ def test_without_pyarrow_nothing_is_kept_and_a_place_is_refused(
 ) -> None:
     find: Callable[[str], object] = {"platformdirs": object()}.get
     monkeypatch.setattr("stepscope.base.config.find_spec", find)
-    assert settings({}).summaries.place is None
+    assert settings({}).summaries.location is None
     with pytest.raises(UsageError, match=r"needs pyarrow: pip install 'stepscope\[cache\]'"):
         settings({}, summaries="/here")
 
@@ -231,7 +231,7 @@ def test_without_pyarrow_nothing_is_kept_and_a_place_is_refused(
 def test_ones_own_folder_needs_who_tells_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     find: Callable[[str], object] = {"pyarrow": object()}.get
     monkeypatch.setattr("stepscope.base.config.find_spec", find)
-    assert settings({}).summaries.place is None
-    assert settings({}, summaries="/here").summaries.place == "/here"
+    assert settings({}).summaries.location is None
+    assert settings({}, summaries="/here").summaries.location == "/here"
     with pytest.raises(UsageError, match=r"needs platformdirs: pip install 'stepscope\[cache\]'"):
         settings({}, summaries="1")

@@ -60,7 +60,7 @@ def test_what_is_kept_in_s3_is_what_was_said_and_many_files_become_one(
     s3: Any, tmp_path: Path
 ) -> None:
     files = files_at(write_run(tmp_path / "log", *(f"rank{each}" for each in range(10))))
-    settings = SummarySettings(place=PLACE)
+    settings = SummarySettings(location=PLACE)
     kept = Store(settings)
     for file, stamp in files:
         kept.add(file, stamp, summary_of(file))
@@ -72,12 +72,12 @@ def test_what_is_kept_in_s3_is_what_was_said_and_many_files_become_one(
 
 def test_a_damaged_object_costs_itself(s3: Any, tmp_path: Path) -> None:
     files = files_at(write_run(tmp_path / "log"))
-    kept = Store(SummarySettings(place=PLACE))
+    kept = Store(SummarySettings(location=PLACE))
     kept.add(*files[0], summary_of(files[0][0]))
     kept.flush()
     [path] = s3.find("kept")
     s3.pipe(path, b"damaged")
-    assert Store(SummarySettings(place=PLACE)).find(files) == {}
+    assert Store(SummarySettings(location=PLACE)).find(files) == {}
     assert s3.find("kept") == []
 
 

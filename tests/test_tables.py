@@ -12,7 +12,7 @@ from stepscope.api.grouped_tables import (
     operators_table,
 )
 from stepscope.api.messages import Table
-from stepscope.base.errors import NotFoundError
+from stepscope.base.errors import UnknownNameError
 from stepscope.model.trace import Trace
 
 US = 1000
@@ -140,5 +140,5 @@ def test_a_table_without_rows_says_why(table: Table, says: str) -> None:
 
 def test_an_unknown_grouping_is_refused() -> None:
     for make in (operators_table, kernels_table):
-        with pytest.raises(NotFoundError, match="no grouping 'other'; there are name, "):
+        with pytest.raises(UnknownNameError, match="no grouping 'other'; there are name, "):
             make(_on_host(), "other")

@@ -177,8 +177,8 @@ def test_options_of_tensorboard_set_what_reading_may_take(monkeypatch: pytest.Mo
     there = flags_of("--stepscope_scheduler", "tcp://host:8786")
     assert plugin_settings(there).scheduler == "tcp://host:8786"
     kept = plugin_settings(flags_of("--stepscope_summaries", "s3://bucket/kept")).summaries
-    assert (kept.place, kept.least_count) == ("s3://bucket/kept", SummarySettings().least_count)
-    assert plugin_settings(flags_of("--stepscope_summaries", "0")).summaries.place is None
+    assert (kept.location, kept.least_count) == ("s3://bucket/kept", SummarySettings().least_count)
+    assert plugin_settings(flags_of("--stepscope_summaries", "0")).summaries.location is None
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://other:8786")
     assert plugin_settings(Namespace()).scheduler == "tcp://other:8786"
     assert plugin_settings(there).scheduler == "tcp://host:8786"

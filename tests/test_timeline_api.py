@@ -14,7 +14,7 @@ from loading import trace_of
 from stepscope.analyses.timeline import timeline as timelines
 from stepscope.analyses.timeline.slice_categories import CATEGORIES
 from stepscope.analyses.timeline.timeline import timeline
-from stepscope.analyses.timeline.track_events import strands
+from stepscope.analyses.timeline.track_events import track_events
 from test_api import client_of
 
 ROWS: tuple[tracebuild.Row, ...] = (
@@ -547,7 +547,7 @@ def test_two_who_ask_at_once_have_it_made_once(monkeypatch: pytest.MonkeyPatch) 
         made.append(of)
         return making(of)
 
-    making = strands
+    making = track_events
     monkeypatch.setattr(timelines, "strands", counting)
     answers: list[Any] = []
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stepscope.base.errors import UnreadableError
-from stepscope.ingest.whole_files import head, whole
+from stepscope.ingest.whole_files import read_head, read_whole
 
 
 def _file(folder: Path, content: bytes) -> str:
@@ -18,15 +18,15 @@ def _file(folder: Path, content: bytes) -> str:
 
 @pytest.mark.parametrize("content", [b"", b"x", b"long" * 1_000_000])
 def test_plain_and_gzipped_content_is_the_same(tmp_path: Path, content: bytes) -> None:
-    assert whole(_file(tmp_path, content), 2**30, "") == content
-    assert whole(_file(tmp_path, gzip.compress(content)), 2**30, "") == content
+    assert read_whole(_file(tmp_path, content), 2**30, "") == content
+    assert read_whole(_file(tmp_path, gzip.compress(content)), 2**30, "") == content
 
 
 def test_a_bomb_takes_no_more_than_what_is_allowed(tmp_path: Path) -> None:
     path = _file(tmp_path, gzip.compress(bytes(2**26)))
     tracemalloc.start()
     with pytest.raises(UnreadableError, match=r"holds more than 0 GiB\. Record less\."):
-        whole(path, 2**20, "Record less.")
+        read_whole(path, 2**20, "Record less.")
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak_bytes < 2**24
@@ -34,36 +34,36 @@ def test_a_bomb_takes_no_more_than_what_is_allowed(tmp_path: Path) -> None:
 
 def test_a_plain_file_that_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None:
     with pytest.raises(UnreadableError, match="holds more than"):
-        whole(_file(tmp_path, bytes(2**22)), 2**20, "")
+        read_whole(_file(tmp_path, bytes(2**22)), 2**20, "")
 
 
 def test_gzip_that_is_cut_off_or_broken_is_refused(tmp_path: Path) -> None:
     packed = gzip.compress(b"content" * 1000)
     with pytest.raises(UnreadableError, match="ends in the middle"):
-        whole(_file(tmp_path, packed[:-20]), 2**20, "")
+        read_whole(_file(tmp_path, packed[:-20]), 2**20, "")
     broken = packed[:15] + b"\xff" * 20 + packed[35:]
     with pytest.raises(UnreadableError, match=r"damaged|ends in the middle"):
-        whole(_file(tmp_path, broken), 2**20, "")
+        read_whole(_file(tmp_path, broken), 2**20, "")
 
 
 def test_what_is_behind_the_gzip_stream_is_not_left_out_in_silence(tmp_path: Path) -> None:
     packed = gzip.compress(b"content")
     for behind in (packed, b"text"):
         with pytest.raises(UnreadableError, match="there is more"):
-            whole(_file(tmp_path, packed + behind), 2**20, "")
-    assert whole(_file(tmp_path, packed + bytes(512)), 2**20, "") == b"content"
+            read_whole(_file(tmp_path, packed + behind), 2**20, "")
+    assert read_whole(_file(tmp_path, packed + bytes(512)), 2**20, "") == b"content"
 
 
 def test_the_head_is_inflated_too(tmp_path: Path) -> None:
     content = b"abc" * 100_000
-    assert head(_file(tmp_path, content), 100) == content[:100]
-    assert head(_file(tmp_path, gzip.compress(content)), 100)[:9] == b"abcabcabc"
-    assert head(_file(tmp_path, b"\x1f\x8b broken"), 100) == b""
+    assert read_head(_file(tmp_path, content), 100) == content[:100]
+    assert read_head(_file(tmp_path, gzip.compress(content)), 100)[:9] == b"abcabcabc"
+    assert read_head(_file(tmp_path, b"\x1f\x8b broken"), 100) == b""
 
 
 def test_folders_and_what_is_not_there_are_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none"):
         with pytest.raises(UnreadableError, match="cannot be read"):
-            whole(str(path), 10, "")
+            read_whole(str(path), 10, "")
         with pytest.raises(UnreadableError, match="cannot be read"):
-            head(str(path), 10)
+            read_head(str(path), 10)

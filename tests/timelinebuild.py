@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from stepscope.analyses.timeline.slices import Placed, Slices, arranged
+from stepscope.analyses.timeline.slices import Slices, UnsortedSlices, sort_slices
 from stepscope.analyses.timeline.timeline import Timeline, timeline
 from stepscope.model.trace import Trace
 
@@ -39,9 +39,9 @@ def slices_of(rows: Sequence[Row], track: int = 0) -> Slices:
         np.array([each[place] for each in flat], dtype=np.int64) for place in range(3)
     )
     event = np.arange(len(flat))
-    return arranged(
+    return sort_slices(
         [
-            Placed(
+            UnsortedSlices(
                 track=np.full(len(flat), track, dtype=np.int32),
                 row=row.astype(np.int32),
                 parent=np.full(len(flat), -1),

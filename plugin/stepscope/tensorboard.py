@@ -161,12 +161,12 @@ def log_directories(logdir: str, specification: str = "") -> "tuple[LogDirectory
     """
     if not specification:
         return (_directory("", logdir),) if logdir else ()
-    from stepscope.base.urls import shown
+    from stepscope.base.urls import redacted
 
     entries = [_entry(text) for text in specification.split(",") if text]
     if len(entries) == 1:
         return (_directory(*entries[0]),)
-    return tuple(_directory(name or shown(path), path) for name, path in entries)
+    return tuple(_directory(name or redacted(path), path) for name, path in entries)
 
 
 def _entry(text: str) -> tuple[str, str]:

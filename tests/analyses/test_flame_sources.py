@@ -13,7 +13,7 @@ from stepscope.analyses.flames.flame_tree import KINDS, FlameTree
 from stepscope.analyses.flames.memory_flame_graph import (
     EARLIER,
     OUTSIDE,
-    UNTOLD,
+    UNRECORDED,
     memory_tree,
     peak_of,
 )
@@ -42,9 +42,9 @@ def lines(tree: FlameTree) -> list[str]:
     for row in range(len(tree)):
         above = f"{paths[tree.parent[row]]} > " if tree.parent[row] >= 0 else ""
         paths.append(above + tree.names[tree.name[row]])
-        if tree.own[0, row] or tree.calls[0, row]:
+        if tree.self_values[0, row] or tree.calls[0, row]:
             kind = kinds[tree.kind[row]]
-            found.append(f"{paths[row]} [{kind}] {tree.own[0, row]} ×{tree.calls[0, row]}")
+            found.append(f"{paths[row]} [{kind}] {tree.self_values[0, row]} ×{tree.calls[0, row]}")
     return found
 
 
@@ -101,7 +101,7 @@ def test_memory_beyond_all_calls_and_of_no_record_has_nodes_of_its_own() -> None
         [["cpu_op", "aten::mm", 20, 30], memory(5, "+64@1", **{"Total Allocated": 164})]
     )
     tree = memory_tree(trace, peak_of(trace, "CUDA 0"))
-    assert lines(tree) == [f"{OUTSIDE} [rest] 64 ×1", f"{UNTOLD} [rest] 100 ×0"]
+    assert lines(tree) == [f"{OUTSIDE} [rest] 64 ×1", f"{UNRECORDED} [rest] 100 ×0"]
 
 
 def test_a_device_that_was_not_recorded_is_named() -> None:
@@ -120,7 +120,7 @@ def _all_sums_hold(trace: Trace) -> None:
     else:
         parts = [modules_tree(trace, "host", phase) for phase in ("forward", "backward", "rerun")]
         outside = [
-            int(every.own[0, row])
+            int(every.self_values[0, row])
             for row in range(len(every))
             if every.names[every.name[row]] == OUTSIDE_MODULES
         ]

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from stepscope.analyses.flames.flame_tree import (
     CODES,
     FlameTree,
-    found,
     key_of,
-    only,
+    node_at,
+    select_nodes,
     without_instances,
 )
-from stepscope.analyses.flames.function_totals import called_by, functions
-from stepscope.analyses.flames.inverted_tree import callers
-from stepscope.analyses.flames.pruning import Drawing, Frame, drawn
-from stepscope.analyses.flames.tree_diff import aligned, moved_names
+from stepscope.analyses.flames.function_totals import callees, functions
+from stepscope.analyses.flames.inverted_tree import invert
+from stepscope.analyses.flames.pruning import PrunedTree, Viewport, prune
+from stepscope.analyses.flames.tree_diff import combine, moved_names
 
 NAMES = ("a", "b", "c")
 Path = tuple[str, ...]
@@ -30,7 +30,7 @@ PATHS = st.dictionaries(
     st.integers(0, 20),
     max_size=12,
 )
-ONE = Frame(scale=(1,), pieces=1_000_000)
+ONE = Viewport(scale=(1,), pieces=1_000_000)
 
 
 def tree_of(own: Values, kinds: tuple[str, ...] = ("user",) * 3) -> FlameTree:
@@ -43,7 +43,7 @@ def tree_of(own: Values, kinds: tuple[str, ...] = ("user",) * 3) -> FlameTree:
         name=np.array([NAMES.index(path[-1]) for path in paths], dtype=np.int64),
         names=NAMES,
         kinds=np.array([CODES[kind] for kind in kinds], dtype=np.int8),
-        own=np.array([[own.get(path, 0) for path in paths]], dtype=np.int64),
+        self_values=np.array([[own.get(path, 0) for path in paths]], dtype=np.int64),
         calls=np.ones((1, len(paths)), dtype=np.int64),
         merged_count=np.zeros(len(paths), dtype=np.int64),
         unit="ns",
@@ -60,7 +60,7 @@ def paths_of(tree: FlameTree) -> list[Path]:
 
 
 def own_of(tree: FlameTree, side: int = 0) -> Values:
-    pairs = zip(paths_of(tree), tree.own[side].tolist(), strict=True)
+    pairs = zip(paths_of(tree), tree.self_values[side].tolist(), strict=True)
     return {path: value for path, value in pairs if value}
 
 
@@ -74,7 +74,7 @@ def total_by_hand(own: Values, path: Path) -> int:
 
 @given(PATHS, st.integers(1, 8), st.integers(1, 6))
 def test_what_is_left_out_stands_beside_its_siblings(own: Values, pieces: int, most: int) -> None:
-    shown = drawn(tree_of(own), Frame(scale=(1,), pieces=pieces, most=most)).tree
+    shown = prune(tree_of(own), Viewport(scale=(1,), pieces=pieces, most=most)).tree
     totals, whole = totals_of(shown), sum(own.values())
     assert len(set(paths_of(shown))) == len(shown)
     assert sum(value for path, value in totals.items() if len(path) == 1) == whole
@@ -95,7 +95,7 @@ def test_what_is_left_out_stands_beside_its_siblings(own: Values, pieces: int, m
 
 @given(PATHS)
 def test_nodes_come_by_depth_and_the_heaviest_child_first(own: Values) -> None:
-    shown = drawn(tree_of(own), ONE).tree
+    shown = prune(tree_of(own), ONE).tree
     assert sorted(shown.depth().tolist()) == shown.depth().tolist()
     totals, parent = shown.totals()[0].tolist(), shown.parent.tolist()
     assert all(
@@ -106,20 +106,20 @@ def test_nodes_come_by_depth_and_the_heaviest_child_first(own: Values) -> None:
 
 
 def inverted_by_hand(own: Values) -> Values:
-    found: dict[Path, int] = defaultdict(int)
+    sums: dict[Path, int] = defaultdict(int)
     for path, value in own.items():
-        found[path[::-1]] += value
-    return {path: value for path, value in found.items() if value}
+        sums[path[::-1]] += value
+    return {path: value for path, value in sums.items() if value}
 
 
 @given(PATHS)
 def test_callers_are_the_paths_from_the_inside(own: Values) -> None:
-    assert own_of(callers(tree_of(own), ONE).tree) == inverted_by_hand(own)
+    assert own_of(invert(tree_of(own), ONE).tree) == inverted_by_hand(own)
 
 
 @given(PATHS, st.integers(1, 8), st.integers(1, 6))
 def test_callers_left_out_keep_the_sum(own: Values, pieces: int, most: int) -> None:
-    shown = callers(tree_of(own), Frame(scale=(1,), pieces=pieces, most=most)).tree
+    shown = invert(tree_of(own), Viewport(scale=(1,), pieces=pieces, most=most)).tree
     inverted, totals = inverted_by_hand(own), totals_of(shown)
     assert sum(value for path, value in totals.items() if len(path) == 1) == sum(own.values())
     assert all(
@@ -127,16 +127,16 @@ def test_callers_left_out_keep_the_sum(own: Values, pieces: int, most: int) -> N
     )
 
 
-@pytest.mark.parametrize("read", [drawn, callers])
+@pytest.mark.parametrize("read", [prune, invert])
 @given(own=PATHS, data=st.data())
 def test_a_root_shows_more_of_what_is_below_it(
-    read: Callable[[FlameTree, Frame], Drawing], own: Values, data: st.DataObject
+    read: Callable[[FlameTree, Viewport], PrunedTree], own: Values, data: st.DataObject
 ) -> None:
     tree = tree_of(own)
     every = paths_of(read(tree, ONE).tree)
     wanted = data.draw(st.sampled_from(every) if every else st.just(("nothing",)))
     keys = tuple(key_of(name) for name in wanted)
-    drawing = read(tree, Frame(scale=(1,), pieces=1, path=keys))
+    drawing = read(tree, Viewport(scale=(1,), pieces=1, path=keys))
     totals = totals_of(drawing.tree)
     exact = totals_of(read(tree, ONE).tree)
     assert sum(value for path, value in totals.items() if len(path) == 1) == sum(own.values())
@@ -149,8 +149,8 @@ def test_a_root_shows_more_of_what_is_below_it(
 
 def test_a_path_that_ends_nowhere_leads_as_far_as_it_can() -> None:
     tree = tree_of({("a", "b"): 1})
-    assert found(tree, [key_of("a"), key_of("c"), key_of("b")]) == 0
-    assert found(tree, [key_of("c")]) == -1
+    assert node_at(tree, [key_of("a"), key_of("c"), key_of("b")]) == 0
+    assert node_at(tree, [key_of("c")]) == -1
 
 
 @given(PATHS)
@@ -160,7 +160,9 @@ def test_functions_count_what_recurs_once(own: Values) -> None:
     every = set(paths_of(tree))
     for row, name in enumerate(listed.name.tolist()):
         word = NAMES[name]
-        assert listed.own[0, row] == sum(value for path, value in own.items() if path[-1] == word)
+        assert listed.self_values[0, row] == sum(
+            value for path, value in own.items() if path[-1] == word
+        )
         assert listed.total[0, row] == sum(value for path, value in own.items() if word in path)
         assert listed.calls[0, row] == sum(path[-1] == word for path in every)
 
@@ -171,7 +173,7 @@ def test_one_function_is_all_that_it_leads_to(own: Values, name: str) -> None:
     for path, value in own.items():
         if name in path:
             expected[path[path.index(name) :]] += value
-    shown = own_of(called_by(tree_of(own), name))
+    shown = own_of(callees(tree_of(own), name))
     assert shown == {path: value for path, value in expected.items() if value}
 
 
@@ -181,7 +183,7 @@ def test_what_leads_to_a_function_weighs_what_it_leads_to(own: Values, name: str
     for path, value in own.items():
         if name in path:
             expected[path[: path.index(name) + 1][::-1]] += value
-    shown = own_of(callers(tree_of(own), ONE, name).tree)
+    shown = own_of(invert(tree_of(own), ONE, name).tree)
     assert shown == {path: value for path, value in expected.items() if value}
 
 
@@ -191,7 +193,7 @@ def test_frames_that_are_not_shown_leave_their_value_to_those_around(own: Values
     expected: dict[Path, int] = defaultdict(int)
     for path, value in own.items():
         expected[tuple(name for name in path if name != "b") or ("rest",)] += value
-    shown = only(tree, tree.kind == CODES["user"], "rest")
+    shown = select_nodes(tree, tree.kind == CODES["user"], "rest")
     assert own_of(shown) == {path: value for path, value in expected.items() if value}
 
 
@@ -208,20 +210,20 @@ def test_instances_of_a_class_are_one_where_they_are_modules(own: Values) -> Non
 
 @given(PATHS, PATHS)
 def test_two_are_compared_path_by_path(after: Values, before: Values) -> None:
-    both = aligned(tree_of(after), tree_of(before))
+    both = combine(tree_of(after), tree_of(before))
     assert own_of(both, 0) == {path: value for path, value in after.items() if value}
     assert own_of(both, 1) == {path: value for path, value in before.items() if value}
-    shown = drawn(both, Frame(scale=(2, 3), pieces=4)).tree
+    shown = prune(both, Viewport(scale=(2, 3), pieces=4)).tree
     assert shown.whole() == [sum(after.values()), sum(before.values())]
 
 
 @given(PATHS)
 def test_what_was_put_together_before_stays_so(own: Values) -> None:
-    once = drawn(tree_of(own), Frame(scale=(1,), pieces=3)).tree
-    again = drawn(replace(once), ONE).tree
+    once = prune(tree_of(own), Viewport(scale=(1,), pieces=3)).tree
+    again = prune(replace(once), ONE).tree
     assert totals_of(again) == totals_of(once)
     assert again.merged_count.sum() == once.merged_count.sum()
-    assert callers(once, ONE).tree.whole() == [sum(own.values())]
+    assert invert(once, ONE).tree.whole() == [sum(own.values())]
 
 
 def test_functions_are_the_same_where_only_their_lines_have_moved() -> None:
@@ -246,7 +248,7 @@ def test_a_function_that_is_the_second_of_its_name_in_its_line_is_the_same() -> 
 def test_what_moved_by_a_line_is_compared_with_itself() -> None:
     after = replace(tree_of({("a", "b"): 5}), names=("x.py(7): f", "g", "h"))
     before = replace(tree_of({("a", "b"): 3}), names=("x.py(9): f", "g", "h"))
-    both = aligned(after, before, moved_names(after.names, before.names))
+    both = combine(after, before, moved_names(after.names, before.names))
     assert (own_of(both, 0), own_of(both, 1)) == (
         {("x.py(7): f", "g"): 5},
         {("x.py(7): f", "g"): 3},

@@ -31,7 +31,7 @@ def merge(path: str, place: str) -> dict[str, float]:
         files = discover.at(path)
     with timed(seconds, "known"):
         stamped = [(file, file.listed or storage.stamp(file.path)) for file in files]
-        found = Store(SummarySettings(place=place), settings).find(stamped)
+        found = Store(SummarySettings(location=place), settings).find(stamped)
     assert len(found) == len(files), f"{len(found)} of {len(files)} are known"
     with timed(seconds, "merged"):
         report = run_report("job", [found[file.id].advice for file in files], settings)

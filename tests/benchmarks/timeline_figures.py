@@ -14,7 +14,7 @@ from pathlib import Path
 
 from stepscope import ingest
 from stepscope.analyses.timeline.idle_slices import idle_slices
-from stepscope.analyses.timeline.range_summary import area
+from stepscope.analyses.timeline.range_summary import summarize
 from stepscope.analyses.timeline.search import Search, search
 from stepscope.analyses.timeline.slice_details import details
 from stepscope.analyses.timeline.tiles import TILE_PIXELS, tile
@@ -50,7 +50,7 @@ def figures(path: Path) -> Figures:
         "search", (_seconds(_asked(search, trace, Search(text=text))) for text in WORDS)
     )
     found["area of all"] = _seconds(
-        lambda: area(
+        lambda: summarize(
             shown, shown.slices, [track.id for track in shown.tracks], (0, shown.end_ns + 1)
         )
     )

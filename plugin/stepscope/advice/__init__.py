@@ -21,7 +21,7 @@ from stepscope.advice.worker_report import (
     worker_report,
 )
 from stepscope.base import urls
-from stepscope.base.errors import UnreadableError, unforeseen
+from stepscope.base.errors import UnreadableError, as_unreadable
 from stepscope.base.report import RunReport
 from stepscope.model.trace import Run
 from stepscope.rules import Rule
@@ -66,7 +66,7 @@ def advise_with_settings(
         try:
             recordings.append(advise_trace(trace, of_run))
         except Exception as error:  # analyses run here, on whatever the file holds
-            problems.append(unforeseen(trace.path or trace.worker, error))
+            problems.append(as_unreadable(trace.path or trace.worker, error))
     unreadable = [urls.name(problem.path) for problem in problems]
     return run_report(run.name, recordings, settings, unreadable=unreadable), tuple(problems)
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
-from stepscope.analyses.health import order, with_effect
+from stepscope.analyses.health import severity_order, with_effect
 from stepscope.base.report import FileHealth, HealthItem, WorkerReport
 from stepscope.model.trace import Trace, computed
 
@@ -67,7 +67,7 @@ def _told(
     else:
         return worker
     items = [item, *(each for each in worker.health if each.kind != item.kind)]
-    return msgspec.structs.replace(worker, health=tuple(sorted(items, key=order)))
+    return msgspec.structs.replace(worker, health=tuple(sorted(items, key=severity_order)))
 
 
 def _duplicate_file(worker: Recording, group: Sequence[Recording]) -> HealthItem:

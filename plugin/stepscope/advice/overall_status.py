@@ -7,7 +7,7 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.health import doubts
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.base.formatting import count, share
-from stepscope.base.report import Outcome, Standing
+from stepscope.base.report import Outcome, OverallStatus
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
 
@@ -18,21 +18,21 @@ JUDGES = {"communication": "exposed-communication", "dataloader": "dataloader-bo
 """Category of the step to the rule that tells whether its time is lost."""
 
 
-def overall_status(trace: Trace, outcomes: Sequence[Outcome]) -> Standing:
+def overall_status(trace: Trace, outcomes: Sequence[Outcome]) -> OverallStatus:
     """Return whether there is something to change, nothing, nothing to judge, or no telling."""
     found = [each for each in outcomes if each.status == "found"]
     serious = [each for each in found if each.severity in SERIOUS]
     if serious:
-        return Standing(state="found", message=f"{count(len(serious), 'thing')} to change.")
+        return OverallStatus(state="found", message=f"{count(len(serious), 'thing')} to change.")
     looked = _with(outcomes, "passed", "rejected", "found", "suppressed")
     blind = _with(outcomes, "cannot-tell", "failed")
     if not looked and not blind:
-        return Standing(
+        return OverallStatus(
             state="not-applicable",
             message="The recording has nothing that any rule is about.",
         )
     if reason := _blinding(trace, looked, blind):
-        return Standing(
+        return OverallStatus(
             state="cannot-tell",
             message=(
                 f"{count(len(looked), 'rule')} could look and found nothing that costs 5 % or "
@@ -45,7 +45,7 @@ def overall_status(trace: Trace, outcomes: Sequence[Outcome]) -> Standing:
         text += (
             f" Beside that, {count(aside, 'finding')} {'was' if aside == 1 else 'were'} put aside."
         )
-    return Standing(state="healthy", message=text)
+    return OverallStatus(state="healthy", message=text)
 
 
 def _with(outcomes: Sequence[Outcome], *statuses: str) -> set[str]:

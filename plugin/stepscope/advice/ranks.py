@@ -13,7 +13,7 @@ from stepscope.analyses.communication.representative_ranks import representative
 from stepscope.analyses.communication.run_groups import RunGroup, run_groups
 from stepscope.analyses.communication.run_steps import run_steps
 from stepscope.analyses.core import group_statistics as statistics
-from stepscope.base.report import RepresentativeRecording, WorkerReport
+from stepscope.base.report import RepresentativeTrace, WorkerReport
 
 PIPELINE, TENSOR = "PP", "TP"
 STAGE = "pipeline stage"
@@ -44,7 +44,7 @@ def worker_reports(recordings: Sequence[TraceAdvice]) -> tuple[WorkerReport, ...
 
 def representative_recordings(
     recordings: Sequence[TraceAdvice],
-) -> tuple[RepresentativeRecording, ...]:
+) -> tuple[RepresentativeTrace, ...]:
     """Return the few recordings of several ranks to look at."""
     parts = _of_several(recordings)
     if not parts:
@@ -52,7 +52,7 @@ def representative_recordings(
     run = rank_run(parts)
     traces = {(each.worker.name, each.worker.span): each.worker.trace for each in recordings}
     return tuple(
-        RepresentativeRecording(
+        RepresentativeTrace(
             kind=each.kind,
             trace=traces[evidence.worker, evidence.span],
             rank=run.ranks[each.index].rank,

@@ -9,7 +9,7 @@ from stepscope.advice.savings import ResolvedFinding, RuleFinding, resolve_savin
 from stepscope.analyses.health import doubts
 from stepscope.base.errors import MissingDataError, NotApplicableError, in_one_line
 from stepscope.base.report import HealthItem, Outcome, Status
-from stepscope.base.urls import shown
+from stepscope.base.urls import redacted
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rejected, Rule
 from stepscope.rules.shared.claimable_time import claimed_ns
@@ -45,7 +45,7 @@ def _answers(trace: Trace, rule: Rule[Any]) -> tuple[list[RuleFinding], list[Out
         answers = tuple(rule.check(trace, rule.options)) if rule.check else ()
         found = _worth_a_word(trace, rule, answers)
     except Exception as error:  # a rule's bug must not hide the other rules' findings
-        status, reason, remedy = failure_status(rule, shown(trace.path) or trace.worker, error)
+        status, reason, remedy = failure_status(rule, redacted(trace.path) or trace.worker, error)
         return [], [outcome_of(rule, status, trace, reason=reason or None, remedy=remedy or None)]
     unsure = doubts_of(trace, rule)
     acquitted = [

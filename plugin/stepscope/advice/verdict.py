@@ -11,7 +11,7 @@ from stepscope.advice.step_summary import (
     summary_with_ending,
 )
 from stepscope.analyses.devices.kernel_table import kernel_table
-from stepscope.analyses.health._check import cut
+from stepscope.analyses.health._check import shorten
 from stepscope.analyses.host.cpu_compute_time import host_computing
 from stepscope.base.formatting import duration, share
 from stepscope.model.trace import Trace
@@ -45,8 +45,8 @@ def advised_verdict(trace: Trace, found: Sequence[ResolvedFinding]) -> str:
 def _operators(trace: Trace) -> str:
     """Name the operators that compute most, and their part of the time."""
     (name, part), *more = list(host_computing(trace).shares.items())[:NAMED]
-    others = "".join(f", {cut(other)} {share(its)}" for other, its in more)
-    return f"{cut(name)} takes {share(part)} of it{others}"
+    others = "".join(f", {shorten(other)} {share(its)}" for other, its in more)
+    return f"{shorten(name)} takes {share(part)} of it{others}"
 
 
 def _cost(worst: ResolvedFinding) -> str:
@@ -77,4 +77,5 @@ def _work(trace: Trace, hints: Sequence[ResolvedFinding]) -> str:
         return f"{best.rule.culprit} costs up to {duration(_saved_ns(best))}"
     table = kernel_table(trace, "name")
     top = table.iloc[int(table["total_ns"].to_numpy().argmax())]
-    return f"{cut(str(top['name']))} takes {share(float(top['kernel_share']))} of its kernels' time"
+    name, fraction = shorten(str(top["name"])), share(float(top["kernel_share"]))
+    return f"{name} takes {fraction} of its kernels' time"

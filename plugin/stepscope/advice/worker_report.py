@@ -64,7 +64,7 @@ def worker_report(trace: Trace, rules: Sequence[Rule[Any]] | None = None) -> Wor
         fingerprint=fingerprint(trace),
         record_next=record_next(trace),
         profile_call=_profile_call(trace),
-        file=urls.name(urls.shown(trace.path)) if trace.path else "",
+        file=urls.name(urls.redacted(trace.path)) if trace.path else "",
         settings=run_settings(trace),
     )
 

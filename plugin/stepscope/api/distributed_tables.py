@@ -21,7 +21,7 @@ from stepscope.api.messages import Column, Table
 from stepscope.api.metrics import finite, whole
 from stepscope.api.public_tables import cells
 from stepscope.api.run_ranks import SharedRun
-from stepscope.base.errors import NotFoundError
+from stepscope.base.errors import UnknownNameError
 from stepscope.base.report import SCHEMA_VERSION
 
 NO_COLLECTIVES = (
@@ -302,7 +302,7 @@ def select_members(shared: SharedRun, step: int | None, worker: str) -> NDArray[
     """Tell which members of matches are of a step and a worker, where one is named.
 
     Raises:
-        NotFoundError: the run has no such worker.
+        UnknownNameError: the run has no such worker.
     """
     found = shared.run.matches
     chosen = np.ones(len(found.match), dtype=bool)
@@ -318,20 +318,20 @@ def _place(run: RankRun, worker: str) -> int:
         if part.evidence.worker == worker:
             return at
     msg = f"the run has no worker {worker!r}"
-    raise NotFoundError(msg)
+    raise UnknownNameError(msg)
 
 
 def one_collective(shared: SharedRun, worker: str, event: int) -> CollectiveRanks:
     """Return the collective of which an event of a worker is a part.
 
     Raises:
-        NotFoundError: there is none.
+        UnknownNameError: there is none.
     """
     found = shared.run.matches
     at = np.flatnonzero((shared.events == event) & (found.recording == _place(shared.run, worker)))
     if not len(at):
         msg = f"no collective of {worker} begins with event {event}"
-        raise NotFoundError(msg)
+        raise UnknownNameError(msg)
     return _collective(shared, int(found.match[at[0]]))
 
 

@@ -14,16 +14,16 @@ from stepscope.analyses.flames.flame_tree import (
     CODES,
     KINDS,
     FlameTree,
-    only,
+    select_nodes,
     weights,
     without_instances,
 )
-from stepscope.analyses.flames.function_totals import called_by, functions
-from stepscope.analyses.flames.inverted_tree import callers
+from stepscope.analyses.flames.function_totals import callees, functions
+from stepscope.analyses.flames.inverted_tree import invert
 from stepscope.analyses.flames.memory_flame_graph import memory_tree, peak_of
 from stepscope.analyses.flames.module_flame_graph import Phase, modules_tree
-from stepscope.analyses.flames.pruning import MOST_NODES, PIECES, Drawing, Frame, drawn
-from stepscope.analyses.flames.tree_diff import aligned, moved_names
+from stepscope.analyses.flames.pruning import MOST_NODES, PIECES, PrunedTree, Viewport, prune
+from stepscope.analyses.flames.tree_diff import combine, moved_names
 from stepscope.analyses.memory.at_peak import memory_at_peak
 from stepscope.api.endpoint import TimeRangeQuery
 from stepscope.api.flame_messages import FlameFunctions, FlameGraph, FlameKind
@@ -128,7 +128,7 @@ def flame_in_time(trace: Trace, asked: FlameQuery) -> Flame:
         return flame
     before = slice_trace(trace, asked.before_start_ns, asked.before_end_ns)
     other = flame_of(before, asked)
-    tree = aligned(flame.tree, other.tree)
+    tree = combine(flame.tree, other.tree)
     return replace(flame, tree=tree, steps=(*flame.steps, *other.steps), is_per_step=False)
 
 
@@ -163,7 +163,7 @@ def calls_flame(trace: Trace, measure: Measure) -> Flame:
     tree = host_calls_tree(trace) if measure == "host" else device_calls_tree(trace)
     has_python = bool({CODES["user"], CODES["python"]} & set(tree.kinds[tree.name].tolist()))
     about = {} if has_python or not len(tree) else {"note": NO_PYTHON, "remedy": RECORD_STACKS}
-    if not tree.own.any():
+    if not tree.self_values.any():
         about = {"empty": NOTHING[measure], "remedy": RECORD[measure]}
     return Flame(tree=tree, steps=(window(trace).step_count,), about=about)
 
@@ -183,7 +183,7 @@ def memory_flame(trace: Trace, device: str | None) -> Flame:
             "devices": tuple(each.curve.device.label for each in memory_at_peak(trace)),
             "device": peak.curve.device.label,
             "at_ns": int(peak.curve.time_ns[peak.at]),
-            "empty": "" if tree.own.any() else NOTHING["memory"],
+            "empty": "" if tree.self_values.any() else NOTHING["memory"],
         },
     )
 
@@ -192,7 +192,7 @@ def compared(after: Flame, before: Flame) -> Flame:
     """Return the two as one, per step where both are of steps."""
     steps = (*after.steps, *before.steps)
     moved = moved_names(after.tree.names, before.tree.names)
-    tree = aligned(after.tree, before.tree, moved)
+    tree = combine(after.tree, before.tree, moved)
     is_per_step = min(steps) > 0
     is_uneven = not is_per_step and tree.unit == "ns"
     return Flame(
@@ -206,16 +206,16 @@ def compared(after: Flame, before: Flame) -> Flame:
 def graph(flame: Flame, read: FlameView) -> FlameGraph:
     """Return what is drawn of a flame graph."""
     tree = _shown(flame.tree, read)
-    frame = Frame(
+    frame = Viewport(
         scale=flame.scale,
         path=tuple(key for key in read.root.split(".") if key),
         pieces=read.pieces,
         most=MOST_NODES,
     )
     if read.direction == "callers":
-        drawing = callers(tree, frame, read.name)
+        drawing = invert(tree, frame, read.name)
     else:
-        drawing = drawn(tree if read.name is None else called_by(tree, read.name), frame)
+        drawing = prune(tree if read.name is None else callees(tree, read.name), frame)
     return _graph(flame, drawing, len(tree))
 
 
@@ -225,21 +225,21 @@ def _shown(tree: FlameTree, read: FlameView) -> FlameTree:
     if read.frames == "all":
         return tree
     kinds = [CODES[kind] for kind in (*KINDS_SHOWN[read.frames], *ALWAYS)]
-    return only(tree, np.isin(tree.kind, kinds), NOT_SHOWN)
+    return select_nodes(tree, np.isin(tree.kind, kinds), NOT_SHOWN)
 
 
 def bounded(flame: Flame, read: FlameView) -> FlameTree:
     """Return a flame graph's tree for a file: without what is far smaller than a pixel."""
-    frame = Frame(scale=flame.scale, pieces=FILE_PIECES, most=MOST_FILE_NODES)
-    return drawn(_shown(flame.tree, read), frame).tree
+    frame = Viewport(scale=flame.scale, pieces=FILE_PIECES, most=MOST_FILE_NODES)
+    return prune(_shown(flame.tree, read), frame).tree
 
 
-def _graph(flame: Flame, drawing: Drawing, node_count: int) -> FlameGraph:
+def _graph(flame: Flame, drawing: PrunedTree, node_count: int) -> FlameGraph:
     tree = drawing.tree
     used, name = np.unique(tree.name, return_inverse=True)
     return FlameGraph(
         **_common(flame, tree, used.tolist()),
-        **_sides({"own": tree.own, "total": tree.totals(), "calls": tree.calls}),
+        **_sides({"own": tree.self_values, "total": tree.totals(), "calls": tree.calls}),
         **_per_side("whole", tree.whole()),
         parent=tuple(tree.parent.tolist()),
         name=tuple(name.tolist()),
@@ -254,11 +254,11 @@ def listed(flame: Flame, read: FlameView) -> FlameFunctions:
     """Return the functions of a flame graph, the largest own values first."""
     tree = _shown(flame.tree, read)
     found = functions(tree)
-    weight = weights(found.own, flame.scale)
+    weight = weights(found.self_values, flame.scale)
     total = weights(found.total, flame.scale)
     kept = np.lexsort((found.name, -total, -weight))[:MOST_FUNCTIONS]
     kept = kept[total[kept] > 0]
-    sides = {"own": found.own, "total": found.total, "calls": found.calls}
+    sides = {"own": found.self_values, "total": found.total, "calls": found.calls}
     return FlameFunctions(
         **_common(flame, tree, found.name[kept].tolist()),
         **_sides({name: values[:, kept] for name, values in sides.items()}),

@@ -13,7 +13,7 @@ from stepscope.analyses.operators.operator_table import Grouping as Operators
 from stepscope.analyses.operators.operator_table import operator_table
 from stepscope.api.messages import Column, Table
 from stepscope.api.public_tables import cells
-from stepscope.base.errors import NotFoundError
+from stepscope.base.errors import UnknownNameError
 from stepscope.base.report import SCHEMA_VERSION
 from stepscope.model.trace import Trace
 
@@ -46,7 +46,7 @@ def operators_table(trace: Trace, group: str = "name") -> Table:
     """Return the operators and annotations, by name, or by name and shapes, stack or module.
 
     Raises:
-        NotFoundError: there is no such grouping.
+        UnknownNameError: there is no such grouping.
         MissingDataError: stacks or modules are asked for and were not recorded.
     """
     _require(group, OPERATOR_GROUPS)
@@ -77,7 +77,7 @@ def kernels_table(trace: Trace, group: str = "name") -> Table:
     """Return the kernels, by name, or by name and launch (operator, grid, block, …) or stream.
 
     Raises:
-        NotFoundError: there is no such grouping.
+        UnknownNameError: there is no such grouping.
     """
     _require(group, KERNEL_GROUPS)
     table = kernel_table(trace, cast("Kernels", group))
@@ -105,7 +105,7 @@ def _present(keys: Iterable[str], columns: Iterable[Column]) -> tuple[str, ...]:
 def _require(group: str, groups: tuple[str, ...]) -> None:
     if group not in groups:
         message = f"there is no grouping {group!r}; there are {', '.join(groups)}"
-        raise NotFoundError(message)
+        raise UnknownNameError(message)
 
 
 def _values(table: pd.DataFrame, columns: Iterable[Column]) -> dict[str, list[Any]]:
@@ -293,7 +293,7 @@ def _fill_columns(trace: Trace) -> Iterable[Column]:
     if dialect.matrix_unit_kernel is not None:
         help_text = f"Runs on {dialect.matrix_unit}s, judged by its name."
         yield Column("uses_matrix_unit", f"{dialect.matrix_unit}s", "text", help_text)
-    if not dialect.tells_occupancy:
+    if not dialect.records_occupancy:
         return
     yield Column(
         "blocks_per_sm",

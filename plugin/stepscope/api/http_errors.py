@@ -9,8 +9,8 @@ from stepscope.api.encoding import encoded, forbid_storing
 from stepscope.api.messages import ApiError
 from stepscope.base.errors import (
     MissingDataError,
-    NotFoundError,
     StepscopeError,
+    UnknownNameError,
     UnreadableError,
     in_one_line,
 )
@@ -84,7 +84,7 @@ def _told(error: Exception) -> tuple[int, ApiError]:
 
 def _refusal(error: StepscopeError) -> tuple[int, ApiError]:
     match error:
-        case NotFoundError():
+        case UnknownNameError():
             return 404, ApiError("not-found", str(error))
         case MissingDataError():
             return 422, ApiError("not-recorded", error.reason, error.remedy)

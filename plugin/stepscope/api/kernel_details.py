@@ -27,7 +27,7 @@ from stepscope.api.name_details import (
     ranked,
 )
 from stepscope.api.operator_details import related
-from stepscope.base.errors import MissingDataError, NotFoundError
+from stepscope.base.errors import MissingDataError, UnknownNameError
 from stepscope.base.report import SCHEMA_VERSION
 from stepscope.dialects import Kind
 from stepscope.model.trace import Trace
@@ -52,14 +52,14 @@ def kernel_details(trace: Trace, chosen: Chosen) -> KernelDetails:
     """Return everything about a kernel's runs.
 
     Raises:
-        NotFoundError: it did not run.
+        UnknownNameError: it did not run.
     """
     runs = _chosen(trace, chosen)
     duration_ns = runs["duration_ns"].to_numpy()
     durations = name_details.distribution(duration_ns)
     if durations is None:
         msg = f"no kernel {chosen.full_name!r} was launched in the time that is shown"
-        raise NotFoundError(msg)
+        raise UnknownNameError(msg)
     rows = runs.index.to_numpy()
     place = step_index(trace, launch_ns(trace, rows))
     owner = links(trace).owner_of_device_event[rows]

@@ -7,7 +7,7 @@ from stepscope.analyses.memory.curve import MemoryCurve
 from stepscope.analyses.memory.memory_devices import CPU
 from stepscope.api.endpoint import TimeRangeQuery
 from stepscope.api.metrics import whole
-from stepscope.base.errors import MissingDataError, NotFoundError
+from stepscope.base.errors import MissingDataError, UnknownNameError
 from stepscope.model.trace import Trace
 
 
@@ -65,7 +65,7 @@ def select_device(trace: Trace, name: str) -> tuple[int, Peak]:
 
     Raises:
         MissingDataError: the trace has no memory events, or none that can be told.
-        NotFoundError: it tells of no device of that name.
+        UnknownNameError: it tells of no device of that name.
     """
     peaks = memory_at_peak(trace)
     labels = [peak.curve.device.label for peak in peaks]
@@ -76,7 +76,7 @@ def select_device(trace: Trace, name: str) -> tuple[int, Peak]:
         return place, peaks[place]
     if name not in labels:
         msg = f"the recording tells of no device {name!r}; it does of {', '.join(labels)}"
-        raise NotFoundError(msg)
+        raise UnknownNameError(msg)
     return labels.index(name), peaks[labels.index(name)]
 
 

@@ -26,7 +26,7 @@ from stepscope.api.endpoint import RunQuery
 from stepscope.api.messages import Table
 from stepscope.api.public_tables import RowOrder, shown_table
 from stepscope.base import urls
-from stepscope.base.errors import NotFoundError, UnreadableError
+from stepscope.base.errors import UnknownNameError, UnreadableError
 from stepscope.base.report import SCHEMA_VERSION
 from stepscope.catalog.catalog import Catalog
 from stepscope.ingest import memory_files
@@ -121,7 +121,7 @@ def files(catalog: Catalog, query: RunQuery) -> MemoryFiles:
     """Return a run's memory snapshots and timelines.
 
     Raises:
-        NotFoundError: there is no such run.
+        UnknownNameError: there is no such run.
     """
     found = (_file(*each) for each in _candidates(catalog, query.run))
     return MemoryFiles(schema=SCHEMA_VERSION, files=tuple(filter(None, found)))
@@ -131,7 +131,7 @@ def report(catalog: Catalog, query: FileQuery) -> MemoryFileReport:
     """Return what one of them tells.
 
     Raises:
-        NotFoundError: there is no such run or file.
+        UnknownNameError: there is no such run or file.
         RefusalError: it cannot be read.
     """
     for each in _candidates(catalog, query.run):
@@ -141,7 +141,7 @@ def report(catalog: Catalog, query: FileQuery) -> MemoryFileReport:
             except UnreadableError as error:
                 raise http_errors.unreadable(error.message, error.remedy) from error
     msg = f"no memory file has the id {query.file!r}: it may have been moved or deleted"
-    raise NotFoundError(msg)
+    raise UnknownNameError(msg)
 
 
 def _candidates(catalog: Catalog, run: str) -> Iterator[Candidate]:

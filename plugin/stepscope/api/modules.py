@@ -17,7 +17,7 @@ from stepscope.analyses.host.module_tree import ModuleTree, module_tree
 from stepscope.api.endpoint import TimeRangeQuery
 from stepscope.api.messages import Column, Table
 from stepscope.api.public_tables import RowOrder, cells, shown_table
-from stepscope.base.errors import MissingDataError, NotFoundError
+from stepscope.base.errors import MissingDataError, UnknownNameError
 from stepscope.base.report import SCHEMA_VERSION
 from stepscope.model.frames import Schema
 from stepscope.model.table import Table as PublicTable
@@ -296,7 +296,7 @@ def work(part: Trace, query: ModuleWorkQuery) -> ModuleWork:
 
     Raises:
         MissingDataError: the recording holds no modules.
-        NotFoundError: there is no such module.
+        UnknownNameError: there is no such module.
     """
     nodes = _nodes(module_tree(part), query)
     operators = module_work.operators_of(part, nodes)
@@ -323,7 +323,7 @@ def _nodes(tree: ModuleTree, query: ModuleWorkQuery) -> NDArray[np.int64]:
         chosen = np.array([module.class_name == query.class_name for module in tree.modules])
     if not chosen.any():
         msg = "this part of the recording holds no such module"
-        raise NotFoundError(msg)
+        raise UnknownNameError(msg)
     if query.within:
         for depth in range(int(tree.depth.max()) + 1):
             rows = np.flatnonzero((tree.depth == depth) & (tree.parent != NONE))

@@ -29,7 +29,7 @@ from stepscope.api.name_details import (
     Values,
     ranked,
 )
-from stepscope.base.errors import MissingDataError, NotFoundError
+from stepscope.base.errors import MissingDataError, UnknownNameError
 from stepscope.base.report import SCHEMA_VERSION
 from stepscope.dialects import Kind
 from stepscope.model.trace import Trace
@@ -64,7 +64,7 @@ def operator_details(trace: Trace, chosen: Chosen) -> OperatorDetails:
     """Return everything about an operator's calls.
 
     Raises:
-        NotFoundError: there is no such operator.
+        UnknownNameError: there is no such operator.
         MissingDataError: stacks or modules are asked for and were not recorded.
     """
     calls = _chosen(trace, chosen)
@@ -73,7 +73,7 @@ def operator_details(trace: Trace, chosen: Chosen) -> OperatorDetails:
     host = name_details.distribution(calls.host_ns)
     if host is None:
         msg = f"there is no {chosen.kind} {chosen.name!r} in the time that is shown"
-        raise NotFoundError(msg)
+        raise UnknownNameError(msg)
     own_shapes = _shapes(trace, calls)
     found, count, missing = _stacks(trace, calls)
     kernels = _launched(trace, calls)

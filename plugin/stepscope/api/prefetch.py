@@ -32,5 +32,5 @@ def prepare(trace: "Trace", *, settings: "AdviceSettings | None" = None) -> "Sum
     summary = summarise(trace, settings=settings)
     if len(trace) >= LARGE_COUNT:
         with suppress(Exception):
-            prefetch.make(trace)
+            prefetch.compute(trace)
     return summary

@@ -15,7 +15,7 @@ from stepscope.api import encoding, http_errors
 from stepscope.api.dispatch import ready, unusable
 from stepscope.api.endpoint import RunQuery
 from stepscope.base import urls
-from stepscope.base.errors import NotFoundError
+from stepscope.base.errors import UnknownNameError
 from stepscope.base.report import RunReport
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Cancelled, Entry, Queued, Reading, Ready, Unreadable
@@ -54,13 +54,13 @@ class RunAdvice:
         """Answer with a run's advice; of a recording, only what it says and what holds for all.
 
         Raises:
-            NotFoundError: there is no such run, or no such recording in it.
+            UnknownNameError: there is no such run, or no such recording in it.
             RefusalError: none of its files was read yet, or none can be.
         """
         entries = self._catalog.run(run)
         if trace and all(entry.file.id != trace for entry in entries):
             msg = f"the run has no trace with the id {trace!r}: it may have been moved or deleted"
-            raise NotFoundError(msg)
+            raise UnknownNameError(msg)
         now = self._now(run, entries)
         server = flask.current_app.config[encoding.SERVER]
         entity_tag = encoding.tag(server, run, trace, now.standing)

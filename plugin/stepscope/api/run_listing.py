@@ -53,7 +53,7 @@ def runs(catalog: Catalog) -> Runs:
     states = {_state(entry) for entry in entries}
     return Runs(
         schema=SCHEMA_VERSION,
-        logdir=", ".join(urls.shown(each.path) for each in catalog.directories),
+        logdir=", ".join(urls.redacted(each.path) for each in catalog.directories),
         scanning=is_scanning,
         loading=bool(states & {"queued", "reading"}),
         runs=tuple(

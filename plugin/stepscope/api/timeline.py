@@ -147,7 +147,7 @@ def timeline_counter(trace: Trace, track: int, level: int, tile: int) -> Timelin
     """Return a counter in a tile.
 
     Raises:
-        NotFoundError: there is no such counter.
+        UnknownNameError: there is no such counter.
         UsageError: there is no such tile.
     """
     shown = timeline(trace).track(track)

@@ -11,7 +11,7 @@ from stepscope.analyses.timeline import range_summary as areas
 from stepscope.analyses.timeline import slice_neighbors
 from stepscope.analyses.timeline.event_arguments import Value
 from stepscope.analyses.timeline.idle_slices import idle_slices
-from stepscope.analyses.timeline.linked_slices import Linked
+from stepscope.analyses.timeline.linked_slices import LinkedEvents
 from stepscope.analyses.timeline.search import Search, search
 from stepscope.analyses.timeline.slice_categories import CATEGORIES
 from stepscope.analyses.timeline.slice_details import details
@@ -185,11 +185,11 @@ def timeline_slice(trace: Trace, event: int) -> TimelineSlice:
     """Return what is known of an event's slice.
 
     Raises:
-        NotFoundError: the event is none of the timeline's slices.
+        UnknownNameError: the event is none of the timeline's slices.
     """
     found, known = timeline(trace), details(trace, event)
     own = hit_of(found, found.slices, known.place)
-    inner = found.place_of_event[known.operator] if known.operator >= 0 else -1
+    inner = found.slice_of_event[known.operator] if known.operator >= 0 else -1
     start_ns, duration_ns = _recorded(trace, own, event)
     return TimelineSlice(
         schema=SCHEMA_VERSION,
@@ -239,9 +239,9 @@ def _parent(found: Timeline, place: int) -> SliceParent:
     return SliceParent(hit.event or 0, hit.name, hit.category)
 
 
-def _links(found: Timeline, linked: Linked) -> Iterable[SliceLink]:
+def _links(found: Timeline, linked: LinkedEvents) -> Iterable[SliceLink]:
     for event in linked.events[:MOST_LINKS].tolist():
-        place = int(found.place_of_event[event])
+        place = int(found.slice_of_event[event])
         if place >= 0:
             hit = hit_of(found, found.slices, place)
             yield SliceLink(
@@ -266,7 +266,7 @@ def timeline_search(trace: Trace, wanted: Search) -> TimelineHits:
     return TimelineHits(
         schema=SCHEMA_VERSION,
         total=hits.total,
-        hits=tuple(hit_of(found, found.slices, place) for place in hits.places.tolist()),
+        hits=tuple(hit_of(found, found.slices, place) for place in hits.slices.tolist()),
         first=hits.first,
         density=tuple(hits.density.tolist()),
     )
@@ -276,7 +276,7 @@ def timeline_list(trace: Trace, track: int, time: tuple[int, int], limit: int) -
     """Return the slices of a track that are in a time, by start.
 
     Raises:
-        NotFoundError: there is no such track.
+        UnknownNameError: there is no such track.
         UsageError: the time is empty, or too many are asked for.
     """
     if time[0] >= time[1] or not 0 <= limit <= MOST_LISTED:
@@ -300,7 +300,7 @@ def slices_of(trace: Trace, track: int) -> Slices:
     """Return what holds a track's slices.
 
     Raises:
-        NotFoundError: there is no such track.
+        UnknownNameError: there is no such track.
     """
     found = timeline(trace)
     return idle_slices(trace) if found.track(track).kind == "idle" else found.slices
@@ -312,10 +312,10 @@ def timeline_neighbour(
     """Return the slice beside an event's, or above, or below.
 
     Raises:
-        NotFoundError: the event is none of the timeline's slices.
+        UnknownNameError: the event is none of the timeline's slices.
     """
     found = timeline(trace)
-    place = slice_neighbors.neighbour(found.slices, found.place(event), direction)
+    place = slice_neighbors.neighbour(found.slices, found.slice_index(event), direction)
     return _neighbour(found, found.slices, place)
 
 
@@ -323,7 +323,7 @@ def timeline_at(trace: Trace, track: int, row: int, time_ns: int) -> TimelineNei
     """Return the slice of a track's row that runs at a moment, or the nearest.
 
     Raises:
-        NotFoundError: there is no such track.
+        UnknownNameError: there is no such track.
     """
     slices = slices_of(trace, track)
     rows = slices.rows_of(track)
@@ -349,9 +349,9 @@ def timeline_area(trace: Trace, tracks: Sequence[int], time: tuple[int, int]) ->
     shown = [track for track in tracks if found.tracks[track].row_count]
     idle = [track for track in shown if found.tracks[track].kind == "idle"]
     others = [track for track in shown if track not in idle]
-    sums = [areas.area(found, found.slices, others, time)]
+    sums = [areas.summarize(found, found.slices, others, time)]
     if idle:
-        sums.append(areas.area(found, idle_slices(trace), idle, time))
+        sums.append(areas.summarize(found, idle_slices(trace), idle, time))
     frame = pd.concat([each.table for each in sums], ignore_index=True)
     return TimelineArea(
         schema=SCHEMA_VERSION,

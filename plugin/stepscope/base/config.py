@@ -40,7 +40,7 @@ class CacheSettings:
 class SummarySettings:
     """Whether summaries of recordings are kept, so that these need not be read again."""
 
-    place: str | None = None
+    location: str | None = None
     """A folder or an address; the user's own cache folder where it is empty, nowhere where it is
     None. `STEPSCOPE_SUMMARIES` is a place, `1` or `0`."""
     least_count: int = 1
@@ -51,7 +51,7 @@ class SummarySettings:
 
     def is_for(self, count: int) -> bool:
         """Tell whether the recordings of a run of so many are kept."""
-        return self.place is not None and count >= self.least_count
+        return self.location is not None and count >= self.least_count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +167,7 @@ def _summaries(
     bound_bytes = _size(environment, "STEPSCOPE_SUMMARIES_SIZE", SummarySettings().bound_bytes)
     can_keep = find_spec("pyarrow") and find_spec("platformdirs")
     if not said and can_keep and not is_cache_refused:
-        return SummarySettings(place="", least_count=MANY_RECORDINGS, bound_bytes=bound_bytes)
+        return SummarySettings(location="", least_count=MANY_RECORDINGS, bound_bytes=bound_bytes)
     if not said or said.lower() in OFF:
         return SummarySettings(bound_bytes=bound_bytes)
     place = "" if said.lower() in ON else said
@@ -175,7 +175,7 @@ def _summaries(
     if "pyarrow" in missing or (missing and not place):
         msg = f"to keep summaries needs {missing[0]}: pip install 'stepscope[cache]'"
         raise UsageError(msg)
-    return SummarySettings(place=place, bound_bytes=bound_bytes)
+    return SummarySettings(location=place, bound_bytes=bound_bytes)
 
 
 def _size(environment: Mapping[str, str], name: str, default: int) -> int:

@@ -6,7 +6,7 @@ StepscopeError
 ├── MissingDataError     this trace does not hold what an analysis or rule needs
 │   └── NotApplicableError   and never could: it has nothing of what is asked about
 ├── UsageError           the caller asked for something that does not exist
-└── NotFoundError        no run, recording or table of that name
+└── UnknownNameError        no run, recording or table of that name
 ```
 Messages are for users: what, where, what to do. `in_one_line` tells of errors that nobody foresaw.
 """
@@ -15,7 +15,8 @@ import errno
 from pathlib import PurePath
 from traceback import extract_tb
 
-from stepscope.base.urls import shown
+from stepscope.base.deprecation import deprecated_names
+from stepscope.base.urls import redacted
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 """What a system says where nothing more can be written."""
@@ -32,8 +33,8 @@ class UnreadableError(StepscopeError):
     """
 
     def __init__(self, path: str, message: str, remedy: str) -> None:
-        super().__init__(f"{shown(path)}: {message} {remedy}".rstrip())
-        self.path = shown(path)
+        super().__init__(f"{redacted(path)}: {message} {remedy}".rstrip())
+        self.path = redacted(path)
         self.message = message
         self.remedy = remedy
 
@@ -65,7 +66,7 @@ class UsageError(StepscopeError):
     """The caller asked for something that does not exist or does not fit."""
 
 
-class NotFoundError(StepscopeError):
+class UnknownNameError(StepscopeError):
     """No run, recording or table has that name."""
 
 
@@ -76,10 +77,10 @@ def in_one_line(error: BaseException, path: str = "") -> str:
     """
     frames = extract_tb(error.__traceback__)
     where = f" at {PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}: {shown(str(error), path)}{where}"
+    return f"{type(error).__name__}: {redacted(str(error), path)}{where}"
 
 
-def unforeseen(path: str, error: Exception) -> UnreadableError:
+def as_unreadable(path: str, error: Exception) -> UnreadableError:
     """Return any error as the problem of one file, so that it costs that file alone."""
     if isinstance(error, UnreadableError):
         return error
@@ -94,3 +95,8 @@ def unforeseen(path: str, error: Exception) -> UnreadableError:
     problem = UnreadableError(path, message, remedy)
     problem.__cause__ = error
     return problem
+
+
+__getattr__ = deprecated_names(
+    __name__, {"NotFoundError": ("stepscope.base.errors", "UnknownNameError")}
+)

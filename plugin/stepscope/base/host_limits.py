@@ -39,7 +39,7 @@ def available_bytes(root: Path = ROOT) -> int:
     return max(0, min([_machine_bytes(root), *_cgroup_bytes(root)]))
 
 
-def held_bytes() -> int | None:
+def private_bytes() -> int | None:
     """Return how much memory this process has of its own; None where the platform does not tell.
 
     It is what RLIMIT_DATA counts.
@@ -52,7 +52,7 @@ def resident_bytes() -> int:
     return _kilobytes(_text(ROOT / "proc/self/status"), "VmRSS") or 0
 
 
-def give_back() -> None:
+def release_freed_memory() -> None:
     """Have the C library give the system what this process has freed, where it can."""
     import ctypes  # noqa: PLC0415 (only reader processes need it)
 
@@ -67,7 +67,7 @@ def data_limit(more_bytes: int | None) -> Iterator[None]:
 
     It does nothing where the platform has no such limit (Windows, macOS).
     """
-    held = held_bytes()
+    held = private_bytes()
     if more_bytes is None or held is None or os.name == "nt":
         yield
         return

@@ -266,7 +266,7 @@ class BudgetLine(msgspec.Struct, frozen=True):
     """The rules whose findings that is, the one that wins most first."""
 
 
-class Standing(msgspec.Struct, frozen=True):
+class OverallStatus(msgspec.Struct, frozen=True):
     """Where a recording stands when all rules have spoken, with the numbers that say so."""
 
     state: Literal["found", "healthy", "not-applicable", "cannot-tell"]
@@ -342,7 +342,7 @@ class WorkerReport(msgspec.Struct, frozen=True):
     """Python that records all of it, and what was recorded already, ready to be pasted."""
     budget: tuple[BudgetLine, ...] = ()
     """Where the time goes, and how much of each part could be won back."""
-    standing: Standing | None = None
+    standing: OverallStatus | None = None
     """None where no rules were asked."""
     file: str = ""
     """The name of its file, without the folder."""
@@ -363,7 +363,7 @@ class WorkerReport(msgspec.Struct, frozen=True):
     cannot be told."""
 
 
-class RepresentativeRecording(msgspec.Struct, frozen=True):
+class RepresentativeTrace(msgspec.Struct, frozen=True):
     """One of the few recordings of a run to look at."""
 
     kind: Literal["slowest", "fastest", "median", "odd"]
@@ -484,7 +484,7 @@ class RunReport(msgspec.Struct, frozen=True):
     """One plain sentence for the run; of a single recording, its own."""
     job: JobReport | None = None
     """None of a run without recordings."""
-    representatives: tuple[RepresentativeRecording, ...] = ()
+    representatives: tuple[RepresentativeTrace, ...] = ()
     """The few recordings to look at, of several ranks; empty where ranks cannot be compared."""
 
 

@@ -77,7 +77,7 @@ def relative(root: str, folder: str) -> str:
     return "" if below == "." else below
 
 
-def shown(text: str, path: str = "") -> str:
+def redacted(text: str, path: str = "") -> str:
     """Return text as it may be shown: users, passwords and queries of its addresses are left out.
 
     A query (`?X-Amz-Signature=…`) is often as good as a password. What `path` holds of them is

@@ -198,7 +198,7 @@ class Catalog:
         """Return what is known of a file now; it and its run go before all others from here on.
 
         Raises:
-            NotFoundError: no file has that id.
+            UnknownNameError: no file has that id.
         """
         with self._lock:
             self._want(self._files.of(identity))
@@ -209,7 +209,7 @@ class Catalog:
         """Do not read a file, or stop reading it; one that was read stays as it is.
 
         Raises:
-            NotFoundError: no file has that id.
+            UnknownNameError: no file has that id.
         """
         with self._lock:
             entry = self._files.of(identity)
@@ -221,7 +221,7 @@ class Catalog:
         """Read a file whose reading was cancelled or failed; it goes before all others.
 
         Raises:
-            NotFoundError: no file has that id.
+            UnknownNameError: no file has that id.
         """
         with self._lock:
             entry = self._files.of(identity)
@@ -235,7 +235,7 @@ class Catalog:
         What is read of each is what a run needs: its summary, where it has many files.
 
         Raises:
-            NotFoundError: no run has that id.
+            UnknownNameError: no run has that id.
         """
         with self._lock:
             own = self._files.of_run(identity)
@@ -252,7 +252,7 @@ class Catalog:
         of a whole run is its advice, and that is kept.
 
         Raises:
-            NotFoundError: no run has that id.
+            UnknownNameError: no run has that id.
         """
         with self._lock:
             own = self._files.of_run(identity)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from time import monotonic
 
-from stepscope.base.errors import NotFoundError
+from stepscope.base.errors import UnknownNameError
 from stepscope.catalog.file_state import Entry, Queued, State
 
 
@@ -40,23 +40,23 @@ class FileIndex:
         """Return what is known of a file.
 
         Raises:
-            NotFoundError: no file has that id.
+            UnknownNameError: no file has that id.
         """
         entry = self._entries.get(identity)
         if entry is None:
             msg = f"no trace has the id {identity!r}: it may have been moved or deleted"
-            raise NotFoundError(msg)
+            raise UnknownNameError(msg)
         return entry
 
     def of_run(self, identity: str) -> tuple[Entry, ...]:
         """Return what is known of a run's files.
 
         Raises:
-            NotFoundError: no run has that id.
+            UnknownNameError: no run has that id.
         """
         if identity not in self._runs:
             msg = f"no run has the id {identity!r}: it may have been moved or deleted"
-            raise NotFoundError(msg)
+            raise UnknownNameError(msg)
         return tuple(self._entries[each] for each in self._runs[identity])
 
     def first_of_run(self, identity: str) -> str:

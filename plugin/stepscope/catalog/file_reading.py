@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from stepscope import storage
 from stepscope.base.config import CacheSettings
-from stepscope.base.errors import UnreadableError, in_one_line, unforeseen
-from stepscope.base.urls import shown
+from stepscope.base.errors import UnreadableError, as_unreadable, in_one_line
+from stepscope.base.urls import redacted
 from stepscope.catalog import write_detection
 from stepscope.catalog.file_state import (
     Cancelled,
@@ -89,8 +89,8 @@ class FileReading:
         except Exception as error:  # one file must not end the reading of the others
             if not isinstance(error, UnreadableError):
                 path = entry.file.path
-                log.warning("reading %s failed: %s", shown(path), in_one_line(error, path))
-            problem = as_problem(unforeseen(entry.file.path, error))
+                log.warning("reading %s failed: %s", redacted(path), in_one_line(error, path))
+            problem = as_problem(as_unreadable(entry.file.path, error))
             return replace(entry, state=Unreadable(problem=problem))
         self.pace.finished(clock, monotonic())
         state, facts = _said(answer)

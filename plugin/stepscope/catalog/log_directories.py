@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from stepscope import storage
 from stepscope.base.errors import UnreadableError
 from stepscope.base.report import Problem
-from stepscope.base.urls import shown
+from stepscope.base.urls import redacted
 from stepscope.storage import FileStamp
 from stepscope.storage.discover import TraceFile
 
@@ -34,7 +34,7 @@ def stamped(files: Iterable[TraceFile]) -> list[tuple[TraceFile, FileStamp]]:
         try:
             found.append((file, file.listed or storage.stamp(file.path)))
         except (OSError, UnreadableError):  # it has gone since it was listed, or is a dead link
-            log.info("%s cannot be looked at", shown(file.path))
+            log.info("%s cannot be looked at", redacted(file.path))
     return found
 
 
@@ -46,7 +46,7 @@ def why_empty(path: str) -> list[Problem]:
         message, remedy = "This is a file, not a folder.", "Give the folder that holds it."
     else:
         message, remedy = "There is no such folder.", "Check the path; it is looked for again."
-    return [Problem(path=shown(path), message=message, remedy=remedy)]
+    return [Problem(path=redacted(path), message=message, remedy=remedy)]
 
 
 def _is_there(path: str) -> bool:

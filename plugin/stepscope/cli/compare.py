@@ -120,14 +120,14 @@ def _sides(
 ) -> "tuple[dict[str, list[TraceFile]], list[UnreadableError]]":
     """Return what is compared with what, by name, in the order that was given."""
     from stepscope.base.errors import UsageError
-    from stepscope.base.urls import shown
+    from stepscope.base.urls import redacted
 
     problems: list[UnreadableError] = []
     sides: dict[str, list[TraceFile]] = {}
     if by is None and len(paths) == 1:
         msg = "name two paths, or say what below it is compared: --by run, worker or span"
         raise UsageError(msg)
-    for path, short in zip(paths, _short([shown(path) for path in paths]), strict=True):
+    for path, short in zip(paths, _short([redacted(path) for path in paths]), strict=True):
         files, wrong = files_at([path])
         problems += wrong
         for file in selection.of(files):

@@ -24,7 +24,7 @@ def files_at(paths: Sequence[str]) -> "tuple[list[TraceFile], list[UnreadableErr
     problems: list[UnreadableError] = []
     for path in paths:
         try:
-            with scan_progress.told(urls.shown(path)) as tell:
+            with scan_progress.told(urls.redacted(path)) as tell:
                 found = discover.at(path, tell)
             for file in found:
                 files.setdefault(storage.real_path(file.path), file)

@@ -172,7 +172,7 @@ def _write(found: Sequence[Series]) -> None:
 
     for series in found:
         if urls.scheme(series.folder):
-            msg = f"{urls.shown(series.folder)}: scalars can only be written to local folders"
+            msg = f"{urls.redacted(series.folder)}: scalars can only be written to local folders"
             raise UsageError(msg)
     for series in found:
         is_new = write(Path(series.folder), content(series.scalars))

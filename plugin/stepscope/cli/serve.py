@@ -67,7 +67,7 @@ def serve(  # noqa: PLR0913 (one parameter an option)
     from waitress import serve as answer
 
     from stepscope.api.catalog_factory import catalog_for, cluster_of
-    from stepscope.base.urls import shown
+    from stepscope.base.urls import redacted
 
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
     directories, settings = _directories(logdirs), effort.settings()
@@ -78,7 +78,7 @@ def serve(  # noqa: PLR0913 (one parameter an option)
     app = _app(catalog, host, allowed)
     listening = _listening(host, port)
     address = _address(host, int(listening.getsockname()[1]))
-    places = ", ".join(map(shown, logdirs))
+    places = ", ".join(map(redacted, logdirs))
     click.echo(f"stepscope serves {places} at {address} (Ctrl-C ends it)")
     if is_opened:
         webbrowser.open(address)
@@ -105,7 +105,7 @@ def _directories(logdirs: tuple[str, ...]) -> "list[LogDirectory]":
     """
     from stepscope import storage
     from stepscope.base.errors import UnreadableError
-    from stepscope.base.urls import shown
+    from stepscope.base.urls import redacted
     from stepscope.catalog.log_directories import LogDirectory
 
     for path in logdirs:
@@ -114,7 +114,7 @@ def _directories(logdirs: tuple[str, ...]) -> "list[LogDirectory]":
                 path, _why_no_folder(path), "Give the folder that holds the traces."
             )
     is_named = len(logdirs) > 1
-    return [LogDirectory(path=path, name=shown(path) if is_named else "") for path in logdirs]
+    return [LogDirectory(path=path, name=redacted(path) if is_named else "") for path in logdirs]
 
 
 def _why_no_folder(path: str) -> str:
@@ -150,5 +150,5 @@ def _listening(host: str, port: int | None) -> socket.socket:
 
 
 def _address(host: str, port: int) -> str:
-    shown = {"0.0.0.0": LOOPBACK, "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
-    return f"http://{shown}:{port}/"
+    address = {"0.0.0.0": LOOPBACK, "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
+    return f"http://{address}:{port}/"

@@ -240,9 +240,9 @@ class Dialect:
     float32_on_matrix_unit: str = "float32"
     """As what matrix units multiply float32: `tf32` where they round it first."""
     matrix_unit: str = "matrix unit"
-    tells_pageable: bool = False
+    records_pageable: bool = False
     """Whether copies are labelled `Pageable` and `Pinned`."""
-    tells_occupancy: bool = False
+    records_occupancy: bool = False
     """Whether kernels carry `blocks per SM` and `est. achieved occupancy %`."""
     memory_device_types: frozenset[int] = frozenset()
     terms: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -292,7 +292,7 @@ def kind_of_argument(key: str, value: str) -> Kind:
     return _found(_kinds_by_argument()[key], value) or Kind.OTHER
 
 
-def telling_arguments() -> Iterable[str]:
+def kind_arguments() -> Iterable[str]:
     """Return the arguments whose values tell what an event is."""
     return _kinds_by_argument().keys()
 

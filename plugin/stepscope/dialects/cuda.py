@@ -79,8 +79,8 @@ DIALECT = Dialect(
     ),
     float32_on_matrix_unit="tf32",
     matrix_unit="Tensor Core",
-    tells_pageable=True,
-    tells_occupancy=True,
+    records_pageable=True,
+    records_occupancy=True,
     memory_device_types=frozenset({1}),
     terms=MappingProxyType(
         {

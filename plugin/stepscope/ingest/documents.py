@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from stepscope.ingest.columns import readable
 from stepscope.ingest.cursor import LONGEST_VALUE_CHARACTERS, SMALL_BUFFER_BYTES, Cursor, whole_end
 from stepscope.ingest.incidents import EXAMPLE_CHARACTERS, IncidentLog
-from stepscope.ingest.repair import BeyondRepairError, Mended, mended
+from stepscope.ingest.repair import BeyondRepairError, Repaired, repair
 
 EVENTS_KEY = "traceEvents"
 BUFFER_BYTES = 1 << 20
@@ -264,7 +264,7 @@ class Document:
                 self._skip("damaged-metadata", self._distance(NEXT_KEY, error, beyond))
             self._cursor.shrink()
 
-    def _keep(self, key: str, found: Mended) -> None:
+    def _keep(self, key: str, found: Repaired) -> None:
         """Keep a value beside the events, unless there are too many or it is nested too deeply."""
         self._metadata_characters += found.end
         try:
@@ -350,7 +350,7 @@ class Document:
         """Return the event at the cursor, repaired if need be; None where there is none."""
         offset = self._cursor.offset
         try:
-            found: Mended | None = self._value()
+            found: Repaired | None = self._value()
         except _DamagedError as error:
             found = self._salvaged(error)
             self._cursor.buffer_bytes = SMALL_BUFFER_BYTES  # where one is damaged, many may be
@@ -369,7 +369,7 @@ class Document:
             self._cursor.shrink()
         return Event(fields=found.value, offset=offset)
 
-    def _salvaged(self, error: _DamagedError) -> Mended | None:
+    def _salvaged(self, error: _DamagedError) -> Repaired | None:
         """Repair the event at the cursor; or skip it and go to the next one."""
         try:
             return self._mended("{")
@@ -382,7 +382,7 @@ class Document:
 
     # --- one value --------------------------------------------------------------------------------
 
-    def _value(self) -> Mended:
+    def _value(self) -> Repaired:
         """Return the value at the cursor; read more text as it needs.
 
         Raises:
@@ -402,7 +402,7 @@ class Document:
                 if end < len(cursor.text) - NEAR_END or cursor.has_ended:
                     count = self._not_a_number_count
                     kinds = {"not-a-number": count} if count else {}
-                    return Mended(value=value, end=end - cursor.at, kinds=kinds)
+                    return Repaired(value=value, end=end - cursor.at, kinds=kinds)
             cursor.fill()  # what was cut there, such as a number, may go on in the next piece
 
     def _is_cut(self, error: ValueError | RecursionError) -> bool:
@@ -417,7 +417,7 @@ class Document:
         runs = LONG_NUMBER.finditer(text, self._cursor.at) if isinstance(error, ValueError) else ()
         return not self._cursor.has_ended and any(run.end() == len(text) for run in runs)
 
-    def _mended(self, begins: str) -> Mended:
+    def _mended(self, begins: str) -> Repaired:
         """Return the damaged value at the cursor, as it was meant, if it begins with one of these.
 
         Raises:
@@ -436,7 +436,7 @@ class Document:
             text = cursor.text[cursor.at : cursor.at + size]
             is_all = cursor.has_ended and cursor.rest <= size
             try:
-                found = mended(text)
+                found = repair(text)
                 if is_all or found.end < len(text) - NEAR_END_MENDED:
                     return found
                 reach = found.end
@@ -524,7 +524,7 @@ class Document:
         self._cursor.drain()
         self._log.add(kind, start, excerpt, lost_bytes=self._cursor.offset - start)
 
-    def _note(self, found: Mended) -> None:
+    def _note(self, found: Repaired) -> None:
         for kind, count in found.kinds.items():
             self._log.add(kind, self._cursor.offset, self._cursor.excerpt(found.end), count=count)
 

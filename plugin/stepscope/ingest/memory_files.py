@@ -13,7 +13,7 @@ from typing import Literal
 from stepscope.base.errors import UnreadableError
 from stepscope.ingest.gc_pause import without_collections
 from stepscope.ingest.plain_pickles import PickleLimits, PickleRefusedError, load
-from stepscope.ingest.whole_files import head, whole
+from stepscope.ingest.whole_files import read_head, read_whole
 
 HEAD_BYTES = 1 << 14
 MOST_PICKLE_BYTES = 2 * 2**30
@@ -48,7 +48,7 @@ def kind_of(path: str) -> What | None:
     Raises:
         UnreadableError: it cannot be read, or is a picture or an archive.
     """
-    start = head(path, HEAD_BYTES)
+    start = read_head(path, HEAD_BYTES)
     if PICTURE.match(start):
         message = "This is a memory timeline as a picture (export_memory_timeline to .html)."
         raise UnreadableError(path, message, EXPORT_DATA)
@@ -71,13 +71,13 @@ def read(path: str, *, most_bytes: int = MOST_PICKLE_BYTES) -> MemoryDocument | 
     what = kind_of(path)
     if what is None:
         return None
-    if PICKLE.match(head(path, HEAD_BYTES)):
+    if PICKLE.match(read_head(path, HEAD_BYTES)):
         return MemoryDocument(path=path, what=what, content=_pickled(path, most_bytes))
     return MemoryDocument(path=path, what=what, content=_json(path, most_bytes))
 
 
 def _pickled(path: str, most_bytes: int) -> object:
-    data = whole(path, min(most_bytes, MOST_PICKLE_BYTES), RECORD_LESS)
+    data = read_whole(path, min(most_bytes, MOST_PICKLE_BYTES), RECORD_LESS)
     try:
         with without_collections():
             return load(data, PickleLimits())
@@ -86,7 +86,7 @@ def _pickled(path: str, most_bytes: int) -> object:
 
 
 def _json(path: str, most_bytes: int) -> object:
-    text = whole(path, min(most_bytes, MOST_JSON_BYTES), RECORD_LESS)
+    text = read_whole(path, min(most_bytes, MOST_JSON_BYTES), RECORD_LESS)
     try:
         with without_collections():
             return json.loads(text)

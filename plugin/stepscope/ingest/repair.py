@@ -40,7 +40,7 @@ class BeyondRepairError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mended:
+class Repaired:
     """A value that was read in spite of its damage."""
 
     value: Any
@@ -50,7 +50,7 @@ class Mended:
     """How often each kind of damage was mended; the kinds are those of `incidents.MEANINGS`."""
 
 
-def mended(text: str) -> Mended:
+def repair(text: str) -> Repaired:
     """Read the value that the text begins with.
 
     Raises:
@@ -58,7 +58,7 @@ def mended(text: str) -> Mended:
     """
     reader = _Reader(text)
     value = reader.value(0)
-    return Mended(value=value, end=reader.at, kinds=reader.kinds)
+    return Repaired(value=value, end=reader.at, kinds=reader.kinds)
 
 
 class _Reader:

@@ -10,7 +10,7 @@ READ_BYTES = 1 << 20
 SEVERAL = "Unpack it first (gunzip FILE)."
 
 
-def whole(path: str, most_bytes: int, remedy: str) -> bytes:
+def read_whole(path: str, most_bytes: int, remedy: str) -> bytes:
     """Return the file's bytes; `remedy` is what to do where there are too many.
 
     Raises:
@@ -43,7 +43,7 @@ def whole(path: str, most_bytes: int, remedy: str) -> bytes:
     return bytes(content)
 
 
-def head(path: str, count: int) -> bytes:
+def read_head(path: str, count: int) -> bytes:
     """Return the first bytes, inflated; of a damaged file those that there are.
 
     Raises:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from stepscope.model.frames import Schema
 
 
-def plain(values: "pd.Series[Any] | pd.Categorical") -> NDArray[Any]:
+def plain_values(values: "pd.Series[Any] | pd.Categorical") -> NDArray[Any]:
     """Return text as objects with None where it is missing; numbers as they are."""
     if isinstance(values, pd.Series):
         if not isinstance(values.dtype, pd.CategoricalDtype):
@@ -20,7 +20,7 @@ def plain(values: "pd.Series[Any] | pd.Categorical") -> NDArray[Any]:
     return np.asarray(texts[values.codes])
 
 
-def framed(schema: Schema, columns: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
+def to_frame(schema: Schema, columns: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
     """Return those columns of a schema that there are, in its order and of its types."""
     # pandas 3 would make its own text type of objects, in which None becomes NaN
     return pd.DataFrame(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from queue import SimpleQueue
 
-from stepscope.base.errors import UnreadableError, unforeseen
+from stepscope.base.errors import UnreadableError, as_unreadable
 from stepscope.readers.daemon_threads import DaemonThreads
 from stepscope.readers.pool import Reader
 from stepscope.readers.requests import OnProgress, ReadRequest, ReadResult, Stop
@@ -55,4 +55,4 @@ def _outcome(
             answer = reader.read(order, tell, Stop())
             return on_result(answer) if on_result else answer
     except Exception as error:  # whatever is wrong with one file, the others go on
-        return unforeseen(order.file.path, error)
+        return as_unreadable(order.file.path, error)

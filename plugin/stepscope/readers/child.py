@@ -14,9 +14,9 @@ from queue import SimpleQueue
 from traceback import format_exception
 
 from stepscope.base import host_limits
-from stepscope.base.errors import UnreadableError, in_one_line, unforeseen
-from stepscope.base.urls import shown
-from stepscope.model.frames.string_storage import keep_texts_plainly
+from stepscope.base.errors import UnreadableError, as_unreadable, in_one_line
+from stepscope.base.urls import redacted
+from stepscope.model.frames.string_storage import use_object_strings
 from stepscope.readers import memory_estimate, pipe_messages
 from stepscope.readers.child_messages import Accepted, Done, Failed, Logged
 from stepscope.readers.file_work import perform
@@ -74,7 +74,7 @@ def main() -> None:
     parent = _Parent(FileIO(os.dup(1), "w"))
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a library prints is no answer
     logging.basicConfig(handlers=[_Log(parent)])
-    keep_texts_plainly()
+    use_object_strings()
     for watch in (lambda: _listen(FileIO(0), orders), lambda: _watch(os.getppid())):
         threading.Thread(target=watch, daemon=True).start()
     gc.freeze()  # what was imported stays
@@ -91,7 +91,7 @@ def _is_as_good_as(fresh_bytes: int) -> bool:
     """Give the system what is not needed; tell whether a fresh process would hold much less."""
     if host_limits.resident_bytes() > fresh_bytes + WORN_BYTES:
         gc.collect()
-        host_limits.give_back()
+        host_limits.release_freed_memory()
     return host_limits.resident_bytes() <= fresh_bytes + WORN_BYTES
 
 
@@ -130,9 +130,9 @@ def _failed(order: ReadRequest, error: Exception) -> Failed:
         return Failed(
             problem=memory_estimate.out_of_memory(path, order.memory_bytes), is_memory=True
         )
-    problem = unforeseen(path, error)
+    problem = as_unreadable(path, error)
     if isinstance(error, UnreadableError):
         return Failed(problem=problem, is_memory=False)
-    log.warning("reading %s failed: %s", shown(path), in_one_line(error, path))
-    traceback = shown("".join(format_exception(error)), path)
+    log.warning("reading %s failed: %s", redacted(path), in_one_line(error, path))
+    traceback = redacted("".join(format_exception(error)), path)
     return Failed(problem=problem, is_memory=False, traceback=traceback)

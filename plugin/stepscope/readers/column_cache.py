@@ -104,7 +104,7 @@ def store(entry: CacheEntry, columns: EventColumns, bound_bytes: int) -> None:
     except OSError as error:
         say_once(f"nothing can be kept in {entry.folder} ({error.strerror or error})")
     except Exception as error:  # the trace was read; not to keep it costs time alone
-        shown = urls.shown(entry.path)
+        shown = urls.redacted(entry.path)
         log.warning("%s is not kept: %s", shown, in_one_line(error))
 
 
@@ -246,7 +246,7 @@ def _kept(entry: CacheEntry) -> EventColumns | None:
         say_once("to keep traces on disk needs pyarrow: pip install 'stepscope[cache]'")
     except Exception as error:  # whatever is in there, the trace itself can be read
         cache_folder.remove(entry.folder, entry.name)
-        shown = urls.shown(entry.path)
+        shown = urls.redacted(entry.path)
         log.warning("what was kept of %s was damaged, and is removed: %s", shown, error)
     return None
 

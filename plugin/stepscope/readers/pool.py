@@ -191,7 +191,7 @@ class ReaderPool:
                     answer = self._asked(order, granted, tell, stop, is_first=place == 0)
                 except _KilledError as error:
                     killed = error
-                    log.info("%s: %s", urls.shown(order.file.path), error.problem.message)
+                    log.info("%s: %s", urls.redacted(order.file.path), error.problem.message)
                 except _NoProcessError as error:
                     self._has_processes = False
                     log.warning("no process can be started (%s): reading on threads instead", error)

@@ -9,7 +9,7 @@ from stepscope.base.report import (
     Effort,
     MergedOutcome,
     Outcome,
-    RepresentativeRecording,
+    RepresentativeTrace,
     Risk,
     SourceLine,
     Status,
@@ -255,7 +255,7 @@ def represented(advice: Advised) -> tuple[str, ...]:
     )
 
 
-def _rank_or_name(each: RepresentativeRecording) -> str:
+def _rank_or_name(each: RepresentativeTrace) -> str:
     return f"Rank {each.rank}" if each.rank is not None else each.name
 
 

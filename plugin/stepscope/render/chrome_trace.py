@@ -19,7 +19,7 @@ from stepscope.ingest.exact_numbers import NumberText
 from stepscope.ingest.incidents import IncidentLog
 from stepscope.ingest.inflate import Inflater
 from stepscope.ingest.reader import Limits
-from stepscope.ingest.repair import BeyondRepairError, mended
+from stepscope.ingest.repair import BeyondRepairError, repair
 from stepscope.model.trace import Trace
 
 NOTE = "stepscopeCut"
@@ -112,7 +112,7 @@ def _as_json(raw: bytes, duration_ns: int | None) -> bytes:
     except (ValueError, RecursionError):
         text = raw.decode(errors="replace")
     try:
-        event = mended(text).value
+        event = repair(text).value
     except BeyondRepairError:
         return b""
     if duration_ns is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from stepscope.base.report import FileHealth, HealthItem, HealthReport
-from stepscope.base.urls import shown
+from stepscope.base.urls import redacted
 from stepscope.render import health_phrases, phrases, settings_text
 from stepscope.render.markdown_escape import code, fenced, text
 
@@ -18,7 +18,7 @@ def render(report: HealthReport) -> str:
 
 
 def _file(file: FileHealth) -> Iterator[str]:
-    yield from (f"## {text(shown(file.path))}", "")
+    yield from (f"## {text(redacted(file.path))}", "")
     yield from (text(health_phrases.whose(file)), "", text(health_phrases.facts(file)), "")
     yield from _settings(file)
     yield from (f"**{text(health_phrases.verdict(file))}**", "")

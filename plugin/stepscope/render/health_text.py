@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stepscope.base.report import FileHealth, HealthItem, HealthReport
-from stepscope.base.urls import shown
+from stepscope.base.urls import redacted
 from stepscope.render import health_phrases, phrases, settings_text
 from stepscope.render.terminal import WIDTH, code, indented, laid_out, severity_mark
 
@@ -27,7 +27,9 @@ def _parts(report: HealthReport) -> Iterator[RenderableType]:
 
 
 def _file(file: FileHealth) -> Iterator[RenderableType]:
-    yield Rule(Text(phrases.plain(shown(file.path)), style="bold", overflow="fold"), align="left")
+    yield Rule(
+        Text(phrases.plain(redacted(file.path)), style="bold", overflow="fold"), align="left"
+    )
     yield Text(health_phrases.whose(file), style="dim")
     yield Text(health_phrases.facts(file), style="dim")
     yield from _settings(file)

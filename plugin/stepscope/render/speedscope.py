@@ -61,7 +61,7 @@ def tree_parts(tree: FlameTree, name: str, title: str) -> Iterator[str]:
         parent=tree.parent,
         frame=frame,
         frames=texts,
-        weight=tree.own[0],
+        weight=tree.self_values[0],
         unit="nanoseconds" if tree.unit == "ns" else "bytes",
     )
     yield from _document(samples, name, f"{name}: {title}")

@@ -18,7 +18,7 @@ from pandas.api.types import union_categoricals
 
 from stepscope._version import __version__
 from stepscope.base import formatting
-from stepscope.base.errors import MissingDataError, UnreadableError, unforeseen
+from stepscope.base.errors import MissingDataError, UnreadableError, as_unreadable
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import AnyTable, RunTable
 from stepscope.model.trace import Trace
@@ -189,7 +189,7 @@ def _given(trace: Trace, name: str, request: Request) -> Given:
             remedy=missing.remedy,
         )
     except Exception as error:  # a bug in one table must not cost the others
-        return Failed(problem=unforeseen(trace.path or trace.worker, error))
+        return Failed(problem=as_unreadable(trace.path or trace.worker, error))
 
 
 def _written(frame: pd.DataFrame, table: AnyTable, form: Form, path: Path) -> Rows:
@@ -229,7 +229,7 @@ def _landed(given: Given, folder: str) -> Given:
     try:
         path.write_bytes(given.content)
     except OSError as error:  # a full disk costs what does not fit
-        return Failed(problem=unforeseen(str(path), error))
+        return Failed(problem=as_unreadable(str(path), error))
     return Rows(path=str(path), row_count=given.row_count)
 
 
@@ -276,7 +276,7 @@ def _built(table: RunTable[Any], run: str, parts: Sequence[Any], to: tuple[Form,
     except MissingDataError as missing:
         return Withheld(run=run, worker="", span="", reason=missing.reason, remedy=missing.remedy)
     except Exception as error:
-        return Failed(problem=unforeseen(run, error))
+        return Failed(problem=as_unreadable(run, error))
 
 
 def write(table: Gathered, form: Form, sink: BinaryIO) -> None:

@@ -22,7 +22,7 @@ from stepscope.base.report import (
     Link,
 )
 from stepscope.model import intervals
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, option, severity_of
@@ -59,7 +59,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     requirements.reliable_timeline(trace)
     calls, within = trace.runtime_calls, window(trace)
     begins = calls["start_ns"].to_numpy()
-    rows = np.flatnonzero(named(calls["name"], trace.dialect.allocator_call.search))
+    rows = np.flatnonzero(name_mask(calls["name"], trace.dialect.allocator_call.search))
     rows = rows[(begins[rows] >= within.start_ns) & (begins[rows] < within.device_end_ns)]
     times = intervals.clip(frame_times.times(calls, rows), within.start_ns, within.device_end_ns)
     spent = call_costs.share_of_window(trace, intervals.duration_ns(times))
@@ -133,7 +133,7 @@ def _evidence(trace: Trace, rows: Rows, times: Intervals, lost: float) -> tuple[
 
 
 def _is_release(trace: Trace, rows: Rows) -> NDArray[np.bool_]:
-    return named(trace.runtime_calls["name"].iloc[rows], lambda name: "Free" in name)
+    return name_mask(trace.runtime_calls["name"].iloc[rows], lambda name: "Free" in name)
 
 
 def _explicit(trace: Trace, rows: Rows) -> int:

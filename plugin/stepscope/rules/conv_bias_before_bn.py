@@ -24,7 +24,7 @@ from stepscope.base.report import (
     Link,
     SourceLine,
 )
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, option
 from stepscope.rules.shared import kernel_time, phrases
@@ -53,7 +53,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         MissingDataError: arguments were not recorded.
         NotApplicableError: nothing is normalised over batches.
     """
-    if not named(trace.host_calls["name"], NORM.__eq__).any():
+    if not name_mask(trace.host_calls["name"], NORM.__eq__).any():
         msg = "no batch norm was recorded outside compiled code"
         raise NotApplicableError(msg)
     requirements.shapes(trace)

@@ -13,7 +13,7 @@ from stepscope.analyses.core.links import links
 from stepscope.base.calibration import AVOIDABLE_COPIES
 from stepscope.base.report import Evidence, Link
 from stepscope.dialects import Kind
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 from stepscope.rules import Answer, Finding, Rule, option
 from stepscope.rules.shared import copy_fixes, kernel_time
@@ -96,7 +96,7 @@ def _askers(trace: Trace) -> NDArray[np.int64]:
     """
     calls = trace.host_calls
     parent = calls["parent"].to_numpy()
-    is_copying = named(calls["name"], COPYING.search)
+    is_copying = name_mask(calls["name"], COPYING.search)
     owner = links(trace).owner_of_device_event
     found = np.where(np.append(is_copying, False)[owner], owner, NONE)
     is_owner = np.zeros(len(calls) + 1, dtype=bool)
@@ -104,7 +104,7 @@ def _askers(trace: Trace) -> NDArray[np.int64]:
     rows = np.flatnonzero(is_owner[:-1])
     around = nearest_of(parent, rows, ~is_copying)
     is_other = np.append(
-        named(calls["name"], CONVERSION.search) | named(calls["name"], OTHERS.search), False
+        name_mask(calls["name"], CONVERSION.search) | name_mask(calls["name"], OTHERS.search), False
     )
     excluded = is_other[around] | is_other[nearest_of(parent, rows, is_other[:-1])]
     top = _below(parent, rows, around)
@@ -126,7 +126,7 @@ def _below(
 def _named_callers(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return who is to be named: the operator that wanted a plain copy, else the copy itself."""
     calls = trace.host_calls
-    is_plain = named(calls["name"], "aten::copy_".__eq__)
+    is_plain = name_mask(calls["name"], "aten::copy_".__eq__)
     above = calls["parent"].to_numpy()[rows]
     is_operator = np.append(calls["is_operator"].to_numpy(), False)[above]
     return np.where(is_plain[rows] & is_operator, above, rows)

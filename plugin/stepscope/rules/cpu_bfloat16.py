@@ -18,7 +18,7 @@ from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.formatting import duration, share
 from stepscope.base.report import Evidence, Fix, Link
 from stepscope.model import intervals
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option
 from stepscope.rules.shared import phrases, product_evidence
@@ -128,8 +128,8 @@ def _units(trace: Trace) -> frozenset[str]:
 def _large_products(trace: Trace, options: Options) -> NDArray[np.int64]:
     work = operator_work(trace)
     is_large = np.nan_to_num(work.flops) >= options.least_flops
-    is_large &= named(work.data_type, "float32".__eq__)
-    return np.flatnonzero(is_large & named(trace.host_calls["name"], LEFT_OPERAND.__contains__))
+    is_large &= name_mask(work.data_type, "float32".__eq__)
+    return np.flatnonzero(is_large & name_mask(trace.host_calls["name"], LEFT_OPERAND.__contains__))
 
 
 def _fix(trace: Trace) -> Fix:

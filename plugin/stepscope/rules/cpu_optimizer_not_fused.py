@@ -14,7 +14,7 @@ from stepscope.base.errors import NotApplicableError
 from stepscope.base.formatting import count, share
 from stepscope.base.report import Evidence, Fix, Link
 from stepscope.model import intervals
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, option
@@ -62,7 +62,7 @@ def _can_be_fused(trace: Trace, found: OptimizerUpdates, at: NDArray[np.int64]) 
     if name != PLAIN:
         return True
     inside = _operators(trace, found.rows[at])
-    return bool(named(trace.host_calls["name"], MOMENTUM.__contains__)[inside].any())
+    return bool(name_mask(trace.host_calls["name"], MOMENTUM.__contains__)[inside].any())
 
 
 def _insist_on_no_device(trace: Trace) -> None:

@@ -13,7 +13,7 @@ from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.base.calibration import CONVOLUTION_ENGINES
 from stepscope.base.errors import MissingDataError
 from stepscope.base.report import Evidence, Fix, Link
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 from stepscope.rules import Answer, Finding, Rejected, Rule, option
 from stepscope.rules.shared import kernel_time, recorded_facts
@@ -109,7 +109,7 @@ def _is_measured(trace: Trace) -> bool:
         MissingDataError: the convolutions' arguments were not recorded.
     """
     calls = trace.host_calls
-    chosen = named(calls["name"], CONVOLUTION.__eq__)
+    chosen = name_mask(calls["name"], CONVOLUTION.__eq__)
     texts = calls["concrete_inputs"][chosen].dropna().unique()
     flags = {argument(str(text), BENCHMARK) for text in texts} & {"True", "False"}
     if not flags and (recorded := recorded_settings(trace).cudnn.benchmark) is not None:

@@ -12,7 +12,7 @@ from stepscope.base.errors import NotApplicableError
 from stepscope.base.formatting import count, share
 from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix
 from stepscope.model import intervals
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule
 from stepscope.rules.shared import ddp
@@ -29,7 +29,7 @@ class Options:
 def check(trace: Trace, _: Options) -> Iterator[Finding]:
     """Report DataParallel where it drives several devices."""
     devices = requirements.devices(trace)
-    is_forward = named(trace.host_calls["name"], FORWARD.__eq__)
+    is_forward = name_mask(trace.host_calls["name"], FORWARD.__eq__)
     if not is_forward.any():
         msg = "no DataParallel ran"
         raise NotApplicableError(msg)

@@ -22,7 +22,7 @@ from stepscope.base.errors import NotApplicableError
 from stepscope.base.formatting import share
 from stepscope.base.report import Evidence, Fix, Link
 from stepscope.model import intervals
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, option, severity_of
@@ -128,11 +128,14 @@ def _lost(trace: Trace, host: Intervals, chain: Rows) -> tuple[Intervals, Interv
 def _tools(trace: Trace) -> dict[str, Rows]:
     """Return the frames (rows of `python_calls`) of each tool that ran within the window."""
     calls, within = trace.python_calls, window(trace)
-    rows = np.flatnonzero(named(calls["name"], FRAME.search))
+    rows = np.flatnonzero(name_mask(calls["name"], FRAME.search))
     begins = calls["start_ns"].to_numpy()[rows]
     rows = rows[(begins >= within.start_ns) & (begins < within.end_ns)]
     if len(rows):
-        parent, is_compiler = python_nesting(trace).parent, named(calls["name"], COMPILER.search)
+        parent, is_compiler = (
+            python_nesting(trace).parent,
+            name_mask(calls["name"], COMPILER.search),
+        )
         rows = rows[ancestry.nearest_of(parent, rows, is_compiler) < 0]
     names = calls["name"].iloc[rows].astype(str)
     which = names.str.extract(FRAME.pattern)["what"].to_numpy()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.synchronizations import DYNAMIC, ancestor_named, synchronizations
 from stepscope.base.report import Fix, Link
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 from stepscope.rules import Answer, Rule
 from stepscope.rules.shared import sync_waits
@@ -62,7 +62,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
 def _operators(trace: Trace, found: Waits) -> NDArray[np.int64]:
     """Return the outermost operator of a dynamic shape around each wait (`host_calls` rows)."""
     syncs, calls = synchronizations(trace), trace.host_calls
-    is_dynamic = np.append(named(calls["name"], DYNAMIC.__contains__), False)
+    is_dynamic = np.append(name_mask(calls["name"], DYNAMIC.__contains__), False)
     parent = np.append(calls["parent"].to_numpy(), -1)
     asker = links(trace).owner_of_call[syncs.calls[found.cost.rows]]
     row = ancestor_named(trace, asker, DYNAMIC)

@@ -13,7 +13,7 @@ from stepscope.analyses.core.window import window
 from stepscope.base.report import Fix, Link
 from stepscope.dialects import SYNCHRONIZE_NAME
 from stepscope.model import call_tree
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.spans import spans
 from stepscope.model.trace import Trace
 from stepscope.rules import Answer, Rule
@@ -55,11 +55,11 @@ def _of_program(trace: Trace) -> NDArray[np.bool_]:
     syncs, calls = synchronizations(trace), trace.runtime_calls
     within = spans(calls.iloc[syncs.calls])
     python, functions = trace.python_calls, user_calls(trace)
-    profiler = python[named(python["name"], OF_PROFILER.search)]
+    profiler = python[name_mask(python["name"], OF_PROFILER.search)]
     innermost = call_tree.enclosing(spans(functions), within)
-    measures = np.append(named(functions["name"], MEASURES.search), False)[innermost]
+    measures = np.append(name_mask(functions["name"], MEASURES.search), False)[innermost]
     measures |= call_tree.enclosing(spans(profiler), within) >= 0
-    is_call = named(calls["name"], CALL.search)[syncs.calls]
+    is_call = name_mask(calls["name"], CALL.search)[syncs.calls]
     return np.asarray(is_call & ~measures & (syncs.end_ns <= window(trace).device_end_ns))
 
 

@@ -15,7 +15,7 @@ from stepscope.base.calibration import TF32_PRODUCTS, at_most
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.formatting import duration, share
 from stepscope.base.report import Evidence, Fix, Link
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 from stepscope.rules import Answer, Finding, Rejected, Rule, option
 from stepscope.rules.shared import kernel_time, phrases, product_evidence, recorded_facts
@@ -103,7 +103,7 @@ def _not_rounded(trace: Trace, products: ProductKernels) -> NDArray[np.bool_]:
 
 
 def _is_convolution(trace: Trace, products: ProductKernels) -> NDArray[np.bool_]:
-    is_convolution = named(trace.host_calls["name"], lambda name: CONVOLUTION in name.lower())
+    is_convolution = name_mask(trace.host_calls["name"], lambda name: CONVOLUTION in name.lower())
     return np.asarray(np.append(is_convolution, False)[products.calls])
 
 

@@ -15,7 +15,7 @@ from stepscope.base.calibration import TUNED_PRODUCTS_SHARE, up_to_roofline
 from stepscope.base.errors import MissingDataError
 from stepscope.base.formatting import share
 from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 from stepscope.rules import Answer, Finding, Rule, option
 from stepscope.rules.shared import kernel_time
@@ -56,7 +56,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """
     rows = kernel_time.rows_in_window(trace)
     table = roofline(trace)
-    products = table[named(table["name"].astype("category"), PRODUCT.search)]
+    products = table[name_mask(table["name"].astype("category"), PRODUCT.search)]
     if not len(products):
         return
     known = products[products["roofline_share"].notna().to_numpy()]

@@ -16,7 +16,7 @@ from stepscope.base.errors import NotApplicableError
 from stepscope.base.formatting import count, duration, share
 from stepscope.base.report import EventReference, Evidence, Fix, Link, SourceLine
 from stepscope.model import intervals
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option
@@ -79,7 +79,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
 def _pinning(trace: Trace) -> NDArray[np.int64]:
     """Return the outermost calls that pin memory on the loop's thread, in the window."""
     calls, within = trace.host_calls, window(trace)
-    pins = named(calls["name"], PIN.__eq__) & (calls["thread"] == main_thread(trace)).to_numpy()
+    pins = name_mask(calls["name"], PIN.__eq__) & (calls["thread"] == main_thread(trace)).to_numpy()
     pins &= (calls["end_ns"] > within.start_ns).to_numpy()
     pins &= (calls["start_ns"] < within.end_ns).to_numpy()
     rows = np.flatnonzero(pins)

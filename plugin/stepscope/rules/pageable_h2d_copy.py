@@ -46,7 +46,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     """Report copies from pageable memory that are large, or keep the host busy."""
     device = requirements.main_device(trace)
     copies = copy_sources.to_device(trace, device)
-    if not trace.dialect.tells_pageable:
+    if not trace.dialect.records_pageable:
         vendor = trace.dialect.vendor or "this vendor"
         msg = f"{vendor}'s traces do not tell pageable memory from pinned"
         raise MissingDataError(msg)

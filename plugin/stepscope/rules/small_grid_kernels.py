@@ -39,7 +39,7 @@ class Options:
 def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report the share of kernel time in which multiprocessors have no block."""
     device = requirements.main_device(trace).device
-    if not trace.dialect.tells_occupancy:
+    if not trace.dialect.records_occupancy:
         vendor = trace.dialect.vendor or "this vendor"
         msg = f"recordings of {vendor}'s devices do not tell how many blocks kernels have"
         raise NotApplicableError(msg)

@@ -13,7 +13,7 @@ from stepscope.analyses.operators.attention_chains import AttentionChains, atten
 from stepscope.base.calibration import FUSED_ATTENTION, FUSED_SHORT_ATTENTION
 from stepscope.base.formatting import count, duration, share, size
 from stepscope.base.report import Evidence, EvidenceTable, Fix, Link
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 from stepscope.rules import Answer, Claim, Finding, Rule, option
 from stepscope.rules.shared import kernel_time, phrases, product_evidence
@@ -156,7 +156,7 @@ def _claims(trace: Trace, chains: AttentionChains) -> Iterator[Claim]:
 
 
 def _is_eager(trace: Trace) -> bool:
-    return bool(named(trace.python_calls["name"], lambda name: EAGER in name).any())
+    return bool(name_mask(trace.python_calls["name"], lambda name: EAGER in name).any())
 
 
 def _fix(trace: Trace, chains: AttentionChains, *, is_math: bool) -> Fix:

@@ -13,7 +13,7 @@ from stepscope.base.calibration import CLIPPING_ON_CPU, HALF_TO_ALL
 from stepscope.base.formatting import share
 from stepscope.base.report import Evidence, Fix, Link
 from stepscope.model import intervals
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, option
 from stepscope.rules.shared import call_costs, claimable_time, phrases
@@ -95,7 +95,7 @@ def _evidence(trace: Trace, found: GradientNorms, cost: CallCost) -> tuple[Evide
 def _reads(trace: Trace, found: GradientNorms) -> int:
     """Return how many values were read while gradients were clipped."""
     start = trace.host_calls["start_ns"].to_numpy()
-    rows = np.flatnonzero(named(trace.host_calls["name"], READ.__contains__))
+    rows = np.flatnonzero(name_mask(trace.host_calls["name"], READ.__contains__))
     inside = intervals.covered_ns(found.times, start[rows], start[rows] + 1)
     return int(inside.sum())
 

@@ -101,13 +101,13 @@ def _names(files: Iterable[TraceFile]) -> dict[str, str]:
 
 def _full_name(folder: str) -> str:
     """Return a folder's path; where a secret is left out of it, its id tells it from others."""
-    shown = urls.shown(folder)
+    shown = urls.redacted(folder)
     return folder if shown == folder else f"{shown} ({run_identifier(folder)})"
 
 
 def _run_name(root: str, folder: str) -> str:
     below = urls.relative(root, folder)
-    return below or urls.name(root) or urls.shown(root)
+    return below or urls.name(root) or urls.redacted(root)
 
 
 @dataclass(frozen=True, kw_only=True)

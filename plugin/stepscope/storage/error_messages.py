@@ -99,7 +99,7 @@ class _Failure:
 
     @property
     def bucket(self) -> str:
-        return urls.bucket(urls.shown(self.path))
+        return urls.bucket(urls.redacted(self.path))
 
     @property
     def is_bucket(self) -> bool:
@@ -189,7 +189,7 @@ def translate_errors(path: str) -> Iterator[None]:
         raise
     except Exception as error:
         # A cause may hold the secrets that the message leaves out, and `--traceback` shows it.
-        cause = error if urls.shown(path) == path else None
+        cause = error if urls.redacted(path) == path else None
         raise problem(path, error) from cause
 
 
@@ -234,4 +234,4 @@ def _said(path: str, error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     if not lines:
         return "it took too long" if isinstance(error, TimeoutError) else type(error).__name__
-    return urls.shown(lines[0], path)[:LONGEST].rstrip(".! ")
+    return urls.redacted(lines[0], path)[:LONGEST].rstrip(".! ")

@@ -97,7 +97,7 @@ class RunFolder:
             raise
         except Exception as error:  # whatever is in there, the traces themselves can be read
             object_files.remove(self.path, [name])
-            shown = urls.shown(urls.join(self.path, name))
+            shown = urls.redacted(urls.join(self.path, name))
             log.warning("%s was damaged, and is removed: %s", shown, in_one_line(error))
             return None
 

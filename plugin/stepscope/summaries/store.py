@@ -64,7 +64,7 @@ class Store:
 
         Without samples, which take the most time, `Summary.sample` is None.
         """
-        if self._settings.place is None:
+        if self._settings.location is None:
             return {}
         by_folder: dict[RunFolder, dict[str, tuple[TraceFile, FileStamp]]] = {}
         for file, stamp in files:
@@ -78,7 +78,7 @@ class Store:
 
     def add(self, file: TraceFile, stamp: FileStamp | None, summary: Summary) -> bool:
         """Keep the summary of a file as it was when it had this stamp; tell whether it can be."""
-        if self._settings.place is None or stamp is None or not _holds(stamp, summary):
+        if self._settings.location is None or stamp is None or not _holds(stamp, summary):
             return False
         folder = self._folder(file)
         make = partial(row_of, self._places, file, stamp, summary, folder.settings)
@@ -106,7 +106,7 @@ class Store:
 
     @property
     def _place(self) -> str:
-        return self._settings.place or urls.join(user_cache_folder(), "summaries")
+        return self._settings.location or urls.join(user_cache_folder(), "summaries")
 
     def _folder(self, file: TraceFile) -> RunFolder:
         if file.run not in self._keys:
@@ -147,7 +147,7 @@ def _tried(place: str, doing: str, work: Callable[[], T]) -> T | None:
     try:
         return work()
     except Exception as error:  # the traces can be read, whatever is wrong here
-        shown = urls.shown(place)
+        shown = urls.redacted(place)
         say_once(f"{shown}: summaries there cannot be {doing} ({in_one_line(error, place)})")
     return None
 

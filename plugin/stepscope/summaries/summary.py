@@ -78,6 +78,6 @@ def _unless_it_fails(trace: Trace, work: Callable[[], T]) -> T | None:
     except MemoryError:
         raise
     except Exception as error:  # who asks for it alone is told of it
-        path = urls.shown(trace.path)
+        path = urls.redacted(trace.path)
         log.warning("%s: a part of its summary is left out: %s", path, in_one_line(error))
         return None

@@ -89,7 +89,7 @@ def row_of(
     sample = summary.sample
     return WholeRow(
         file=places.file_key(file),
-        path=urls.shown(places.path(file)),
+        path=urls.redacted(places.path(file)),
         worker=file.worker,
         span=file.span,
         rank=report.rank,

@@ -14,7 +14,7 @@ def test_what_takes_long_is_left_in_the_recording_and_sent_with_it() -> None:
         ]
     )
 
-    prefetch.make(trace)
+    prefetch.compute(trace)
 
     assert set(prefetch.KEYS) <= trace.results.keys()
     assert set(prefetch.KEYS) <= unpack(pack(trace)).results.keys()
@@ -23,6 +23,6 @@ def test_what_takes_long_is_left_in_the_recording_and_sent_with_it() -> None:
 def test_a_recording_without_devices_has_its_timeline_too() -> None:
     trace = trace_of([["cpu_op", "aten::mm", 0, 100]])
 
-    prefetch.make(trace)
+    prefetch.compute(trace)
 
     assert prefetch.KEYS[0] in trace.results

@@ -5,14 +5,14 @@ import time
 import pytest
 
 from stepscope.analyses.timeline import search_patterns
-from stepscope.analyses.timeline.search_patterns import MOST_SECONDS, answers, question
+from stepscope.analyses.timeline.search_patterns import MOST_SECONDS, matches, predicate
 from stepscope.base.errors import UsageError
 
 NAMES = ("aten::mm", "ampere_bf16_s16816gemm_bf16_128x64", "nn.Module: Linear_3", "Straße")
 
 
 def found(text: str, *, is_exact: bool = False, is_expression: bool = True) -> list[str]:
-    is_found = question(text, is_exact=is_exact, is_expression=is_expression)
+    is_found = predicate(text, is_exact=is_exact, is_expression=is_expression)
     return [name for name in NAMES if is_found(name)]
 
 
@@ -47,7 +47,7 @@ def test_signs_of_expressions_are_plain_letters_in_words() -> None:
 
 @pytest.mark.parametrize("expression", ["a*a*a*c", "a*a*c", "[ab]+[ab]+c", "a*c"])
 def test_what_is_let_in_ends_on_the_longest_of_names(expression: str) -> None:
-    is_found = question(expression, is_exact=True, is_expression=True)
+    is_found = predicate(expression, is_exact=True, is_expression=True)
 
     start = time.process_time()
     is_found("a" * 100_000)
@@ -59,5 +59,5 @@ def test_names_are_asked_for_so_long_and_no_longer(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(search_patterns, "MOST_SECONDS", -1.0)
 
     with pytest.raises(UsageError, match="make it simpler"):
-        answers(question("a", is_exact=True, is_expression=True), NAMES)
+        matches(predicate("a", is_exact=True, is_expression=True), NAMES)
     assert MOST_SECONDS > 0

@@ -26,17 +26,17 @@ def columns(slices: Slices) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArr
 
 
 def nested_rows(slices: Slices) -> list[int]:
-    found: list[int] = row_layout.nested(*columns(slices))[0].tolist()
+    found: list[int] = row_layout.nested_rows(*columns(slices))[0].tolist()
     return found
 
 
 def free_rows(slices: Slices) -> list[int]:
-    found: list[int] = row_layout.free(*columns(slices)).tolist()
+    found: list[int] = row_layout.free_rows(*columns(slices)).tolist()
     return found
 
 
 def parents(slices: Slices) -> list[int]:
-    found: list[int] = row_layout.nested(*columns(slices))[1].tolist()
+    found: list[int] = row_layout.nested_rows(*columns(slices))[1].tolist()
     return found
 
 

@@ -168,7 +168,7 @@ def test_every_timed_event_of_a_sample_is_a_slice_and_no_two_of_a_row_overlap(pa
     whole = tile(slices, tracks, 40, 0)
     assert int(whole.count.sum()) == len(slices)
     timed = set(trace.source.rows(*(set(Kind) - {Kind.MEMORY, Kind.FLOW})).tolist())
-    drawn = {event for event, place in enumerate(found.place_of_event.tolist()) if place >= 0}
+    drawn = {event for event, place in enumerate(found.slice_of_event.tolist()) if place >= 0}
     assert drawn == timed
     for row in range(len(slices.row_track)):
         first, behind = slices.times.row_first[row : row + 2].tolist()

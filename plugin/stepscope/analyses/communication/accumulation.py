@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.communication.collective_events import requested_in_calls, requested_ns
 from stepscope.analyses.core.window import window
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 WRAPPERS: dict[str, re.Pattern[str]] = {
@@ -54,7 +54,7 @@ def accumulation(trace: Trace) -> Accumulation | None:
 
 def _starts(trace: Trace, name: re.Pattern[str]) -> NDArray[np.int64]:
     span, calls = window(trace), trace.host_calls
-    start = calls["start_ns"].to_numpy()[named(calls["name"], name.search)]
+    start = calls["start_ns"].to_numpy()[name_mask(calls["name"], name.search)]
     return np.sort(start[(start >= span.start_ns) & (start < span.end_ns)])
 
 

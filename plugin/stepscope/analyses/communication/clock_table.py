@@ -10,7 +10,7 @@ from stepscope.analyses.communication.rank_summary import RankSummary, rank_summ
 from stepscope.analyses.communication.ranked_run import several_ranks
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import RunTable
-from stepscope.model.table_columns import framed
+from stepscope.model.table_columns import to_frame
 
 SCHEMA: Schema = (
     Column("rank", "float64", "id", "The rank; NaN: unknown."),
@@ -57,7 +57,7 @@ def clock_table(parts: Sequence[RankSummary]) -> pd.DataFrame:
         "link": clocks.link,
         "collective_count": clocks.link_count,
     }
-    return framed(SCHEMA, columns)
+    return to_frame(SCHEMA, columns)
 
 
 TABLES = {

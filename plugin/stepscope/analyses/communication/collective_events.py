@@ -11,10 +11,10 @@ from stepscope.analyses.core.collective_bandwidth import bus_factor, bytes_per_s
 from stepscope.analyses.core.exposed_communication import hidden_ns
 from stepscope.analyses.core.training_detection import BACKWARD
 from stepscope.model.frames import Column, Schema
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.table import Table
-from stepscope.model.table_columns import framed, plain
+from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
 NO_STEP = -1
@@ -62,7 +62,7 @@ def collective_events(trace: Trace) -> pd.DataFrame:
     hidden = np.where(is_timed, hidden_ns(trace), np.nan)
     queued = np.where(frame["kernel_count"] > 0, frame["start_ns"] - frame["call_start_ns"], np.nan)
     rate = bytes_per_second(frame["message_bytes"].to_numpy(), duration)
-    columns = {each.name: plain(frame[each.name]) for each in SCHEMA if each.name in frame}
+    columns = {each.name: plain_values(frame[each.name]) for each in SCHEMA if each.name in frame}
     factor = bus_factor(columns["kind"], frame["group_size"].to_numpy())
     columns |= {
         "step": step_numbers(trace),
@@ -73,7 +73,7 @@ def collective_events(trace: Trace) -> pd.DataFrame:
         "algorithm_bytes_per_second": rate,
         "bus_bytes_per_second": rate * factor,
     }
-    return framed(SCHEMA, columns)
+    return to_frame(SCHEMA, columns)
 
 
 def step_numbers(trace: Trace) -> NDArray[np.int64]:
@@ -104,7 +104,7 @@ def requested_during(trace: Trace, times: Intervals) -> NDArray[np.bool_]:
 def requested_in_calls(trace: Trace, name: re.Pattern[str]) -> NDArray[np.bool_]:
     """Tell which rows of `collectives` were asked for while a call so named went on."""
     calls = trace.host_calls
-    return requested_during(trace, frame_times.times(calls, named(calls["name"], name.search)))
+    return requested_during(trace, frame_times.times(calls, name_mask(calls["name"], name.search)))
 
 
 @computed
@@ -114,7 +114,7 @@ def is_in_forward(trace: Trace) -> NDArray[np.float64]:
     0 where it had; NaN where the step has none, or there is no step.
     """
     calls, steps, asked = trace.host_calls, trace.steps, requested_ns(trace)
-    backward = np.sort(calls["start_ns"].to_numpy()[named(calls["name"], BACKWARD.search)])
+    backward = np.sort(calls["start_ns"].to_numpy()[name_mask(calls["name"], BACKWARD.search)])
     found = np.full(len(asked), np.nan)
     if not len(backward) or not len(steps):
         return found

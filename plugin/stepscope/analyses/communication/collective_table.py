@@ -13,7 +13,7 @@ from stepscope.analyses.core.window import window
 from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
-from stepscope.model.table_columns import framed
+from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
 KEY = ("kind", "backend", "group", "group_description", "group_ranks", "group_size", "dtype",
@@ -65,7 +65,7 @@ def collective_table(trace: Trace) -> pd.DataFrame:
         events["launch_to_start_ns"].to_numpy(dtype=np.float64), group, count
     )
     columns["window_share"] = _within_window(trace, events.iloc[timed], group[timed], count)
-    table = framed(SCHEMA, columns)
+    table = to_frame(SCHEMA, columns)
     by = ["total_ns", "kind", "message_bytes"]
     ordered = table.sort_values(by, ascending=[False, True, False], kind="stable")
     return ordered.reset_index(drop=True)

@@ -25,7 +25,7 @@ from stepscope.analyses.communication.ranked_run import (
 from stepscope.analyses.core.collective_bandwidth import bus_factor, bytes_per_second
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import RunTable
-from stepscope.model.table_columns import framed
+from stepscope.model.table_columns import to_frame
 
 SCHEMA: Schema = (
     Column("span", "object", "text", "Which recording of the workers; spans never match."),
@@ -78,7 +78,7 @@ def matched_of(run: RankRun) -> pd.DataFrame:
     rate = bytes_per_second(columns["message_bytes"], columns["transfer_ns"])
     columns["algorithm_bytes_per_second"] = rate
     columns["bus_bytes_per_second"] = rate * bus_factor(kind, size)
-    return framed(SCHEMA, columns)
+    return to_frame(SCHEMA, columns)
 
 
 def _identity(run: RankRun) -> dict[str, Any]:

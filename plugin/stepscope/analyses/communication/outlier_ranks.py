@@ -15,7 +15,7 @@ from stepscope.analyses.communication.robust_zscore import FEW, modified_zscores
 from stepscope.base.formatting import count, duration, share, size
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import RunTable
-from stepscope.model.table_columns import framed
+from stepscope.model.table_columns import to_frame
 
 ENOUGH_RANKS = 8
 """Among fewer, what is usual is not well known."""
@@ -92,7 +92,7 @@ def outlier_ranks_of(run: RankRun) -> pd.DataFrame:
         "confidence": _texts(["high" if of.is_sure else "low" for of in found]),
         "reason": _texts([_reason(of) for of in found]),
     }
-    return framed(SCHEMA, columns)
+    return to_frame(SCHEMA, columns)
 
 
 def _ranks(run: RankRun, figures: RankFigures) -> Iterator[_Found]:

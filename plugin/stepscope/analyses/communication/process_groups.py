@@ -11,10 +11,10 @@ from stepscope.analyses.communication.collective_events import collective_events
 from stepscope.analyses.communication.group_roles import LARGE_BYTES, Signs, role
 from stepscope.base.errors import MissingDataError
 from stepscope.model.frames import Column, Schema
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.process_groups import ProcessGroup, header_groups
 from stepscope.model.table import Table
-from stepscope.model.table_columns import framed
+from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed, whole_number
 
 SCHEMA: Schema = (
@@ -67,7 +67,7 @@ def process_groups(trace: Trace) -> pd.DataFrame:
         each.name: np.array([*(row[each.name] for row in rows), None], dtype=object)[:-1]
         for each in SCHEMA
     }
-    table = framed(SCHEMA, columns)
+    table = to_frame(SCHEMA, columns)
     order = np.argsort(-table["total_ns"].to_numpy(), kind="stable")
     return table.iloc[order].reset_index(drop=True)
 
@@ -76,7 +76,7 @@ def _about(trace: Trace) -> tuple[int, bool]:
     """Return the job's size, and whether DistributedDataParallel runs."""
     info = trace.metadata.get("distributedInfo")
     world_size = whole_number(info.get("world_size")) if isinstance(info, Mapping) else None
-    wrapped = named(trace.host_calls["name"], "DistributedDataParallel.forward".__eq__)
+    wrapped = name_mask(trace.host_calls["name"], "DistributedDataParallel.forward".__eq__)
     return max(0, world_size or 0), bool(wrapped.any())
 
 

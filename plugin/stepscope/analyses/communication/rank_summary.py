@@ -20,7 +20,7 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.base.errors import MissingDataError
 from stepscope.model import intervals
-from stepscope.model.table_columns import plain
+from stepscope.model.table_columns import plain_values
 from stepscope.model.trace import Trace, computed, whole_number
 
 UNEVEN = frozenset({"all_to_all", "all_to_allv", "gather", "scatter", "other"})
@@ -219,7 +219,7 @@ def _collectives(trace: Trace) -> RankCollectives:
     is_wanted = (frame["is_timed"] & (frame["group_size"] != 1)).to_numpy()
     steps = step_numbers(trace)[is_wanted]
     frame = frame[is_wanted]
-    kind = plain(frame["kind"])
+    kind = plain_values(frame["kind"])
     size = frame["message_bytes"].to_numpy()
     even = np.where(np.isin(kind, list(UNEVEN)) | np.isnan(size), -1.0, size)
     is_direct = np.isin(kind, list(POINT_TO_POINT))
@@ -251,7 +251,7 @@ def _collectives(trace: Trace) -> RankCollectives:
 
 
 def _texts(values: "pd.Series[Any]") -> "pd.Series[Any]":
-    texts = plain(values)
+    texts = plain_values(values)
     return pd.Series(np.where(pd.isna(texts), np.array("", dtype=object), texts), dtype=object)
 
 

@@ -13,7 +13,7 @@ from stepscope.analyses.core.group_statistics import ratio
 from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import RunTable
-from stepscope.model.table_columns import framed
+from stepscope.model.table_columns import to_frame
 
 SCHEMA: Schema = (
     Column("rank", "float64", "id", "The rank; NaN: nothing tells it."),
@@ -71,7 +71,7 @@ def rank_table_of(run: RankRun) -> pd.DataFrame:
         "idle_ns": np.array([of.idle_ns for of in totals], dtype=float),
         **_matched(run),
     }
-    return framed(SCHEMA, columns)
+    return to_frame(SCHEMA, columns)
 
 
 def _texts(values: Sequence[str | None]) -> NDArray[np.object_]:

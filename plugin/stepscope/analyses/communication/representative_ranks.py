@@ -20,7 +20,7 @@ from stepscope.analyses.communication.straggler_groups import straggler_groups
 from stepscope.base.formatting import count
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import RunTable
-from stepscope.model.table_columns import framed
+from stepscope.model.table_columns import to_frame
 
 Kind = Literal["fastest", "slowest", "median", "odd"]
 MOST_ODD = 5
@@ -76,7 +76,7 @@ def representative_ranks(parts: Sequence[RankSummary]) -> pd.DataFrame:
         "score": np.array([of.score for of in found], dtype=np.float64),
         "reason": _texts([of.reason for of in found]),
     }
-    return framed(SCHEMA, columns)
+    return to_frame(SCHEMA, columns)
 
 
 def _texts(values: Sequence[str | None]) -> NDArray[np.object_]:

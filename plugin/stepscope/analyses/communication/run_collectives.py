@@ -13,7 +13,7 @@ from stepscope.analyses.communication.ranked_run import RankRun, computed_per_ru
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.analyses.core.collective_bandwidth import bus_factor, bytes_per_second
 from stepscope.model.frames import Column, Schema
-from stepscope.model.table_columns import framed
+from stepscope.model.table_columns import to_frame
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -91,7 +91,7 @@ def collective_kinds(
     columns["bus_bytes_per_second"] = columns["algorithm_bytes_per_second"] * bus_factor(
         columns["kind"], size
     )
-    table = framed(SCHEMA, columns)
+    table = to_frame(SCHEMA, columns)
     by = ["total_ns", "kind", "message_bytes"]
     ordered = table.sort_values(by, ascending=[False, True, False], kind="stable")
     return ordered.reset_index(drop=True)

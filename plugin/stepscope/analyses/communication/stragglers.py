@@ -25,7 +25,7 @@ from stepscope.analyses.communication.run_steps import run_steps
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import RunTable
-from stepscope.model.table_columns import framed
+from stepscope.model.table_columns import to_frame
 
 LEAST_SHARE = 0.01
 """Of a step: lateness below it is not worth a word, nor more work of its own."""
@@ -102,7 +102,7 @@ def stragglers_of(run: RankRun) -> pd.DataFrame:
         ],
         "span": np.array([*(part.evidence.span for part in run.parts), None], dtype=object)[:-1],
     }
-    table = framed(SCHEMA, columns).iloc[rows]
+    table = to_frame(SCHEMA, columns).iloc[rows]
     worth = np.where(table["is_straggler"], table["own_excess_ns"].fillna(0.0), 0.0)
     order = np.lexsort((-table["lateness_ns"].to_numpy(), -worth, ~table["is_straggler"]))
     return table.iloc[order].reset_index(drop=True)

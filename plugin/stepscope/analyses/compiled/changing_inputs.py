@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.compile_events import COMPILE_ID, REGION, compile_events, name_parts
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 
 NONE = -1
@@ -39,7 +39,7 @@ class ChangingInputs:
 def changing_inputs(trace: Trace, frames: Iterable[int]) -> ChangingInputs:
     """Return how the inputs of these frames (by dynamo's number) change."""
     calls = trace.host_calls
-    rows = np.flatnonzero(named(calls["name"], CALL.__eq__))
+    rows = np.flatnonzero(name_mask(calls["name"], CALL.__eq__))
     ids = name_parts(trace, compile_events(trace).region[rows], REGION, "id")
     frame_of_call = _frames(ids)
     found = [_change(trace, rows[frame_of_call == frame]) for frame in sorted(set(frames))]

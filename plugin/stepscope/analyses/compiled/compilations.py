@@ -25,10 +25,10 @@ from stepscope.analyses.core.event_references import user_calls
 from stepscope.analyses.core.main_thread_stacks import main_thread_stacks
 from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.table import Table
-from stepscope.model.table_columns import framed, plain
+from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
 NONE = -1
@@ -72,13 +72,13 @@ def compilation_table(trace: Trace) -> pd.DataFrame:
         "compile_id": ids,
         "is_recompilation": np.array([_is_again(text) for text in ids], dtype=object),
         "step": _steps(trace, start),
-        "thread": plain(chosen["thread"]),
+        "thread": plain_values(chosen["thread"]),
         "start_ns": start,
         "duration_ns": chosen["duration_ns"].to_numpy(),
         **{column: _part(trace, rows, name) for column, name in PARTS.items()},
         "source_line": _lines(trace, start),
     }
-    return framed(SCHEMA, columns)
+    return to_frame(SCHEMA, columns)
 
 
 def _compile_ids(trace: Trace, rows: NDArray[np.int64]) -> NDArray[Any]:
@@ -106,7 +106,7 @@ def _part(trace: Trace, rows: NDArray[np.int64], name: str) -> NDArray[np.float6
     if not len(rows):
         return np.zeros(0)
     calls, phase = trace.host_calls, compile_events(trace).phase
-    is_part = named(calls["name"], name.__eq__)
+    is_part = name_mask(calls["name"], name.__eq__)
     parts = np.flatnonzero(is_part & (phase >= 0))
     nested = np.append(is_part, False)[calls["parent"].to_numpy()[parts]]
     parts = parts[~nested]
@@ -118,7 +118,7 @@ def _part(trace: Trace, rows: NDArray[np.int64], name: str) -> NDArray[np.float6
 
 def _steps(trace: Trace, moment_ns: NDArray[np.int64]) -> NDArray[Any]:
     steps = trace.steps
-    names = np.array([*plain(steps["name"]), None], dtype=object)
+    names = np.array([*plain_values(steps["name"]), None], dtype=object)
     place = np.searchsorted(steps["start_ns"].to_numpy(), moment_ns, side="right") - 1
     inside = moment_ns < np.append(steps["end_ns"].to_numpy(), 0)[place]
     return np.asarray(names[np.where((place >= 0) & inside, place, NONE)])
@@ -150,7 +150,7 @@ def compiling_calls(trace: Trace, rows: NDArray[np.int64], ids: set[str]) -> Int
 
 def _first_runs(trace: Trace, ids: set[str]) -> NDArray[np.int64]:
     """Return the rows of the first calls of what was compiled under some ids."""
-    regions = np.flatnonzero(named(trace.host_calls["name"], REGION.search))
+    regions = np.flatnonzero(name_mask(trace.host_calls["name"], REGION.search))
     called = pd.Series(name_parts(trace, regions, REGION, "id"))
     return regions[(called.isin(ids) & ~called.duplicated()).to_numpy()]
 

@@ -25,9 +25,9 @@ from stepscope.analyses.core.compile_events import (
 )
 from stepscope.analyses.core.group_statistics import sums
 from stepscope.model.frames import Column, Schema
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.table import Table
-from stepscope.model.table_columns import framed
+from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
 NONE = -1
@@ -91,7 +91,7 @@ def compiled_region_table(trace: Trace) -> pd.DataFrame:
         "compile_ns": sums(told["duration_ns"].to_numpy(), of_compilation, count),
     }
     order = np.lexsort((columns["region"].astype(str), -columns["host_ns"]))
-    return framed(SCHEMA, {name: values[order] for name, values in columns.items()})
+    return to_frame(SCHEMA, {name: values[order] for name, values in columns.items()})
 
 
 def _sum_inside(
@@ -135,13 +135,13 @@ def graph_break_table(trace: Trace) -> pd.DataFrame:
         "python_ns": sums(python_ns, pair, count),
     }
     order = np.argsort(-columns["next_ns"], kind="stable")
-    return framed(BREAK_SCHEMA, {name: values[order] for name, values in columns.items()})
+    return to_frame(BREAK_SCHEMA, {name: values[order] for name, values in columns.items()})
 
 
 def _lookup_before(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return how long the cache lookup took that the same caller made just before each call."""
     calls = trace.host_calls
-    lookups = np.flatnonzero(named(calls["name"], LOOKUP.__eq__))
+    lookups = np.flatnonzero(name_mask(calls["name"], LOOKUP.__eq__))
     parent, duration = calls["parent"].to_numpy(), calls["duration_ns"].to_numpy()
     if not len(lookups):
         return np.zeros(len(rows), dtype=np.int64)
@@ -174,7 +174,7 @@ def compiled_graph_table(trace: Trace) -> pd.DataFrame:
         "device_ns": sums(inside["device_ns"], group, count),
     }
     order = np.argsort(-columns["host_ns"], kind="stable")
-    return framed(GRAPH_SCHEMA, {name: values[order] for name, values in columns.items()})
+    return to_frame(GRAPH_SCHEMA, {name: values[order] for name, values in columns.items()})
 
 
 def _own_rows(nearest_row: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ from stepscope.analyses.core.compile_events import LOOKUP, compile_events
 from stepscope.analyses.core.window import window
 from stepscope.base.report import SourceLine
 from stepscope.model import intervals
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 
@@ -75,7 +75,7 @@ def _left_ns(trace: Trace, inner: NDArray[np.int64]) -> NDArray[np.int64]:
     calls = trace.host_calls
     parent, end = calls["parent"].to_numpy(), calls["end_ns"].to_numpy()
     around = parent[inner]
-    is_lookup = named(calls["name"], LOOKUP.__eq__)
+    is_lookup = name_mask(calls["name"], LOOKUP.__eq__)
     children = np.flatnonzero(np.isin(parent, around) & ~is_lookup)
     order = children[np.argsort(parent[children], kind="stable")]
     width = len(calls) + 1
@@ -90,7 +90,7 @@ def _between(trace: Trace, inner: NDArray[np.int64]) -> tuple[str, ...]:
     calls = trace.host_calls
     parent = calls["parent"].to_numpy()
     is_theirs = np.isin(parent, parent[inner]) & calls["is_operator"].to_numpy()
-    codes = calls["name"].cat.codes.to_numpy()[is_theirs & ~named(calls["name"], OWN.search)]
+    codes = calls["name"].cat.codes.to_numpy()[is_theirs & ~name_mask(calls["name"], OWN.search)]
     if not len(codes):
         return ()
     count = np.bincount(codes)

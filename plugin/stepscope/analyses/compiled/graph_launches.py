@@ -16,9 +16,9 @@ from stepscope.analyses.core.group_statistics import extremes, group_rows, ratio
 from stepscope.analyses.core.links import links
 from stepscope.dialects import GRAPH_LAUNCH_NAME, Kind
 from stepscope.model.frames import Column, Schema
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.table import Table
-from stepscope.model.table_columns import framed, plain
+from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
 NONE = -1
@@ -95,7 +95,7 @@ class GraphLaunches:
 def graph_launches(trace: Trace) -> GraphLaunches:
     """Return every launch of a graph, with its device events."""
     runtime = trace.runtime_calls
-    calls = np.flatnonzero(named(runtime["name"], GRAPH_LAUNCH_NAME.search))
+    calls = np.flatnonzero(name_mask(runtime["name"], GRAPH_LAUNCH_NAME.search))
     place = np.full(len(runtime) + 1, NONE, dtype=np.int64)  # the last is for "no call"
     place[calls] = np.arange(len(calls))
     of_event = place[links(trace).call_of_device_event]
@@ -164,8 +164,8 @@ def graph_launch_table(trace: Trace) -> pd.DataFrame:
     called = calls["start_ns"].to_numpy()
     columns: dict[str, NDArray[Any]] = {
         "event": calls["event"].to_numpy(),
-        "name": plain(calls["name"]),
-        "thread": plain(calls["thread"]),
+        "name": plain_values(calls["name"]),
+        "thread": plain_values(calls["thread"]),
         "start_ns": called,
         "host_ns": calls["duration_ns"].to_numpy(),
         "graph": found.graph,
@@ -179,7 +179,7 @@ def graph_launch_table(trace: Trace) -> pd.DataFrame:
         "device_busy_ns": busy,
         "gap_ns": until - begin - busy,
     }
-    return framed(SCHEMA, columns)
+    return to_frame(SCHEMA, columns)
 
 
 def _busy(
@@ -220,7 +220,7 @@ def graph_table(trace: Trace) -> pd.DataFrame:
         "busy_share": ratio(added["device_busy_ns"], span),
         "kernels_per_second": rate,
     }
-    return framed(GRAPH_SCHEMA, columns)
+    return to_frame(GRAPH_SCHEMA, columns)
 
 
 @computed
@@ -246,7 +246,7 @@ def graph_node_table(trace: Trace) -> pd.DataFrame:
         "graph_id": found.graph_id[found.launch][first],
         "position": position,
         "node_id": node[first],
-        "name": plain(events["name"])[first],
+        "name": plain_values(events["name"])[first],
         "replay_count": replays,
         "total_ns": total,
         "mean_ns": total / replays,
@@ -254,7 +254,7 @@ def graph_node_table(trace: Trace) -> pd.DataFrame:
         "max_ns": most,
     }
     order = np.lexsort((columns["position"], columns["graph"]))
-    return framed(NODE_SCHEMA, {key: values[order] for key, values in columns.items()})
+    return to_frame(NODE_SCHEMA, {key: values[order] for key, values in columns.items()})
 
 
 TABLES = {

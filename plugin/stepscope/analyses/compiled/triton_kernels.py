@@ -17,9 +17,9 @@ from stepscope.analyses.core.compile_events import device_work
 from stepscope.analyses.core.group_statistics import group_rows, ratio, sums
 from stepscope.analyses.core.links import links, rows_of_keys
 from stepscope.model.frames import Column, Schema
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.table import Table
-from stepscope.model.table_columns import framed, plain
+from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
 NONE = -1
@@ -68,7 +68,7 @@ def triton_kernel_table(trace: Trace) -> pd.DataFrame:
         "estimated_bytes_per_second": ratio(columns["estimated_bytes"] * 1e9, mean),
     }
     order = np.lexsort((-columns["host_ns"], -device_ns))
-    return framed(SCHEMA, {name: values[order] for name, values in columns.items()})
+    return to_frame(SCHEMA, {name: values[order] for name, values in columns.items()})
 
 
 def _ranges(trace: Trace) -> NDArray[np.int64]:
@@ -96,8 +96,8 @@ def _by_range(trace: Trace) -> pd.DataFrame:
     known = (gigabytes >= 0) & (gigabytes < MOST_GIGABYTES)
     group, first = group_rows(keys, keys.columns)
     count = len(first)
-    texts = {str(name): plain(keys[name])[first] for name in keys}
-    return framed(
+    texts = {str(name): plain_values(keys[name])[first] for name in keys}
+    return to_frame(
         SCHEMA,
         {
             "name": texts.pop("name"),
@@ -120,9 +120,9 @@ def _grids(trace: Trace, rows: NDArray[np.int64]) -> pd.Categorical:
     owner = links(trace).owner_of_device_event[place]
     launched = np.full(len(trace.host_calls), NONE, dtype=np.int64)
     launched[owner[owner >= 0]] = np.flatnonzero(owner >= 0)
-    grids = np.array([*plain(kernels["grid"]), None], dtype=object)
+    grids = np.array([*plain_values(kernels["grid"]), None], dtype=object)
     on_device = grids[launched[rows]]
-    told = plain(trace.source.label("grid", trace.host_calls["event"].to_numpy()[rows]))
+    told = plain_values(trace.source.label("grid", trace.host_calls["event"].to_numpy()[rows]))
     codes, texts = pd.factorize(np.where(pd.isna(on_device), told, on_device))
     return pd.Categorical.from_codes(codes, categories=pd.Index(texts, dtype=object))
 
@@ -133,14 +133,14 @@ def _by_name(trace: Trace) -> pd.DataFrame:
     owner = links(trace).owner_of_device_event[place]
     is_range = np.zeros(len(trace.host_calls) + 1, dtype=bool)
     is_range[_ranges(trace)] = True
-    chosen = named(kernels["name"], NAMED_BY_INDUCTOR.match) & ~is_range[owner]
+    chosen = name_mask(kernels["name"], NAMED_BY_INDUCTOR.match) & ~is_range[owner]
     mine = kernels[chosen]
     group, names = pd.factorize(mine["name"])
     count = len(names)
     nothing = np.full(count, None, dtype=object)
     zero = np.zeros(count, dtype=np.int64)
     unknown = np.full(count, np.nan)
-    return framed(
+    return to_frame(
         SCHEMA,
         {
             "name": np.array([str(name) for name in names], dtype=object),

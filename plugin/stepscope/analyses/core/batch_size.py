@@ -16,7 +16,7 @@ from stepscope.analyses.settings.recorded_settings import (
     used_loaders,
 )
 from stepscope.analyses.settings.user_metadata import hints
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 FIRST_DIMENSION = {
@@ -68,7 +68,7 @@ def batch_size(trace: Trace) -> BatchSize | None:
     if (recorded := _recorded(trace)) is not None:
         return _known(trace, recorded, "trace handler")
     calls = trace.host_calls
-    wanted = named(calls["name"], FIRST_DIMENSION.__contains__)
+    wanted = name_mask(calls["name"], FIRST_DIMENSION.__contains__)
     dims_known = calls["input_dims"].cat.codes.to_numpy() >= 0
     on_main = (calls["thread"] == main_thread(trace)).to_numpy()
     rows = np.flatnonzero(wanted & dims_known & on_main)

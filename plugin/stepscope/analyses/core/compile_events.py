@@ -19,7 +19,7 @@ from stepscope.analyses.core.ancestry import nearest
 from stepscope.analyses.core.group_statistics import sums_where
 from stepscope.analyses.core.links import links
 from stepscope.dialects import Kind
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 NONE = -1
@@ -62,7 +62,7 @@ def nearest_named(trace: Trace, pattern: re.Pattern[str]) -> NDArray[np.int64]:
     calls = trace.host_calls
     if not any(pattern.search(str(name)) for name in calls["name"].cat.categories):
         return np.full(len(calls), NONE, dtype=np.int64)
-    return nearest(calls["parent"].to_numpy(), named(calls["name"], pattern.search))
+    return nearest(calls["parent"].to_numpy(), name_mask(calls["name"], pattern.search))
 
 
 def outermost_named(trace: Trace, pattern: re.Pattern[str]) -> NDArray[np.int64]:

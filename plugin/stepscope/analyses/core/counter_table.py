@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core import group_statistics as statistics
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
-from stepscope.model.table_columns import framed, plain
+from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
 UNIT = re.compile(r"[(\[]([^()\[\]]{1,20})[)\]]$")
@@ -50,11 +50,13 @@ def counter_table(trace: Trace) -> pd.DataFrame:
     """Return one row a series of a track, by name, series and process."""
     samples = trace.counters
     group, first = statistics.group_rows(samples, TRACK)
-    columns: dict[str, NDArray[Any]] = {key: plain(samples[key].iloc[first]) for key in TRACK}
+    columns: dict[str, NDArray[Any]] = {
+        key: plain_values(samples[key].iloc[first]) for key in TRACK
+    }
     pairs = zip(columns["series"], columns["name"], strict=True)
     columns["unit"] = np.array([_unit(*pair) for pair in pairs], dtype=object)
     columns |= _figures(samples, group, len(first))
-    table = framed(SCHEMA, columns).sort_values(
+    table = to_frame(SCHEMA, columns).sort_values(
         ["name", "series", "process", "identifier", "device"], kind="stable"
     )
     return table.reset_index(drop=True)

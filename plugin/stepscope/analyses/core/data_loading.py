@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepscope.analyses.core import frame_times
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 
@@ -44,11 +44,11 @@ def data_loading(trace: Trace) -> DataLoading:
     """Find the calls that fetched batches: torch's DataLoader and DataPipe, Lightning's loops."""
     calls = trace.host_calls
     names = calls["name"]
-    found = named(names, LOADING.search)
+    found = name_mask(names, LOADING.search)
     rows = np.flatnonzero(found)
     return DataLoading(
         times=frame_times.times(calls, rows),
         rows=rows,
-        single_process_count=int((found & named(names, SINGLE_PROCESS.search)).sum()),
-        multi_process_count=int((found & named(names, MULTI_PROCESS.search)).sum()),
+        single_process_count=int((found & name_mask(names, SINGLE_PROCESS.search)).sum()),
+        multi_process_count=int((found & name_mask(names, MULTI_PROCESS.search)).sum()),
     )

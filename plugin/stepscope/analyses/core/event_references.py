@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core.links import links
 from stepscope.base.report import EventReference, SourceLine
 from stepscope.model import call_tree
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.spans import spans
 from stepscope.model.trace import Trace, computed
 
@@ -107,7 +107,7 @@ def is_user_code(frame: str) -> bool:
 def user_calls(trace: Trace) -> pd.DataFrame:
     """Return the calls of the user's own code, in the order they began: few of all Python calls."""
     calls = trace.python_calls[["name", "start_ns", "end_ns", "thread"]]
-    return calls[named(calls["name"], is_user_code)]
+    return calls[name_mask(calls["name"], is_user_code)]
 
 
 def source_line(trace: Trace, thread: str, start_ns: int, end_ns: int) -> str:

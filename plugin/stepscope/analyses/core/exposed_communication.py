@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core import frame_times
 from stepscope.analyses.core.device_activity import whole_activity
 from stepscope.model import intervals
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 
@@ -50,7 +50,7 @@ def computing_times(trace: Trace) -> dict[int, Intervals]:
 def host_computing(trace: Trace) -> Intervals:
     """Return when the host was in operators that are no collectives."""
     calls = trace.host_calls
-    is_collective = named(calls["name"], COLLECTIVE_OPERATOR.match)
+    is_collective = name_mask(calls["name"], COLLECTIVE_OPERATOR.match)
     return frame_times.times(calls, calls["is_operator"].to_numpy() & ~is_collective)
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.flows import event_of_flow, flow_events
 from stepscope.analyses.core.links import rows_of_keys
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 NONE = -1
@@ -50,7 +50,7 @@ def forward_backward(trace: Trace) -> ForwardBackward:
     """Link backward calls to forward ones."""
     calls = trace.host_calls
     parent = calls["parent"].to_numpy()
-    is_wrapper = named(calls["name"], lambda name: name.startswith(WRAPPER))
+    is_wrapper = name_mask(calls["name"], lambda name: name.startswith(WRAPPER))
     is_wrapped = _are_wrapped(calls)
     is_operator = calls["is_operator"].to_numpy()
     is_numbered = (calls["forward_thread_id"].to_numpy() > 0) & is_operator

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core.event_references import user_calls
 from stepscope.analyses.core.host_activity import main_thread
 from stepscope.model import call_tree
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.steps import STEP_NAME
 from stepscope.model.trace import Trace, computed
 
@@ -59,7 +59,7 @@ def main_thread_stacks(trace: Trace) -> MainThreadStacks:
     functions = user_calls(trace)
     functions = functions[(functions["thread"] == main).to_numpy()]
     calls = trace.host_calls
-    is_annotation = ~calls["is_operator"].to_numpy() & ~named(calls["name"], STEP_NAME.match)
+    is_annotation = ~calls["is_operator"].to_numpy() & ~name_mask(calls["name"], STEP_NAME.match)
     rows = np.flatnonzero(is_annotation)
     annotations = calls[["name", "thread", "start_ns", "end_ns"]].iloc[rows]
     annotations = annotations[(annotations["thread"] == main).to_numpy()]

@@ -10,7 +10,7 @@ from stepscope.analyses.core.links import links, rows_of_keys
 from stepscope.analyses.core.window import window
 from stepscope.model import call_tree
 from stepscope.model.frames.copies import DIRECTIONS
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 Cause = Literal["item", "dynamic", "d2h", "h2d", "operator", "explicit"]
@@ -79,14 +79,14 @@ def synchronizations(trace: Trace) -> Synchronizations:
 def is_blocking(trace: Trace) -> NDArray[np.bool_]:
     """Tell which runtime calls wait: so named, or copies that are synchronous or pageable."""
     names, dialect = trace.runtime_calls["name"], trace.dialect
-    waits = named(names, dialect.blocking_call.search)
+    waits = name_mask(names, dialect.blocking_call.search)
     if dialect.staged_copy_call is None:
         return waits
     copies = trace.copies
     is_pageable = (copies["direction"] == "DtoH").to_numpy() & copies["is_pageable"].to_numpy()
     correlations = copies["correlation"].to_numpy()[is_pageable]
     of_pageable = np.isin(trace.runtime_calls["correlation"].to_numpy(), correlations)
-    return waits | (named(names, dialect.staged_copy_call.search) & of_pageable)
+    return waits | (name_mask(names, dialect.staged_copy_call.search) & of_pageable)
 
 
 def _outermost_waits(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -127,7 +127,7 @@ def ancestor_named(
 ) -> NDArray[np.int64]:
     """Return, for each `host_calls` row (or -1), the nearest call so named, itself or around it."""
     calls = trace.host_calls
-    wanted = named(calls["name"], names.__contains__)
+    wanted = name_mask(calls["name"], names.__contains__)
     is_wanted = np.append(wanted, True)  # -1 looks itself up: it ends there
     parent = np.append(calls["parent"].to_numpy(), -1)
     found = rows.copy()

@@ -17,7 +17,7 @@ from stepscope.analyses.core.kernel_names import short
 from stepscope.model import call_tree
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
-from stepscope.model.table_columns import framed, plain
+from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
 SCHEMA: Schema = (
@@ -72,7 +72,7 @@ def annotation_table(trace: Trace) -> pd.DataFrame:
         SCHEMA,
         {
             "device": frame["device"].to_numpy()[first],
-            "name": plain(frame["name"].iloc[first]),
+            "name": plain_values(frame["name"].iloc[first]),
             "call_count": np.bincount(group, minlength=count),
             "total_ns": group_statistics.sums(duration, group, count),
             "mean_ns": group_statistics.mean(duration, group, count),
@@ -93,12 +93,12 @@ def annotated_kernels(trace: Trace) -> pd.DataFrame:
     annotation = pd.Categorical.from_codes(around, categories=annotations.categories)
     each = events[["device", "name"]].assign(annotation=annotation)
     group, first = group_statistics.group_rows(each, ("device", "annotation", "name"))
-    duration, full = events["duration_ns"].to_numpy(), plain(each["name"].iloc[first])
+    duration, full = events["duration_ns"].to_numpy(), plain_values(each["name"].iloc[first])
     return _sorted(
         KERNELS,
         {
             "device": events["device"].to_numpy()[first],
-            "annotation": plain(each["annotation"].iloc[first]),
+            "annotation": plain_values(each["annotation"].iloc[first]),
             "name": np.array([short(str(text)) for text in full], dtype=object),
             "full_name": full,
             "call_count": np.bincount(group, minlength=len(first)),
@@ -108,7 +108,7 @@ def annotated_kernels(trace: Trace) -> pd.DataFrame:
 
 
 def _sorted(schema: Schema, columns: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
-    ordered = framed(schema, columns).sort_values(
+    ordered = to_frame(schema, columns).sort_values(
         ["total_ns", "name"], ascending=[False, True], kind="stable"
     )
     return ordered.reset_index(drop=True)

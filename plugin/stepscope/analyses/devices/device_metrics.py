@@ -18,7 +18,7 @@ from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.base import formatting
 from stepscope.base.report import DeviceReport
 from stepscope.model import intervals
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 MAY_BE_MISSING = (
@@ -141,15 +141,15 @@ class _Within:
 
         What does not tell counts as not on them; None where no kernel tells.
         """
-        told = named(self.kernels["name"], lambda name: _tells(trace, name))
+        told = name_mask(self.kernels["name"], lambda name: _tells(trace, name))
         if not told.any():
             return None
-        used = named(self.kernels["name"], trace.dialect.uses_matrix_unit)
+        used = name_mask(self.kernels["name"], trace.dialect.uses_matrix_unit)
         return float(self.duration_ns[used].sum() / self.duration_ns.sum())
 
     def untold_share(self, trace: Trace) -> float:
         """Return which share of kernel time is of kernels that do not tell it."""
-        told = named(self.kernels["name"], lambda name: _tells(trace, name))
+        told = name_mask(self.kernels["name"], lambda name: _tells(trace, name))
         return float(self.duration_ns[~told].sum() / max(1, self.duration_ns.sum()))
 
 
@@ -194,7 +194,7 @@ def _why_kernels_do_not_tell(trace: Trace, figure: str) -> str:
     if figure == "tensor_core_share":
         units = f"{dialect.matrix_unit}s"
         return f"The kernel names of this {dialect.device} do not tell which use {units}."
-    if not dialect.tells_occupancy:
+    if not dialect.records_occupancy:
         return VENDOR_DOES_NOT_TELL
     column = "occupancy_share" if figure == "occupancy_share" else "blocks_per_sm"
     return NEVER_ABOVE_ZERO if trace.kernels[column].notna().any() else NOT_RECORDED

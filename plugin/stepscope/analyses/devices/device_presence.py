@@ -16,7 +16,7 @@ from stepscope.dialects import (
     all_dialects,
     of_device,
 )
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 
@@ -57,8 +57,8 @@ class Presence:
     @property
     def is_recordable(self) -> bool:
         """Whether torch's profiler can record the device, as far as its name tells."""
-        named = self.model_device if self.is_model_on_device else " ".join(self.device_names)
-        return not NEVER_RECORDED_DEVICE.search(named)
+        name = self.model_device if self.is_model_on_device else " ".join(self.device_names)
+        return not NEVER_RECORDED_DEVICE.search(name)
 
     @property
     def is_recorded(self) -> bool:
@@ -78,7 +78,7 @@ def presence(trace: Trace) -> Presence | None:
         device_names=device_names,
         dialect=_dialect(trace, device_names),
         event_count=len(trace.device_events),
-        launch_count=int(named(calls["name"], LAUNCH_NAME.search).sum()),
+        launch_count=int(name_mask(calls["name"], LAUNCH_NAME.search).sum()),
         call_count=len(calls),
         device_operators=tuple(n for n in operators if DEVICE_OPERATOR_NAME.search(n)),
         host_operators=tuple(n for n in operators if HOST_OPERATOR_NAME.search(n)),

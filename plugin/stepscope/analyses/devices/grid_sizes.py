@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 
 MOST_BLOCKS = 1e6
@@ -61,7 +61,7 @@ def grid_sizes(trace: Trace, device: int) -> GridSizes:
     blocks = kernels["blocks_per_sm"].to_numpy()
     is_told = (blocks >= 0) & (blocks <= MOST_BLOCKS) & ~kernels["is_collective"].to_numpy()
     rows = np.flatnonzero(is_told & (kernels["device"] == device).to_numpy())
-    on_unit = named(kernels["name"], trace.dialect.uses_matrix_unit)
+    on_unit = name_mask(kernels["name"], trace.dialect.uses_matrix_unit)
     return GridSizes(
         rows=rows,
         blocks=blocks[rows],

@@ -22,7 +22,7 @@ from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
 from stepscope.dialects import GRAPH_LAUNCH_NAME
 from stepscope.model.frames import Column, Schema
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.table import Table
 from stepscope.model.trace import Trace, computed
 
@@ -95,7 +95,7 @@ def launches(trace: Trace) -> Launches:
     """Return all launches of the recording."""
     events, calls = trace.device_events, trace.runtime_calls
     call = links(trace).call_of_device_event
-    is_graph = np.append(named(calls["name"], GRAPH_LAUNCH_NAME.search), False)[call]
+    is_graph = np.append(name_mask(calls["name"], GRAPH_LAUNCH_NAME.search), False)[call]
     row = np.flatnonzero((call >= 0) & ~is_graph)
     began = events["start_ns"].to_numpy()[row]
     return Launches(

@@ -22,7 +22,7 @@ from stepscope.analyses.devices.launch_order import stream_numbers
 from stepscope.dialects import Kind
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
-from stepscope.model.table_columns import framed
+from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
 LONGEST = 8
@@ -88,7 +88,7 @@ def kernel_sequences(trace: Trace) -> pd.DataFrame:
         column.name: np.array([row[column.name] for row in rows], dtype=column.dtype)
         for column in SCHEMA
     }
-    return framed(SCHEMA, columns)
+    return to_frame(SCHEMA, columns)
 
 
 def _kernels(trace: Trace) -> _Kernels:

@@ -27,9 +27,9 @@ from stepscope.analyses.core.links import links
 from stepscope.analyses.devices.kernel_launches import launches
 from stepscope.dialects import TRITON_BACKEND, TRITON_NAME, Kind
 from stepscope.model.frames import Column, Schema
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.table import Table
-from stepscope.model.table_columns import framed, plain
+from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
 Grouping = Literal["name", "launch", "stream"]
@@ -121,12 +121,12 @@ def _table(trace: Trace, launch: tuple[str, ...], others: tuple[str, ...] = ()) 
         "full_name": full,
     }
     for column in launch:
-        identity[column] = plain(kernels[column].iloc[first])
+        identity[column] = plain_values(kernels[column].iloc[first])
     durations = _durations(kernels, group, len(first))
     columns = identity | durations | _fill(kernels, group, len(first))
     columns |= _delays(trace, group, len(first)) | _traits(trace, kernels, group, first)
     by = ["total_ns", "full_name", "devices", "streams"]
-    ordered = framed(SCHEMA, columns).sort_values(
+    ordered = to_frame(SCHEMA, columns).sort_values(
         by, ascending=[False, True, True, True], kind="stable"
     )
     return ordered.reset_index(drop=True)
@@ -199,7 +199,7 @@ def _are_tritons(trace: Trace, names: list[str], group: NDArray[np.int64]) -> ND
     found = np.array([bool(TRITON_NAME.match(name)) for name in names], dtype=bool)
     calls = trace.host_calls["event"].to_numpy()
     backend = trace.source.label("kernel_backend", calls)
-    launches = np.append(named(backend, TRITON_BACKEND.__eq__), False)  # -1: no operator
+    launches = np.append(name_mask(backend, TRITON_BACKEND.__eq__), False)  # -1: no operator
     found[group[launches[links(trace).owner_of_device_event[_places(trace)]]]] = True
     return found
 

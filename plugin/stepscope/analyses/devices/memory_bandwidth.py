@@ -22,7 +22,7 @@ from stepscope.dialects import Kind
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.copies import moved_bytes
 from stepscope.model.table import Table
-from stepscope.model.table_columns import framed
+from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
 MEMORY_SET = "set"
@@ -118,7 +118,7 @@ def bandwidth_series(trace: Trace) -> pd.DataFrame:
     found = memory_rates(trace)
     is_last = np.append(found.lasts_ns[:-1] > 0, np.ones(min(1, len(found.kind)), dtype=bool))
     is_last[:-1] |= found.kind[1:] != found.kind[:-1]
-    return framed(
+    return to_frame(
         SERIES,
         {
             **_place(found, found.kind[is_last]),
@@ -135,7 +135,7 @@ def bandwidth_summary(trace: Trace) -> pd.DataFrame:
     moves = found.bytes_per_second > 0
     rate, group = found.bytes_per_second[moves], found.kind[moves]
     lasts = found.lasts_ns[moves]
-    return framed(
+    return to_frame(
         SUMMARY,
         {
             **_place(found, np.arange(count)),

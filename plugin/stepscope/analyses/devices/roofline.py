@@ -37,7 +37,7 @@ from stepscope.analyses.operators.matrix_units import are_told, are_used
 from stepscope.dialects import Kind
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
-from stepscope.model.table_columns import framed, plain
+from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
 NONE = -1
@@ -107,7 +107,9 @@ def roofline(trace: Trace) -> pd.DataFrame:
     )
     group, first = statistics.group_rows(each, each.columns)
     count = len(first)
-    columns: dict[str, NDArray[Any]] = {key: plain(each[key].iloc[first]) for key in each.columns}
+    columns: dict[str, NDArray[Any]] = {
+        key: plain_values(each[key].iloc[first]) for key in each.columns
+    }
     columns |= {
         "call_count": np.bincount(group, minlength=count),
         "kernel_ns": statistics.sums(calls.kernel_ns, group, count),
@@ -116,7 +118,7 @@ def roofline(trace: Trace) -> pd.DataFrame:
     }
     columns |= _rates(columns) | _device_columns(trace, columns["device"])
     columns |= _shares(trace, columns)
-    table = framed(SCHEMA, columns | {"data_type": _told(columns["data_type"])})
+    table = to_frame(SCHEMA, columns | {"data_type": _told(columns["data_type"])})
     by = ["kernel_ns", "name", "input_dims"]
     ordered = table.sort_values(by, ascending=[False, True, True], kind="stable")
     return ordered.reset_index(drop=True)

@@ -27,7 +27,7 @@ from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
 from stepscope.model.frames.copies import moved_bytes
 from stepscope.model.table import Table
-from stepscope.model.table_columns import framed, plain
+from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
 RECORDED_RATE = "memory bandwidth (GB/s)"
@@ -130,9 +130,9 @@ def _table(trace: Trace, kind: Kind, schema: Schema) -> pd.DataFrame:
     each = _identified(trace, rows, kind, [column.name for column in schema])
     by = [column.name for column in (*WHAT, *WHO) if column.name in each]
     group, first = statistics.group_rows(each, by)
-    columns = {name: plain(each[name].iloc[first]) for name in by}
+    columns = {name: plain_values(each[name].iloc[first]) for name in by}
     columns |= _figures(trace, rows, kind, group)
-    table = framed(schema, columns).sort_values(
+    table = to_frame(schema, columns).sort_values(
         ["total_ns", *by], ascending=[False] + [True] * len(by), kind="stable"
     )
     return table.reset_index(drop=True)

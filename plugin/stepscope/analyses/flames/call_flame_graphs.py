@@ -25,7 +25,7 @@ def host_calls_tree(trace: Trace) -> FlameTree:
         name=flame.paths.name,
         names=flame.names,
         kinds=_kinds(trace, flame.names),
-        own=flame.host_self_ns[None],
+        self_values=flame.host_self_ns[None],
         calls=flame.call_count[None].astype(np.int64),
         merged_count=np.zeros(len(flame), dtype=np.int64),
         unit="ns",
@@ -58,7 +58,7 @@ def device_calls_tree(trace: Trace) -> FlameTree:
         name=np.concatenate((host.name, [len(host.names) + count], name + len(host.names))),
         names=(*host.names, *texts, "", NOT_LAUNCHED),
         kinds=np.concatenate((host.kinds, kinds)),
-        own=np.concatenate((np.zeros(lost + 1, dtype=np.int64), own))[None],
+        self_values=np.concatenate((np.zeros(lost + 1, dtype=np.int64), own))[None],
         calls=np.concatenate(
             (host.calls[0], [0], np.bincount(of_event, minlength=len(distinct)))
         ).astype(np.int64)[None],

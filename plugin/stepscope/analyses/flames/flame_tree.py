@@ -52,7 +52,7 @@ class FlameTree:
     names: tuple[str, ...]
     kinds: NDArray[np.int8]
     """What each of the names is: codes of `KINDS`."""
-    own: Nodes
+    self_values: Nodes
     """The value of the node without those below it: one line a side. Never below 0."""
     calls: Nodes
     """How often it was called: one line a side."""
@@ -80,12 +80,12 @@ class FlameTree:
 
     def totals(self) -> Nodes:
         """Return the value of each node with all below it, a line a side."""
-        lines = ancestry.with_descendants(self.parent, *self.own)
-        return np.array(lines, dtype=np.int64).reshape(self.own.shape)
+        lines = ancestry.with_descendants(self.parent, *self.self_values)
+        return np.array(lines, dtype=np.int64).reshape(self.self_values.shape)
 
     def whole(self) -> list[int]:
         """Return the sum of all, of each side."""
-        return [int(side.sum()) for side in self.own]
+        return [int(side.sum()) for side in self.self_values]
 
 
 def weights(values: Nodes, scale: Sequence[int]) -> NDArray[np.float64]:
@@ -113,7 +113,7 @@ def keys_of(names: Sequence[str]) -> NDArray[np.int64]:
     return np.array([crc32(name.encode("utf-8", "replace")) for name in names], dtype=np.int64)
 
 
-def only(tree: FlameTree, wanted: NDArray[np.bool_], rest: str) -> FlameTree:
+def select_nodes(tree: FlameTree, wanted: NDArray[np.bool_], rest: str) -> FlameTree:
     """Return the tree of the wanted nodes alone.
 
     What others have goes to the nearest wanted node above; where there is none, to a node of the
@@ -128,14 +128,14 @@ def only(tree: FlameTree, wanted: NDArray[np.bool_], rest: str) -> FlameTree:
     node = np.append(paths.node, NONE)[place[above[:-1]]]
     is_left = node == NONE
     count = len(paths) + 1
-    own = line_sums(tree.own, np.where(is_left, len(paths), node), count)
+    own = line_sums(tree.self_values, np.where(is_left, len(paths), node), count)
     last = count if own[:, -1].any() else count - 1
     return FlameTree(
         parent=np.append(paths.parent, NONE)[:last],
         name=np.append(paths.name, len(tree.names))[:last],
         names=(*tree.names, rest),
         kinds=np.append(tree.kinds, np.int8(CODES["rest"])),
-        own=own[:, :last],
+        self_values=own[:, :last],
         calls=np.pad(line_sums(tree.calls[:, rows], paths.node, len(paths)), ((0, 0), (0, 1)))[
             :, :last
         ],
@@ -160,14 +160,14 @@ def without_instances(tree: FlameTree) -> FlameTree:
         name=paths.name,
         names=tuple(name for name, _ in place),
         kinds=np.array([kind for _, kind in place], dtype=np.int8),
-        own=line_sums(tree.own, paths.node, len(paths)),
+        self_values=line_sums(tree.self_values, paths.node, len(paths)),
         calls=line_sums(tree.calls, paths.node, len(paths)),
         merged_count=sums(tree.merged_count, paths.node, len(paths)),
         unit=tree.unit,
     )
 
 
-def found(tree: FlameTree, path: Sequence[str]) -> int:
+def node_at(tree: FlameTree, path: Sequence[str]) -> int:
     """Return the node to which keys of names lead from the top, as far as there are such."""
     keys, at = keys_of(tree.names)[tree.name], NONE
     for key in path:

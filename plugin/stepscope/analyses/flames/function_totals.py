@@ -21,7 +21,7 @@ class Functions:
 
     name: Nodes
     """An index into the tree's names."""
-    own: Nodes
+    self_values: Nodes
     total: Nodes
     calls: Nodes
 
@@ -34,7 +34,7 @@ def functions(tree: FlameTree) -> Functions:
     totals = tree.totals()
     return Functions(
         name=rows,
-        own=line_sums(tree.own, tree.name, count)[:, rows],
+        self_values=line_sums(tree.self_values, tree.name, count)[:, rows],
         total=line_sums(totals[:, outermost], tree.name[outermost], count)[:, rows],
         calls=line_sums(tree.calls, tree.name, count)[:, rows],
     )
@@ -45,7 +45,7 @@ def outermost_nodes(tree: FlameTree) -> NDArray[np.bool_]:
     return is_outermost(tree.name, tree.parent, tree.depth())
 
 
-def called_by(tree: FlameTree, name: str) -> FlameTree:
+def callees(tree: FlameTree, name: str) -> FlameTree:
     """Return one tree of all that a function leads to, wherever it is called from."""
     wanted = np.isin(tree.name, [code for code, text in enumerate(tree.names) if text == name])
     tops = outermost_nodes(tree) & wanted
@@ -59,7 +59,7 @@ def called_by(tree: FlameTree, name: str) -> FlameTree:
         tree,
         parent=paths.parent,
         name=paths.name,
-        own=line_sums(tree.own[:, rows], paths.node, len(paths)),
+        self_values=line_sums(tree.self_values[:, rows], paths.node, len(paths)),
         calls=line_sums(tree.calls[:, rows], paths.node, len(paths)),
         merged_count=merged_count,
     )

@@ -20,7 +20,7 @@ from stepscope.analyses.flames.flame_tree import (
     weights,
 )
 from stepscope.analyses.flames.function_totals import outermost_nodes
-from stepscope.analyses.flames.pruning import Drawing, Frame, in_order, with_smaller
+from stepscope.analyses.flames.pruning import PrunedTree, Viewport, in_order, with_smaller
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,14 +31,14 @@ class _Stacks:
     """The node of the tree."""
     group: Nodes
     """The new node that the path is in."""
-    own: Nodes
+    self_values: Nodes
     calls: Nodes
 
     def only(self, chosen: NDArray[np.bool_]) -> "_Stacks":
         return _Stacks(
             cursor=self.cursor[chosen],
             group=self.group[chosen],
-            own=self.own[:, chosen],
+            self_values=self.self_values[:, chosen],
             calls=self.calls[:, chosen],
         )
 
@@ -50,7 +50,7 @@ class _Level:
     of_stack: Nodes
     parent: Nodes
     name: Nodes
-    own: Nodes
+    self_values: Nodes
     """With all that comes below."""
     calls: Nodes
 
@@ -60,7 +60,7 @@ class _Inverted:
     """The inverted tree as far as it was made."""
 
     tree: FlameTree
-    frame: Frame
+    frame: Viewport
     keys: NDArray[np.int64]
     smaller: int
     """The name of nodes for smaller frames."""
@@ -82,11 +82,11 @@ class _Inverted:
         group = place[level.of_stack[kept[level.of_stack]]]
         above = self.tree.parent[going.cursor]
         ends = above == NONE
-        own = line_sums(going.own[:, ends], group[ends] - self.count, int(kept.sum()))
+        own = line_sums(going.self_values[:, ends], group[ends] - self.count, int(kept.sum()))
         self._add(level.parent[kept], level.name[kept], own, level.calls[:, kept])
         self._add_smaller(level, ~kept)
         self.level += 1
-        moved = _Stacks(cursor=above, group=group, own=going.own, calls=going.calls)
+        moved = _Stacks(cursor=above, group=group, self_values=going.self_values, calls=going.calls)
         return moved.only(~ends)
 
     def _next(self, stacks: _Stacks) -> _Level:
@@ -98,12 +98,12 @@ class _Inverted:
             of_stack=of_stack,
             parent=above - 1,
             name=name,
-            own=line_sums(stacks.own, of_stack, len(distinct)),
+            self_values=line_sums(stacks.self_values, of_stack, len(distinct)),
             calls=line_sums(stacks.calls, of_stack, len(distinct)),
         )
 
     def _kept(self, level: _Level) -> NDArray[np.bool_]:
-        weight = weights(level.own, self.frame.scale)
+        weight = weights(level.self_values, self.frame.scale)
         is_frame = level.name != self.smaller
         if self.level < len(self.frame.path):
             wanted = int(self.frame.path[self.level], len(DIGITS))
@@ -124,13 +124,15 @@ class _Inverted:
     def _add_smaller(self, level: _Level, gone: NDArray[np.bool_]) -> None:
         parent, group = np.unique(level.parent[gone], return_inverse=True)
         count = len(parent)
-        own, calls = (line_sums(each[:, gone], group, count) for each in (level.own, level.calls))
+        own, calls = (
+            line_sums(each[:, gone], group, count) for each in (level.self_values, level.calls)
+        )
         merged_count = np.bincount(group, minlength=count).astype(np.int64)
         self.parts.append((parent, np.full(count, self.smaller), own, calls, merged_count))
         self.count += count
 
 
-def callers(tree: FlameTree, frame: Frame, name: str | None = None) -> Drawing:
+def invert(tree: FlameTree, frame: Viewport, name: str | None = None) -> PrunedTree:
     """Return what is drawn of the inverted tree: of all functions' own values.
 
     With a name, it is that function alone, with all that it leads to.
@@ -138,7 +140,7 @@ def callers(tree: FlameTree, frame: Frame, name: str | None = None) -> Drawing:
     tree, smaller = with_smaller(tree)
     stacks = _starting(tree, name)
     made = _Inverted(tree=tree, frame=frame, keys=keys_of(tree.names), smaller=smaller)
-    made.floor = float(weights(stacks.own, frame.scale).sum()) / frame.pieces
+    made.floor = float(weights(stacks.self_values, frame.scale).sum()) / frame.pieces
     while len(stacks.cursor):
         stacks = made.followed(stacks)
     return in_order(_tree(tree, made), root=made.root, scale=frame.scale)
@@ -147,14 +149,14 @@ def callers(tree: FlameTree, frame: Frame, name: str | None = None) -> Drawing:
 def _starting(tree: FlameTree, name: str | None) -> _Stacks:
     """Return the paths to follow: of nodes with a value, or of the outermost of a name."""
     if name is None:
-        rows, own = np.flatnonzero(tree.own.any(axis=0)), tree.own
+        rows, own = np.flatnonzero(tree.self_values.any(axis=0)), tree.self_values
     else:
         codes = [code for code, text in enumerate(tree.names) if text == name]
         rows, own = np.flatnonzero(outermost_nodes(tree) & np.isin(tree.name, codes)), tree.totals()
     return _Stacks(
         cursor=rows,
         group=np.full(len(rows), NONE, dtype=np.int64),
-        own=own[:, rows],
+        self_values=own[:, rows],
         calls=tree.calls[:, rows],
     )
 
@@ -168,7 +170,7 @@ def _tree(tree: FlameTree, made: _Inverted) -> FlameTree:
         name=np.concatenate(name),
         names=tree.names,
         kinds=tree.kinds,
-        own=np.hstack(own),
+        self_values=np.hstack(own),
         calls=np.hstack(calls),
         merged_count=np.concatenate(merged_count),
         unit=tree.unit,
@@ -177,5 +179,7 @@ def _tree(tree: FlameTree, made: _Inverted) -> FlameTree:
 
 def _empty(tree: FlameTree) -> FlameTree:
     none = np.zeros(0, dtype=np.int64)
-    values = tree.own[:, :0]
-    return replace(tree, parent=none, name=none, own=values, calls=values, merged_count=none)
+    values = tree.self_values[:, :0]
+    return replace(
+        tree, parent=none, name=none, self_values=values, calls=values, merged_count=none
+    )

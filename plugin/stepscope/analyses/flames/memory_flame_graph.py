@@ -20,9 +20,9 @@ from stepscope.base.errors import MissingDataError, UsageError
 from stepscope.model.trace import Trace, computed
 
 EARLIER = "allocated before the recording, freed in it"
-UNTOLD = "of no record: allocated before the recording and kept"
+UNRECORDED = "of no record: allocated before the recording and kept"
 OUTSIDE = "in no recorded call"
-REST = (OUTSIDE, EARLIER, UNTOLD)
+REST = (OUTSIDE, EARLIER, UNRECORDED)
 
 
 def peak_of(trace: Trace, label: str | None) -> Peak:
@@ -56,7 +56,7 @@ def memory_tree(trace: Trace, peak: Peak) -> FlameTree:
     count = len(host) + len(REST)
     own = sums(size, node, count)
     calls = np.bincount(node, minlength=count).astype(np.int64)
-    own[-1] = untold_bytes(peak)
+    own[-1] = unrecorded_bytes(peak)
     kinds = np.full(len(REST), CODES["rest"], dtype=np.int8)
     return replace(
         host,
@@ -64,14 +64,14 @@ def memory_tree(trace: Trace, peak: Peak) -> FlameTree:
         name=np.concatenate((host.name, len(host.names) + np.arange(len(REST)))),
         names=(*host.names, *REST),
         kinds=np.concatenate((host.kinds, kinds)),
-        own=own[None],
+        self_values=own[None],
         calls=calls[None],
         merged_count=np.zeros(count, dtype=np.int64),
         unit="bytes",
     )
 
 
-def untold_bytes(peak: Peak) -> int:
+def unrecorded_bytes(peak: Peak) -> int:
     """Return how much no record tells of; 0 where that is not known, or records are missing."""
     untold = peak.untold_bytes
     if np.isnan(untold) and not len(peak.held):  # no totals, and nothing could be paired
@@ -80,7 +80,7 @@ def untold_bytes(peak: Peak) -> int:
 
 
 def _held_bytes(peak: Peak) -> int:
-    return int(peak.pairs.bytes[peak.held].sum()) + untold_bytes(peak)
+    return int(peak.pairs.bytes[peak.held].sum()) + unrecorded_bytes(peak)
 
 
 @computed

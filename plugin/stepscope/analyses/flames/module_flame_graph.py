@@ -46,7 +46,7 @@ def modules_tree(trace: Trace, measure: Literal["host", "device"], phase: Phase)
         name=np.array(codes, dtype=np.int64),
         names=names,
         kinds=kinds,
-        own=np.concatenate((own, np.array(list(rest.values()), dtype=np.int64)))[None],
+        self_values=np.concatenate((own, np.array(list(rest.values()), dtype=np.int64)))[None],
         calls=np.concatenate((calls, np.zeros(added, dtype=np.int64)))[None],
         merged_count=np.zeros(count + added, dtype=np.int64),
         unit="ns",

@@ -16,8 +16,8 @@ from stepscope.analyses.flames.flame_tree import (
     CODES,
     NONE,
     FlameTree,
-    found,
     line_sums,
+    node_at,
     weights,
 )
 from stepscope.model.call_tree import by_level
@@ -29,7 +29,7 @@ MOST_NODES = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Frame:
+class Viewport:
     """How much is drawn."""
 
     scale: Sequence[int]
@@ -41,7 +41,7 @@ class Frame:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Drawing:
+class PrunedTree:
     """Nodes by depth; children of one node follow each other, the heaviest first."""
 
     tree: FlameTree
@@ -49,16 +49,16 @@ class Drawing:
     """The node that fills the picture; -1: all do."""
 
 
-def drawn(tree: FlameTree, frame: Frame) -> Drawing:
+def prune(tree: FlameTree, frame: Viewport) -> PrunedTree:
     """Return what is drawn of a tree."""
-    root = found(tree, frame.path)
+    root = node_at(tree, frame.path)
     weight = weights(tree.totals(), frame.scale)
     kept = _kept(tree, weight, root, frame)
     return in_order(without(tree, kept), root=_place(kept, root), scale=frame.scale)
 
 
 def _kept(
-    tree: FlameTree, weight: NDArray[np.float64], root: int, frame: Frame
+    tree: FlameTree, weight: NDArray[np.float64], root: int, frame: Viewport
 ) -> NDArray[np.bool_]:
     whole = weight[root] if root != NONE else weight[tree.parent == NONE].sum()
     kept = (weight >= whole / frame.pieces) & (weight > 0) & ~tree.is_smaller
@@ -105,7 +105,9 @@ def without(tree: FlameTree, kept: NDArray[np.bool_]) -> FlameTree:
         tree,
         parent=np.concatenate((place[tree.parent[rows]], above)),
         name=np.concatenate((tree.name[rows], np.full(count, smaller))),
-        own=np.hstack((tree.own[:, rows], line_sums(totals[:, tops], group, count))),
+        self_values=np.hstack(
+            (tree.self_values[:, rows], line_sums(totals[:, tops], group, count))
+        ),
         calls=np.hstack((tree.calls[:, rows], line_sums(tree.calls[:, tops], group, count))),
         merged_count=np.concatenate((np.zeros(len(rows), dtype=np.int64), merged_count)),
     )
@@ -120,7 +122,7 @@ def with_smaller(tree: FlameTree) -> tuple[FlameTree, int]:
     return replace(tree, names=(*tree.names, ""), kinds=kinds), len(tree.names)
 
 
-def in_order(tree: FlameTree, *, root: int, scale: Sequence[int]) -> Drawing:
+def in_order(tree: FlameTree, *, root: int, scale: Sequence[int]) -> PrunedTree:
     """Return the nodes by depth, those of one parent together, the heaviest first."""
     weight = weights(tree.totals(), scale)
     place = np.zeros(len(tree) + 1, dtype=np.int64)
@@ -134,12 +136,12 @@ def in_order(tree: FlameTree, *, root: int, scale: Sequence[int]) -> Drawing:
         place[rows[sequence]] = count + np.arange(len(rows))
         count += len(rows)
     rows = np.concatenate(order) if order else np.zeros(0, dtype=np.int64)
-    return Drawing(
+    return PrunedTree(
         tree=replace(
             tree,
             parent=place[tree.parent[rows]],
             name=tree.name[rows],
-            own=tree.own[:, rows],
+            self_values=tree.self_values[:, rows],
             calls=tree.calls[:, rows],
             merged_count=tree.merged_count[rows],
         ),

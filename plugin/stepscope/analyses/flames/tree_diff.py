@@ -16,7 +16,7 @@ from stepscope.analyses.flames.pruning import with_smaller
 from stepscope.analyses.host.library_detection import FRAME
 
 
-def aligned(
+def combine(
     first: FlameTree, second: FlameTree, moved: Mapping[str, str] | None = None
 ) -> FlameTree:
     """Return a tree of two sides; both are of one side, and in the same unit.
@@ -39,7 +39,9 @@ def aligned(
         name=paths.name,
         names=names,
         kinds=kinds,
-        own=line_sums(_beside(first.own, second.own), paths.node, len(paths)),
+        self_values=line_sums(
+            _beside(first.self_values, second.self_values), paths.node, len(paths)
+        ),
         calls=line_sums(_beside(first.calls, second.calls), paths.node, len(paths)),
         merged_count=merged_count,
         unit=first.unit,

@@ -61,10 +61,10 @@ def health(trace: Trace) -> tuple[HealthItem, ...]:
     items = [
         with_effect(item) for name, check in all_checks() for item in _found(trace, name, check)
     ]
-    return tuple(sorted(items, key=order))
+    return tuple(sorted(items, key=severity_order))
 
 
-def order(item: HealthItem) -> tuple[int, int]:
+def severity_order(item: HealthItem) -> tuple[int, int]:
     """Return an item's place among others: the worst first, damage before gaps before notes."""
     return SEVERITIES.index(item.severity), NATURES.index(item.nature)
 

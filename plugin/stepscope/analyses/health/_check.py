@@ -24,7 +24,7 @@ from stepscope.base.formatting import duration
 from stepscope.base.report import HealthExample, HealthItem, Severity
 from stepscope.dialects import GRAPH_CAPTURE_NAME, GRAPH_LAUNCH_NAME, LAUNCH_NAME
 from stepscope.ingest.exact_numbers import NO_TIME
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 
 Part = Literal[
@@ -87,10 +87,10 @@ def event_name(trace: Trace, event: int) -> str:
     """Return an event's name, cut where it is long."""
     code = int(trace.columns.name[event])
     name = trace.columns.strings[code] if code >= 0 else "an event without a name"
-    return cut(name)
+    return shorten(name)
 
 
-def cut(name: str) -> str:
+def shorten(name: str) -> str:
     """Return a name, without its end where it is long."""
     return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 1]}…"
 
@@ -114,10 +114,10 @@ def kernel_launches(trace: Trace) -> NDArray[np.int64]:
     """
     calls = trace.runtime_calls
     names = calls["name"]
-    is_launch = named(names, _launches_a_kernel) & (calls["correlation"].to_numpy() >= 0)
+    is_launch = name_mask(names, _launches_a_kernel) & (calls["correlation"].to_numpy() >= 0)
     begins = calls["start_ns"].to_numpy()
-    captures = np.sort(begins[named(names, GRAPH_CAPTURE_NAME.search)])
-    ends = np.sort(begins[named(names, CAPTURE_END_NAME.search)])
+    captures = np.sort(begins[name_mask(names, GRAPH_CAPTURE_NAME.search)])
+    ends = np.sort(begins[name_mask(names, CAPTURE_END_NAME.search)])
     open_count = np.searchsorted(captures, begins, side="right")
     open_count -= np.searchsorted(ends, begins, side="right")
     return np.flatnonzero(is_launch & (open_count <= 0))

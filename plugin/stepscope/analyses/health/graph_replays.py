@@ -14,7 +14,7 @@ from stepscope.analyses.health._check import Check, examples
 from stepscope.base.formatting import count
 from stepscope.base.report import HealthItem, Severity
 from stepscope.dialects import GRAPH_LAUNCH_NAME
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 
 DAMAGED_SHARE = 0.2
@@ -24,7 +24,7 @@ DAMAGED_SHARE = 0.2
 def check(trace: Trace) -> Iterator[HealthItem]:
     """Report launches of graphs with fewer device events than the same graph's other replays."""
     calls = trace.runtime_calls
-    is_graph = named(calls["name"], GRAPH_LAUNCH_NAME.search)
+    is_graph = name_mask(calls["name"], GRAPH_LAUNCH_NAME.search)
     launches = np.flatnonzero(is_graph & (calls["correlation"].to_numpy() >= 0))
     if not len(launches) or not len(trace.device_events):
         return

@@ -7,7 +7,7 @@ import numpy as np
 from stepscope.analyses.health._check import Check, examples
 from stepscope.base.formatting import count, duration
 from stepscope.base.report import HealthItem
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.steps import STEP_NAME
 from stepscope.model.trace import Trace
 
@@ -15,7 +15,7 @@ from stepscope.model.trace import Trace
 def check(trace: Trace) -> Iterator[HealthItem]:
     """Report copies of a step that runs, and steps of another loop with the same numbers."""
     steps, calls = trace.steps, trace.host_calls
-    is_step = named(calls["name"], STEP_NAME.match) & (calls["duration_ns"].to_numpy() > 0)
+    is_step = name_mask(calls["name"], STEP_NAME.match) & (calls["duration_ns"].to_numpy() > 0)
     events = calls["event"].to_numpy()[is_step]
     copies = events[~np.isin(events, steps["event"].to_numpy())]
     number = steps["number"]

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.analyses.health._check import Check, by_share, cut, examples, on_device
+from stepscope.analyses.health._check import Check, by_share, examples, on_device, shorten
 from stepscope.base.formatting import count, duration
 from stepscope.base.report import HealthItem
 from stepscope.model.trace import Trace
@@ -76,7 +76,7 @@ def _note(trace: Trace, found: _Overlaps) -> HealthItem:
             trace.device_events["event"].to_numpy()[found.rows],
             lambda n: (
                 f"{on_device(trace, int(found.rows[n]))}, {duration(int(found.overlap_ns[n]))} "
-                f"before the end of {cut(str(names.iloc[found.beneath[n]]))}"
+                f"before the end of {shorten(str(names.iloc[found.beneath[n]]))}"
             ),
         ),
     )

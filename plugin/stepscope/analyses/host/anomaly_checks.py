@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.core.window import window
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 ENGINE = "autograd::engine::evaluate_function"
@@ -34,9 +34,9 @@ def anomaly_checks(trace: Trace) -> AnomalyChecks:
     """Return the checks for NaN that stand right in the engine's range of a backward function."""
     calls, within = trace.host_calls, window(trace)
     parent = np.append(calls["parent"].to_numpy(), -1)
-    is_engine = np.append(named(calls["name"], lambda name: name.startswith(ENGINE)), False)
+    is_engine = np.append(name_mask(calls["name"], lambda name: name.startswith(ENGINE)), False)
     begins = calls["start_ns"].to_numpy()
-    rows = np.flatnonzero(named(calls["name"], CHAIN.__contains__))
+    rows = np.flatnonzero(name_mask(calls["name"], CHAIN.__contains__))
     rows = rows[(begins[rows] >= within.start_ns) & (begins[rows] < within.end_ns)]
     rows = rows[is_engine[parent[rows]]]
     is_question = (calls["name"].iloc[rows] == QUESTION).to_numpy()

@@ -21,10 +21,10 @@ from stepscope.base.errors import MissingDataError
 from stepscope.dialects import LAUNCH_NAME
 from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.table import Table
-from stepscope.model.table_columns import framed
+from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
 CATEGORIES: dict[str, str] = {
@@ -74,7 +74,7 @@ def host_breakdown(trace: Trace) -> pd.DataFrame:
         "host_ns": together.ravel(),
         "step_share": (together / duration[:, None]).ravel(),
     }
-    return framed(SCHEMA, columns)
+    return to_frame(SCHEMA, columns)
 
 
 def _steps(trace: Trace) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
@@ -90,7 +90,7 @@ def _steps(trace: Trace) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64
 def _times(trace: Trace) -> dict[str, Intervals]:
     calls, runtime, main = trace.host_calls, trace.runtime_calls, main_thread(trace)
     on_main = (runtime["thread"] == main).to_numpy()
-    allocates = named(runtime["name"], trace.dialect.allocator_call.search)
+    allocates = name_mask(runtime["name"], trace.dialect.allocator_call.search)
     phase = compile_events(trace).phase
     is_phase = phase == np.arange(len(phase))
     is_operator, mine = calls["is_operator"].to_numpy(), (calls["thread"] == main).to_numpy()
@@ -98,7 +98,7 @@ def _times(trace: Trace) -> dict[str, Intervals]:
         "data_loading": data_loading(trace).times,
         "wait": times(runtime, on_main & is_blocking(trace)),
         "allocator": times(runtime, on_main & allocates),
-        "launch": times(runtime, on_main & named(runtime["name"], LAUNCH_NAME.search)),
+        "launch": times(runtime, on_main & name_mask(runtime["name"], LAUNCH_NAME.search)),
         "runtime": times(runtime, on_main),
         "compiling": times(calls, is_phase & mine),
         "operator": times(calls, is_operator & mine),

@@ -21,7 +21,7 @@ from stepscope.analyses.host.library_detection import FRAME, library_of
 from stepscope.base.errors import MissingDataError
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
-from stepscope.model.table_columns import framed
+from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
 NONE = -1
@@ -87,7 +87,7 @@ def function_costs(trace: Trace) -> pd.DataFrame:
         **{column: values[rows] for column, values in columns.items()},
     }
     by = ["host_total_ns", "file", "line", "function"]
-    ordered = framed(SCHEMA, table).sort_values(by, ascending=[False, True, True, True])
+    ordered = to_frame(SCHEMA, table).sort_values(by, ascending=[False, True, True, True])
     return ordered.reset_index(drop=True)
 
 

@@ -16,7 +16,7 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.host.library_detection import COLLECTION
 from stepscope.base.errors import MissingDataError
 from stepscope.model import call_tree, intervals
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.spans import spans
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
@@ -49,8 +49,8 @@ def collections(trace: Trace) -> Collections:
         MissingDataError: neither its runs nor calls of it were recorded.
     """
     calls = trace.python_calls
-    is_run = named(calls["name"], RUN.search)
-    is_call = named(calls["name"], COLLECTION.search) & ~is_run
+    is_run = name_mask(calls["name"], RUN.search)
+    is_call = name_mask(calls["name"], COLLECTION.search) & ~is_run
     if not (is_run | is_call).any():
         msg = "no run of Python's garbage collector was recorded"
         raise MissingDataError(msg, RECORD)

@@ -16,7 +16,7 @@ from stepscope.analyses.core.training_detection import BACKWARD
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host.optimizer_updates import optimizer_updates
 from stepscope.model import intervals
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 
@@ -76,7 +76,7 @@ def _behind_ns(trace: Trace, steps_ns: Rows) -> Rows:
     Where no backward pass was recorded before it, it is the end of time: nothing lies behind.
     """
     calls = trace.host_calls
-    backward = np.flatnonzero(named(calls["name"], BACKWARD.search))  # in the order they began
+    backward = np.flatnonzero(name_mask(calls["name"], BACKWARD.search))  # in the order they began
     ended = np.maximum.accumulate(calls["end_ns"].to_numpy()[backward])
     place = np.searchsorted(calls["start_ns"].to_numpy()[backward], steps_ns, side="left") - 1
     found = np.append(ended, END_OF_TIME)[place]
@@ -86,9 +86,11 @@ def _behind_ns(trace: Trace, steps_ns: Rows) -> Rows:
 def _single(trace: Trace, pattern: re.Pattern[str]) -> Rows:
     """Return the calls of such a name that take one tensor, and lie in no step, as rows."""
     calls = trace.host_calls
-    rows = np.flatnonzero(named(calls["name"], pattern.match))
+    rows = np.flatnonzero(name_mask(calls["name"], pattern.match))
     is_step = np.zeros(len(calls), dtype=bool)
     is_step[optimizer_updates(trace).rows] = True
-    is_other = named(calls["name"], LISTWISE.match) | named(calls["name"], NORM.match) | is_step
+    is_other = (
+        name_mask(calls["name"], LISTWISE.match) | name_mask(calls["name"], NORM.match) | is_step
+    )
     above = calls["parent"].to_numpy()
     return np.asarray(rows[ancestry.nearest_of(above, above[rows], is_other) == NONE])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 
 Rows = NDArray[np.int64]
@@ -117,7 +117,7 @@ def _siblings(trace: Trace, least_repeats: int) -> _Siblings:
     codes = calls["name"].cat.codes.to_numpy()
     thread = calls["thread"].cat.codes.to_numpy().astype(np.int64)
     parent = calls["parent"].to_numpy()
-    is_cpp = named(calls["name"], OF_CPP.search) & calls["is_operator"].to_numpy()
+    is_cpp = name_mask(calls["name"], OF_CPP.search) & calls["is_operator"].to_numpy()
     caller = np.where(parent >= 0, parent, len(calls) + thread)
     is_select = np.isin(codes, _codes(trace, frozenset({SELECT})))
     is_read = np.isin(codes, _codes(trace, READS))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.links import calls_around_runtime_calls, links
 from stepscope.dialects import LAUNCH_NAME
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 
 NONE = -1
@@ -55,7 +55,7 @@ def launched_work(trace: Trace, rows: Rows) -> LaunchedWork:
     """Return what these rows of `host_calls`, of which none lies in another, launched."""
     linked, calls, host = links(trace), trace.runtime_calls, trace.host_calls
     call, owner = linked.call_of_device_event, linked.owner_of_device_event
-    is_launch = named(calls["name"], LAUNCH_NAME.search)
+    is_launch = name_mask(calls["name"], LAUNCH_NAME.search)
     is_launch[call[call != NONE]] = True
     by_flow = (call == NONE) & (owner != NONE)
     around = np.concatenate((calls_around_runtime_calls(trace)[is_launch], owner[by_flow]))

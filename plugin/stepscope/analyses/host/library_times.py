@@ -18,7 +18,7 @@ from stepscope.analyses.core.python_callers import python_nesting
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host.library_detection import NAMED, library_of
 from stepscope.model import intervals
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 
@@ -66,7 +66,7 @@ def without_operators(trace: Trace) -> Intervals:
 
 def _outermost(trace: Trace) -> NDArray[np.int64]:
     functions = trace.python_calls
-    is_theirs = named(functions["name"], lambda name: library_of(name) in NAMED)
+    is_theirs = name_mask(functions["name"], lambda name: library_of(name) in NAMED)
     is_theirs &= (functions["thread"] == main_thread(trace)).to_numpy()
     rows = np.flatnonzero(is_theirs)
     start, end = (functions[name].to_numpy()[rows] for name in ("start_ns", "end_ns"))
@@ -81,8 +81,8 @@ def _between_hand_overs(trace: Trace) -> Intervals:
     """Return when a function had got an array of a tensor and not yet made one of an array."""
     functions = trace.python_calls
     on_main = (functions["thread"] == main_thread(trace)).to_numpy()
-    got = np.flatnonzero(on_main & named(functions["name"], TO_NUMPY.search))
-    made = np.flatnonzero(on_main & named(functions["name"], FROM_NUMPY.search))
+    got = np.flatnonzero(on_main & name_mask(functions["name"], TO_NUMPY.search))
+    made = np.flatnonzero(on_main & name_mask(functions["name"], FROM_NUMPY.search))
     if not len(got) or not len(made):
         return intervals.EMPTY
     start, parent = functions["start_ns"].to_numpy(), python_nesting(trace).parent

@@ -17,7 +17,7 @@ from stepscope.analyses.memory.owners import calls_around, modules_around
 from stepscope.dialects import MEMORY_DEVICES
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
-from stepscope.model.table_columns import framed
+from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
 NONE = -1
@@ -117,7 +117,7 @@ def module_table(trace: Trace) -> pd.DataFrame:
         **costs.own,
         **costs.total,
     }
-    return framed(SCHEMA, {name: values[order] for name, values in columns.items()})
+    return to_frame(SCHEMA, {name: values[order] for name, values in columns.items()})
 
 
 @computed
@@ -142,7 +142,7 @@ def class_table(trace: Trace) -> pd.DataFrame:
     sums["class_name"] = np.asarray(classes, dtype=object)
     sums["origin"] = np.full(len(classes), tree.origin, dtype=object)
     by = ["forward_device_total_ns", "forward_host_total_ns", "class_name"]
-    ordered = framed(CLASS_SCHEMA, sums).sort_values(by, ascending=[False, False, True])
+    ordered = to_frame(CLASS_SCHEMA, sums).sort_values(by, ascending=[False, False, True])
     return ordered.reset_index(drop=True)
 
 

@@ -17,7 +17,7 @@ from stepscope.analyses.core.training_detection import BACKWARD
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host.launched_work import LaunchedWork, launched_work, outermost
 from stepscope.base.errors import NotApplicableError
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 STEP = re.compile(r"^Optimizer\.step#(?P<optimizer>.+?)(?:\.step)?$")
@@ -59,7 +59,7 @@ def optimizer_updates(trace: Trace) -> OptimizerUpdates:
     """
     calls, within = trace.host_calls, window(trace)
     start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
-    rows = outermost(trace, named(calls["name"], STEP.match))
+    rows = outermost(trace, name_mask(calls["name"], STEP.match))
     rows = rows[(start[rows] >= within.start_ns) & (end[rows] <= within.end_ns)]
     if not len(rows):
         reason = "no optimizer's step was recorded"
@@ -92,7 +92,7 @@ def _after_closures(
 ) -> NDArray[np.int64]:
     """Return when the last backward operator within each call ended, else the call's start."""
     calls = trace.host_calls
-    backward = np.flatnonzero(named(calls["name"], BACKWARD.search))
+    backward = np.flatnonzero(name_mask(calls["name"], BACKWARD.search))
     began = calls["start_ns"].to_numpy()[backward]  # in the order they began
     ended = np.maximum.accumulate(np.append(0, calls["end_ns"].to_numpy()[backward]))
     place = np.searchsorted(began, end_ns, side="left")
@@ -105,5 +105,5 @@ def _holds(trace: Trace, rows: NDArray[np.int64], pattern: re.Pattern[str]) -> N
     calls = trace.host_calls
     is_step = np.zeros(len(calls), dtype=bool)
     is_step[rows] = True
-    found = np.flatnonzero(named(calls["name"], pattern.search))
+    found = np.flatnonzero(name_mask(calls["name"], pattern.search))
     return np.isin(rows, ancestry.nearest_of(calls["parent"].to_numpy(), found, is_step))

@@ -18,7 +18,7 @@ from stepscope.analyses.host.library_detection import GARBAGE, NAMED, OTHER, TOR
 from stepscope.base.errors import MissingDataError
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
-from stepscope.model.table_columns import framed
+from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
 NONE = -1
@@ -64,7 +64,7 @@ def python_time(trace: Trace) -> pd.DataFrame:
         "outside_share": duration_ns / outside_ns,
         "step_share": duration_ns / np.maximum(end_ns - start_ns, 1)[step],
     }
-    return framed(SCHEMA, columns)
+    return to_frame(SCHEMA, columns)
 
 
 def _steps(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

@@ -12,7 +12,7 @@ from stepscope.analyses.core.links import links, rows_of_keys
 from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.analyses.devices.launch_order import launch_order
 from stepscope.analyses.idle.ledger import SYNC_SLACK_NS
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.synchronization_events import EVENT_SYNC, STREAM_SYNC
 from stepscope.model.trace import Trace, computed
 
@@ -57,8 +57,8 @@ def _by_record(trace: Trace, calls: Rows, start_ns: Rows) -> Rows:
     runtime = trace.runtime_calls
     keys = runtime["correlation"].to_numpy()
     record = rows_of_keys(keys[calls], records["correlation"].to_numpy())
-    of_stream = np.append(named(records["name"], STREAM_SYNC.__eq__), False)[record]
-    of_event = np.append(named(records["name"], EVENT_SYNC.__eq__), False)[record]
+    of_stream = np.append(name_mask(records["name"], STREAM_SYNC.__eq__), False)[record]
+    of_event = np.append(name_mask(records["name"], EVENT_SYNC.__eq__), False)[record]
     told = np.flatnonzero(of_stream | of_event)
     row, by_event = record[told], of_event[told]
     stream, awaited, device, recorded = (

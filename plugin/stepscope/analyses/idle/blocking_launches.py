@@ -16,7 +16,7 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.kernel_launches import launches
 from stepscope.dialects import SYNCHRONIZE_NAME, Kind
 from stepscope.model import intervals
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 SLACK_NS = 1_000
@@ -64,7 +64,7 @@ def blocking_launches(trace: Trace) -> BlockingLaunches:
 
 def _waits(trace: Trace) -> NDArray[np.bool_]:
     """Tell which runtime calls wait, of those in the window; copies that block are none of them."""
-    found = named(trace.runtime_calls["name"], re.compile(SYNCHRONIZE_NAME).search)
+    found = name_mask(trace.runtime_calls["name"], re.compile(SYNCHRONIZE_NAME).search)
     is_inside = np.zeros(len(found), dtype=bool)
     is_inside[synchronizations(trace).calls] = True
     return found & is_inside

@@ -16,7 +16,7 @@ from stepscope.analyses.core.data_loading import data_loading
 from stepscope.analyses.core.synchronizations import outermost_operator
 from stepscope.analyses.devices.host_copies import HostCopies
 from stepscope.model import intervals
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 
 Rows = NDArray[np.int64]
@@ -62,13 +62,13 @@ def created_copies(trace: Trace, copies: HostCopies) -> CreatedCopies:
     """Return which of these copies are of tensors that were made right before."""
     calls = trace.host_calls
     move = outermost_operator(trace, copies.owner)
-    is_move = np.append(named(calls["name"], MOVE.__eq__), False)[move]
+    is_move = np.append(name_mask(calls["name"], MOVE.__eq__), False)[move]
     copies, move = copies.chosen(is_move), move[is_move]
     shape = _first_shapes(calls["input_dims"]) if len(move) else np.full(1, NONE, dtype=np.int64)
     maker, same = _made_before(trace, move, shape)
     found = (maker != NONE) & _is_made_here(trace, copies, maker, move)
     known = shape[move] != NONE
-    untold = np.append(named(calls["name"], UNTOLD_SHAPE.__contains__), False)[maker]
+    untold = np.append(name_mask(calls["name"], UNTOLD_SHAPE.__contains__), False)[maker]
     found &= same | untold | ~known
     return CreatedCopies(
         copies=copies.chosen(found),
@@ -83,9 +83,9 @@ def _made_before(trace: Trace, move: Rows, shape: Rows) -> tuple[Rows, Flags]:
     calls = trace.host_calls
     thread = calls["thread"].cat.codes.to_numpy()
     name = calls["name"]
-    makes = named(name, MAKERS.__contains__)
-    passed = named(name, PASSED_OVER.__contains__) | ~calls["is_operator"].to_numpy()
-    from_list, ends_list = named(name, FROM_LIST.__eq__), named(name, FROM_LIST_END.__eq__)
+    makes = name_mask(name, MAKERS.__contains__)
+    passed = name_mask(name, PASSED_OVER.__contains__) | ~calls["is_operator"].to_numpy()
+    from_list, ends_list = name_mask(name, FROM_LIST.__eq__), name_mask(name, FROM_LIST_END.__eq__)
     maker = np.full(len(move), NONE, dtype=np.int64)
     same, saw_end = np.zeros(len(move), dtype=bool), np.zeros(len(move), dtype=bool)
     open_ = np.ones(len(move), dtype=bool)
@@ -112,7 +112,7 @@ def _is_made_here(trace: Trace, copies: HostCopies, maker: Rows, move: Rows) -> 
     start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
     between = start[move] - end[maker]
     loading = intervals.covered_ns(data_loading(trace).times, start[maker], start[maker] + 1) > 0
-    is_list = named(calls["name"], FROM_LIST.__eq__)[maker]
+    is_list = name_mask(calls["name"], FROM_LIST.__eq__)[maker]
     is_data = is_list & (copies.bytes > MOST_LIST_BYTES)
     return np.asarray((between >= 0) & (between <= MOST_BETWEEN_NS) & ~loading & ~is_data)
 

@@ -23,7 +23,7 @@ from stepscope.base.errors import MissingDataError
 from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
-from stepscope.model.table_columns import framed, plain
+from stepscope.model.table_columns import plain_values, to_frame
 from stepscope.model.trace import Trace, computed
 
 NONE = -1
@@ -98,7 +98,7 @@ def critical_path_segments(trace: Trace) -> pd.DataFrame:
         "stream": np.append(device["stream"].to_numpy(), NONE)[path.device_event],
         "is_inferred": path.is_inferred,
     }
-    return framed(SEGMENT_SCHEMA, columns)
+    return to_frame(SEGMENT_SCHEMA, columns)
 
 
 @computed
@@ -117,7 +117,7 @@ def critical_path_summary(trace: Trace) -> pd.DataFrame:
     segments = np.concatenate((counted, counted.sum(axis=0)[None]))
     duration = np.maximum(total.sum(axis=1), 1)
     names = np.array([*steps.names, None], dtype=object)
-    return framed(
+    return to_frame(
         SUMMARY_SCHEMA,
         {
             "step": np.repeat(names, kinds),
@@ -146,7 +146,7 @@ def critical_path_hotspots(trace: Trace) -> pd.DataFrame:
     codes, kinds = np.divmod(distinct, len(NAMES))
     strings = np.array([None, *trace.source.text(codes[codes > 0] - 1)], dtype=object)
     place = np.where(codes > 0, np.cumsum(codes > 0), 0)
-    table = framed(
+    table = to_frame(
         HOTSPOT_SCHEMA,
         {
             "name": strings[place],
@@ -221,14 +221,14 @@ def _texts(trace: Trace, events: NDArray[np.int64]) -> NDArray[Any]:
     """Return the events' names, None for -1."""
     codes = np.where(events >= 0, trace.columns.name[events], NONE)
     found = trace.source.text(codes.astype(np.int32))
-    return plain(found)
+    return plain_values(found)
 
 
 def _operators(trace: Trace, rows: NDArray[np.int64]) -> NDArray[Any]:
     owner = np.append(links(trace).owner_of_device_event, NONE)[rows]
     names = trace.host_calls["name"].cat
     codes = np.append(names.codes.to_numpy(), NONE)[owner]
-    return plain(pd.Categorical.from_codes(codes, categories=names.categories))
+    return plain_values(pd.Categorical.from_codes(codes, categories=names.categories))
 
 
 TABLES = {

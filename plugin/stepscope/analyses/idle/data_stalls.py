@@ -19,7 +19,7 @@ from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.formatting import share
 from stepscope.base.report import EventReference
 from stepscope.model import call_tree, intervals
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.spans import spans
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
@@ -163,7 +163,7 @@ def worker_wait_share(trace: Trace, rows: NDArray[np.int64]) -> float | None:
     is_inside = call_tree.enclosing(loading, spans(calls)) >= 0
     if not is_inside.any():
         return None
-    waits = calls[is_inside & named(calls["name"], WAITING.search)]
+    waits = calls[is_inside & name_mask(calls["name"], WAITING.search)]
     return intervals.duration_ns(times(waits, ALL)) / max(1, int((loading[2] - loading[1]).sum()))
 
 

@@ -11,7 +11,7 @@ from stepscope.analyses.core.links import links
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.dialects import GRAPH_LAUNCH_NAME, LAUNCH_NAME, Kind
 from stepscope.model import intervals
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 
@@ -71,7 +71,7 @@ def dispatch_gaps(trace: Trace, device: DeviceActivity) -> DispatchGaps:
 @computed
 def _launch_times(trace: Trace) -> Intervals:
     calls = trace.runtime_calls
-    chosen = named(calls["name"], LAUNCH_NAME.search)
+    chosen = name_mask(calls["name"], LAUNCH_NAME.search)
     return frame_times.times(calls, chosen)
 
 
@@ -85,6 +85,6 @@ def _operator_times(trace: Trace) -> Intervals:
 
 def _graph_share(trace: Trace, rows: NDArray[np.int64]) -> float:
     """Return the share of kernels (`device_events` rows) that came with a graph's launch."""
-    by_graph = np.append(named(trace.runtime_calls["name"], GRAPH_LAUNCH_NAME.search), False)
+    by_graph = np.append(name_mask(trace.runtime_calls["name"], GRAPH_LAUNCH_NAME.search), False)
     call = links(trace).call_of_device_event[rows]
     return float(by_graph[call].mean()) if len(call) else 0.0

@@ -22,7 +22,7 @@ from stepscope.analyses.idle.idle_tables import CAUSE, DEVICE, IDLE, WINDOW_SHAR
 from stepscope.analyses.idle.ledger import CAUSES, Ledger, idle_ledger
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
-from stepscope.model.table_columns import framed
+from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
 RECORD_STACKS = "torch.profiler.profile(..., with_stack=True)"
@@ -101,7 +101,7 @@ def _rows(trace: Trace, device: int, ledger: Ledger) -> pd.DataFrame:
         "idle_share": idle_ns / max(1, int(idle_ns.sum())),
         "window_share": idle_ns / max(1, window(trace).device_duration_ns),
     }
-    return framed(SCHEMA, {name: values[order] for name, values in columns.items()})
+    return to_frame(SCHEMA, {name: values[order] for name, values in columns.items()})
 
 
 def _remedy(trace: Trace) -> str | None:

@@ -26,7 +26,7 @@ from stepscope.analyses.devices.launch_order import stream_numbers
 from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
-from stepscope.model.table_columns import framed
+from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
 KERNEL_WAIT_NS = 30_000
@@ -69,7 +69,7 @@ def idle_kinds(trace: Trace) -> pd.DataFrame:
             gap_ns - _busy_ns(trace, row, gap_start, gap_end), group, count
         ),
     }
-    return framed(SCHEMA, found)
+    return to_frame(SCHEMA, found)
 
 
 Times = NDArray[np.int64]

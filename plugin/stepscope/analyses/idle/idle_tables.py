@@ -20,7 +20,7 @@ from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
-from stepscope.model.table_columns import framed
+from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
 _MEANINGS = " ".join(f"`{cause}`: {meaning}" for cause, (_, meaning) in CAUSES.items())
@@ -105,7 +105,7 @@ def idle_by_step(trace: Trace) -> pd.DataFrame:
         "idle_ns": idle,
         "step_share": ratio(idle, np.append(duration, 0)[step]),
     }
-    return framed(STEP_SCHEMA, columns)
+    return to_frame(STEP_SCHEMA, columns)
 
 
 @computed
@@ -171,7 +171,7 @@ def _rows(trace: Trace, ledger: Ledger) -> Iterator[dict[str, Any]]:
 def _framed(schema: Schema, rows: list[dict[str, Any]]) -> pd.DataFrame:
     columns = {column.name: np.array([row[column.name] for row in rows]) for column in schema}
     columns["cause"] = columns["cause"].astype(object)
-    return framed(schema, columns)
+    return to_frame(schema, columns)
 
 
 TABLES = {

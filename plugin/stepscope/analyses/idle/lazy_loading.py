@@ -10,7 +10,7 @@ import pandas as pd
 from stepscope.analyses.core import frame_times
 from stepscope.analyses.core.links import links
 from stepscope.dialects import FIRST_USE_NAME, LAUNCH_NAME
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 
@@ -26,8 +26,8 @@ def first_use_times(trace: Trace) -> Intervals:
     """
     calls = trace.runtime_calls
     is_long = calls["duration_ns"].to_numpy() >= LOADING_NS
-    loads = is_long & named(calls["name"], FIRST_USE_NAME.search)
-    launches = np.flatnonzero(is_long & named(calls["name"], LAUNCH_NAME.search))
+    loads = is_long & name_mask(calls["name"], FIRST_USE_NAME.search)
+    launches = np.flatnonzero(is_long & name_mask(calls["name"], LAUNCH_NAME.search))
     loads[launches[np.isin(launches, _first_launches(trace))]] = True
     return frame_times.times(calls, loads)
 

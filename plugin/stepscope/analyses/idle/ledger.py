@@ -17,7 +17,7 @@ from stepscope.analyses.core.links import links
 from stepscope.analyses.core.synchronizations import synchronizations
 from stepscope.analyses.core.window import window
 from stepscope.model import intervals
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 
@@ -111,7 +111,7 @@ def _next_events(trace: Trace, rows: NDArray[np.int64], gaps: Intervals) -> NDAr
 def allocator_times(trace: Trace) -> Intervals:
     """Return when the host was in a device allocation or release."""
     calls = trace.runtime_calls
-    chosen = named(calls["name"], trace.dialect.allocator_call.search)
+    chosen = name_mask(calls["name"], trace.dialect.allocator_call.search)
     return frame_times.times(calls, chosen)
 
 

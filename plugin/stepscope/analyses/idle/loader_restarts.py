@@ -18,7 +18,7 @@ from stepscope.analyses.core import frame_times
 from stepscope.analyses.core.data_loading import MULTI_PROCESS, data_loading
 from stepscope.analyses.core.window import window
 from stepscope.model import call_tree, intervals
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.spans import spans
 from stepscope.model.intervals import EMPTY, Intervals
 from stepscope.model.trace import Trace
@@ -72,7 +72,7 @@ def loader_restarts(trace: Trace) -> LoaderRestarts:
     """Return the restarts of workers that lie in the window."""
     loading = data_loading(trace)
     calls = trace.host_calls.iloc[loading.rows]
-    calls = calls[named(calls["name"], MULTI_PROCESS.search)].sort_values("start_ns")
+    calls = calls[name_mask(calls["name"], MULTI_PROCESS.search)].sort_values("start_ns")
     if not len(calls):
         return NO_RESTART
     found = _by_stacks(trace, calls) if _has_stacks(trace) else _by_calls(trace, calls)
@@ -88,10 +88,10 @@ def _has_stacks(trace: Trace) -> bool:
 def _by_stacks(trace: Trace, calls: pd.DataFrame) -> LoaderRestarts:
     python = trace.python_calls
     names = python["name"]
-    made = python[named(names, NEW_ITERATOR.search)]
-    shut = python[named(names, SHUTDOWN.search)]
+    made = python[name_mask(names, NEW_ITERATOR.search)]
+    shut = python[name_mask(names, SHUTDOWN.search)]
     shut = shut[(shut["end_ns"] - shut["start_ns"] >= LEAST_SHUTDOWN_NS).to_numpy()]
-    started = python[named(names, PROCESS_START.search)]
+    started = python[name_mask(names, PROCESS_START.search)]
     around = call_tree.enclosing(spans(made), spans(started))
     worker_count = np.bincount(around[around >= 0], minlength=len(made))
     # what begins before anything was loaded is the first epoch of the program
@@ -137,7 +137,7 @@ def _count_between(
 ) -> NDArray[np.int64]:
     """Count operators of some names that begin between times."""
     calls = trace.host_calls
-    chosen = named(calls["name"], is_wanted) & calls["is_operator"].to_numpy()
+    chosen = name_mask(calls["name"], is_wanted) & calls["is_operator"].to_numpy()
     start = np.sort(calls["start_ns"].to_numpy()[chosen], kind="stable")
     found = np.searchsorted(start, before_ns) - np.searchsorted(start, after_ns)
     return np.asarray(found, dtype=np.int64)

@@ -16,7 +16,7 @@ from stepscope.analyses.core.synchronizations import Cause, synchronizations
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.dialects import LAUNCH_NAME
 from stepscope.model import intervals
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import EMPTY, Intervals
 from stepscope.model.trace import Trace, computed
 
@@ -105,7 +105,7 @@ def _refilled_ns(trace: Trace, end_ns: NDArray[np.int64]) -> NDArray[np.int64]:
 def _launch_ends(trace: Trace) -> NDArray[np.int64]:
     """Return when launches had been made, in order."""
     calls = trace.runtime_calls
-    return np.sort(calls["end_ns"].to_numpy()[named(calls["name"], LAUNCH_NAME.search)])
+    return np.sort(calls["end_ns"].to_numpy()[name_mask(calls["name"], LAUNCH_NAME.search)])
 
 
 def longest(trace: Trace, cost: SyncCost, count: int) -> NDArray[np.int64]:

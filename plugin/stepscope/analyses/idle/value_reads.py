@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.synchronizations import outermost_operator, synchronizations
 from stepscope.analyses.idle.sync_cost import SyncCost
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 
 NONE = -1
@@ -57,7 +57,7 @@ def _makers(trace: Trace, reads: NDArray[np.int64]) -> NDArray[np.int64]:
     thread = calls["thread"].cat.codes.to_numpy()
     top = np.flatnonzero(is_operator & ~is_inner)
     top = top[np.argsort(thread[top], kind="stable")]
-    fits = named(calls["name"], COMPARES_OR_REDUCES.__contains__)
+    fits = name_mask(calls["name"], COMPARES_OR_REDUCES.__contains__)
     fits &= calls["sequence_number"].to_numpy() < 0
     place = np.flatnonzero(_marked(trace, reads)[top])
     found = []

@@ -10,7 +10,7 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.host.launched_work import launched_work, outermost
 from stepscope.analyses.idle.call_cost import CallCost, call_cost
 from stepscope.base.errors import NotApplicableError
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 ZERO_GRAD = "Optimizer.zero_grad#"
@@ -41,12 +41,12 @@ def zeroed_gradients(trace: Trace) -> ZeroedGradients:
         NotApplicableError: no optimizer's `zero_grad` was recorded.
     """
     calls, within = trace.host_calls, window(trace)
-    is_zeroing = named(calls["name"], lambda name: name.startswith(ZERO_GRAD))
+    is_zeroing = name_mask(calls["name"], lambda name: name.startswith(ZERO_GRAD))
     if not is_zeroing.any():
         reason = "no optimizer's zero_grad was recorded"
         raise NotApplicableError(reason)
     begins = calls["start_ns"].to_numpy()
-    fills = outermost(trace, named(calls["name"], FILLS.__contains__))
+    fills = outermost(trace, name_mask(calls["name"], FILLS.__contains__))
     fills = fills[(begins[fills] >= within.start_ns) & (begins[fills] < within.end_ns)]
     around = ancestry.nearest_of(calls["parent"].to_numpy(), fills, is_zeroing)
     fills, zeroing = fills[around >= 0], np.unique(around[around >= 0])

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.links import enclosing_call
 from stepscope.analyses.core.python_callers import python_calls_at, python_nesting
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 MODULE_NAME = re.compile(r"^nn\.Module: ")
@@ -43,7 +43,7 @@ def callers_of_operators(trace: Trace) -> NDArray[np.int64]:
 @computed
 def modules_around(trace: Trace) -> NDArray[np.int64]:
     """Return, for each row of `memory`, the innermost `nn.Module` call: a `python_calls` row."""
-    is_module = named(trace.python_calls["name"], MODULE_NAME.match)
+    is_module = name_mask(trace.python_calls["name"], MODULE_NAME.match)
     parent = python_nesting(trace).parent
     return ancestry.nearest_of(parent, python_calls_around(trace), is_module)
 

@@ -18,7 +18,7 @@ from stepscope.analyses.operators.flops import operator_work
 from stepscope.analyses.operators.product_kernels import kernels_in_window
 from stepscope.analyses.operators.product_shapes import batched, distinct
 from stepscope.model.frames.data_types import BYTES
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 NONE = -1
@@ -187,7 +187,7 @@ def _scores(
 
 def _within_math(trace: Trace, first: Rows) -> NDArray[np.bool_]:
     parent = trace.host_calls["parent"].to_numpy()
-    is_math = named(trace.host_calls["name"], MATH.__eq__)
+    is_math = name_mask(trace.host_calls["name"], MATH.__eq__)
     return np.asarray(ancestry.nearest_of(parent, first, is_math) != NONE)
 
 

@@ -14,7 +14,7 @@ from stepscope.analyses.core.ancestry import nearest_of
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.operators.operator_arguments import argument
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 NONE = -1
@@ -44,10 +44,10 @@ class BiasedConvolutions:
 def biased_convolutions(trace: Trace) -> BiasedConvolutions:
     """Return the calls of convolutions, in training, that a batch norm follows."""
     calls = trace.host_calls
-    norms = np.flatnonzero(named(calls["name"], NORM.__eq__))
+    norms = np.flatnonzero(name_mask(calls["name"], NORM.__eq__))
     norms = norms[_trains(trace, norms)]
     before = _before(trace, norms)
-    is_convolution = np.append(named(calls["name"], CONVOLUTION.search), False)
+    is_convolution = np.append(name_mask(calls["name"], CONVOLUTION.search), False)
     convolutions = np.unique(before[is_convolution[before]])
     codes = calls["input_types"].cat.codes.to_numpy()[convolutions]
     given = [_is_given(str(text), BIAS) for text in calls["input_types"].cat.categories]
@@ -69,7 +69,7 @@ def _before(trace: Trace, norms: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the operator beside and before each norm, but for those between; -1 where none is."""
     calls = trace.host_calls
     parent = calls["parent"].to_numpy()
-    passed_over = named(calls["name"], BETWEEN.search) | ~calls["is_operator"].to_numpy()
+    passed_over = name_mask(calls["name"], BETWEEN.search) | ~calls["is_operator"].to_numpy()
     rows = np.flatnonzero(np.isin(parent, parent[norms]) & ~passed_over)
     thread = calls["thread"].cat.codes.to_numpy()
     order = rows[np.lexsort((rows, parent[rows], thread[rows]))]
@@ -85,12 +85,12 @@ def bias_work(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     parent = calls["parent"].to_numpy()
     is_wanted = np.zeros(len(calls), dtype=bool)
     is_wanted[rows] = True
-    adds = np.append(named(calls["name"], ADDS.search), False)[owner]
+    adds = np.append(name_mask(calls["name"], ADDS.search), False)[owner]
     adds[adds] = nearest_of(parent, owner[adds], is_wanted) != NONE
     sequence = calls["sequence_number"].to_numpy()
     mine = np.isin(sequence, sequence[rows][sequence[rows] >= 0])
-    is_backward = named(calls["name"], BACKWARD.search) & mine
-    sums = np.append(named(calls["name"], SUMS.search), False)[owner]
+    is_backward = name_mask(calls["name"], BACKWARD.search) & mine
+    sums = np.append(name_mask(calls["name"], SUMS.search), False)[owner]
     sums[sums] = nearest_of(parent, owner[sums], is_backward) != NONE
     return np.flatnonzero(adds | sums)
 

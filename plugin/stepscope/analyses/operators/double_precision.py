@@ -19,7 +19,7 @@ from stepscope.analyses.core.links import links
 from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.flops import operator_work
 from stepscope.analyses.operators.product_kernels import TYPES, is_product, kernels_in_window
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 NONE = -1
@@ -60,12 +60,12 @@ def on_host(trace: Trace) -> DoublePrecision:
     span = window(trace)
     start = trace.host_calls["start_ns"].to_numpy()
     inside = (start >= span.start_ns) & (start < span.end_ns)
-    inside &= named(trace.host_calls["name"], OPERATOR.match) & _have_dimensions(trace)
+    inside &= name_mask(trace.host_calls["name"], OPERATOR.match) & _have_dimensions(trace)
     types = operator_work(trace).data_type
-    outermost = _outermost(trace, inside & named(types, FLOATING.__contains__))
+    outermost = _outermost(trace, inside & name_mask(types, FLOATING.__contains__))
     duration = trace.host_calls["duration_ns"].to_numpy()
-    calls = _outermost(trace, inside & named(types, DOUBLE.__eq__))
-    singles = np.flatnonzero(inside & named(types, SINGLE.__eq__)) if len(calls) else calls
+    calls = _outermost(trace, inside & name_mask(types, DOUBLE.__eq__))
+    singles = np.flatnonzero(inside & name_mask(types, SINGLE.__eq__)) if len(calls) else calls
     return _double(
         trace,
         calls=calls,
@@ -88,9 +88,9 @@ def on_device(trace: Trace) -> DoublePrecision:
     duration = trace.device_events["duration_ns"].to_numpy()[rows]
     owner = links(trace).owner_of_device_event[rows]
     types = _kernel_types(trace, rows, owner)
-    is_double = named(types, DOUBLE.__eq__)
-    is_single = named(types, SINGLE.__eq__) if is_double.any() else is_double
-    is_floating = named(types, FLOATING.__contains__)
+    is_double = name_mask(types, DOUBLE.__eq__)
+    is_single = name_mask(types, SINGLE.__eq__) if is_double.any() else is_double
+    is_floating = name_mask(types, FLOATING.__contains__)
     calls, cost = _by_call(owner[is_double], duration[is_double])
     return _double(
         trace,
@@ -140,7 +140,7 @@ def _have_dimensions(trace: Trace) -> NDArray[np.bool_]:
     """
     dims = trace.host_calls["input_dims"]
     is_known = dims.cat.codes.to_numpy() != NONE
-    return np.asarray(named(dims, re.compile(r"\d").search) | ~is_known)
+    return np.asarray(name_mask(dims, re.compile(r"\d").search) | ~is_known)
 
 
 def _outermost(trace: Trace, wanted: NDArray[np.bool_]) -> Rows:

@@ -20,7 +20,7 @@ from stepscope.analyses.core import ancestry
 from stepscope.analyses.operators.work_formulas import FORMULAS, WITH_FLOPS, Formula
 from stepscope.analyses.operators.work_inputs import Inputs, UnknownWorkError, Work
 from stepscope.model.frames.data_types import BYTES, data_type
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 NONE = -1
@@ -51,7 +51,7 @@ def operator_work(trace: Trace) -> OperatorWork:
     count = len(calls)
     flops, moved = np.full(count, np.nan), np.full(count, np.nan)
     rows = np.flatnonzero(
-        named(calls["name"], FORMULAS.__contains__) & calls["is_operator"].to_numpy()
+        name_mask(calls["name"], FORMULAS.__contains__) & calls["is_operator"].to_numpy()
     )
     alike, combinations = _combinations(calls, rows)
     figures = [_figures(*combination) for combination in combinations]
@@ -79,7 +79,7 @@ def nearest_with_work(trace: Trace, rows: Rows) -> Rows:
 
 def counted_products(trace: Trace) -> NDArray[np.bool_]:
     """Tell which of `host_calls` are products of matrices whose work counts."""
-    is_product = named(trace.host_calls["name"], lambda name: _formula_is(name, product=True))
+    is_product = name_mask(trace.host_calls["name"], lambda name: _formula_is(name, product=True))
     return np.asarray(is_product & ~np.isnan(operator_work(trace).flops))
 
 
@@ -150,13 +150,13 @@ def _moved_bytes(inputs: Inputs, work: Work, operand: int) -> float:
 
 def _are_counted(calls: pd.DataFrame, known: Rows) -> NDArray[np.bool_]:
     """Tell which calls' work counts, of those whose work is known."""
-    always = named(calls["name"], lambda name: _formula_is(name, always=True))
+    always = name_mask(calls["name"], lambda name: _formula_is(name, always=True))
     is_known = np.zeros(len(calls), dtype=bool)
     is_known[known] = True
     if always[known].all():
         return is_known
     parent = calls["parent"].to_numpy()
-    is_product = is_known & named(calls["name"], lambda name: _formula_is(name, product=True))
+    is_product = is_known & name_mask(calls["name"], lambda name: _formula_is(name, product=True))
     others = known[~always[known]]
     around = ancestry.nearest_of(parent, parent[others], is_product & always)
     own = is_product.astype(np.int64)

@@ -22,7 +22,7 @@ from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.core.links import links
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
-from stepscope.model.table_columns import framed
+from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
 SHORTEST = 2
@@ -94,7 +94,7 @@ def operator_sequences(trace: Trace) -> pd.DataFrame:
         "mean_device_ns": device_ns[most] / np.maximum(call_count[most], 1),
         "mean_host_ns": host_ns[most] / np.maximum(call_count[most], 1),
     }
-    return framed(SCHEMA, columns)
+    return to_frame(SCHEMA, columns)
 
 
 def _work_and_calls(trace: Trace) -> tuple[_Work, _Calls]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from stepscope.analyses.operators import matrix_units
 from stepscope.analyses.operators.costs import operator_calls
 from stepscope.analyses.operators.flops import operator_work
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 
 FITTING_TYPES = frozenset(
@@ -34,13 +34,13 @@ def fitting(trace: Trace) -> NDArray[np.float64]:
     NaN for operators that do not work on matrices, for types that were not recorded, and for
     float32 where no kernel tells.
     """
-    is_eligible = named(trace.host_calls["name"], matrix_units.is_eligible)
+    is_eligible = name_mask(trace.host_calls["name"], matrix_units.is_eligible)
     types = operator_work(trace).data_type
     costs = operator_calls(trace)
-    is_single = named(types, "float32".__eq__)
+    is_single = name_mask(types, "float32".__eq__)
     runs_on_device = costs.device_total_ns > 0
     is_told = is_eligible & (types.codes >= 0)
     is_told &= ~is_single | (runs_on_device & (trace.dialect.matrix_unit_kernel is not None))
-    fits = named(types, FITTING_TYPES.__contains__)
+    fits = name_mask(types, FITTING_TYPES.__contains__)
     fits |= is_single & (costs.matrix_unit_total_ns > 0)
     return np.where(is_told, fits, np.nan)

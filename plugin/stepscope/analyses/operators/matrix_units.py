@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.dialects import Kind
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 
 ELIGIBLE = frozenset(
@@ -69,4 +69,4 @@ def are_told(trace: Trace) -> NDArray[np.bool_]:
 def _kernels_named(trace: Trace, is_wanted: Callable[[str], bool]) -> NDArray[np.bool_]:
     events = trace.device_events
     is_kernel = events["kind"].to_numpy() == int(Kind.KERNEL)
-    return np.asarray(named(events["name"], is_wanted) & is_kernel)
+    return np.asarray(name_mask(events["name"], is_wanted) & is_kernel)

@@ -19,7 +19,7 @@ from stepscope.analyses.core.device_specs import compute_major
 from stepscope.analyses.operators.product_kernels import TF32, ProductKernels, product_kernels
 from stepscope.analyses.operators.product_shapes import distinct, operands
 from stepscope.model.frames.data_types import BYTES
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 NONE = -1
@@ -79,7 +79,7 @@ def _on_older(trace: Trace, rows: Rows) -> NDArray[np.bool_]:
     older = trace.dialect.older_matrix_unit_kernel
     if older is None or (compute_major(trace) or 0) < CURRENT_MAJOR:
         return np.zeros(len(rows), dtype=bool)
-    return np.asarray(named(trace.device_events["name"], older.search)[rows])
+    return np.asarray(name_mask(trace.device_events["name"], older.search)[rows])
 
 
 def _alignment(trace: Trace, kernel: str) -> int:
@@ -113,7 +113,7 @@ def _strides(trace: Trace, calls: Rows) -> tuple[Rows, list[str]]:
 
 def _in_backward(trace: Trace, calls: Rows) -> NDArray[np.bool_]:
     parent = trace.host_calls["parent"].to_numpy()
-    is_node = named(trace.host_calls["name"], BACKWARD.search)
+    is_node = name_mask(trace.host_calls["name"], BACKWARD.search)
     return np.asarray(ancestry.nearest_of(parent, calls, is_node) != NONE)
 
 

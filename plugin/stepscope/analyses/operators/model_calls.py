@@ -16,7 +16,7 @@ from stepscope.analyses.core.data_loading import data_loading
 from stepscope.analyses.core.links import links
 from stepscope.analyses.core.window import window
 from stepscope.model import intervals
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 
@@ -49,7 +49,7 @@ def model_calls(trace: Trace) -> ModelCalls:
     """Return the calls of heavy operators, and which of them ran on the CPU."""
     calls = trace.host_calls
     parent = calls["parent"].to_numpy()
-    is_heavy = named(calls["name"], MODEL_OPERATOR.search)
+    is_heavy = name_mask(calls["name"], MODEL_OPERATOR.search)
     is_heavy &= compile_events(trace).phase < 0
     within, start = window(trace), calls["start_ns"].to_numpy()
     is_heavy &= (start >= within.start_ns) & (start < within.end_ns)

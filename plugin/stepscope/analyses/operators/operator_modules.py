@@ -12,7 +12,7 @@ from stepscope.analyses.core.forward_backward import forward_backward
 from stepscope.analyses.core.python_callers import python_callers
 from stepscope.analyses.operators.grouping import Labels
 from stepscope.base.errors import MissingDataError
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 
 NONE = -1
@@ -27,7 +27,7 @@ def modules(trace: Trace) -> Labels:
         MissingDataError: no module's call was recorded.
     """
     name = trace.python_calls["name"]
-    is_module = named(name, lambda name: name.startswith(PREFIX))
+    is_module = name_mask(name, lambda name: name.startswith(PREFIX))
     if not is_module.any():
         reason = "the modules' calls were not recorded"
         raise MissingDataError(reason, "profile(with_stack=True, with_modules=True)")

@@ -20,7 +20,7 @@ from stepscope.analyses.core.ancestry import nearest, nearest_of
 from stepscope.analyses.core.device_activity import main_device
 from stepscope.analyses.core.window import window
 from stepscope.analyses.operators.costs import owners_of_device_events
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 NONE = -1
@@ -93,7 +93,7 @@ def kernel_chains(trace: Trace) -> Chains:
     streams = events["stream"].to_numpy()[rows]
     order = np.argsort(streams, kind="stable")
     rows, streams = rows[order], streams[order]
-    is_pointwise = named(events["name"], KERNEL.search)[rows]
+    is_pointwise = name_mask(events["name"], KERNEL.search)[rows]
     owner = owners_of_device_events(trace)[rows]
     is_pointwise[np.append(_in_optimizer(trace), False)[owner]] = False
     return _chains(rows, streams, is_pointwise, events["duration_ns"].to_numpy())
@@ -103,11 +103,11 @@ def kernel_chains(trace: Trace) -> Chains:
 def operator_chains(trace: Trace) -> Chains:
     """Return the pointwise operators of the host, chained by thread."""
     calls = trace.host_calls
-    rows = np.flatnonzero(named(calls["name"], WORK.search) & ~_in_optimizer(trace))
+    rows = np.flatnonzero(name_mask(calls["name"], WORK.search) & ~_in_optimizer(trace))
     rows = rows[~_is_under_work(trace, rows)]
     threads = calls["thread"].cat.codes.to_numpy().astype(np.int64)[rows]
     order = np.argsort(threads, kind="stable")
-    is_pointwise = named(calls["name"], OPERATOR.search)[rows]
+    is_pointwise = name_mask(calls["name"], OPERATOR.search)[rows]
     took = calls["duration_ns"].to_numpy()
     return _chains(rows[order], threads[order], is_pointwise[order], took)
 
@@ -115,7 +115,7 @@ def operator_chains(trace: Trace) -> Chains:
 def _is_under_work(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Tell which of the rows another operator that works has called: `sum` of `mean`."""
     calls = trace.host_calls
-    does_work = named(calls["name"], WORK.search)
+    does_work = name_mask(calls["name"], WORK.search)
     above = calls["parent"].to_numpy()[rows]
     return np.asarray(nearest_of(calls["parent"].to_numpy(), above, does_work) != NONE)
 
@@ -124,7 +124,7 @@ def _in_optimizer(trace: Trace) -> NDArray[np.bool_]:
     calls = trace.host_calls
     if not any(OPTIMIZER.search(str(name)) for name in calls["name"].cat.categories):
         return np.zeros(len(calls), dtype=bool)
-    is_optimizer = named(calls["name"], OPTIMIZER.search)
+    is_optimizer = name_mask(calls["name"], OPTIMIZER.search)
     return np.asarray(nearest(calls["parent"].to_numpy(), is_optimizer) != NONE)
 
 

@@ -22,7 +22,7 @@ from stepscope.analyses.operators import matrix_units
 from stepscope.analyses.operators.flops import operator_work
 from stepscope.dialects import Dialect, Kind
 from stepscope.model.frames.data_types import BYTES
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 NONE = -1
@@ -68,7 +68,7 @@ class ProductKernels:
 
     def of_type(self, *types: str) -> NDArray[np.bool_]:
         """Tell which are of one of these types."""
-        return named(self.data_type, set(types).__contains__)
+        return name_mask(self.data_type, set(types).__contains__)
 
     def total_ns(self, chosen: NDArray[np.bool_]) -> int:
         """Return the sum of the chosen ones' durations."""
@@ -143,9 +143,9 @@ def _told(dialect: Dialect, kernel: str) -> tuple[int, bool, bool]:
 
 def _product_around(trace: Trace, owner: Rows) -> Rows:
     names = trace.host_calls["name"]
-    wanted = named(names, is_product)
+    wanted = name_mask(names, is_product)
     parent = trace.host_calls["parent"].to_numpy()
-    found = ancestry.nearest_of(parent, owner, wanted | named(names, COPIES.__contains__))
+    found = ancestry.nearest_of(parent, owner, wanted | name_mask(names, COPIES.__contains__))
     return np.where(np.append(wanted, False)[found], found, NONE)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 DROPOUTS = frozenset({"aten::dropout", "aten::feature_dropout", "aten::alpha_dropout"})
@@ -32,7 +32,7 @@ def training_layers(trace: Trace) -> Rows:
 
 def _dropping(trace: Trace) -> Rows:
     calls = trace.host_calls
-    rows = np.flatnonzero(named(calls["name"], DROPOUTS.__contains__))
+    rows = np.flatnonzero(name_mask(calls["name"], DROPOUTS.__contains__))
     told = _inputs(calls["concrete_inputs"], rows, DROPS_AT)
     chance = _inputs(calls["concrete_inputs"], rows, PROBABILITY_AT)
     calls_something = np.isin(rows, calls["parent"].to_numpy())
@@ -42,9 +42,9 @@ def _dropping(trace: Trace) -> Rows:
 
 def _normalising(trace: Trace) -> Rows:
     calls = trace.host_calls
-    rows = np.flatnonzero(named(calls["name"], BATCH_NORM.__eq__))
+    rows = np.flatnonzero(name_mask(calls["name"], BATCH_NORM.__eq__))
     above = calls["parent"].to_numpy()[rows]
-    in_instance_norm = np.append(named(calls["name"], INSTANCE_NORM.__eq__), False)[above]
+    in_instance_norm = np.append(name_mask(calls["name"], INSTANCE_NORM.__eq__), False)[above]
     normalises = _inputs(calls["concrete_inputs"], rows, NORMALISES_AT) == "True"
     has_statistics = ~np.isin(_inputs(calls["input_dims"], rows, RUNNING_MEAN_AT), ("", "[]"))
     return np.asarray(rows[normalises & has_statistics & ~in_instance_norm])

@@ -16,7 +16,7 @@ from stepscope.analyses.core import ancestry
 from stepscope.analyses.core.links import links
 from stepscope.analyses.operators.product_kernels import kernels_in_window
 from stepscope.model.frames.data_types import data_type
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace, computed
 
 NONE = -1
@@ -70,9 +70,9 @@ def type_casts(trace: Trace) -> TypeCasts:
     names, parent = trace.host_calls["name"], trace.host_calls["parent"].to_numpy()
     pair, texts = _pairs(trace, owner)
     kept = np.flatnonzero(pair != NONE)
-    is_conversion = named(names, CONVERSION.__eq__)
+    is_conversion = name_mask(names, CONVERSION.__eq__)
     kept = kept[ancestry.nearest_of(parent, owner[kept], is_conversion) != NONE]
-    is_asker = ~named(names, PARTS.__contains__) & trace.host_calls["is_operator"].to_numpy()
+    is_asker = ~name_mask(names, PARTS.__contains__) & trace.host_calls["is_operator"].to_numpy()
     return TypeCasts(
         rows=kernels[kept],
         pairs=np.array(texts, dtype=object)[pair[kept]],

@@ -12,7 +12,7 @@ from stepscope.analyses.settings.setting_kinds import setting_of
 from stepscope.base.report import RunSetting, Unit
 from stepscope.model.frames import Column, Schema
 from stepscope.model.table import Table
-from stepscope.model.table_columns import framed
+from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace
 
 GROUPS = {
@@ -116,7 +116,7 @@ def settings_table(trace: Trace) -> pd.DataFrame:
         "value": [_text(row) for row in rows],
         "unit": [row.unit for row in rows],
     }
-    return framed(SETTINGS, {name: np.array(of, dtype=object) for name, of in columns.items()})
+    return to_frame(SETTINGS, {name: np.array(of, dtype=object) for name, of in columns.items()})
 
 
 def _subject(row: SettingRow) -> str:

@@ -19,7 +19,7 @@ from stepscope.analyses.core.frame_times import ALL, times
 from stepscope.analyses.core.window import window
 from stepscope.dialects import Kind
 from stepscope.model import intervals
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace, computed
 
@@ -120,7 +120,7 @@ def _category_times(trace: Trace) -> dict[str, Intervals]:
     device, calls, runtime = trace.device_events, trace.host_calls, trace.runtime_calls
     kind = device["kind"].to_numpy()
     collective = device["is_collective"].to_numpy()
-    on_host = named(calls["name"], HOST_COLLECTIVE.match)
+    on_host = name_mask(calls["name"], HOST_COLLECTIVE.match)
     is_step = calls["event"].isin(trace.steps["event"]).to_numpy()
     is_kernel = kind == int(Kind.KERNEL)
     working = ~is_step & ~on_host

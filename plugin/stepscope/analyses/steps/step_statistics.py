@@ -24,9 +24,9 @@ from stepscope.analyses.core.robust_slope import slope
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.model import intervals
 from stepscope.model.frames import Column, Schema
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.table import Table
-from stepscope.model.table_columns import framed
+from stepscope.model.table_columns import to_frame
 from stepscope.model.trace import Trace, computed
 
 Numbers = NDArray[np.int64] | NDArray[np.float64]
@@ -89,7 +89,7 @@ def steps_table(trace: Trace) -> pd.DataFrame:
         "robust_z": z,
         "is_outlier": np.abs(z) > MOST_Z,
     }
-    return framed(STEPS, columns)
+    return to_frame(STEPS, columns)
 
 
 @computed
@@ -108,7 +108,7 @@ def step_statistics(trace: Trace) -> pd.DataFrame:
         column.name: np.array([row[column.name] for row in rows], dtype=column.dtype)
         for column in STATISTICS
     }
-    return framed(STATISTICS, columns)
+    return to_frame(STATISTICS, columns)
 
 
 @computed
@@ -176,7 +176,7 @@ def inputs_differ(trace: Trace, numbers: Collection[int]) -> bool:
     """
     calls, steps = trace.host_calls, trace.steps
     dims = calls["input_dims"].cat.codes.to_numpy()
-    rows = np.flatnonzero(named(calls["name"], FIRST_DIMENSION.__contains__) & (dims >= 0))
+    rows = np.flatnonzero(name_mask(calls["name"], FIRST_DIMENSION.__contains__) & (dims >= 0))
     begin, end = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
     start = calls["start_ns"].to_numpy()[rows]
     step = np.searchsorted(begin, start, side="right") - 1

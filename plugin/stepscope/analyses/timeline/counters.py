@@ -14,9 +14,9 @@ from stepscope.analyses.devices.memory_bandwidth import MEMORY_SET, memory_rates
 from stepscope.analyses.devices.queue_length import queues
 from stepscope.analyses.memory.curve import memory_curves
 from stepscope.analyses.timeline.tiles import TILE_PIXELS, require
-from stepscope.analyses.timeline.track_names import ThreadWords, device_owner
-from stepscope.analyses.timeline.tracks import About, Track
-from stepscope.base.errors import MissingDataError, NotFoundError
+from stepscope.analyses.timeline.track_names import ThreadNames, device_owner
+from stepscope.analyses.timeline.tracks import Track, TrackSubject
+from stepscope.base.errors import MissingDataError, UnknownNameError
 from stepscope.dialects import Kind
 from stepscope.model import intervals
 from stepscope.model.frames.copies import SIZES
@@ -49,7 +49,7 @@ class CounterTile:
     most_of_all: float
 
 
-def counter_tracks(trace: Trace, words: ThreadWords, devices: list[int]) -> Iterator[Track]:
+def counter_tracks(trace: Trace, words: ThreadNames, devices: list[int]) -> Iterator[Track]:
     """Yield the tracks of counters, without working out what they hold."""
     yield from _of_devices(trace, devices)
     yield from _of_memory(trace, words, devices)
@@ -80,11 +80,11 @@ def _of_devices(trace: Trace, devices: list[int]) -> Iterator[Track]:
                 unit=unit,
                 owner=device_owner(trace, device),
                 order=(COUNTER_ORDER, place, ""),
-                about=About(subject=subject, device=device),
+                about=TrackSubject(subject=subject, device=device),
             )
 
 
-def _of_memory(trace: Trace, words: ThreadWords, devices: list[int]) -> Iterator[Track]:
+def _of_memory(trace: Trace, words: ThreadNames, devices: list[int]) -> Iterator[Track]:
     try:
         curves = memory_curves(trace)
     except MissingDataError:
@@ -103,11 +103,11 @@ def _of_memory(trace: Trace, words: ThreadWords, devices: list[int]) -> Iterator
                 unit="bytes",
                 owner=owner,
                 order=(order, 3 + place, f"{part:6}"),
-                about=About(subject=subject, device=number, part=part),
+                about=TrackSubject(subject=subject, device=number, part=part),
             )
 
 
-def _recorded_tracks(trace: Trace, words: ThreadWords) -> Iterator[Track]:
+def _recorded_tracks(trace: Trace, words: ThreadNames) -> Iterator[Track]:
     if not len(trace.counters):
         return
     table = counter_table(trace).head(MOST_RECORDED)
@@ -122,7 +122,7 @@ def _recorded_tracks(trace: Trace, words: ThreadWords) -> Iterator[Track]:
             unit=unit or "",
             owner=device_owner(trace, device) if is_device else words.owner(str(process or "")),
             order=(COUNTER_ORDER if is_device else COUNTER_BEHIND_THREADS, 9, f"{part:6}"),
-            about=About(subject="recorded", part=part),
+            about=TrackSubject(subject="recorded", part=part),
         )
 
 
@@ -131,13 +131,13 @@ def counter_tile(trace: Trace, track: Track, level: int, number: int) -> Counter
 
     Raises:
         UsageError: there is no such level or tile.
-        NotFoundError: the track is no counter.
+        UnknownNameError: the track is no counter.
     """
     start_ns, _ = require(level, number)
     about = track.about
     if track.kind != "counter" or about is None:
         msg = f"track {track.id} is no counter"
-        raise NotFoundError(msg)
+        raise UnknownNameError(msg)
     bucket_ns = BUCKET_PIXELS << level
     edges = start_ns + np.arange(BUCKETS + 1, dtype=np.int64) * bucket_ns
     if about.subject == "busy":
@@ -322,5 +322,5 @@ def idle_track(trace: Trace, device: int) -> Track:
         owner=device_owner(trace, device),
         order=(IDLE_ORDER, 0, ""),
         row_count=1,
-        about=About(subject="idle", device=device),
+        about=TrackSubject(subject="idle", device=device),
     )

@@ -4,7 +4,14 @@ import numpy as np
 
 from stepscope.analyses.idle.ledger import CAUSES, idle_ledger
 from stepscope.analyses.timeline.slice_categories import CODES
-from stepscope.analyses.timeline.slices import NO_EVENT, NONE, Placed, Slices, arranged, clipped
+from stepscope.analyses.timeline.slices import (
+    NO_EVENT,
+    NONE,
+    Slices,
+    UnsortedSlices,
+    clipped,
+    sort_slices,
+)
 from stepscope.analyses.timeline.timeline import timeline
 from stepscope.base.errors import MissingDataError
 from stepscope.model.trace import Trace, computed
@@ -22,9 +29,9 @@ def idle_slices(trace: Trace) -> Slices:
     try:
         ledgers = idle_ledger(trace)
     except MissingDataError:
-        return arranged([])
+        return sort_slices([])
     first_name = len(found.names) - len(CAUSES)
-    return arranged(
+    return sort_slices(
         [
             _placed(ledger.times, tracks[device], first_name)
             for device, ledger in ledgers.items()
@@ -33,7 +40,7 @@ def idle_slices(trace: Trace) -> Slices:
     )
 
 
-def _placed(times: dict, track: int, first_name: int) -> Placed:  # type: ignore[type-arg]
+def _placed(times: dict, track: int, first_name: int) -> UnsortedSlices:  # type: ignore[type-arg]
     pairs = [
         (place, cause, times[cause]) for place, cause in enumerate(CAUSES) if len(times[cause])
     ]
@@ -47,7 +54,7 @@ def _placed(times: dict, track: int, first_name: int) -> Placed:  # type: ignore
     )
     order = np.argsort(bounds[:, 0], kind="stable")
     start_ns, end_ns = clipped(bounds[order, 0], (bounds[:, 1] - bounds[:, 0])[order])
-    return Placed(
+    return UnsortedSlices(
         track=np.full(len(order), track, dtype=np.int32),
         row=np.zeros(len(order), dtype=np.int32),
         parent=np.full(len(order), NONE, dtype=np.int64),

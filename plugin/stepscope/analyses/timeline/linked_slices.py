@@ -22,7 +22,7 @@ Events = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Linked:
+class LinkedEvents:
     """Events that an event has to do with, in one way."""
 
     kind: str
@@ -68,7 +68,7 @@ def _calls_within(trace: Trace, event: int) -> Events:
     return within
 
 
-def linked(trace: Trace, event: int) -> Iterator[Linked]:
+def linked_events(trace: Trace, event: int) -> Iterator[LinkedEvents]:
     """Yield what an event has to do with; nothing where that is not known."""
     kind = Kind(int(trace.source.kinds[event]))
     if kind in DEVICE_KINDS:
@@ -155,9 +155,9 @@ def _call_of_record(trace: Trace, event: int) -> int:
     return _event(trace.runtime_calls, call)
 
 
-def _linked(kind: str, events: Events | list[int]) -> Linked:
+def _linked(kind: str, events: Events | list[int]) -> LinkedEvents:
     found = np.asarray(events, dtype=np.int64)
-    return Linked(kind=kind, events=found[found >= 0])
+    return LinkedEvents(kind=kind, events=found[found >= 0])
 
 
 def _row(frame: pd.DataFrame, event: int) -> int:

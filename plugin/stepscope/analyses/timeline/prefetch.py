@@ -18,7 +18,7 @@ KEYS = (
 """Their names among a recording's results."""
 
 
-def make(trace: Trace) -> None:
+def compute(trace: Trace) -> None:
     """Leave the timeline in a recording, with what of it would take long when it is first shown."""
     timeline.timeline(trace)
     idle_slices.idle_slices(trace)

@@ -46,7 +46,7 @@ class TrackTime:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Area:
+class RangeSummary:
     """What is in an area."""
 
     table: pd.DataFrame
@@ -54,7 +54,9 @@ class Area:
     tracks: tuple[TrackTime, ...]
 
 
-def area(found: Timeline, slices: Slices, tracks: Sequence[int], time: tuple[int, int]) -> Area:
+def summarize(
+    found: Timeline, slices: Slices, tracks: Sequence[int], time: tuple[int, int]
+) -> RangeSummary:
     """Sum up what some tracks show in a time.
 
     Raises:
@@ -64,7 +66,7 @@ def area(found: Timeline, slices: Slices, tracks: Sequence[int], time: tuple[int
         msg = "start_ns lies before end_ns"
         raise UsageError(msg)
     parts = [_Part.of(found, slices, track, time) for track in tracks]
-    return Area(
+    return RangeSummary(
         table=_table(found, slices, [part for part in parts if len(part.places)]),
         tracks=tuple(part.time(*time) for part in parts),
     )

@@ -26,7 +26,7 @@ NOTHING: Numbers = np.zeros(0, dtype=np.int64)
 LATEST = np.iinfo(np.int64).max
 
 
-def nested(
+def nested_rows(
     group: Groups, start_ns: Numbers, end_ns: Numbers, *, lift: int = 0
 ) -> tuple[Rows, Numbers]:
     """Return the row of each slice, and the innermost slice of its group that contains it, or -1.
@@ -44,7 +44,7 @@ def nested(
     if is_lifted.any():
         lifted = order[is_lifted]
         own = group[lifted], start_ns[lifted], end_ns[lifted]
-        of_own = nested(*own, lift=lift + 1)[0] if lift < MOST_LIFTS else free(*own)
+        of_own = nested_rows(*own, lift=lift + 1)[0] if lift < MOST_LIFTS else free_rows(*own)
         rows += _count_by_group(own[0], of_own, group)
         rows[lifted] = of_own
     return rows, parent
@@ -161,7 +161,7 @@ def _crossing(given: tuple[Groups, Numbers, Numbers], depth: Numbers) -> tuple[N
     return one[crosses], other[crosses]
 
 
-def free(group: Groups, start_ns: Numbers, end_ns: Numbers) -> Rows:
+def free_rows(group: Groups, start_ns: Numbers, end_ns: Numbers) -> Rows:
     """Return the first row of its group that is free when each slice begins."""
     order = np.lexsort((end_ns, start_ns, group))
     where, start, end = group[order], start_ns[order], end_ns[order]

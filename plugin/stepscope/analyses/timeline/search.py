@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stepscope.analyses.timeline.search_patterns import IsFound, answers, question
+from stepscope.analyses.timeline.search_patterns import Predicate, matches, predicate
 from stepscope.analyses.timeline.timeline import Timeline, timeline
 from stepscope.base.errors import UsageError
 from stepscope.ingest import ArgumentColumn
@@ -40,8 +40,8 @@ class Hits:
     total: int
     first: int
     """How many come before those that are listed."""
-    places: NDArray[np.int64]
-    """Slices: those that are listed."""
+    slices: NDArray[np.int64]
+    """The listed ones."""
     density: NDArray[np.int64]
     """How many begin in each of `BINS` equal times of the recording."""
 
@@ -71,19 +71,19 @@ def search(trace: Trace, wanted: Search) -> Hits:
     return Hits(
         total=len(hits),
         first=first,
-        places=hits[_earliest(start_ns, first, wanted.limit)],
+        slices=hits[_earliest(start_ns, first, wanted.limit)],
         density=np.bincount(start_ns // width_ns, minlength=BINS),
     )
 
 
 def _by_name(found: Timeline, wanted: Search) -> NDArray[np.bool_]:
     is_found = _question(wanted, wanted.text)
-    is_wanted = np.array(answers(is_found, found.names), dtype=bool)
+    is_wanted = np.array(matches(is_found, found.names), dtype=bool)
     return np.asarray(is_wanted[found.slices.name])
 
 
-def _question(wanted: Search, text: str) -> IsFound:
-    return question(text, is_exact=wanted.is_exact, is_expression=wanted.is_expression)
+def _question(wanted: Search, text: str) -> Predicate:
+    return predicate(text, is_exact=wanted.is_exact, is_expression=wanted.is_expression)
 
 
 def _by_argument(trace: Trace, found: Timeline, wanted: Search) -> NDArray[np.int32] | None:
@@ -95,7 +95,7 @@ def _by_argument(trace: Trace, found: Timeline, wanted: Search) -> NDArray[np.in
     arguments = trace.columns.arguments
     columns = [column for name, column in arguments.items() if name.casefold() == key]
     events = [_events_of(column, wanted, match["value"].strip()) for column in columns]
-    places = found.place_of_event[np.concatenate([np.zeros(0, dtype=np.int32), *events])]
+    places = found.slice_of_event[np.concatenate([np.zeros(0, dtype=np.int32), *events])]
     return np.asarray(places[places != NONE])
 
 
@@ -105,7 +105,7 @@ def _events_of(column: ArgumentColumn, wanted: Search, value: str) -> NDArray[np
         return column.rows
     texts, values = column.texts, column.values
     if texts is not None:
-        is_wanted = np.array(answers(_question(wanted, value), texts), dtype=bool)
+        is_wanted = np.array(matches(_question(wanted, value), texts), dtype=bool)
         return np.asarray(column.rows[is_wanted[values]])
     try:
         number = float(value)

@@ -23,10 +23,10 @@ LONGEST_BY_REPEATS = (100_000, 10_000, 1_000, 250)
 MOST_SECONDS = 2.0
 """For all names together."""
 REPEATS = frozenset({codes.MAX_REPEAT, codes.MIN_REPEAT})
-IsFound = Callable[[str], bool]
+Predicate = Callable[[str], bool]
 
 
-def question(text: str, *, is_exact: bool, is_expression: bool) -> IsFound:
+def predicate(text: str, *, is_exact: bool, is_expression: bool) -> Predicate:
     """Return what tells whether a text holds what is searched for.
 
     Raises:
@@ -43,7 +43,7 @@ def question(text: str, *, is_exact: bool, is_expression: bool) -> IsFound:
     return lambda name: wanted in name.casefold()
 
 
-def answers(is_found: IsFound, texts: Iterable[str]) -> list[bool]:
+def matches(is_found: Predicate, texts: Iterable[str]) -> list[bool]:
     """Ask of each text.
 
     Raises:
@@ -59,7 +59,7 @@ def answers(is_found: IsFound, texts: Iterable[str]) -> list[bool]:
     return found
 
 
-def _expression(text: str, *, is_exact: bool) -> IsFound:
+def _expression(text: str, *, is_exact: bool) -> Predicate:
     try:
         tree = parser.parse(text)
         compiled = re.compile(text, 0 if is_exact else re.IGNORECASE)

@@ -6,7 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepscope.analyses.timeline.event_arguments import Value, arguments_of
-from stepscope.analyses.timeline.linked_slices import Linked, launched, launched_by, linked, passes
+from stepscope.analyses.timeline.linked_slices import (
+    LinkedEvents,
+    launched,
+    launched_by,
+    linked_events,
+    passes,
+)
 from stepscope.analyses.timeline.slice_neighbors import around, children, duration_ns
 from stepscope.analyses.timeline.slice_stack import (
     Origin,
@@ -44,22 +50,22 @@ class Details:
     """Of the host, or of the launch: the step's number."""
     device_ns: int | None
     """Of what it launched, with what it called; None for what launches nothing."""
-    links: list[Linked]
+    links: list[LinkedEvents]
 
 
 def details(trace: Trace, event: int) -> Details:
     """Return what is known of an event's slice.
 
     Raises:
-        NotFoundError: the event is none of the timeline's slices.
+        UnknownNameError: the event is none of the timeline's slices.
     """
     found = timeline(trace)
-    place = found.place(event)
+    place = found.slice_index(event)
     track = found.tracks[track_of(found, place)]
     nests = track.kind in NESTED_TRACKS
     within = children(found.slices, place)
     call, owner = launched_by(trace, event)
-    cause = int(found.place_of_event[call]) if call != NONE else place
+    cause = int(found.slice_of_event[call]) if call != NONE else place
     frames, origin = _stack(trace, found, place, cause)
     inner = operator_of(found, cause)
     return Details(
@@ -74,7 +80,7 @@ def details(trace: Trace, event: int) -> Details:
         operator=int(found.slices.event[inner]) if inner != NONE else owner,
         step=_step(found, cause),
         device_ns=_device_ns(trace, event),
-        links=[each for each in linked(trace, event) if len(each.events)],
+        links=[each for each in linked_events(trace, event) if len(each.events)],
     )
 
 
@@ -99,9 +105,9 @@ def _stack(
     if own:
         return own, "itself" if cause == place else "launch"
     forward = _forward(trace, int(found.slices.event[cause]))
-    if forward == NONE or found.place_of_event[forward] == NONE:
+    if forward == NONE or found.slice_of_event[forward] == NONE:
         return [], ""
-    others = stack_of(trace, found, int(found.place_of_event[forward]))
+    others = stack_of(trace, found, int(found.slice_of_event[forward]))
     return others, "forward" if others else ""
 
 
@@ -115,7 +121,7 @@ def _forward(trace: Trace, event: int) -> int:
 def _module_of_forward(trace: Trace, found: Timeline, event: int) -> str:
     _, owner = launched_by(trace, event)
     forward = _forward(trace, owner if owner != NONE else event)
-    place = int(found.place_of_event[forward]) if forward != NONE else NONE
+    place = int(found.slice_of_event[forward]) if forward != NONE else NONE
     return module_of(found, place) if place != NONE else ""
 
 

@@ -17,7 +17,7 @@ Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Placed:
+class UnsortedSlices:
     """Slices with their place, in any order; those of a row in time's order."""
 
     track: NDArray[np.int32]
@@ -78,7 +78,7 @@ def clipped(start_ns: Numbers, duration_ns: Numbers) -> tuple[Numbers, Numbers]:
     return start, np.clip(end, start, LATEST_NS)
 
 
-def arranged(parts: Sequence[Placed]) -> Slices:
+def sort_slices(parts: Sequence[UnsortedSlices]) -> Slices:
     """Put slices in order; those in rows too deep are left out."""
     placed = _joined(parts)
     first_row = np.append(0, np.cumsum(row_counts(placed.track, placed.row)))
@@ -126,14 +126,14 @@ def _places(parent: Numbers, order: Numbers) -> NDArray[np.int32]:
     return found
 
 
-def _joined(parts: Sequence[Placed]) -> Placed:
+def _joined(parts: Sequence[UnsortedSlices]) -> UnsortedSlices:
     kept = [(part, np.flatnonzero(part.row < MOST_ROWS)) for part in parts]
 
     def column(name: str, dtype: type[np.generic]) -> NDArray[Any]:
         found = [_chosen(getattr(part, name), rows) for part, rows in kept]
         return np.concatenate([np.zeros(0, dtype=dtype), *found])
 
-    return Placed(
+    return UnsortedSlices(
         track=column("track", np.int32),
         row=column("row", np.int32),
         parent=_parents(kept),
@@ -149,7 +149,7 @@ def _chosen(values: NDArray[Any], rows: Numbers) -> NDArray[Any]:
     return values if len(rows) == len(values) else values[rows]
 
 
-def _parents(kept: Sequence[tuple[Placed, Numbers]]) -> Numbers:
+def _parents(kept: Sequence[tuple[UnsortedSlices, Numbers]]) -> Numbers:
     """Return the parents as numbers among all that are kept; one that is not is nobody's."""
     found = [np.zeros(0, dtype=np.int64)]
     first = 0

@@ -12,11 +12,17 @@ from numpy.typing import NDArray
 from stepscope.analyses.idle.ledger import CAUSES
 from stepscope.analyses.timeline.counters import counter_tracks, idle_track
 from stepscope.analyses.timeline.slice_categories import category_codes
-from stepscope.analyses.timeline.slices import MOST_ROWS, Placed, Slices, arranged, row_counts
-from stepscope.analyses.timeline.track_events import Strands, steps_strand, strands
-from stepscope.analyses.timeline.track_names import thread_words
+from stepscope.analyses.timeline.slices import (
+    MOST_ROWS,
+    Slices,
+    UnsortedSlices,
+    row_counts,
+    sort_slices,
+)
+from stepscope.analyses.timeline.track_events import TrackEvents, step_events, track_events
+from stepscope.analyses.timeline.track_names import thread_names
 from stepscope.analyses.timeline.tracks import Track, numbered
-from stepscope.base.errors import MissingDataError, NotFoundError
+from stepscope.base.errors import MissingDataError, UnknownNameError
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
 
@@ -33,7 +39,7 @@ class Timeline:
 
     tracks: tuple[Track, ...]
     slices: Slices
-    place_of_event: NDArray[np.int32]
+    slice_of_event: NDArray[np.int32]
     """Each event's slice; -1 where it has none."""
     names: tuple[str, ...]
     """Distinct names of slices; `Slices.name` is the place here, those of idle causes behind."""
@@ -48,24 +54,24 @@ class Timeline:
         """Return a track.
 
         Raises:
-            NotFoundError: there is no such track.
+            UnknownNameError: there is no such track.
         """
         if not 0 <= number < len(self.tracks):
             msg = f"there is no track {number}; there are {len(self.tracks)}"
-            raise NotFoundError(msg)
+            raise UnknownNameError(msg)
         return self.tracks[number]
 
-    def place(self, event: int) -> int:
+    def slice_index(self, event: int) -> int:
         """Return the slice of an event.
 
         Raises:
-            NotFoundError: there is no such event.
+            UnknownNameError: there is no such event.
             MissingDataError: it is none of the timeline's slices.
         """
-        if not 0 <= event < len(self.place_of_event):
-            msg = f"there is no event {event}; there are {len(self.place_of_event)}"
-            raise NotFoundError(msg)
-        place = int(self.place_of_event[event])
+        if not 0 <= event < len(self.slice_of_event):
+            msg = f"there is no event {event}; there are {len(self.slice_of_event)}"
+            raise UnknownNameError(msg)
+        place = int(self.slice_of_event[event])
         if place == NONE:
             msg = f"event {event} is drawn on no track: it has no duration, or is no call or work"
             raise MissingDataError(msg)
@@ -84,17 +90,17 @@ def timeline(trace: Trace) -> Timeline:
 
 
 def _timeline(trace: Trace) -> Timeline:
-    by_steps, steps = steps_strand(trace)
-    parts = [*strands(trace), by_steps]
+    by_steps, steps = step_events(trace)
+    parts = [*track_events(trace), by_steps]
     given = [track for part in parts for track in _measured(part)]
     given.extend(_without_slices(trace, given))
     tracks, numbers = numbered(given)
-    slices = arranged([_placed(trace, part, own) for part, own in _with_numbers(parts, numbers)])
+    slices = sort_slices([_placed(trace, part, own) for part, own in _with_numbers(parts, numbers)])
     names, slices = _named(trace, slices)
     return Timeline(
         tracks=tracks,
         slices=slices,
-        place_of_event=_places(trace, slices, tracks),
+        slice_of_event=_places(trace, slices, tracks),
         names=names,
         steps=steps,
         end_ns=max((int(part.end_ns.max()) for part in parts if len(part.end_ns)), default=0),
@@ -107,12 +113,12 @@ def _without_slices(trace: Trace, given: Sequence[Track]) -> Iterator[Track]:
     devices = sorted({track.device for track in given if track.kind == "stream"})
     for device in devices:
         yield idle_track(trace, device)
-    yield from counter_tracks(trace, thread_words(trace), devices)
+    yield from counter_tracks(trace, thread_names(trace), devices)
 
 
 def _with_numbers(
-    parts: Sequence[Strands], numbers: Sequence[int]
-) -> list[tuple[Strands, Sequence[int]]]:
+    parts: Sequence[TrackEvents], numbers: Sequence[int]
+) -> list[tuple[TrackEvents, Sequence[int]]]:
     """Return each part with the numbers of its own tracks."""
     found, first = [], 0
     for part in parts:
@@ -121,7 +127,7 @@ def _with_numbers(
     return found
 
 
-def _measured(part: Strands) -> list[Track]:
+def _measured(part: TrackEvents) -> list[Track]:
     """Return the tracks of a part with how much is on them."""
     if not part.tracks:
         return []
@@ -144,10 +150,10 @@ def _measured(part: Strands) -> list[Track]:
     ]
 
 
-def _placed(trace: Trace, part: Strands, numbers: Sequence[int]) -> Placed:
+def _placed(trace: Trace, part: TrackEvents, numbers: Sequence[int]) -> UnsortedSlices:
     is_step = any(track.kind == "steps" for track in part.tracks)
     category = category_codes(trace.source, part.events, is_step=is_step)
-    return Placed(
+    return UnsortedSlices(
         track=np.array(numbers, dtype=np.int32)[part.track],
         row=part.row,
         parent=part.parent,

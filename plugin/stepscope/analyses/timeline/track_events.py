@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from stepscope.analyses.timeline import row_layout
 from stepscope.analyses.timeline.slices import clipped
-from stepscope.analyses.timeline.track_names import ThreadWords, device_owner, thread_words
+from stepscope.analyses.timeline.track_names import ThreadNames, device_owner, thread_names
 from stepscope.analyses.timeline.tracks import Track
 from stepscope.dialects import Kind
 from stepscope.model.frames import steps as step_frame
@@ -25,7 +25,7 @@ STREAM_ORDER, ANNOTATION_ORDER = 0, 4
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Strands:
+class TrackEvents:
     """Events of some tracks, in the order they began; arrays are parallel."""
 
     tracks: tuple[Track, ...]
@@ -39,16 +39,16 @@ class Strands:
     end_ns: NDArray[np.int64]
 
 
-def strands(trace: Trace) -> Iterator[Strands]:
+def track_events(trace: Trace) -> Iterator[TrackEvents]:
     """Yield the events of the host, of devices, and what else there is."""
-    words = thread_words(trace)
+    words = thread_names(trace)
     yield _host(trace, words)
     yield _streams(trace)
     yield _device_annotations(trace)
     yield _others(trace, words)
 
 
-def steps_strand(trace: Trace) -> tuple[Strands, pd.DataFrame]:
+def step_events(trace: Trace) -> tuple[TrackEvents, pd.DataFrame]:
     """Return the steps as slices of a track, and as a frame."""
     source = trace.source
     events = source.rows(Kind.ANNOTATION)
@@ -61,15 +61,15 @@ def steps_strand(trace: Trace) -> tuple[Strands, pd.DataFrame]:
     return _free(source, (track,) if len(steps) else (), group, found), steps
 
 
-def _host(trace: Trace, words: ThreadWords) -> Strands:
+def _host(trace: Trace, words: ThreadNames) -> TrackEvents:
     """Operators, annotations, runtime calls and Python functions, nested on their threads."""
     events = trace.source.rows(*HOST)
     threads, group = _used(trace.source.threads[0][events])
     tracks = tuple(words.track(thread) for thread in threads)
     start_ns, end_ns = _times(trace.source, events)
     narrow = group.astype(np.int16) if len(threads) < np.iinfo(np.int16).max else group
-    row, parent = row_layout.nested(narrow, start_ns, end_ns)
-    return Strands(
+    row, parent = row_layout.nested_rows(narrow, start_ns, end_ns)
+    return TrackEvents(
         tracks=tracks,
         track=group,
         row=row,
@@ -80,7 +80,7 @@ def _host(trace: Trace, words: ThreadWords) -> Strands:
     )
 
 
-def _streams(trace: Trace) -> Strands:
+def _streams(trace: Trace) -> TrackEvents:
     source = trace.source
     events = source.rows(*DEVICE)
     device, stream = device_of(source, events), stream_of(source, events)
@@ -123,7 +123,7 @@ def _work(trace: Trace, events: Rows, group: NDArray[np.int64], count: int) -> l
     ]
 
 
-def _device_annotations(trace: Trace) -> Strands:
+def _device_annotations(trace: Trace) -> TrackEvents:
     source = trace.source
     events = source.rows(Kind.DEVICE_ANNOTATION)
     places, group = _pairs(device_of(source, events), stream_of(source, events))
@@ -138,8 +138,8 @@ def _device_annotations(trace: Trace) -> Strands:
         for device, stream in places
     )
     start_ns, end_ns = _times(source, events)
-    row, parent = row_layout.nested(group, start_ns, end_ns)
-    return Strands(
+    row, parent = row_layout.nested_rows(group, start_ns, end_ns)
+    return TrackEvents(
         tracks=tracks,
         track=group,
         row=row,
@@ -150,7 +150,7 @@ def _device_annotations(trace: Trace) -> Strands:
     )
 
 
-def _others(trace: Trace, words: ThreadWords) -> Strands:
+def _others(trace: Trace, words: ThreadNames) -> TrackEvents:
     """What the profiler itself did, records of waits, and kinds of events that nobody knows."""
     events = trace.source.rows(*OTHER)
     threads, group = _used(trace.source.threads[0][events])
@@ -160,15 +160,15 @@ def _others(trace: Trace, words: ThreadWords) -> Strands:
 
 def _free(
     source: Source, tracks: tuple[Track, ...], group: NDArray[np.int64], events: Rows
-) -> Strands:
+) -> TrackEvents:
     """Return events each in the first row that is free, in the order they began, and ended."""
     start_ns, end_ns = _times(source, events)
     order = np.lexsort((end_ns, start_ns))
     group, start_ns, end_ns = group[order], start_ns[order], end_ns[order]
-    return Strands(
+    return TrackEvents(
         tracks=tracks,
         track=group,
-        row=row_layout.free(group, start_ns, end_ns),
+        row=row_layout.free_rows(group, start_ns, end_ns),
         parent=np.full(len(group), NONE, dtype=np.int64),
         events=events[order],
         start_ns=start_ns,

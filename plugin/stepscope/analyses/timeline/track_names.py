@@ -21,7 +21,7 @@ LABELS = {MAIN: "Main thread", BACKWARD_ROLE: "Backward thread"}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ThreadWords:
+class ThreadNames:
     """Names of the threads of a recording, by the number that `Source.threads` gives them."""
 
     names: tuple[str, ...]
@@ -93,11 +93,11 @@ class ThreadWords:
 
 
 @computed
-def thread_words(trace: Trace) -> ThreadWords:
+def thread_names(trace: Trace) -> ThreadNames:
     """Find out what the trace's threads are called, and what for they are."""
     index, names = trace.source.threads
     told = _Told(trace)
-    return ThreadWords(
+    return ThreadNames(
         names=names,
         told=told.by_thread("thread_name"),
         processes={

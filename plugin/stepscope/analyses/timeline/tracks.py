@@ -18,7 +18,7 @@ class Owner:
 
 
 @dataclass(frozen=True, kw_only=True)
-class About:
+class TrackSubject:
     """What a track without slices of its own is about: a counter, or idle times."""
 
     subject: str
@@ -42,7 +42,7 @@ class Track:
     unit: str = ""
     """Of a counter."""
     is_open: bool = True
-    about: About | None = None
+    about: TrackSubject | None = None
     id: int = -1
     """Its place among the tracks."""
     parent: int | None = None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from stepscope.api.comparison import ComparisonAnswer, compare_sides
 from stepscope.api.endpoint import Group, GroupsEndpoint, Query
-from stepscope.base.errors import NotFoundError
+from stepscope.base.errors import UnknownNameError
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Entry
 from stepscope.comparison.samples import Sample, sample
@@ -54,7 +54,7 @@ def _chosen(catalog: Catalog, choice: Choice) -> tuple[Entry, ...]:
     )
     if not found:
         msg = f"there is no such recording: {_called(known[0].file.run, choice)}"
-        raise NotFoundError(msg)
+        raise UnknownNameError(msg)
     return found
 
 

@@ -20,7 +20,7 @@ from stepscope.api.distributed_messages import (
 from stepscope.api.endpoint import Group, GroupsEndpoint, ResponseType, RunQuery
 from stepscope.api.messages import Table
 from stepscope.api.run_ranks import LOCK, SharedRun, shared_run
-from stepscope.base.errors import NotFoundError
+from stepscope.base.errors import UnknownNameError
 from stepscope.base.report import SCHEMA_VERSION
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Entry
@@ -77,7 +77,7 @@ def _of_span(catalog: Catalog, query: OfSpan) -> Mapping[str, tuple[Entry, ...]]
     chosen = tuple(entry for entry in entries if entry.file.span == span)
     if not chosen:
         msg = f"the run has no recording {span!r}"
-        raise NotFoundError(msg)
+        raise UnknownNameError(msg)
     return {query.run: chosen}
 
 

@@ -4,7 +4,7 @@ import msgspec
 
 from stepscope.advice.settings import available_rules, find_rule
 from stepscope.api.endpoint import CatalogEndpoint, Query
-from stepscope.base.errors import NotFoundError, UsageError
+from stepscope.base.errors import UnknownNameError, UsageError
 from stepscope.base.report import SCHEMA_VERSION
 from stepscope.catalog.catalog import Catalog
 from stepscope.render import rule_page
@@ -32,13 +32,13 @@ def ask(catalog: Catalog, query: OfRule) -> RulePage:
     """Answer with the page of a rule that this server asks.
 
     Raises:
-        NotFoundError: there is no such rule; the message names those that are nearest.
+        UnknownNameError: there is no such rule; the message names those that are nearest.
     """
     has_packages = catalog.advice is None or catalog.advice.has_packages
     try:
         rule = find_rule(query.rule, available_rules(has_packages=has_packages))
     except UsageError as error:
-        raise NotFoundError(str(error)) from error
+        raise UnknownNameError(str(error)) from error
     return RulePage(
         schema=SCHEMA_VERSION, rule=rule.id, title=rule.title, text=rule_page.render(rule)
     )

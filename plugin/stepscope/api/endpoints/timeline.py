@@ -13,7 +13,7 @@ from stepscope.api.timeline import (
     timeline_tracks,
 )
 from stepscope.api.timeline_tiles import encoded
-from stepscope.base.errors import NotFoundError, UsageError
+from stepscope.base.errors import UnknownNameError, UsageError
 from stepscope.model.trace import Trace
 
 MOST_TRACKS = 10_000
@@ -73,7 +73,7 @@ def parse_tracks(text: str, count: int) -> list[int]:
 
     Raises:
         UsageError: it is no list of numbers.
-        NotFoundError: there is no such track.
+        UnknownNameError: there is no such track.
     """
     if not text:
         return list(range(count))
@@ -85,7 +85,7 @@ def parse_tracks(text: str, count: int) -> list[int]:
     unknown = [number for number in chosen if number >= count]
     if unknown:
         msg = f"there is no track {unknown[0]}; there are {count}"
-        raise NotFoundError(msg)
+        raise UnknownNameError(msg)
     return chosen
 
 

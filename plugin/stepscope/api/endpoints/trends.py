@@ -6,7 +6,7 @@ from typing import Literal
 from stepscope.api.endpoint import Group, GroupsEndpoint, Query
 from stepscope.api.trends import TraceTrend, Trends, figure_descriptions, points
 from stepscope.base import urls
-from stepscope.base.errors import NotFoundError
+from stepscope.base.errors import UnknownNameError
 from stepscope.base.report import SCHEMA_VERSION
 from stepscope.catalog.catalog import Catalog
 from stepscope.catalog.file_state import Entry
@@ -55,7 +55,7 @@ def _of_worker(own: Sequence[Entry], worker: str | None) -> Sequence[Entry]:
     found = [entry for entry in own if worker in {None, entry.file.worker}]
     if not found:
         msg = f"{own[0].file.run} has no worker {worker!r}"
-        raise NotFoundError(msg)
+        raise UnknownNameError(msg)
     return found
 
 

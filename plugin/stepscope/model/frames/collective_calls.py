@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stepscope.dialects import GRAPH_LAUNCH_NAME
 from stepscope.model import call_tree
 from stepscope.model.frames.collective_names import ANNOTATION, CALL_NAME, FUNCTION, HOST_BACKENDS
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.spans import spans
 
 NONE = -1
@@ -78,7 +78,7 @@ def all_calls(host_calls: pd.DataFrame) -> CollectiveCalls:
 
 def is_on_host(host_calls: pd.DataFrame, calls: CollectiveCalls) -> NDArray[np.bool_]:
     """Tell which annotations are the transfer itself: those of gloo and MPI."""
-    is_host = named(host_calls["name"], _is_host_annotation)
+    is_host = name_mask(host_calls["name"], _is_host_annotation)
     return np.append(is_host, False)[calls.annotation]
 
 
@@ -86,7 +86,7 @@ def launches(kernels: pd.DataFrame, runtime_calls: pd.DataFrame) -> Rows:
     """Return the row of `runtime_calls` that launched each kernel, -1 for none or a graph's."""
     wanted = kernels["correlation"].to_numpy()
     rows = np.flatnonzero(runtime_calls["correlation"].isin(wanted[wanted >= 0]).to_numpy())
-    rows = rows[~named(runtime_calls["name"].iloc[rows], GRAPH_LAUNCH_NAME.search)]
+    rows = rows[~name_mask(runtime_calls["name"].iloc[rows], GRAPH_LAUNCH_NAME.search)]
     keys = pd.Index(runtime_calls["correlation"].to_numpy()[rows])
     is_first = ~keys.duplicated()
     place = keys[is_first].get_indexer(pd.Index(wanted))
@@ -101,9 +101,9 @@ def _is_host_annotation(name: str) -> bool:
 def _candidates(host_calls: pd.DataFrame) -> tuple[Rows, Rows, Rows]:
     names, is_operator = host_calls["name"], host_calls["is_operator"].to_numpy()
     return (
-        np.flatnonzero(named(names, CALL_NAME.__eq__)),
-        np.flatnonzero(named(names, ANNOTATION.match)),
-        np.flatnonzero(named(names, FUNCTION.search) & is_operator),
+        np.flatnonzero(name_mask(names, CALL_NAME.__eq__)),
+        np.flatnonzero(name_mask(names, ANNOTATION.match)),
+        np.flatnonzero(name_mask(names, FUNCTION.search) & is_operator),
     )
 
 

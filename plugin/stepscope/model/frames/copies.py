@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from stepscope.dialects import Kind
 from stepscope.model.frames import Column, Schema, device_events
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.source import Rows, Source
 from stepscope.model.table import Table
 
@@ -55,7 +55,7 @@ def build(source: Source, events: pd.DataFrame) -> pd.DataFrame:
         which = np.where(which == UNTOLD, _directions(column), which)
     return copies.assign(
         direction=pd.Categorical.from_codes(which, categories=pd.Index(DIRECTIONS, dtype=object)),
-        is_pageable=named(copies["name"], lambda name: "Pageable" in name),
+        is_pageable=name_mask(copies["name"], lambda name: "Pageable" in name),
         bytes=moved_bytes(source, rows),
     )
 

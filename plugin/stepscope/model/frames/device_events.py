@@ -8,7 +8,7 @@ import pandas as pd
 
 from stepscope.dialects import Kind
 from stepscope.model.frames import TIMING, Column, Schema
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.source import Rows, Source
 from stepscope.model.table import Table
 
@@ -30,7 +30,7 @@ def build(source: Source) -> pd.DataFrame:
     """Return one row a device event, in `SCHEMA` columns."""
     rows = source.rows(Kind.KERNEL, Kind.COPY, Kind.MEMORY_SET)
     timing = source.timing(rows)
-    is_collective = named(timing["name"], source.dialect.collective.search)
+    is_collective = name_mask(timing["name"], source.dialect.collective.search)
     kind = source.kinds[rows]
     is_kernel = kind == int(Kind.KERNEL)
     return pd.DataFrame(

@@ -14,7 +14,7 @@ import pandas as pd
 from stepscope.dialects import Kind
 from stepscope.model import call_tree
 from stepscope.model.frames import THREAD, TIMING, Column, Schema
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.source import Source
 from stepscope.model.table import Table
 
@@ -57,7 +57,7 @@ def build(source: Source) -> pd.DataFrame:
     """Return one row an operator or annotation, in `SCHEMA` columns, in the order they began."""
     rows = source.rows(Kind.OPERATOR, Kind.ANNOTATION)
     names = source.text(source.columns.name[rows])
-    rows = rows[~named(names, HIDDEN_NAMES.__contains__)]
+    rows = rows[~name_mask(names, HIDDEN_NAMES.__contains__)]
     timing = source.timing(rows)
     thread = source.thread(rows)
     nesting = call_tree.nest(np.asarray(thread.codes), timing["start_ns"], timing["duration_ns"])

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 
-def named(
+def name_mask(
     names: "pd.Series[Any] | pd.Categorical", is_wanted: Callable[[str], object]
 ) -> NDArray[np.bool_]:
     """Return, for each row, whether its name is wanted; a row without a name never is."""

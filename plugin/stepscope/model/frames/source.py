@@ -15,9 +15,9 @@ from stepscope.dialects import (
     Dialect,
     Kind,
     detect,
+    kind_arguments,
     kind_of,
     kind_of_argument,
-    telling_arguments,
 )
 from stepscope.ingest import ArgumentColumn, EventColumns
 from stepscope.ingest.columns import MISSING
@@ -215,7 +215,7 @@ def _tell_what_is_filed_nowhere(columns: EventColumns, kinds: NDArray[np.int8]) 
     if not untold.any():
         return
     kinds[untold & (columns.pid == _code(columns, BARE_EXPORT_PROCESS))] = int(Kind.ANNOTATION)
-    for key in telling_arguments():
+    for key in kind_arguments():
         column = columns.arguments.get(key)
         if column is None or column.texts is None:
             continue

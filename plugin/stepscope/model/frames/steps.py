@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from stepscope.model.frames import Column, Schema
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 
 SCHEMA: Schema = (
     Column("event", "int64", "id", "The annotation's place in the file."),
@@ -32,7 +32,7 @@ def build(host_calls: pd.DataFrame) -> pd.DataFrame:
 
     A step that begins while one of the same number runs is its copy, not another.
     """
-    is_step = named(host_calls["name"], STEP_NAME.match)
+    is_step = name_mask(host_calls["name"], STEP_NAME.match)
     wanted = is_step & (host_calls["duration_ns"].to_numpy() > 0)
     found = host_calls.loc[wanted, ["event", "name", "start_ns", "duration_ns", "end_ns", "thread"]]
     matches = [STEP_NAME.match(str(name)) for name in found["name"]]

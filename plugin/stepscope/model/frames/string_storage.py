@@ -10,7 +10,7 @@ import pandas as pd
 OPTION = "mode.string_storage"
 
 
-def keep_texts_plainly() -> None:
+def use_object_strings() -> None:
     """Have pandas keep texts as Python's, not as Arrow's, from here on in this process.
 
     Frames hold texts as categories and have names of columns: a few hundred, asked for one at a
@@ -29,7 +29,7 @@ class _Blocks:
 
 
 @contextmanager
-def texts_kept_plainly() -> Iterator[None]:
+def object_strings() -> Iterator[None]:
     """Have pandas do so within the block: in a process that others use, too.
 
     Several threads may be in one: what was set is set again when the last has left it.
@@ -37,7 +37,7 @@ def texts_kept_plainly() -> Iterator[None]:
     with _Blocks.lock:
         if not _Blocks.count:
             _Blocks.before = pd.get_option(OPTION)
-            keep_texts_plainly()
+            use_object_strings()
         _Blocks.count += 1
     try:
         yield

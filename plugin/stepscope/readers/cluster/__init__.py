@@ -12,7 +12,7 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from stepscope.base.errors import unforeseen
+from stepscope.base.errors import as_unreadable
 from stepscope.readers.batch import OnResult, Outcome, ProgressMonitor, no_monitor
 from stepscope.readers.cluster.replies import NoClusterError, Patience
 from stepscope.readers.requests import (
@@ -215,7 +215,7 @@ async def _outcome(
     except NoClusterError as error:
         return error.of_file(order.file.path)
     except Exception as error:  # whatever is wrong with one file, the others go on
-        return unforeseen(order.file.path, error)
+        return as_unreadable(order.file.path, error)
 
 
 async def _carried_out(session: "Session", order: ReadRequest, tell: OnProgress) -> ReadResult:

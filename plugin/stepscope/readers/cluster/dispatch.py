@@ -75,7 +75,7 @@ class Dispatch:
                 return await self._answered(parcel)
             except _LostError as lost:
                 reason = str(lost)
-                log.info("%s is sent again: %s", urls.shown(self.order.file.path), reason)
+                log.info("%s is sent again: %s", urls.redacted(self.order.file.path), reason)
         message = f"It was lost {MOST_TRIES} times: {reason}."
         raise self._problem(message, LOST_REMEDY)
 
@@ -99,7 +99,7 @@ class Dispatch:
     def _answer(self, result: Done | Failed) -> ReadResult:
         """Return what the file gave; who could not open such files is not asked for ever."""
         for each in self.session.crew.was_seen(self._refusals.values()):
-            path = urls.shown(self.order.file.path)
+            path = urls.redacted(self.order.file.path)
             self.session.say(
                 f"the worker {each.worker} on {each.host} is passed over: "
                 f"it cannot open {path} ({each.reason}), and others can"
@@ -174,7 +174,7 @@ class Dispatch:
         said = [f"{each.reason} ({each.worker} on {each.host})" for each in self._refusals.values()]
         count = len(said)
         message = f"None of the {count} workers that were asked can open this: {said[0]}."
-        folder = urls.shown(urls.parent(_everywhere(self.order.file.path)))
+        folder = urls.redacted(urls.parent(_everywhere(self.order.file.path)))
         if urls.is_remote(folder):
             remedy = "Give the workers the credentials and extras that this machine has."
         else:

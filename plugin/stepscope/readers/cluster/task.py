@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from stepscope import storage
 from stepscope._version import __version__
 from stepscope.base import host_limits
-from stepscope.base.errors import UnreadableError, in_one_line, unforeseen
-from stepscope.base.urls import shown
-from stepscope.model.frames.string_storage import texts_kept_plainly
+from stepscope.base.errors import UnreadableError, as_unreadable, in_one_line
+from stepscope.base.urls import redacted
+from stepscope.model.frames.string_storage import object_strings
 from stepscope.readers import memory_estimate
 from stepscope.readers.cluster.replies import TOPIC, CannotOpen, Done, Failed, Result, WrongVersion
 from stepscope.readers.file_work import perform
@@ -83,7 +83,7 @@ def _answer(order: ReadRequest, path: str, course: "_Course", seen: FileStamp) -
         return refused
     try:
         # The system has a limit for the process, none for one of its threads.
-        with texts_kept_plainly(), host_limits.data_limit(order.memory_bytes):
+        with object_strings(), host_limits.data_limit(order.memory_bytes):
             answer = perform(order, course.tell, path)
     except CancelledError:
         raise
@@ -114,9 +114,9 @@ def _failed(order: ReadRequest, path: str, error: Exception, worker: "Worker") -
         if isinstance(cause, OSError) and cause.errno is not None:
             return _unseen(cause, worker)
         return Failed(message=error.message, remedy=error.remedy)
-    log.warning("reading %s failed: %s", shown(path), in_one_line(error, path))
-    problem = unforeseen(path, error)
-    traceback = shown("".join(format_exception(error)), path)
+    log.warning("reading %s failed: %s", redacted(path), in_one_line(error, path))
+    problem = as_unreadable(path, error)
+    traceback = redacted("".join(format_exception(error)), path)
     return Failed(message=problem.message, remedy=problem.remedy, traceback=traceback)
 
 

@@ -12,7 +12,7 @@ from stepscope.analyses.core.window import window
 from stepscope.base.errors import NotApplicableError
 from stepscope.base.report import EventReference
 from stepscope.model import intervals
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 
@@ -41,7 +41,7 @@ def calls(trace: Trace, name: str) -> NDArray[np.int64]:
     span, frame = window(trace), trace.host_calls
     start = frame["start_ns"].to_numpy()
     inside = (start >= span.start_ns) & (start < span.end_ns)
-    return np.flatnonzero(named(frame["name"], name.__eq__) & inside)
+    return np.flatnonzero(name_mask(frame["name"], name.__eq__) & inside)
 
 
 def forward_count(trace: Trace) -> int:

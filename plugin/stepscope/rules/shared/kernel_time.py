@@ -32,7 +32,7 @@ from stepscope.base.report import (
 )
 from stepscope.dialects import Kind
 from stepscope.model import intervals
-from stepscope.model.frames.name_masks import named
+from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 from stepscope.rules import INFO_SHARE, Answer, Claim, Finding, Rejected
 from stepscope.rules.shared import phrases
@@ -100,7 +100,7 @@ def work(
 
 def kernels_named(trace: Trace, is_wanted: Callable[[str], object]) -> NDArray[np.bool_]:
     """Tell which of `device_events` are kernels of such a name."""
-    return np.asarray(named(trace.device_events["name"], is_wanted) & are_kernels(trace))
+    return np.asarray(name_mask(trace.device_events["name"], is_wanted) & are_kernels(trace))
 
 
 def are_kernels(trace: Trace) -> NDArray[np.bool_]:
@@ -111,7 +111,7 @@ def are_kernels(trace: Trace) -> NDArray[np.bool_]:
 def owned_by(trace: Trace, is_wanted: Callable[[str], object]) -> NDArray[np.bool_]:
     """Tell which of `device_events` the innermost operator launched, by that operator's name."""
     owner = links(trace).owner_of_device_event
-    return np.asarray(np.append(named(trace.host_calls["name"], is_wanted), False)[owner])
+    return np.asarray(np.append(name_mask(trace.host_calls["name"], is_wanted), False)[owner])
 
 
 def claim(trace: Trace, found: Work, factor: Factor, method: str) -> Claim:
