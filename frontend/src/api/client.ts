@@ -1,7 +1,7 @@
-/** Asks the API, relative to the page, so that any path prefix works. */
-import type { ApiError, Overview, RunReport, Runs } from './types.gen';
+/** Requests to the API, relative to the page, so that any path prefix works. */
+import type { ApiError, Gets, Overview, RunReport, Runs } from './types.gen';
 
-/** Why a request has no answer, in words for the user. */
+/** A failed request, with a message and a hint for the user. */
 export class RequestError extends Error {
   override readonly name = 'RequestError';
 
@@ -16,101 +16,114 @@ export class RequestError extends Error {
 }
 
 const UNREACHABLE_HINT =
-  'It may have been stopped, or the network in between is down. Start it again (tensorboard --logdir LOGDIR, or stepscope serve LOGDIR); this page tries again by itself.';
+  'It may have been stopped, or the network is down. Start it again (tensorboard --logdir LOGDIR, or stepscope serve LOGDIR); this page keeps trying.';
 
-function isApiError(body: unknown): body is ApiError {
-  return typeof body === 'object' && body !== null && 'code' in body && 'message' in body;
-}
+const isApiError = (body: unknown): body is ApiError =>
+  typeof body === 'object' && body !== null && 'code' in body && 'message' in body;
 
-/** Our own page gets everyday refusals with status 200, so that browsers do not log them as errors. */
+/** The server sends expected refusals with status 200, so that browsers do not log them as errors. */
 const STATUS = 'X-Stepscope-Status';
 
-const statusOf = (response: Response): number =>
-  Number(response.headers.get(STATUS) ?? response.status);
-
 async function refusal(response: Response): Promise<RequestError> {
-  const status = statusOf(response);
+  const status = Number(response.headers.get(STATUS) ?? response.status);
   const body: unknown = await response.json().catch(() => null);
-  if (isApiError(body)) {
-    return new RequestError(status, body.code, body.message, body.hint);
-  }
-  return new RequestError(
-    status,
-    'unexpected',
-    `The server answered with status ${status}.`,
-    'The server’s own log says why.',
-  );
+  if (isApiError(body)) return new RequestError(status, body.code, body.message, body.hint);
+  const message = `The server responded with status ${status}.`;
+  return new RequestError(status, 'unexpected', message, 'See the log of the server.');
 }
 
-async function fetched(path: string, options: RequestInit): Promise<Response> {
+/** Pages of other origins cannot send this header; the server requires it for changes. */
+const HEADERS = { Accept: 'application/json', 'X-Stepscope': 'page' };
+
+async function request(path: string, options: RequestInit): Promise<Response> {
   const url = new URL(`api/${path}`, document.baseURI);
   let response: Response;
   try {
-    response = await fetch(url, options);
+    response = await fetch(url, { headers: HEADERS, ...options });
   } catch (error) {
     if (options.signal?.aborted) throw error;
-    throw new RequestError(0, 'unreachable', 'The server does not answer.', UNREACHABLE_HINT);
+    throw new RequestError(0, 'unreachable', 'The server does not respond.', UNREACHABLE_HINT);
   }
   if (!response.ok || response.headers.has(STATUS)) throw await refusal(response);
   return response;
 }
 
-async function request<T>(path: string, options: RequestInit): Promise<T> {
-  return (await (await fetched(path, options)).json()) as T;
-}
-
-/** No page of another origin can send this header; what changes something is refused without it. */
-const OURS = { Accept: 'application/json', 'X-Stepscope': 'page' };
-
-const ask = <T>(path: string, signal: AbortSignal): Promise<T> =>
-  request(path, { signal, headers: OURS });
-
-const tell = <T>(path: string): Promise<T> => request(path, { method: 'POST', headers: OURS });
-
-/** A word as part of a path. */
 export const segment = encodeURIComponent;
 
-/** Parameters behind the `?`; what is null or undefined is left out. */
+/** A path that the API serves, with the names of its variable parts in braces. */
+export type GetPath = keyof Gets;
+export type ResponseOf<P extends GetPath> = Gets[P][1];
+
+type NamesIn<P> = P extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
+type Nullable<Q> = { readonly [K in keyof Q]: Q[K] | null };
+/** The variable parts of a path and its query; null and undefined are not sent. */
+export type ParametersOf<P extends GetPath> = Nullable<Gets[P][0]> & {
+  readonly [Name in NamesIn<P>]: string | number;
+};
 export type Parameters = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
-function withParameters(path: string, parameters: Parameters): string {
-  const given = Object.entries(parameters).filter(
-    (pair): pair is [string, string | number | boolean] =>
-      pair[1] !== null && pair[1] !== undefined,
-  );
-  const text = new URLSearchParams(given.map(([key, value]) => [key, String(value)])).toString();
-  return text === '' ? path : `${path}?${text}`;
+/** The path with its variable parts filled in, and the other parameters as its query. */
+export function filled(path: string, parameters: object): string {
+  const values = new Map(Object.entries(parameters));
+  const place = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    const value = segment(String(values.get(name)));
+    values.delete(name);
+    return value;
+  });
+  const given = [...values].filter(([, value]) => value !== null && value !== undefined);
+  const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+  return given.length === 0 ? place : `${place}?${query}`;
 }
 
-/** The address of an answer, for a link or an embedded page. */
-export function addressOf(path: string, parameters: Parameters = {}): string {
-  return new URL(`api/${withParameters(path, parameters)}`, document.baseURI).href;
+/** The URL of a response, for a link or an embedded page. */
+export function addressOf<P extends GetPath>(path: P, parameters: ParametersOf<P>): string;
+export function addressOf(path: string, parameters?: Parameters): string;
+export function addressOf(path: string, parameters: object = {}): string {
+  return new URL(`api/${filled(path, parameters)}`, document.baseURI).href;
 }
 
 export type TableName = 'operators' | 'kernels';
 
-/** What is to be done about the reading of one file, of all files of a run, or about looking for files. */
+/** Cancels or restarts the reading of one file, of a run's files, or the scan of the log directory. */
 export type Change =
   | { readonly what: 'cancel' | 'read'; readonly of: 'traces' | 'runs'; readonly id: string }
-  /** The look through the log directory. */
   | { readonly what: 'cancel' | 'read'; readonly of: 'listing' };
 
+async function get<P extends GetPath>(
+  path: P,
+  parameters: ParametersOf<P>,
+  signal: AbortSignal,
+): Promise<ResponseOf<P>>;
+async function get<T>(path: string, parameters: Parameters, signal: AbortSignal): Promise<T>;
+async function get(path: string, parameters: object, signal: AbortSignal): Promise<unknown> {
+  return (await request(filled(path, parameters), { signal })).json();
+}
+
+async function bytes<P extends GetPath>(
+  path: P,
+  parameters: ParametersOf<P>,
+  signal: AbortSignal,
+): Promise<ArrayBuffer>;
+async function bytes(
+  path: string,
+  parameters: Parameters,
+  signal: AbortSignal,
+): Promise<ArrayBuffer>;
+async function bytes(path: string, parameters: object, signal: AbortSignal): Promise<ArrayBuffer> {
+  return (await request(filled(path, parameters), { signal })).arrayBuffer();
+}
+
 export const api = {
-  runs: (signal: AbortSignal): Promise<Runs> => ask('runs', signal),
-  /** The advice on a run, with what every rule said of one of its recordings. */
+  get,
+  bytes,
+  runs: (signal: AbortSignal): Promise<Runs> => get('runs', {}, signal),
+  /** The advice on a run, with the outcomes of all rules on one of its traces. */
   advice: (run: string, trace: string, signal: AbortSignal): Promise<RunReport> =>
-    ask(withParameters(`runs/${segment(run)}/advice`, { trace }), signal),
+    get('runs/{run}/advice', { run, trace }, signal),
   overview: (trace: string, signal: AbortSignal): Promise<Overview> =>
-    ask(`traces/${segment(trace)}/overview`, signal),
-  /** Any answer of the API, by its path below `api/`; words in the path that vary go through `segment`. */
-  get: <T>(path: string, parameters: Parameters, signal: AbortSignal): Promise<T> =>
-    ask(withParameters(path, parameters), signal),
-  bytes: async (path: string, parameters: Parameters, signal: AbortSignal): Promise<ArrayBuffer> =>
-    (await fetched(withParameters(path, parameters), { signal, headers: OURS })).arrayBuffer(),
-  change: (change: Change): Promise<Runs> =>
-    tell(
-      change.of === 'listing'
-        ? `listing/${change.what}`
-        : `${change.of}/${segment(change.id)}/${change.what}`,
-    ),
+    get('traces/{trace}/overview', { trace }, signal),
+  change: async (change: Change): Promise<Runs> => {
+    const subject = change.of === 'listing' ? change.of : `${change.of}/${segment(change.id)}`;
+    return (await request(`${subject}/${change.what}`, { method: 'POST' })).json();
+  },
 };

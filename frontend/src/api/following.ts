@@ -1,4 +1,4 @@
-/** Answers on a whole run: asked anew as its files come in, at a pace that leaves the server time for other things. */
+/** Responses about a whole run: requested again as its files are read, at a pace that spares the server. */
 import {
   keepPreviousData,
   type QueryKey,
@@ -9,11 +9,11 @@ import { useRef } from 'react';
 import { isPending } from '../core/progress';
 import type { Span } from './types.gen';
 
-/** What an answer rests on. */
+/** The state of the files that a response is computed from. */
 export interface Basis {
-  /** Changes with the files that can be shown. */
+  /** Changes when a file becomes available or is rewritten. */
   readonly revision: string;
-  /** Whether more of them are on their way. */
+  /** Whether files are still being read. */
   readonly isGrowing: boolean;
 }
 
@@ -31,66 +31,60 @@ export function basisOf(spans: readonly Span[]): Basis {
   return { revision: `${ready} ${ended} ${bytes} ${events}`, isGrowing };
 }
 
-interface Followed<T> {
-  readonly value: T;
-  /** What it rests on, as it was known when it was asked for. */
+const LEAST_MS = 1000;
+const SOON_MS = 50;
+/** While files are read, the server may respond with a result that is this old (`run_advice.py`). */
+const SERVER_DELAY_MS = 12_000;
+/** The pause after a request, as a multiple of its duration. */
+const PAUSE_FACTOR = 5;
+
+interface Attempt {
+  /** The basis at the time of the request. */
   readonly revision: string;
   readonly tookMs: number;
 }
 
-const LEAST_MS = 1000;
-const SOON_MS = 50;
-/** While files come in the server rests between answers: one may lack what came in as long before (`run_advice.py`). */
-const BEHIND_MS = 12_000;
-/** An answer that takes long is asked for so much less often. */
-const REST = 5;
-
-interface Last {
-  readonly revision: string;
-  readonly tookMs: number;
+interface Last extends Attempt {
   readonly endedAtMs: number;
   readonly hasFailed: boolean;
 }
 
-/** In how many milliseconds to ask anew; false: what is there is true of all files. */
+/** Milliseconds until the next request; false where the response covers all files. */
 export function waitMs(last: Last, { revision, isGrowing }: Basis, nowMs: number): number | false {
-  const isKnown = last.revision === revision;
-  if (isKnown && !isGrowing) return false;
-  const rests = isGrowing || last.hasFailed;
-  const leastMs = isKnown ? BEHIND_MS : LEAST_MS;
-  const pauseMs = rests ? Math.max(leastMs, REST * last.tookMs) : 0;
+  const isCurrent = last.revision === revision;
+  if (isCurrent && !isGrowing) return false;
+  const leastMs = isCurrent ? SERVER_DELAY_MS : LEAST_MS;
+  const pauseMs = isGrowing || last.hasFailed ? Math.max(leastMs, PAUSE_FACTOR * last.tookMs) : 0;
   return Math.max(SOON_MS, last.endedAtMs + pauseMs - nowMs);
 }
 
-interface Asked<T> {
+interface Options<T> {
   readonly queryKey: QueryKey;
   readonly ask: (signal: AbortSignal) => Promise<T>;
   readonly basis: Basis;
-  /** Whether an answer to another question may stand there until this one is answered. */
+  /** Whether the response to another query may be shown until this one has its own. */
   readonly isAlike: (other: QueryKey) => boolean;
   readonly enabled?: boolean;
 }
 
-/** An answer that rests on files which come in one by one: what is there stays until it is replaced. */
-export function useFollowed<T>({
-  queryKey,
-  ask,
-  basis,
-  isAlike,
-  enabled = true,
-}: Asked<T>): UseQueryResult<T> {
-  // On what the last request that failed would have rested: with other files it may succeed.
-  const failed = useRef<Pick<Last, 'revision' | 'tookMs'> | null>(null);
+/** A query whose result is shown until a newer one replaces it. */
+export function useFollowed<T>(options: Options<T>): UseQueryResult<T> {
+  const { queryKey, ask, basis, isAlike, enabled = true } = options;
+  const failed = useRef<Attempt | null>(null);
   return useQuery({
     enabled,
     queryKey,
-    queryFn: async ({ signal }): Promise<Followed<T>> => {
+    queryFn: async ({ signal }): Promise<Attempt & { readonly value: T }> => {
       const began = performance.now();
+      const attempt = (): Attempt => ({
+        revision: basis.revision,
+        tookMs: performance.now() - began,
+      });
       try {
         const value = await ask(signal);
-        return { value, revision: basis.revision, tookMs: performance.now() - began };
+        return { value, ...attempt() };
       } catch (problem) {
-        failed.current = { revision: basis.revision, tookMs: performance.now() - began };
+        failed.current = attempt();
         throw problem;
       }
     },
@@ -100,11 +94,13 @@ export function useFollowed<T>({
     refetchInterval: ({ state: { data, dataUpdatedAt, errorUpdatedAt, error } }) => {
       const last = error === null ? data : (failed.current ?? data);
       if (!last) return false;
-      const endedAtMs = Math.max(dataUpdatedAt, errorUpdatedAt);
-      // What there is rests on fewer files than are there: a request that failed is made again.
-      const revision = data?.revision ?? last.revision;
-      const { tookMs } = last;
-      const ended = { revision, tookMs, endedAtMs, hasFailed: error !== null };
+      // The shown result may cover fewer files than are ready: a failed request is repeated.
+      const ended = {
+        revision: data?.revision ?? last.revision,
+        tookMs: last.tookMs,
+        endedAtMs: Math.max(dataUpdatedAt, errorUpdatedAt),
+        hasFailed: error !== null,
+      };
       return waitMs(ended, basis, Date.now());
     },
   });

@@ -1,4 +1,4 @@
-/** The API's answers as queries: cached, shared between views, cancelled when no longer wanted. */
+/** The API's responses as queries: cached, shared between views, cancelled when no longer needed. */
 import {
   keepPreviousData,
   type UseMutationResult,
@@ -7,24 +7,36 @@ import {
   useQuery,
   useQueryClient,
 } from '@tanstack/react-query';
+import { useSyncExternalStore } from 'react';
 import { duration } from '../core/format';
 import { inOrder } from '../core/natural';
 import { spansOf } from '../core/progress';
+import { visibleStore } from '../host/visible';
 import { useNavigation } from '../state/navigation';
-import { api, type Change, type Parameters, RequestError, segment, type TableName } from './client';
+import {
+  api,
+  type Change,
+  filled,
+  type GetPath,
+  type Parameters,
+  type ParametersOf,
+  RequestError,
+  type ResponseOf,
+  type TableName,
+} from './client';
 import { basisOf, useFollowed } from './following';
-import type { Overview, RunReport, RunState, Runs, Table } from './types.gen';
+import type { Overview, RunReport, RunState, Runs, Span, Table } from './types.gen';
 
 const WHILE_LOADING_MS = 1000;
 const WHEN_QUIET_MS = 10_000;
 
-/** How long until the runs are asked for again; false while nobody can see the page. */
+/** Milliseconds until the runs are requested again; false while the page is hidden. */
 export function pollInterval(runs: Runs | undefined, isVisible: boolean): number | false {
   if (!isVisible) return false;
   return runs && (runs.loading || runs.scanning) ? WHILE_LOADING_MS : WHEN_QUIET_MS;
 }
 
-/** Every answer but a plain refusal may come out otherwise in a moment. */
+/** Failures that may be temporary are retried. */
 export function shouldRetry(failures: number, error: Error): boolean {
   if (!(error instanceof RequestError)) return failures < 2;
   if (error.code === 'still-loading') return true;
@@ -41,24 +53,26 @@ export function useRuns(isVisible: boolean): UseQueryResult<Runs> {
   });
 }
 
-/** Cancels the reading of files, or asks for it again; the answer is how things stand then. */
+/** The runs for a view, without further requests; undefined until they are loaded. */
+export function useRunList(): Runs | undefined {
+  return useRuns(useSyncExternalStore(visibleStore.subscribe, visibleStore.current)).data;
+}
+
+/** Cancels the reading of files, or requests it again. */
 export function useChange(): UseMutationResult<Runs, Error, Change> {
   const client = useQueryClient();
   return useMutation({
     networkMode: 'always',
-    mutationFn: (change: Change) => api.change(change),
+    mutationFn: api.change,
     onSuccess: async (runs) => {
-      // An answer that is on its way may be from before.
+      // A response under way may be older than this one.
       await client.cancelQueries({ queryKey: ['runs'] });
       client.setQueryData(['runs'], runs);
     },
   });
 }
 
-/**
- * What is said of a run and, in particular, of one of its recordings: of a run of a thousand ranks nobody needs what
- * every rule said of every rank at once.
- */
+/** The advice on a run, with the outcomes of all rules on one of its traces. */
 export function useAdvice(run: RunState, trace: string): UseQueryResult<RunReport> {
   return useFollowed({
     queryKey: ['advice', run.id, trace],
@@ -68,9 +82,25 @@ export function useAdvice(run: RunState, trace: string): UseQueryResult<RunRepor
   });
 }
 
+/** A response that never changes while the page is open. */
+export function useStatic<P extends GetPath>(
+  path: P,
+  parameters: ParametersOf<P>,
+): UseQueryResult<ResponseOf<P>> {
+  return useQuery({
+    queryKey: ['static', path, parameters],
+    queryFn: ({ signal }) => api.get(path, parameters, signal),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
+interface Enabled {
+  readonly enabled?: boolean;
+}
+
 export function useOverview(
   trace: string,
-  { enabled = true }: { readonly enabled?: boolean } = {},
+  { enabled = true }: Enabled = {},
 ): UseQueryResult<Overview> {
   return useQuery({
     enabled,
@@ -79,46 +109,73 @@ export function useOverview(
   });
 }
 
-/** Any answer on one recording, by the endpoint's path; another question of the same recording replaces it in place. */
+type Below<Prefix extends string, P = GetPath> = P extends `${Prefix}${infer Rest}` ? Rest : never;
+type TracePath = Below<'traces/{trace}/'>;
+type OfTrace<P extends TracePath> = `traces/{trace}/${P}`;
+
+/** A response about one trace. The previous response to the same path is shown until then. */
+export function useTraceAnswer<P extends TracePath>(
+  trace: string,
+  path: P,
+  parameters?: Omit<ParametersOf<OfTrace<P>>, 'trace'>,
+  options?: Enabled,
+): UseQueryResult<ResponseOf<OfTrace<P>>>;
 export function useTraceAnswer<T>(
   trace: string,
   path: string,
+  parameters?: Parameters,
+  options?: Enabled,
+): UseQueryResult<T>;
+export function useTraceAnswer(
+  trace: string,
+  path: string,
   parameters: Parameters = {},
-  options: { readonly enabled?: boolean } = {},
-): UseQueryResult<T> {
+  { enabled = true }: Enabled = {},
+): UseQueryResult<unknown> {
+  const [address] = filled(path, parameters).split('?');
   return useQuery({
-    queryKey: ['trace', trace, path, parameters],
-    queryFn: ({ signal }) => api.get<T>(`traces/${segment(trace)}/${path}`, parameters, signal),
+    queryKey: ['trace', trace, address, parameters],
+    queryFn: ({ signal }) => api.get(`traces/{trace}/${path}`, { trace, ...parameters }, signal),
     placeholderData: (previous, query) =>
-      query?.queryKey[1] === trace && query.queryKey[2] === path
+      query?.queryKey[1] === trace && query.queryKey[2] === address
         ? keepPreviousData(previous)
         : undefined,
-    enabled: options.enabled ?? true,
+    enabled,
   });
 }
 
-/** Any answer on all recordings of a run; asked anew when more of them can be shown. */
+/** A response about all traces of a run; requested again when more of them are ready. */
+export function useRunAnswer<P extends GetPath>(
+  run: RunState,
+  path: P,
+  parameters?: Omit<ParametersOf<P>, 'run'>,
+): UseQueryResult<ResponseOf<P>>;
 export function useRunAnswer<T>(
   run: RunState,
   path: string,
+  parameters?: Parameters,
+): UseQueryResult<T>;
+export function useRunAnswer(
+  run: RunState,
+  path: string,
   parameters: Parameters = {},
-): UseQueryResult<T> {
+): UseQueryResult<unknown> {
   return useFollowed({
     queryKey: ['run', run.id, path, parameters],
-    ask: (signal) => api.get<T>(path, { run: run.id, ...parameters }, signal),
+    ask: (signal) => api.get(path, { run: run.id, ...parameters }, signal),
     basis: basisOf(spansOf(run)),
-    isAlike: ([, other, place]) => other === run.id && place === path,
+    isAlike: ([, other, sameOrOther]) => other === run.id && sameOrOther === path,
   });
 }
 
-/** The part of a recording that all views narrow to: its bounds as parameters, and words for it. */
+/** The time range that all views are filtered to, as parameters and as a label. */
 export interface Narrowing {
   readonly start_ns: number;
   readonly end_ns: number;
   readonly label: string;
 }
 
-/** What the URL narrows the recording to; null: nothing; undefined: its steps are not known yet. */
+/** The time range in the URL; null: none; undefined: the steps are not loaded yet. */
 export function useNarrowing(trace: string): Narrowing | null | undefined {
   const { location } = useNavigation();
   const { step, time } = location;
@@ -129,12 +186,13 @@ export function useNarrowing(trace: string): Narrowing | null | undefined {
   }
   if (step === null) return null;
   if (!overview.data) return overview.error ? null : undefined;
-  const found = overview.data.steps.find((each) => each.number === step);
-  if (!found) return null;
-  return { start_ns: found.host_start_ns, end_ns: found.host_end_ns, label: `step ${step}` };
+  const row = overview.data.steps.find(({ number }) => number === step);
+  return row
+    ? { start_ns: row.host_start_ns, end_ns: row.host_end_ns, label: `step ${step}` }
+    : null;
 }
 
-/** A table of one recording, narrowed as all views are. */
+/** A table of one trace, filtered to the time range of all views. */
 export function useTableData(
   trace: string,
   name: TableName,
@@ -142,10 +200,16 @@ export function useTableData(
 ): UseQueryResult<Table> {
   const narrowing = useNarrowing(trace);
   const { start_ns, end_ns } = narrowing ?? {};
-  return useTraceAnswer(
-    trace,
-    name,
-    { group, start_ns, end_ns },
-    { enabled: narrowing !== undefined },
-  );
+  const enabled = narrowing !== undefined;
+  return useTraceAnswer(trace, name, { group, start_ns, end_ns }, { enabled });
+}
+
+/**
+ * A key for a set of files, as part of a query's key. It changes when a file appears, is removed, rewritten or cannot
+ * be read; not with each file that is read, since a request about thousands of files would then restart before it ends.
+ */
+export function fileSet(spans: readonly Span[]): string {
+  const ended = spans.filter(({ state }) => state === 'unreadable' || state === 'cancelled').length;
+  const bytes = spans.reduce((sum, { file_bytes }) => sum + file_bytes, 0);
+  return `${spans.length} files, ${bytes} bytes, ${ended} given up`;
 }

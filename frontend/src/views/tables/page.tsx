@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query';
+import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { api, type Parameters } from '../../api/client';
 import { useNarrowing, useRunAnswer, useTraceAnswer } from '../../api/queries';
@@ -65,7 +65,7 @@ interface ShownProps extends PageProps {
   readonly info: TableInfo;
 }
 
-type AnyQuery = ReturnType<typeof useTraceAnswer<Table>>;
+type AnyQuery = UseQueryResult<Table>;
 
 function Shown({ info, selection, query }: ShownProps & { readonly query: AnyQuery }): ReactNode {
   const { run, worker, span } = selection;
