@@ -91,7 +91,9 @@ def _pass_of(
 
 def _sent(trace: Trace, owner: NDArray[np.int64], count: int) -> NDArray[np.float64]:
     """Return what was reduced after each pass: bytes, or where they are unknown messages."""
-    mine = owner >= 0
+    has_owner = owner >= 0
     size = trace.collectives["message_bytes"].to_numpy()
-    weight = size if mine.any() and not np.isnan(size[mine]).any() else np.ones(len(size))
-    return np.bincount(owner[mine], weights=weight[mine], minlength=count).astype(np.float64)
+    weight = size if has_owner.any() and not np.isnan(size[has_owner]).any() else np.ones(len(size))
+    return np.bincount(owner[has_owner], weights=weight[has_owner], minlength=count).astype(
+        np.float64
+    )

@@ -92,12 +92,12 @@ Near = dict[int, list[_Reached]]
 
 
 def align_clocks(
-    parts: Sequence[RankSummary], ranks: Sequence[RecordedRank], found: Matches
+    parts: Sequence[RankSummary], ranks: Sequence[RecordedRank], matches: Matches
 ) -> Alignment:
     """Align the clocks of a run's recordings."""
-    pairs = _pairs(found)
+    pairs = _pairs(matches)
     clock = _clocks(parts, pairs)
-    middle_ns = int(np.median(found.start_ns)) if len(found.start_ns) else 0
+    middle_ns = int(np.median(matches.start_ns)) if len(matches.start_ns) else 0
     links = _links(pairs, clock, middle_ns)
     order = sorted(range(len(parts)), key=lambda at: _precedence(ranks[at], at))
     return _spread(clock, order, links, middle_ns)
@@ -107,21 +107,21 @@ def _precedence(rank: RecordedRank, at: int) -> tuple[int, int]:
     return (rank.rank if rank.rank is not None else 2**62, at)
 
 
-def _pairs(found: Matches) -> pd.DataFrame:
+def _pairs(matches: Matches) -> pd.DataFrame:
     """Return each member of a full match beside the first member of that match."""
-    row = np.flatnonzero(found.is_full)
-    anchor = found.first[found.match[row]]
+    row = np.flatnonzero(matches.is_full)
+    anchor = matches.first[matches.match[row]]
     row, anchor = row[row != anchor], anchor[row != anchor]
-    start, end = found.start_ns, found.end_ns
+    start, end = matches.start_ns, matches.end_ns
     return pd.DataFrame(
         {
-            "anchor": found.recording[anchor],
-            "other": found.recording[row],
+            "anchor": matches.recording[anchor],
+            "other": matches.recording[row],
             "at_ns": start[row],
             "apart_ns": end[anchor] - end[row],
             "least_ns": start[anchor] - end[row],
             "most_ns": end[anchor] - start[row],
-            "transfer_ns": found.transfer_ns[found.match[row]],
+            "transfer_ns": matches.transfer_ns[matches.match[row]],
         }
     )
 
@@ -130,8 +130,8 @@ def _clocks(parts: Sequence[RankSummary], pairs: pd.DataFrame) -> Ints:
     """Return each recording's clock: its machine's, or its own."""
     hosts = [part.host for part in parts]
     numbers = {host: at for at, host in reversed(list(enumerate(hosts))) if host is not None}
-    own = (at if host is None else numbers[host] for at, host in enumerate(hosts))
-    clock = np.fromiter(own, dtype=np.int64, count=len(hosts))
+    clocks = (at if host is None else numbers[host] for at, host in enumerate(hosts))
+    clock = np.fromiter(clocks, dtype=np.int64, count=len(hosts))
     anchor, other = pairs["anchor"].to_numpy(), pairs["other"].to_numpy()
     is_denied = (pairs["least_ns"].to_numpy() > SHARED_WITHIN_NS) | (
         pairs["most_ns"].to_numpy() < -SHARED_WITHIN_NS
@@ -188,10 +188,10 @@ def _drift(pairs: pd.DataFrame, link: Ints, count: int) -> Floats:
     at = pairs["at_ns"].to_numpy()
     bounds = [statistics.quantile(at, link, count, share)[link] for share in (1 / 3, 2 / 3)]
     means = []
-    for mine in (at <= bounds[0], at >= bounds[1]):
-        when = statistics.quantile(at[mine], link[mine], count, 0.5)
-        apart = pairs["apart_ns"].to_numpy()[mine]
-        means.append((when, statistics.quantile(apart, link[mine], count, 0.5)))
+    for third in (at <= bounds[0], at >= bounds[1]):
+        when = statistics.quantile(at[third], link[third], count, 0.5)
+        apart = pairs["apart_ns"].to_numpy()[third]
+        means.append((when, statistics.quantile(apart, link[third], count, 0.5)))
     (before, first), (after, last) = means
     drift = np.zeros(count)
     np.divide(last - first, after - before, out=drift, where=after > before)
@@ -210,36 +210,36 @@ def _spread(clock: Ints, order: Sequence[int], links: ClockLinks, middle_ns: int
     near, reached = _neighbours(links), dict[int, _Reached]()
     holders = np.bincount(clock, minlength=len(clock))
     for start in order:
-        own = int(clock[start])
-        if own not in reached and (own in near or holders[own] > 1):
-            reached |= _reached_from(_Reached(0.0, own, start, 0.0, 0.0, 0.0, 0), near, reached)
+        number = int(clock[start])
+        if number not in reached and (number in near or holders[number] > 1):
+            reached |= _reached_from(_Reached(0.0, number, start, 0.0, 0.0, 0.0, 0), near, reached)
     lost = _Reached(np.nan, -1, -1, np.nan, 0.0, np.nan, 0)
-    found = [reached.get(own, lost) for own in clock.tolist()]
-    reference = np.array([of.reference for of in found], dtype=np.int64)
-    link_count = np.array([of.used for of in found], dtype=np.int64)
-    told = np.where(link_count > 0, "collectives", "same machine").astype(object)
-    told = np.where(reference == np.arange(len(clock)), "reference", told)
+    ends = [reached.get(number, lost) for number in clock.tolist()]
+    reference = np.array([of.reference for of in ends], dtype=np.int64)
+    link_count = np.array([of.used for of in ends], dtype=np.int64)
+    links_used = np.where(link_count > 0, "collectives", "same machine").astype(object)
+    links_used = np.where(reference == np.arange(len(clock)), "reference", links_used)
     return Alignment(
         reference=reference,
-        offset_ns=np.array([of.offset_ns for of in found], dtype=np.float64),
-        drift=np.array([of.drift for of in found], dtype=np.float64),
-        error_ns=np.array([of.error_ns for of in found], dtype=np.float64),
-        likely_error_ns=np.array([of.likely_error_ns for of in found], dtype=np.float64),
+        offset_ns=np.array([of.offset_ns for of in ends], dtype=np.float64),
+        drift=np.array([of.drift for of in ends], dtype=np.float64),
+        error_ns=np.array([of.error_ns for of in ends], dtype=np.float64),
+        likely_error_ns=np.array([of.likely_error_ns for of in ends], dtype=np.float64),
         middle_ns=middle_ns,
-        link=np.where(reference >= 0, told, np.array(None, dtype=object)),
+        link=np.where(reference >= 0, links_used, np.array(None, dtype=object)),
         link_count=link_count,
     )
 
 
 def _reached_from(
-    start: _Reached, near: Near, known: Mapping[int, _Reached]
+    start: _Reached, near: Near, previous: Mapping[int, _Reached]
 ) -> dict[int, _Reached]:
     """Return every clock that links lead to, each over the links whose errors add up to least."""
     reached: dict[int, _Reached] = {}
     waiting = [start]
     while waiting:
         here = heapq.heappop(waiting)
-        if here.clock in reached or here.clock in known:
+        if here.clock in reached or here.clock in previous:
             continue
         reached[here.clock] = here
         for link in near.get(here.clock, ()):

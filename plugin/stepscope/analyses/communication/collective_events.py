@@ -62,7 +62,7 @@ def collective_events(trace: Trace) -> pd.DataFrame:
     hidden = np.where(is_timed, hidden_ns(trace), np.nan)
     queued = np.where(frame["kernel_count"] > 0, frame["start_ns"] - frame["call_start_ns"], np.nan)
     rate = bytes_per_second(frame["message_bytes"].to_numpy(), duration)
-    columns = {each.name: plain_values(frame[each.name]) for each in SCHEMA if each.name in frame}
+    columns = {c.name: plain_values(frame[c.name]) for c in SCHEMA if c.name in frame}
     factor = bus_factor(columns["kind"], frame["group_size"].to_numpy())
     columns |= {
         "step": step_numbers(trace),
@@ -78,27 +78,27 @@ def collective_events(trace: Trace) -> pd.DataFrame:
 
 def step_numbers(trace: Trace) -> NDArray[np.int64]:
     """Return, for each row of `collectives`, the number of the step in which it was asked for."""
-    steps, asked = trace.steps, requested_ns(trace)
-    place = np.searchsorted(steps["start_ns"].to_numpy(), asked, side="right") - 1
+    steps, moment_ns = trace.steps, requested_ns(trace)
+    index = np.searchsorted(steps["start_ns"].to_numpy(), moment_ns, side="right") - 1
     ends, numbers = steps["end_ns"].to_numpy(), np.append(steps["number"].to_numpy(), NO_STEP)
-    is_behind = asked >= (ends.max() if len(ends) else 0)
-    return np.asarray(numbers[np.where(is_behind, -1, place)])
+    is_behind = moment_ns >= (ends.max() if len(ends) else 0)
+    return np.asarray(numbers[np.where(is_behind, -1, index)])
 
 
 def requested_ns(trace: Trace) -> NDArray[np.float64]:
     """Return, for each row of `collectives`, when the host asked for it, as far as is known."""
     frame = trace.collectives
-    is_known = frame["call"].to_numpy() >= 0
-    return np.where(is_known, frame["call_start_ns"].to_numpy(), frame["start_ns"].to_numpy())
+    has_call = frame["call"].to_numpy() >= 0
+    return np.where(has_call, frame["call_start_ns"].to_numpy(), frame["start_ns"].to_numpy())
 
 
 def requested_during(trace: Trace, times: Intervals) -> NDArray[np.bool_]:
     """Tell which rows of `collectives` were asked for at any of these times of the host."""
-    asked = requested_ns(trace)
+    moment_ns = requested_ns(trace)
     if not len(times):
-        return np.zeros(len(asked), dtype=bool)
-    place = np.searchsorted(times[:, 0], asked, side="right") - 1
-    return np.asarray((place >= 0) & (asked < times[place, 1]))
+        return np.zeros(len(moment_ns), dtype=bool)
+    index = np.searchsorted(times[:, 0], moment_ns, side="right") - 1
+    return np.asarray((index >= 0) & (moment_ns < times[index, 1]))
 
 
 def requested_in_calls(trace: Trace, name: re.Pattern[str]) -> NDArray[np.bool_]:
@@ -113,17 +113,17 @@ def is_in_forward(trace: Trace) -> NDArray[np.float64]:
 
     0 where it had; NaN where the step has none, or there is no step.
     """
-    calls, steps, asked = trace.host_calls, trace.steps, requested_ns(trace)
+    calls, steps, moment_ns = trace.host_calls, trace.steps, requested_ns(trace)
     backward = np.sort(calls["start_ns"].to_numpy()[name_mask(calls["name"], BACKWARD.search)])
-    found = np.full(len(asked), np.nan)
+    flags = np.full(len(moment_ns), np.nan)
     if not len(backward) or not len(steps):
-        return found
+        return flags
     start, end = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
-    place = np.searchsorted(start, asked, side="right") - 1
-    first = np.append(backward, np.iinfo(np.int64).max)[np.searchsorted(backward, start[place])]
-    is_known = (place >= 0) & (asked < end[place]) & (first < end[place])
-    found[is_known] = (asked < first)[is_known]
-    return found
+    index = np.searchsorted(start, moment_ns, side="right") - 1
+    first = np.append(backward, np.iinfo(np.int64).max)[np.searchsorted(backward, start[index])]
+    is_in_step = (index >= 0) & (moment_ns < end[index]) & (first < end[index])
+    flags[is_in_step] = (moment_ns < first)[is_in_step]
+    return flags
 
 
 TABLES = {

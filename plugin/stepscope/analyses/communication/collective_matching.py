@@ -103,14 +103,14 @@ def match_collectives(parts: Sequence[RankSummary]) -> Matches:
 
 
 def _members(parts: Sequence[RankSummary]) -> pd.DataFrame:
-    own = [part.collectives for part in parts]
+    collectives = [part.collectives for part in parts]
     empty = np.empty(0, dtype=np.int64)
     spans = {span: at for at, span in enumerate(dict.fromkeys(p.evidence.span for p in parts))}
     columns = {
-        name: np.concatenate([empty, *(getattr(of, name) for of in own)])
+        name: np.concatenate([empty, *(getattr(of, name) for of in collectives)])
         for name in ("sequence", "start_ns", "duration_ns", "step")
     }
-    counts = [len(of) for of in own]
+    counts = [len(of) for of in collectives]
     return pd.DataFrame(
         {
             "recording": np.repeat(np.arange(len(parts)), counts),
@@ -118,7 +118,7 @@ def _members(parts: Sequence[RankSummary]) -> pd.DataFrame:
             "span": np.repeat([spans[part.evidence.span] for part in parts], counts),
             **columns,
             "message_bytes": np.concatenate(
-                [empty.astype(float), *(of.message_bytes for of in own)]
+                [empty.astype(float), *(of.message_bytes for of in collectives)]
             ),
         }
     ).astype({"recording": np.int64, "row": np.int64, "span": np.int64})
@@ -135,8 +135,8 @@ def _shared_keys(parts: Sequence[RankSummary], members: pd.DataFrame) -> _Keys:
     number: dict[Key, int] = {}
     codes = [np.empty(0, dtype=np.int64)]
     for part in parts:
-        own = [number.setdefault(key, len(number)) for key in part.collectives.keys]
-        codes.append(np.array([*own, 0], dtype=np.int64)[part.collectives.key])
+        codes_of_part = [number.setdefault(key, len(number)) for key in part.collectives.keys]
+        codes.append(np.array([*codes_of_part, 0], dtype=np.int64)[part.collectives.key])
     code = np.concatenate(codes)
     span = members["span"].to_numpy()
     together, distinct = pd.factorize(span * max(1, len(number)) + code)
@@ -147,7 +147,7 @@ def _shared_keys(parts: Sequence[RankSummary], members: pd.DataFrame) -> _Keys:
 def _units_by_sequence(members: pd.DataFrame) -> Ints:
     """Return the unit of each member: equal ones on several ranks are one collective."""
     number = combined(members["key"].to_numpy(), members["sequence"].to_numpy())
-    again = _place_within(members, number)
+    again = _position_in_unit(members, number)
     return combined(number, again)
 
 
@@ -157,7 +157,7 @@ def _units_by_order(members: pd.DataFrame) -> Ints:
     agrees_in_step = _agree(members, key, in_step)
     agrees = _agree(members, key, key)
     number = np.where(agrees_in_step | ~agrees, in_step, _beyond(in_step) + key)
-    unit = combined(number, _place_within(members, number))
+    unit = combined(number, _position_in_unit(members, number))
     is_odd = ~agrees_in_step & ~agrees & ~_as_most(members, in_step)
     return np.where(is_odd, ALONE, unit)
 
@@ -172,16 +172,16 @@ def combined(first: Ints, second: Ints) -> Ints:
     return np.asarray(pd.factorize(first * max(1, len(distinct)) + codes)[0], dtype=np.int64)
 
 
-def _place_within(members: pd.DataFrame, unit: Ints) -> Ints:
+def _position_in_unit(members: pd.DataFrame, unit: Ints) -> Ints:
     """Return each member's place among those of its rank and unit, by time."""
     pair = combined(unit, members["recording"].to_numpy())
     order = np.lexsort((members["start_ns"].to_numpy(), pair))
     ordered = pair[order]
     is_first = np.diff(ordered, prepend=-1) != 0
     begin = np.maximum.accumulate(np.where(is_first, np.arange(len(order)), 0))
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order)) - begin
-    return place
+    position = np.empty(len(order), dtype=np.int64)
+    position[order] = np.arange(len(order)) - begin
+    return position
 
 
 def _counts(members: pd.DataFrame, unit: Ints) -> tuple[Ints, Ints, Ints]:

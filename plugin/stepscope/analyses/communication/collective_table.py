@@ -64,7 +64,7 @@ def collective_table(trace: Trace) -> pd.DataFrame:
     columns["launch_to_start_ns"] = statistics.nan_mean(
         events["launch_to_start_ns"].to_numpy(dtype=np.float64), group, count
     )
-    columns["window_share"] = _within_window(trace, events.iloc[timed], group[timed], count)
+    columns["window_share"] = _window_share(trace, events.iloc[timed], group[timed], count)
     table = to_frame(SCHEMA, columns)
     by = ["total_ns", "kind", "message_bytes"]
     ordered = table.sort_values(by, ascending=[False, True, False], kind="stable")
@@ -109,7 +109,7 @@ def _rates(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def _within_window(
+def _window_share(
     trace: Trace, timed: pd.DataFrame, group: NDArray[np.int64], count: int
 ) -> NDArray[np.float64]:
     whole = window(trace)

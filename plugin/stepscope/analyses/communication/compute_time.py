@@ -53,10 +53,10 @@ def compute_time(run: RankRun) -> ComputeTime:
     step = statistics.mean(steps.duration_ns, steps.recording, count)
     peers = peer_groups(run)
     score = np.full(count, np.nan)
-    for which in range(int(peers.max(initial=-1)) + 1):
-        mine = peers == which
-        score[mine] = modified_zscores(
-            excess[mine], LEAST_SCALE_SHARE * float(np.median(step[mine]))
+    for group in range(int(peers.max(initial=-1)) + 1):
+        members = peers == group
+        score[members] = modified_zscores(
+            excess[members], LEAST_SCALE_SHARE * float(np.median(step[members]))
         )
     return ComputeTime(
         peers=peers,
@@ -82,12 +82,12 @@ def compute_of_steps(steps: RunSteps) -> Floats:
 def step_excess_ns(run: RankRun) -> Floats:
     """Return, for each row of `run_steps`, how much longer its own work is than its peers' then."""
     steps, peers = run_steps(run), peer_groups(run)
-    own = compute_of_steps(steps)
-    excess, known = np.full(len(own), np.nan), ~np.isnan(own)
-    number, distinct = pd.factorize(steps.number[known])
-    together, of = pd.factorize(peers[steps.recording[known]] * max(1, len(distinct)) + number)
-    middle = statistics.quantile(own[known].astype(np.int64), together, len(of), 0.5)
-    excess[known] = own[known] - middle[together]
+    computing = compute_of_steps(steps)
+    excess, is_valid = np.full(len(computing), np.nan), ~np.isnan(computing)
+    number, distinct = pd.factorize(steps.number[is_valid])
+    together, of = pd.factorize(peers[steps.recording[is_valid]] * max(1, len(distinct)) + number)
+    middle = statistics.quantile(computing[is_valid].astype(np.int64), together, len(of), 0.5)
+    excess[is_valid] = computing[is_valid] - middle[together]
     return excess
 
 
@@ -111,7 +111,7 @@ def _stage(part: RankSummary, rank: int) -> int:
     for group in part.groups:
         if group.role == STAGES and group.ranks:
             text = f",{group.ranks.strip('[]')},"
-            place = text.find(f",{rank},")
-            if place >= 0:
-                return text.count(",", 0, place)
+            offset = text.find(f",{rank},")
+            if offset >= 0:
+                return text.count(",", 0, offset)
     return -1

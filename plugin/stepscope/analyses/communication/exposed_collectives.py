@@ -15,17 +15,17 @@ from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 
 
-def running_times(trace: Trace, chosen: NDArray[np.bool_]) -> Intervals:
+def running_times(trace: Trace, selected: NDArray[np.bool_]) -> Intervals:
     """Return when any of the chosen rows of `collectives` ran, within the window.
 
     It is of the main device, and of the host for gloo and the like.
     """
-    return _clipped(trace, intervals.merged(*_running(trace, chosen)))
+    return _clipped(trace, intervals.merged(*_running(trace, selected)))
 
 
-def exposed_times(trace: Trace, chosen: NDArray[np.bool_]) -> Intervals:
+def exposed_times(trace: Trace, selected: NDArray[np.bool_]) -> Intervals:
     """Return that part of `running_times` in which nothing computed."""
-    host, device = _running(trace, chosen)
+    host, device = _running(trace, selected)
     exposed = intervals.difference(host, computing_times(trace)[HOST])
     main = main_device(trace)
     if main is not None:
@@ -33,14 +33,14 @@ def exposed_times(trace: Trace, chosen: NDArray[np.bool_]) -> Intervals:
     return _clipped(trace, exposed)
 
 
-def _running(trace: Trace, chosen: NDArray[np.bool_]) -> tuple[Intervals, Intervals]:
+def _running(trace: Trace, selected: NDArray[np.bool_]) -> tuple[Intervals, Intervals]:
     """Return when the chosen collectives ran on the host and on the main device."""
     frame, main = trace.collectives, main_device(trace)
     kernels = frame["kernel_count"].to_numpy()
-    host = frame_times.times(frame, chosen & (kernels == 0))
+    host = frame_times.times(frame, selected & (kernels == 0))
     if main is None:
         return host, intervals.EMPTY
-    on_main = chosen & (kernels > 0) & (frame["device"].to_numpy() == main.device)
+    on_main = selected & (kernels > 0) & (frame["device"].to_numpy() == main.device)
     # from the first to the last kernel of a collective there may be gaps
     return host, intervals.intersection(frame_times.times(frame, on_main), main.communication)
 

@@ -69,8 +69,8 @@ def role(signs: Signs) -> Role:
     if signs.size == 1:
         return Role(name="single", confidence="high", reason="It has one rank: nothing is sent.")
     for judge in (_by_words, _by_wrapper, _by_exchange, _by_pass, _by_kinds, _by_ranks):
-        if (found := judge(signs)) is not None:
-            return found
+        if (result := judge(signs)) is not None:
+            return result
     return Role(name=None, confidence=None, reason="Neither words, kinds nor ranks tell.")
 
 

@@ -72,8 +72,8 @@ def matched_collectives(parts: Sequence[RankSummary]) -> pd.DataFrame:
 @computed_per_run
 def matched_of(run: RankRun) -> pd.DataFrame:
     """Return the same of recordings that are put together already, of one rank or several."""
-    found = run.matches
-    columns = _identity(run) | _durations(found) | _last(run) | _skew(run)
+    matches = run.matches
+    columns = _identity(run) | _durations(matches) | _last(run) | _skew(run)
     kind, size = columns["kind"], columns["expected_count"]
     rate = bytes_per_second(columns["message_bytes"], columns["transfer_ns"])
     columns["algorithm_bytes_per_second"] = rate
@@ -82,25 +82,25 @@ def matched_of(run: RankRun) -> pd.DataFrame:
 
 
 def _identity(run: RankRun) -> dict[str, Any]:
-    found, first = run.matches, run.matches.first
-    keys = found.keys
-    key = found.key[first]
+    matches, first = run.matches, run.matches.first
+    keys = matches.keys
+    key = matches.key[first]
     spans = np.array([part.evidence.span for part in run.parts], dtype=object)
     sizes = np.array([_size(of.ranks) for of in keys])
-    is_matched = found.size > 1
-    by = np.where(found.by_sequence[first], "sequence", "order").astype(object)
+    is_matched = matches.size > 1
+    by = np.where(matches.by_sequence[first], "sequence", "order").astype(object)
     return {
-        "span": spans[found.recording[first]],
+        "span": spans[matches.recording[first]],
         "kind": _texts([of.kind for of in keys])[key],
         "group": _texts([of.group or None for of in keys])[key],
         "group_ranks": _texts([of.ranks or None for of in keys])[key],
-        "sequence": found.sequence[first],
+        "sequence": matches.sequence[first],
         "matched_by": np.where(is_matched, by, np.array(None, dtype=object)),
-        "step": found.step[first],
-        "rank_count": found.size,
+        "step": matches.step[first],
+        "rank_count": matches.size,
         "expected_count": np.append(sizes, np.nan)[key],
         "missing_ranks": _missing(run),
-        "message_bytes": _reduced(np.fmax, found.message_bytes, found),
+        "message_bytes": _reduced(np.fmax, matches.message_bytes, matches),
     }
 
 
@@ -114,84 +114,86 @@ def _size(ranks: str) -> float:
 
 def _missing(run: RankRun) -> NDArray[np.object_]:
     """Return the ranks of each match's group that it lacks, reckoned once a set of members."""
-    found = run.matches
+    matches = run.matches
     marks = np.random.default_rng(0).integers(2**62, size=len(run.parts))
-    key = found.key[found.first]
-    together = _reduced(np.bitwise_xor, marks[found.recording], found)
+    key = matches.key[matches.first]
+    together = _reduced(np.bitwise_xor, marks[matches.recording], matches)
     code = combined(key, together)
     count = int(code.max()) + 1 if len(code) else 0
     texts = np.full(count, None, dtype=object)
     example = np.zeros(count, dtype=np.int64)
     example[code] = np.arange(len(code))
-    bounds = np.append(found.first, len(found.match))
+    bounds = np.append(matches.first, len(matches.match))
     for which, match in enumerate(example.tolist()):
-        members = found.keys[key[match]].ranks
+        members = matches.keys[key[match]].ranks
         if members:
-            own = found.recording[bounds[match] : bounds[match + 1]]
-            here = {run.ranks[at].rank for at in own.tolist()}
-            texts[which] = as_ranges(set(json.loads(members)) - here)
+            recordings = matches.recording[bounds[match] : bounds[match + 1]]
+            present = {run.ranks[at].rank for at in recordings.tolist()}
+            texts[which] = as_ranges(set(json.loads(members)) - present)
     return texts[code]
 
 
-def _reduced(how: np.ufunc, values: NDArray[Any], found: Matches) -> NDArray[Any]:
+def _reduced(how: np.ufunc, values: NDArray[Any], matches: Matches) -> NDArray[Any]:
     """Return one value a match."""
-    return np.asarray(how.reduceat(values, found.first)) if len(values) else values
+    return np.asarray(how.reduceat(values, matches.first)) if len(values) else values
 
 
-def _durations(found: Matches) -> dict[str, Any]:
-    is_matched = found.size > 1
-    total = _reduced(np.add, found.duration_ns, found)
+def _durations(matches: Matches) -> dict[str, Any]:
+    is_matched = matches.size > 1
+    total = _reduced(np.add, matches.duration_ns, matches)
     return {
-        "transfer_ns": np.where(is_matched, found.transfer_ns, np.nan),
-        "mean_ns": total / np.maximum(found.size, 1),
-        "longest_ns": _reduced(np.maximum, found.duration_ns, found),
-        "wait_ns": np.where(is_matched, _reduced(np.add, found.wait_ns, found), np.nan),
+        "transfer_ns": np.where(is_matched, matches.transfer_ns, np.nan),
+        "mean_ns": total / np.maximum(matches.size, 1),
+        "longest_ns": _reduced(np.maximum, matches.duration_ns, matches),
+        "wait_ns": np.where(is_matched, _reduced(np.add, matches.wait_ns, matches), np.nan),
     }
 
 
 def _last(run: RankRun) -> dict[str, Any]:
-    found = run.matches
-    last, margin_ns = last_arrivals(found)
-    known = np.array([np.nan if of.rank is None else of.rank for of in run.ranks], dtype=float)
-    ranks = np.append(known, np.nan)[np.append(found.recording, -1)[last]]
+    matches = run.matches
+    last, margin_ns = last_arrivals(matches)
+    rank_numbers = np.array(
+        [np.nan if of.rank is None else of.rank for of in run.ranks], dtype=float
+    )
+    ranks = np.append(rank_numbers, np.nan)[np.append(matches.recording, -1)[last]]
     return {
         "last_rank": np.where(last >= 0, ranks, np.nan),
         "margin_ns": np.where(last >= 0, margin_ns, np.nan),
     }
 
 
-def last_arrivals(found: Matches) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def last_arrivals(matches: Matches) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return, for each match, the member that came last, and by how much; -1: none, or a tie."""
-    order = np.lexsort((found.duration_ns, found.match))
-    first = found.first
+    order = np.lexsort((matches.duration_ns, matches.match))
+    first = matches.first
     second = np.minimum(first + 1, np.maximum(len(order) - 1, 0))
-    shortest = found.duration_ns[order[first]]
-    margin = np.where(found.size > 1, found.duration_ns[order[second]] - shortest, 0)
-    is_full = np.asarray(found.is_full)[first]
+    shortest = matches.duration_ns[order[first]]
+    margin = np.where(matches.size > 1, matches.duration_ns[order[second]] - shortest, 0)
+    is_full = np.asarray(matches.is_full)[first]
     return np.where(is_full & (margin > 0), order[first], -1), margin
 
 
 def _skew(run: RankRun) -> dict[str, Any]:
-    found, clocks = run.matches, run.alignment
-    added = clocks.added_ns(found.recording, found.start_ns)
-    reference = clocks.reference[found.recording]
-    is_one = _reduced(np.minimum, reference, found) == _reduced(np.maximum, reference, found)
-    is_known = is_one & (found.size > 1)
-    error = clocks.error_ns[found.recording]
+    matches, clocks = run.matches, run.alignment
+    added = clocks.added_ns(matches.recording, matches.start_ns)
+    reference = clocks.reference[matches.recording]
+    is_one = _reduced(np.minimum, reference, matches) == _reduced(np.maximum, reference, matches)
+    is_aligned = is_one & (matches.size > 1)
+    error = clocks.error_ns[matches.recording]
     return {
-        "start_skew_ns": np.where(is_known, _spread(found.start_ns, added, found), np.nan),
-        "end_skew_ns": np.where(is_known, _spread(found.end_ns, added, found), np.nan),
-        "clock_error_ns": np.where(is_known, _reduced(np.maximum, error, found), np.nan),
+        "start_skew_ns": np.where(is_aligned, _spread(matches.start_ns, added, matches), np.nan),
+        "end_skew_ns": np.where(is_aligned, _spread(matches.end_ns, added, matches), np.nan),
+        "clock_error_ns": np.where(is_aligned, _reduced(np.maximum, error, matches), np.nan),
     }
 
 
 def _spread(
-    times: NDArray[np.int64], added: NDArray[np.float64], found: Matches
+    times: NDArray[np.int64], added: NDArray[np.float64], matches: Matches
 ) -> NDArray[np.float64]:
     """Return how far times of a match lie apart; as they are, they exceed what a float holds."""
-    base = times[found.first][found.match] if len(times) else times
+    base = times[matches.first][matches.match] if len(times) else times
     aligned = (times - base) + added
-    latest, first = (_reduced(how, aligned, found) for how in (np.maximum, np.minimum))
+    latest, first = (_reduced(how, aligned, matches) for how in (np.maximum, np.minimum))
     return np.asarray(latest - first, dtype=np.float64)
 
 

@@ -62,11 +62,11 @@ def missing_ranks(run: RankRun, unreadable: Sequence[str] = ()) -> MissingRanks:
 
 
 def _world(run: RankRun, here: set[int]) -> tuple[int | None, Source]:
-    told = max((part.world_size or 0 for part in run.parts), default=0)
+    declared = max((part.world_size or 0 for part in run.parts), default=0)
     grouped = max(_highest_members(run), default=-1) + 1
     seen = max(here, default=-1) + 1
     sizes: tuple[tuple[int, Source], ...] = (
-        (told, "header"),
+        (declared, "header"),
         (grouped, "process groups"),
         (seen, "ranks"),
     )

@@ -45,7 +45,7 @@ SCHEMA: Schema = (
 )  # fmt: skip
 
 
-class _Found(NamedTuple):
+class _Outlier(NamedTuple):
     """Something that lies apart: a recording, or a machine."""
 
     position: int
@@ -72,37 +72,37 @@ def outlier_ranks(parts: Sequence[RankSummary]) -> pd.DataFrame:
 def outlier_ranks_of(run: RankRun) -> pd.DataFrame:
     """Return the same of recordings that are put together already."""
     figures = rank_figures(run)
-    found = sorted((*_ranks(run, figures), *_hosts(run, figures)), key=lambda of: -abs(of.score))
+    outliers = sorted((*_ranks(run, figures), *_hosts(run, figures)), key=lambda of: -abs(of.score))
     columns: dict[str, Any] = {
-        "rank": np.array([_rank(run, of) for of in found], dtype=np.float64),
-        "worker": _texts([_worker(run, of) for of in found]),
+        "rank": np.array([_rank(run, of) for of in outliers], dtype=np.float64),
+        "worker": _texts([_worker(run, of) for of in outliers]),
         "span": _texts(
-            [run.parts[of.position].evidence.span if of.position >= 0 else None for of in found]
+            [run.parts[of.position].evidence.span if of.position >= 0 else None for of in outliers]
         ),
-        "host": _texts([of.host for of in found]),
-        "is_machine": np.array([of.position < 0 for of in found], dtype=bool),
-        "figure": _texts([of.figure for of in found]),
-        "value": np.array([of.value for of in found], dtype=np.float64),
-        "usual": np.array([of.usual for of in found], dtype=np.float64),
+        "host": _texts([of.host for of in outliers]),
+        "is_machine": np.array([of.position < 0 for of in outliers], dtype=bool),
+        "figure": _texts([of.figure for of in outliers]),
+        "value": np.array([of.value for of in outliers], dtype=np.float64),
+        "usual": np.array([of.usual for of in outliers], dtype=np.float64),
         "apart_share": np.array(
-            [of.value / of.usual - 1 if of.usual else np.nan for of in found], dtype=np.float64
+            [of.value / of.usual - 1 if of.usual else np.nan for of in outliers], dtype=np.float64
         ),
-        "score": np.array([of.score for of in found], dtype=np.float64),
-        "peer_count": np.array([of.peer_count for of in found], dtype=np.int64),
-        "confidence": _texts(["high" if of.is_sure else "low" for of in found]),
-        "reason": _texts([_reason(of) for of in found]),
+        "score": np.array([of.score for of in outliers], dtype=np.float64),
+        "peer_count": np.array([of.peer_count for of in outliers], dtype=np.int64),
+        "confidence": _texts(["high" if of.is_sure else "low" for of in outliers]),
+        "reason": _texts([_reason(of) for of in outliers]),
     }
     return to_frame(SCHEMA, columns)
 
 
-def _ranks(run: RankRun, figures: RankFigures) -> Iterator[_Found]:
+def _ranks(run: RankRun, figures: RankFigures) -> Iterator[_Outlier]:
     names = list(FIGURES)
-    least = np.array([outlier_score(each) for each in figures.peer_count.tolist()])
+    least = np.array([outlier_score(peer_count) for peer_count in figures.peer_count.tolist()])
     with np.errstate(invalid="ignore"):
         far = np.abs(figures.score) > least[:, None]
     for at, column in zip(*np.nonzero(far), strict=True):
         peers = int(figures.peer_count[at])
-        yield _Found(
+        yield _Outlier(
             position=int(at),
             host=run.parts[at].host,
             figure=names[column],
@@ -114,7 +114,7 @@ def _ranks(run: RankRun, figures: RankFigures) -> Iterator[_Found]:
         )
 
 
-def _hosts(run: RankRun, figures: RankFigures) -> Iterator[_Found]:
+def _hosts(run: RankRun, figures: RankFigures) -> Iterator[_Outlier]:
     """Yield machines of several ranks whose median rank lies apart from the other machines'."""
     names = [part.host for part in run.parts]
     code, hosts = pd.factorize(np.array([*names, None], dtype=object)[:-1])
@@ -130,7 +130,7 @@ def _hosts(run: RankRun, figures: RankFigures) -> Iterator[_Found]:
         score = modified_zscores(apart, LEAST_SCALE_SHARE * float(np.nan_to_num(scale)))
         far = (np.abs(np.nan_to_num(score)) > outlier_score(len(hosts))) & (sizes > 1)
         for at in np.flatnonzero(far).tolist():
-            yield _Found(
+            yield _Outlier(
                 position=-1,
                 host=str(hosts[at]),
                 figure=name,
@@ -143,21 +143,21 @@ def _hosts(run: RankRun, figures: RankFigures) -> Iterator[_Found]:
 
 
 def _medians(values: NDArray[np.float64], code: NDArray[np.int64]) -> NDArray[np.float64]:
-    known = code >= 0
-    found = pd.Series(values[known]).groupby(code[known]).median()
-    return np.asarray(found, dtype=np.float64)
+    has_host = code >= 0
+    medians = pd.Series(values[has_host]).groupby(code[has_host]).median()
+    return np.asarray(medians, dtype=np.float64)
 
 
 def _middle(values: NDArray[np.float64]) -> float:
     return float(np.median(values[~np.isnan(values)])) if (~np.isnan(values)).any() else 0.0
 
 
-def _rank(run: RankRun, of: _Found) -> float:
+def _rank(run: RankRun, of: _Outlier) -> float:
     rank = run.ranks[of.position].rank if of.position >= 0 else None
     return np.nan if rank is None else float(rank)
 
 
-def _worker(run: RankRun, of: _Found) -> str | None:
+def _worker(run: RankRun, of: _Outlier) -> str | None:
     return run.parts[of.position].evidence.worker if of.position >= 0 else None
 
 
@@ -165,7 +165,7 @@ def _texts(values: Sequence[str | None]) -> NDArray[np.object_]:
     return np.array([*values, None], dtype=object)[:-1]
 
 
-def _reason(of: _Found) -> str:
+def _reason(of: _Outlier) -> str:
     peers = count(of.peer_count, "machine" if of.position < 0 else "rank")
     whose = "The median rank's" if of.position < 0 else "Its"
     return f"{whose} {comparison_text(of.figure, of.value, of.usual, peers)}."

@@ -56,7 +56,7 @@ def process_groups(trace: Trace) -> pd.DataFrame:
     events = collective_events(trace)
     events = events.assign(in_forward=is_in_forward(trace))
     named_events = events[events["group"].notna()]
-    used = {str(name): own for name, own in named_events.groupby("group", sort=False)}
+    used = {str(name): rows for name, rows in named_events.groupby("group", sort=False)}
     if not listed and not used:
         reason = "no process group was recorded"
         raise MissingDataError(reason, REMEDY)
@@ -64,8 +64,8 @@ def process_groups(trace: Trace) -> pd.DataFrame:
     names = dict.fromkeys((*listed, *used))
     rows = [_row(name, listed.get(name), used.get(name), about) for name in names]
     columns = {
-        each.name: np.array([*(row[each.name] for row in rows), None], dtype=object)[:-1]
-        for each in SCHEMA
+        column.name: np.array([*(row[column.name] for row in rows), None], dtype=object)[:-1]
+        for column in SCHEMA
     }
     table = to_frame(SCHEMA, columns)
     order = np.argsort(-table["total_ns"].to_numpy(), kind="stable")
@@ -91,7 +91,7 @@ def _row(
         ranks = ranks or tuple(json.loads(_first(events["group_ranks"]) or "[]"))
         size = size or len(ranks) or int(_first(events["group_size"]) or 0)
     world_size, has_data_parallel = about
-    found = role(
+    judged = role(
         Signs(
             description=described,
             ranks=ranks,
@@ -111,17 +111,17 @@ def _row(
         "source": " and ".join(
             ["header"] * (listed is not None) + ["events"] * (events is not None)
         ),
-        "role": found.name,
-        "role_confidence": found.confidence,
-        "role_reason": found.reason,
+        "role": judged.name,
+        "role_confidence": judged.confidence,
+        "role_reason": judged.reason,
         "kinds": ", ".join(used["kinds"]),
     }
 
 
 def _forward_share(events: pd.DataFrame) -> float | None:
     is_large = (events["kind"] == "all_reduce") & (events["message_bytes"] >= LARGE_BYTES)
-    known = events["in_forward"][is_large].dropna()
-    return float(known.mean()) if len(known) else None
+    flags = events["in_forward"][is_large].dropna()
+    return float(flags.mean()) if len(flags) else None
 
 
 def _used(events: pd.DataFrame) -> dict[str, Any]:
@@ -136,8 +136,8 @@ def _used(events: pd.DataFrame) -> dict[str, Any]:
 
 
 def _first(values: "pd.Series[Any]") -> Any:  # noqa: ANN401
-    known = values.dropna()
-    return known.iloc[0] if len(known) else None
+    present = values.dropna()
+    return present.iloc[0] if len(present) else None
 
 
 TABLES = {

@@ -62,15 +62,15 @@ def rank_evidence(trace: Trace) -> RankEvidence:
 
 def _by_content(trace: Trace) -> int | None:
     frame = trace.collectives
-    told = frame[frame["group_ranks"].notna()]
-    distinct = told[["kind", "group_ranks", "group_rank"]].drop_duplicates()
+    listed = frame[frame["group_ranks"].notna()]
+    distinct = listed[["kind", "group_ranks", "group_rank"]].drop_duplicates()
     possible: set[int] | None = None
-    for kind, ranks, own in distinct.itertuples(index=False):
+    for kind, ranks, position in distinct.itertuples(index=False):
         members = json.loads(ranks)
         if len(members) > MOST_MEMBERS:
             continue
-        if kind in TELLING_KINDS and 0 <= own < len(members):
-            members = [members[own]]
+        if kind in TELLING_KINDS and 0 <= position < len(members):
+            members = [members[position]]
         possible = set(members) if possible is None else possible & set(members)
     return possible.pop() if possible is not None and len(possible) == 1 else None
 
@@ -82,21 +82,21 @@ def recorded_ranks(evidence: Sequence[RankEvidence]) -> tuple[RecordedRank, ...]
     written by processes that did not know theirs, the names decide if they can.
     """
     names = _by_name(evidence)
-    headers = _unless_shared(evidence, [each.header for each in evidence])
-    contents = _unless_shared(evidence, [each.content for each in evidence])
-    devices = [each.device for each in evidence]
-    is_alone = len({each.worker for each in evidence}) < 2  # nothing confirms what its name says
+    headers = _unless_shared(evidence, [item.header for item in evidence])
+    contents = _unless_shared(evidence, [item.content for item in evidence])
+    devices = [item.device for item in evidence]
+    is_alone = len({item.worker for item in evidence}) < 2  # nothing confirms what its name says
     by_name = "low" if is_alone else "medium"
     if is_alone or None in _unless_shared(evidence, devices):
         devices = [None] * len(evidence)
-    found = [
+    ranks = [
         _first((header, "header", "high"), (name, "file name", by_name),
                (content, "content", "medium"), (device, "device", "low"))
         for header, name, content, device in zip(headers, names, contents, devices, strict=True)
     ]  # fmt: skip
     return tuple(
-        _first((each.header, "header", "low")) if one.rank is None else one
-        for one, each in zip(found, evidence, strict=True)
+        _first((item.header, "header", "low")) if rank.rank is None else rank
+        for rank, item in zip(ranks, evidence, strict=True)
     )
 
 
@@ -109,23 +109,23 @@ def _first(*answers: tuple[int | None, str, str]) -> RecordedRank:
 
 def _by_name(evidence: Sequence[RankEvidence]) -> list[int | None]:
     """Return the ranks that names tell, unless a header says otherwise; a worker has one."""
-    workers = list(dict.fromkeys(each.worker for each in evidence))
-    name_of = {each.worker: each.name for each in reversed(evidence)}
-    found = ranks_of_names([name_of[worker] for worker in workers])
-    if found is None:
+    workers = list(dict.fromkeys(item.worker for item in evidence))
+    name_of = {item.worker: item.name for item in reversed(evidence)}
+    ranks = ranks_of_names([name_of[worker] for worker in workers])
+    if ranks is None:
         return [None] * len(evidence)
-    rank_of = dict(zip(workers, found, strict=True))
-    headers = _unless_shared(evidence, [each.header for each in evidence])
-    told = [rank_of[each.worker] for each in evidence]
-    is_denied = any(h is not None and h != t for h, t in zip(headers, told, strict=True))
-    return [None] * len(evidence) if is_denied else list(told)
+    rank_of = dict(zip(workers, ranks, strict=True))
+    headers = _unless_shared(evidence, [item.header for item in evidence])
+    named = [rank_of[item.worker] for item in evidence]
+    is_denied = any(h is not None and h != t for h, t in zip(headers, named, strict=True))
+    return [None] * len(evidence) if is_denied else list(named)
 
 
 def _unless_shared(
     evidence: Sequence[RankEvidence], ranks: Sequence[int | None]
 ) -> list[int | None]:
     """Return the ranks that are one worker's alone; None for those of several."""
-    pairs = {(each.worker, rank) for each, rank in zip(evidence, ranks, strict=True)}
+    pairs = {(item.worker, rank) for item, rank in zip(evidence, ranks, strict=True)}
     holders = Counter(rank for _, rank in pairs)
     return [rank if rank is not None and holders[rank] == 1 else None for rank in ranks]
 
@@ -152,9 +152,9 @@ def ranks_of_names(names: Sequence[str]) -> tuple[int, ...] | None:
         _by_coordinates,
     ]
     for reading in readings:
-        found = reading(names)
-        if found is not None and len(set(found)) == len(set(names)):
-            return tuple(found)
+        ranks = reading(names)
+        if ranks is not None and len(set(ranks)) == len(set(names)):
+            return tuple(ranks)
     return None
 
 
@@ -162,39 +162,39 @@ def rank_named_like(others: Mapping[str, int], name: str) -> int | None:
     """Return the rank that a name tells in the way in which those of other ranks do."""
     for pattern in PATTERNS if others else ():
         if _by_pattern(list(others), pattern) == list(others.values()):
-            found = _by_pattern([name], pattern)
-            return found[0] if found else None
+            ranks = _by_pattern([name], pattern)
+            return ranks[0] if ranks else None
     return None
 
 
 def _by_pattern(names: Sequence[str], pattern: re.Pattern[str]) -> list[int] | None:
     matches = [pattern.search(name) for name in names]
-    found = [int(match[1]) for match in matches if match is not None]
-    return found if found and len(found) == len(names) else None
+    ranks = [int(match[1]) for match in matches if match is not None]
+    return ranks if ranks and len(ranks) == len(names) else None
 
 
 def _by_coordinates(names: Sequence[str]) -> list[int] | None:
     """Return the ranks of a grid of which every place has a name."""
-    places = [_coordinates(name) for name in names]
-    axes = [axis for axis in ORDER if places and axis in places[0]]
-    if not axes or any(set(place) != set(axes) for place in places):
+    grid = [_coordinates(name) for name in names]
+    axes = [axis for axis in ORDER if grid and axis in grid[0]]
+    if not axes or any(set(coordinates) != set(axes) for coordinates in grid):
         return None
-    sizes = [max(place[axis] for place in places) + 1 for axis in axes]
+    sizes = [max(coordinates[axis] for coordinates in grid) + 1 for axis in axes]
     count = 1
     for size in sizes:
         count *= size
-    if count != len({tuple(place.items()) for place in places}):
+    if count != len({tuple(coordinates.items()) for coordinates in grid}):
         return None
-    return [_number(place, axes, sizes) for place in places]
+    return [_number(coordinates, axes, sizes) for coordinates in grid]
 
 
 def _coordinates(name: str) -> dict[str, int]:
-    found = COORDINATE.findall(name)
-    return {axis.lower(): int(number) for axis, number in sorted(found)}
+    matches = COORDINATE.findall(name)
+    return {axis.lower(): int(number) for axis, number in sorted(matches)}
 
 
-def _number(place: Mapping[str, int], axes: Sequence[str], sizes: Sequence[int]) -> int:
+def _number(coordinates: Mapping[str, int], axes: Sequence[str], sizes: Sequence[int]) -> int:
     number = 0
     for axis, size in zip(reversed(axes), reversed(sizes), strict=True):
-        number = number * size + place[axis]
+        number = number * size + coordinates[axis]
     return number

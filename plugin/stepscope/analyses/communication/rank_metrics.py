@@ -73,11 +73,13 @@ def rank_figures(run: RankRun) -> RankFigures:
     is_whole = _unmatched_ns(run) <= LEAST_SCALE_SHARE * step_ns
     of_steps, of_rank = _of_steps(steps, is_whole[steps.recording]), _of_rank(run)
     columns = [
-        _beside(steps, peers, of_steps[name]) if name in of_steps else _alone(peers, of_rank[name])
+        _means_in_steps(steps, peers, of_steps[name])
+        if name in of_steps
+        else _with_median(peers, of_rank[name])
         for name in FIGURES
     ]
-    value = np.stack([own for own, _ in columns], axis=1)
-    usual = np.stack([middle for _, middle in columns], axis=1)
+    value = np.stack([values for values, _ in columns], axis=1)
+    usual = np.stack([medians for _, medians in columns], axis=1)
     scale = np.where(
         [figure.unit == "ns" for figure in FIGURES.values()],
         _median(step_ns, peers)[:, None],
@@ -97,17 +99,17 @@ def _unmatched_ns(run: RankRun) -> Floats:
 
     What of them is waiting is not known: a neighbour was not recorded, or not as long.
     """
-    found = run.matches
-    is_alone = (found.size == 1)[found.match]
-    who = found.recording[is_alone]
-    total = np.bincount(who, found.duration_ns[is_alone], minlength=len(run.parts))
+    matches = run.matches
+    is_alone = (matches.size == 1)[matches.match]
+    recording = matches.recording[is_alone]
+    total = np.bincount(recording, matches.duration_ns[is_alone], minlength=len(run.parts))
     steps = np.array([max(1, part.totals.step_count) for part in run.parts])
     return np.asarray(total / steps, dtype=np.float64)
 
 
 def _of_steps(steps: RunSteps, is_whole: NDArray[np.bool_]) -> dict[str, Floats]:
     has_device = ~np.isnan(steps.idle_ns)
-    found = {
+    figures = {
         "own_work": compute_of_steps(steps),
         "step": steps.duration_ns,
         "computing": steps.of("computing") + steps.of("overlapped"),
@@ -117,7 +119,7 @@ def _of_steps(steps: RunSteps, is_whole: NDArray[np.bool_]) -> dict[str, Floats]
         "copies": np.where(has_device, steps.of("copies"), np.nan),
         "idle": steps.idle_ns,
     }
-    return {name: np.asarray(values, dtype=np.float64) for name, values in found.items()}
+    return {name: np.asarray(values, dtype=np.float64) for name, values in figures.items()}
 
 
 def _of_rank(run: RankRun) -> dict[str, Floats]:
@@ -128,7 +130,7 @@ def _of_rank(run: RankRun) -> dict[str, Floats]:
     }
 
 
-def _beside(steps: RunSteps, peers: Ints, values: Floats) -> tuple[Floats, Floats]:
+def _means_in_steps(steps: RunSteps, peers: Ints, values: Floats) -> tuple[Floats, Floats]:
     """Return each recording's mean over its steps, and that of the medians in those steps."""
     step, _ = pd.factorize(steps.number)
     together = peers[steps.recording] * (int(step.max(initial=0)) + 1) + step
@@ -141,7 +143,7 @@ def _beside(steps: RunSteps, peers: Ints, values: Floats) -> tuple[Floats, Float
     )
 
 
-def _alone(peers: Ints, values: Floats) -> tuple[Floats, Floats]:
+def _with_median(peers: Ints, values: Floats) -> tuple[Floats, Floats]:
     return values, np.where(np.isnan(values), np.nan, _median(values, peers))
 
 
@@ -151,9 +153,9 @@ def _median(values: Floats, group: Ints) -> Floats:
 
 def _scores(apart: Floats, least_scale: Floats, peers: Ints) -> Floats:
     score = np.full(apart.shape, np.nan)
-    for which in range(int(peers.max(initial=-1)) + 1):
-        mine = np.flatnonzero(peers == which)
+    for group in range(int(peers.max(initial=-1)) + 1):
+        members = np.flatnonzero(peers == group)
         for column in range(apart.shape[1]):
-            least = float(least_scale[mine, column].max(initial=0.0))
-            score[mine, column] = modified_zscores(apart[mine, column], least)
+            least = float(least_scale[members, column].max(initial=0.0))
+            score[members, column] = modified_zscores(apart[members, column], least)
     return score

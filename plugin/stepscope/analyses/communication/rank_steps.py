@@ -37,8 +37,8 @@ class Curve:
         if not len(self.at_ns):
             return np.zeros(len(moments_ns), dtype=np.int64)
         base = self.at_ns[0]  # absolute times are more than a float holds
-        found = np.interp(moments_ns - base, self.at_ns - base, self.until_ns)
-        return np.asarray(np.round(found).astype(np.int64))
+        amounts = np.interp(moments_ns - base, self.at_ns - base, self.until_ns)
+        return np.asarray(np.round(amounts).astype(np.int64))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,15 +77,15 @@ def rank_steps(trace: Trace) -> RankSteps:
     """Return where each step of a recording goes, on the trace's own clock."""
     steps, times = step_breakdown(trace), exclusive_times(trace)
     of = {name: steps.parts_ns[:, at] for at, name in enumerate(steps.categories)}
-    own = "kernel" if whole_activity(trace) else "cpu"
+    category = "kernel" if whole_activity(trace) else "cpu"
     sent = intervals.merged(*communicating_times(trace).values())
     start, end = steps.start_ns, steps.start_ns + steps.duration_ns
-    overlapped = intervals.intersection(times[own], sent)
+    overlapped = intervals.intersection(times[category], sent)
     return RankSteps(
         number=np.array(steps.numbers, dtype=np.int64),
         start_ns=start,
         duration_ns=steps.duration_ns,
-        computing_ns=of[own],
+        computing_ns=of[category],
         overlapped_ns=intervals.covered_ns(overlapped, start, end),
         exposed_ns=of["communication"],
         copies_ns=sum((of[name] for name in COPYING), np.zeros(len(start), dtype=np.int64)),
@@ -100,7 +100,9 @@ def _idle(trace: Trace, start: Ints, end: Ints) -> NDArray[np.float64]:
     main = main_device(trace)
     if main is None:
         return np.full(len(start), np.nan)
-    busy = next(each.busy for each in whole_activity(trace) if each.device == main.device)
+    busy = next(
+        activity.busy for activity in whole_activity(trace) if activity.device == main.device
+    )
     return (end - start - intervals.covered_ns(busy, start, end)).astype(np.float64)
 
 

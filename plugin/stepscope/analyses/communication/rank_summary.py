@@ -177,26 +177,26 @@ def _world_size(trace: Trace) -> int | None:
 def _device_name(trace: Trace, device: int | None) -> str | None:
     listed = trace.metadata.get("deviceProperties")
     entries = [of for of in listed if isinstance(of, Mapping)] if isinstance(listed, list) else []
-    own = [entry for entry in entries if entry.get("id") == device]
-    names = {str(entry["name"]) for entry in (own or entries) if entry.get("name")}
+    matching = [entry for entry in entries if entry.get("id") == device]
+    names = {str(entry["name"]) for entry in (matching or entries) if entry.get("name")}
     return names.pop() if len(names) == 1 else None
 
 
 def _totals(trace: Trace) -> RankTotals:
-    within, steps, main = window(trace), step_breakdown(trace), main_device(trace)
+    span, steps, main = window(trace), step_breakdown(trace), main_device(trace)
     times = computing_times(trace)
     device = HOST if main is None else main.device
-    worked = intervals.clip(times.get(device, times[HOST]), within.start_ns, within.device_end_ns)
-    sent = exposure(trace, within.start_ns, within.device_end_ns)
-    count = max(1, within.step_count)
+    worked = intervals.clip(times.get(device, times[HOST]), span.start_ns, span.device_end_ns)
+    sent = exposure(trace, span.start_ns, span.device_end_ns)
+    count = max(1, span.step_count)
     busy_ns = intervals.duration_ns(main.busy) if main is not None else np.nan
     return RankTotals(
-        step_count=within.step_count,
-        step_ns=within.device_duration_ns / count,
+        step_count=span.step_count,
+        step_ns=span.device_duration_ns / count,
         computing_ns=intervals.duration_ns(worked) / count,
         communication_ns=sent.communication_ns / count,
         exposed_ns=sent.exposed_ns / count,
-        idle_ns=(within.device_duration_ns - busy_ns) / count,
+        idle_ns=(span.device_duration_ns - busy_ns) / count,
         parts_ns=steps.mean_parts_ns,
         kernel_count=_kernel_count(trace) / count if main is not None else np.nan,
         memory_peak_bytes=_memory_peak(trace),
@@ -205,34 +205,36 @@ def _totals(trace: Trace) -> RankTotals:
 
 def _kernel_count(trace: Trace) -> int:
     """Return how many began in the window: a last step that was cut is not in it."""
-    within, start_ns = window(trace), trace.kernels["start_ns"].to_numpy()
-    return int(((start_ns >= within.start_ns) & (start_ns < within.device_end_ns)).sum())
+    span, start_ns = window(trace), trace.kernels["start_ns"].to_numpy()
+    return int(((start_ns >= span.start_ns) & (start_ns < span.device_end_ns)).sum())
 
 
 def _memory_peak(trace: Trace) -> float:
-    held = [peak.peak_bytes for peak in memory_peak(trace).values()]
-    return float(max((each for each in held if each is not None), default=np.nan))
+    peaks = [peak.peak_bytes for peak in memory_peak(trace).values()]
+    return float(
+        max((peak_bytes for peak_bytes in peaks if peak_bytes is not None), default=np.nan)
+    )
 
 
 def _collectives(trace: Trace) -> RankCollectives:
     frame = trace.collectives
-    is_wanted = (frame["is_timed"] & (frame["group_size"] != 1)).to_numpy()
-    steps = step_numbers(trace)[is_wanted]
-    frame = frame[is_wanted]
+    is_included = (frame["is_timed"] & (frame["group_size"] != 1)).to_numpy()
+    steps = step_numbers(trace)[is_included]
+    frame = frame[is_included]
     kind = plain_values(frame["kind"])
     size = frame["message_bytes"].to_numpy()
     even = np.where(np.isin(kind, list(UNEVEN)) | np.isnan(size), -1.0, size)
     is_direct = np.isin(kind, list(POINT_TO_POINT))
-    is_told = is_direct & (frame["source_rank"] >= 0) & (frame["destination_rank"] >= 0)
+    has_peers = is_direct & (frame["source_rank"] >= 0) & (frame["destination_rank"] >= 0)
     keyed = pd.DataFrame(
         {
             "group": _texts(frame["group"]),
             "ranks": _texts(frame["group_ranks"]),
-            "kind": np.where(is_told, "send", kind),  # of both, so that the two ends are one
+            "kind": np.where(has_peers, "send", kind),  # of both, so that the two ends are one
             "dtype": _texts(frame["dtype"]),
             "bytes": even,
-            "source": np.where(is_told, frame["source_rank"], -1),
-            "destination": np.where(is_told, frame["destination_rank"], -1),
+            "source": np.where(has_peers, frame["source_rank"], -1),
+            "destination": np.where(has_peers, frame["destination_rank"], -1),
         }
     )
     code = keyed.groupby(list(keyed), sort=False).ngroup().to_numpy()
@@ -245,7 +247,7 @@ def _collectives(trace: Trace) -> RankCollectives:
         duration_ns=frame["duration_ns"].to_numpy(),
         message_bytes=size,
         step=steps,
-        hidden_ns=hidden_ns(trace)[is_wanted],
+        hidden_ns=hidden_ns(trace)[is_included],
         event=frame["event"].to_numpy(),
     )
 
@@ -271,7 +273,9 @@ def rank_devices(trace: Trace) -> tuple[RankDevice, ...]:
     """Return the devices that a recording used; where it used none, those that its file lists."""
     properties = device_properties(trace)
     whole_ns = window(trace).device_duration_ns
-    busy = {each.device: intervals.duration_ns(each.busy) for each in device_activity(trace)}
+    busy = {
+        activity.device: intervals.duration_ns(activity.busy) for activity in device_activity(trace)
+    }
     return tuple(
         _device(number, properties.get(number, {}), busy.get(number), whole_ns)
         for number in sorted(busy or properties)

@@ -79,17 +79,20 @@ def _texts(values: Sequence[str | None]) -> NDArray[np.object_]:
 
 
 def _matched(run: RankRun) -> dict[str, Any]:
-    found, count = run.matches, len(run.parts)
-    is_matched = (found.size > 1)[found.match]
-    who = found.recording[is_matched]
+    matches, count = run.matches, len(run.parts)
+    is_matched = (matches.size > 1)[matches.match]
+    recording = matches.recording[is_matched]
     steps = np.array([max(1, part.totals.step_count) for part in run.parts])
-    transfer = np.bincount(who, found.transfer_ns[found.match[is_matched]], minlength=count) / steps
-    matched = np.bincount(who, minlength=count)
+    transfer = (
+        np.bincount(recording, matches.transfer_ns[matches.match[is_matched]], minlength=count)
+        / steps
+    )
+    matched = np.bincount(recording, minlength=count)
     wait = np.array([intervals.duration_ns(of) for of in run.waits], dtype=float) / steps
     return {
         "transfer_ns": np.where(matched > 0, transfer, np.nan),
         "wait_ns": np.where(matched > 0, wait, np.nan),
-        "collective_count": np.bincount(found.recording, minlength=count),
+        "collective_count": np.bincount(matches.recording, minlength=count),
         "matched_count": matched,
     }
 

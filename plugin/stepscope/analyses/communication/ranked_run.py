@@ -51,13 +51,13 @@ class RankRun:
 
         It is by its own clock, and of matched collectives only.
         """
-        found = self.matches
-        order = np.flatnonzero((found.size > 1)[found.match])
-        order = order[np.argsort(found.recording[order], kind="stable")]
-        bounds = np.searchsorted(found.recording[order], np.arange(len(self.parts) + 1))
-        own = [order[low:high] for low, high in pairwise(bounds)]
-        start, wait_ns = found.start_ns, found.wait_ns
-        return tuple(intervals.union(start[at], start[at] + wait_ns[at]) for at in own)
+        matches = self.matches
+        order = np.flatnonzero((matches.size > 1)[matches.match])
+        order = order[np.argsort(matches.recording[order], kind="stable")]
+        bounds = np.searchsorted(matches.recording[order], np.arange(len(self.parts) + 1))
+        rows = [order[low:high] for low, high in pairwise(bounds)]
+        start, wait_ns = matches.start_ns, matches.wait_ns
+        return tuple(intervals.union(start[at], start[at] + wait_ns[at]) for at in rows)
 
 
 def computed_per_run(analysis: Callable[[RankRun], T]) -> Callable[[RankRun], T]:
@@ -65,14 +65,14 @@ def computed_per_run(analysis: Callable[[RankRun], T]) -> Callable[[RankRun], T]
     key = f"{analysis.__module__}.{analysis.__qualname__}"
 
     @wraps(analysis)
-    def kept(run: RankRun) -> T:
+    def cached(run: RankRun) -> T:
         try:
             result: T = run.results[key]
         except KeyError:
             result = run.results[key] = analysis(run)
         return result
 
-    return kept
+    return cached
 
 
 def rank_run(parts: Sequence[RankSummary]) -> RankRun:
@@ -83,7 +83,7 @@ def rank_run(parts: Sequence[RankSummary]) -> RankRun:
 @lru_cache(maxsize=KEPT_RUNS)
 def _rank_run(parts: tuple[RankSummary, ...]) -> RankRun:
     ranks = recorded_ranks([part.evidence for part in parts])
-    order = sorted(range(len(parts)), key=lambda at: _place(parts[at], ranks[at]))
+    order = sorted(range(len(parts)), key=lambda at: _sort_key(parts[at], ranks[at]))
     return RankRun(parts=tuple(parts[at] for at in order), ranks=tuple(ranks[at] for at in order))
 
 
@@ -98,7 +98,7 @@ def several_ranks(parts: Sequence[RankSummary]) -> RankRun:
     return rank_run(parts)
 
 
-def _place(part: RankSummary, rank: RecordedRank) -> tuple[int, str, int, str]:
+def _sort_key(part: RankSummary, rank: RecordedRank) -> tuple[int, str, int, str]:
     span = part.evidence.span
     number = rank.rank if rank.rank is not None else 2**62
     return (number, part.evidence.worker, int(span) if span.isdecimal() else 0, span)

@@ -62,19 +62,19 @@ def representative_ranks(parts: Sequence[RankSummary]) -> pd.DataFrame:
         MissingDataError: the recordings are of one rank.
     """
     run = several_ranks(parts)
-    found = representatives(run)
-    ranks = [run.ranks[of.index].rank for of in found]
+    selection = representatives(run)
+    ranks = [run.ranks[of.index].rank for of in selection]
     columns: dict[str, Any] = {
-        "kind": _texts([of.kind for of in found]),
+        "kind": _texts([of.kind for of in selection]),
         "rank": np.array([np.nan if rank is None else rank for rank in ranks], dtype=np.float64),
-        "worker": _texts([run.parts[of.index].evidence.worker for of in found]),
-        "span": _texts([run.parts[of.index].evidence.span for of in found]),
-        "host": _texts([run.parts[of.index].host for of in found]),
-        "figure": _texts([of.figure for of in found]),
-        "value": np.array([of.value for of in found], dtype=np.float64),
-        "usual": np.array([of.usual for of in found], dtype=np.float64),
-        "score": np.array([of.score for of in found], dtype=np.float64),
-        "reason": _texts([of.reason for of in found]),
+        "worker": _texts([run.parts[of.index].evidence.worker for of in selection]),
+        "span": _texts([run.parts[of.index].evidence.span for of in selection]),
+        "host": _texts([run.parts[of.index].host for of in selection]),
+        "figure": _texts([of.figure for of in selection]),
+        "value": np.array([of.value for of in selection], dtype=np.float64),
+        "usual": np.array([of.usual for of in selection], dtype=np.float64),
+        "score": np.array([of.score for of in selection], dtype=np.float64),
+        "reason": _texts([of.reason for of in selection]),
     }
     return to_frame(SCHEMA, columns)
 
@@ -92,17 +92,17 @@ def representatives(run: RankRun) -> tuple[Representative, ...]:
     figure = "own_work" if has_work.any() else "step"
     column = names.index(figure)
     apart = figures.value[:, column] - figures.usual[:, column]
-    chosen = np.flatnonzero(~figures.is_short & ~np.isnan(figures.score[:, column]))
-    if not len(chosen):
+    candidates = np.flatnonzero(~figures.is_short & ~np.isnan(figures.score[:, column]))
+    if not len(candidates):
         return ()
     ends: tuple[tuple[Kind, int], ...] = (
-        ("slowest", int(chosen[np.argmax(apart[chosen])])),
-        ("fastest", int(chosen[np.argmin(apart[chosen])])),
+        ("slowest", int(candidates[np.argmax(apart[candidates])])),
+        ("fastest", int(candidates[np.argmin(apart[candidates])])),
     )
     if ends[0][1] == ends[1][1]:
         ends = ()  # all are the same
     extremes = [_of(figures, kind, at, figure, _reason(figures, at, figure)) for kind, at in ends]
-    left = np.array([at for at in chosen if at not in {of.index for of in extremes}], dtype=int)
+    left = np.array([at for at in candidates if at not in {of.index for of in extremes}], dtype=int)
     usual = [_usual(figures, left, figure)] if len(left) else []
     return (*extremes, *usual, *_odd(run, figures, [*extremes, *usual]))
 
@@ -131,8 +131,10 @@ def _usual(figures: RankFigures, left: NDArray[np.int64], figure: str) -> Repres
     """Return the rank whose figures together are nearest to the medians."""
     far = np.nansum(np.abs(figures.score[left]), axis=1)
     at = int(left[np.argmin(far)])
-    known = int((~np.isnan(figures.score[at])).sum())
-    reason = f"Of all ranks it is nearest to the median in {count(known, 'figure')} together. "
+    figure_count = int((~np.isnan(figures.score[at])).sum())
+    reason = (
+        f"Of all ranks it is nearest to the median in {count(figure_count, 'figure')} together. "
+    )
     return _of(figures, "median", at, figure, reason + _reason(figures, at, figure))
 
 
@@ -140,17 +142,17 @@ def _odd(
     run: RankRun, figures: RankFigures, named: Sequence[Representative]
 ) -> Iterator[Representative]:
     """Yield one of each other late machine, group or rank, then ranks odd in another way."""
-    place = {(of.evidence.worker, of.evidence.span): at for at, of in enumerate(run.parts)}
+    index_of = {(of.evidence.worker, of.evidence.span): at for at, of in enumerate(run.parts)}
     late = straggler_groups(run)
     taken = {of.index for of in named}
     rows = outlier_ranks_of(run)
     rows = rows[~rows["is_machine"] & (rows["confidence"] == "high")]
-    others = [each.indexes[0] for each in late if not taken & set(each.indexes)]
+    others = [group.indexes[0] for group in late if not taken & set(group.indexes)]
     odd = [(at, "own_work") for at in others]
-    taken |= {at for each in late for at in each.indexes}
+    taken |= {at for group in late for at in group.indexes}
     ways = set[tuple[str, bool]]()
     for row in rows.to_dict("records"):
-        at, way = place[row["worker"], row["span"]], (row["figure"], row["score"] > 0)
+        at, way = index_of[row["worker"], row["span"]], (row["figure"], row["score"] > 0)
         if at not in taken and way not in ways:
             odd.append((at, row["figure"]))
             taken.add(at)

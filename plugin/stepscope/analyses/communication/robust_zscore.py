@@ -25,11 +25,11 @@ def modified_zscores(values: Floats, least_scale: float = 0.0) -> Floats:
 
     Values that are nearly all the same have nearly no scale: it is never below `least_scale`.
     """
-    known = values[~np.isnan(values)]
-    if len(known) < FEW:
+    numbers = values[~np.isnan(values)]
+    if len(numbers) < FEW:
         return np.full(len(values), np.nan)
-    middle = np.median(known)
-    apart = np.abs(known - middle)
+    middle = np.median(numbers)
+    apart = np.abs(numbers - middle)
     scale = np.median(apart) / NORMAL_QUARTILE or apart.mean() / NORMAL_DEVIATION
     scale = max(scale, least_scale)
     return (values - middle) / scale if scale else np.where(np.isnan(values), np.nan, 0.0)

@@ -51,7 +51,7 @@ KEY = ("kind", "group", "group_ranks", "group_size", "dtype", "message_bytes")
 
 def member_values(run: RankRun, values: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return one value a member of a match, from a column that each recording has."""
-    counts = np.array([0, *(len(each) for each in values)])
+    counts = np.array([0, *(len(column) for column in values)])
     first = np.cumsum(counts)[:-1]
     align_collective = np.concatenate([np.empty(0, dtype=np.int64), *values])
     return np.asarray(align_collective[first[run.matches.recording] + run.matches.row])
@@ -71,21 +71,21 @@ def member_events(run: RankRun) -> Ints:
 
 
 def collective_kinds(
-    run: RankRun, matched: pd.DataFrame, chosen: NDArray[np.bool_]
+    run: RankRun, matched: pd.DataFrame, selected: NDArray[np.bool_]
 ) -> pd.DataFrame:
     """Return one row a kind, group, type and size of the chosen members, in `SCHEMA` columns.
 
     `matched` is the run's `matched_collectives`. Those that cost a rank most come first.
     """
-    found = run.matches
-    member = np.flatnonzero(chosen)
-    match = np.unique(found.match[member])
+    matches = run.matches
+    member = np.flatnonzero(selected)
+    match = np.unique(matches.match[member])
     keys = _keys(run, matched, match)
-    kind_of = np.full(len(found.first), statistics.NONE, dtype=np.int64)
+    kind_of = np.full(len(matches.first), statistics.NONE, dtype=np.int64)
     kind_of[match], first = statistics.group_rows(keys, KEY)
     count = len(first)
     columns: dict[str, Any] = {name: keys[name].to_numpy()[first] for name in KEY}
-    columns |= _costs(run, member, kind_of[found.match[member]], count)
+    columns |= _costs(run, member, kind_of[matches.match[member]], count)
     columns |= _calls(matched.iloc[match], kind_of[match], count, match)
     size = columns["group_size"]
     columns["bus_bytes_per_second"] = columns["algorithm_bytes_per_second"] * bus_factor(
@@ -98,8 +98,8 @@ def collective_kinds(
 
 
 def _keys(run: RankRun, matched: pd.DataFrame, match: Ints) -> pd.DataFrame:
-    found = run.matches
-    dtypes = np.array([*(key.dtype or None for key in found.keys), None], dtype=object)
+    matches = run.matches
+    dtypes = np.array([*(key.dtype or None for key in matches.keys), None], dtype=object)
     rows = matched.iloc[match]
     return pd.DataFrame(
         {
@@ -107,7 +107,7 @@ def _keys(run: RankRun, matched: pd.DataFrame, match: Ints) -> pd.DataFrame:
             "group": rows["group"].to_numpy(),
             "group_ranks": rows["group_ranks"].to_numpy(),
             "group_size": rows["expected_count"].to_numpy(),
-            "dtype": dtypes[found.key[found.first[match]]],
+            "dtype": dtypes[matches.key[matches.first[match]]],
             "message_bytes": rows["message_bytes"].to_numpy(),
         }
     )
@@ -115,13 +115,13 @@ def _keys(run: RankRun, matched: pd.DataFrame, match: Ints) -> pd.DataFrame:
 
 def _costs(run: RankRun, member: Ints, kind: Ints, count: int) -> dict[str, Any]:
     """Return what the members of each kind took, on a rank."""
-    found = run.matches
-    who = found.recording[member]
-    pairs = np.unique(kind * max(1, len(run.parts)) + who)
+    matches = run.matches
+    recording = matches.recording[member]
+    pairs = np.unique(kind * max(1, len(run.parts)) + recording)
     ranks = np.bincount(pairs // max(1, len(run.parts)), minlength=count)
-    duration = found.duration_ns[member]
-    is_matched = (found.size > 1)[found.match[member]]
-    wait = np.where(is_matched, found.wait_ns[member], np.nan)
+    duration = matches.duration_ns[member]
+    is_matched = (matches.size > 1)[matches.match[member]]
+    wait = np.where(is_matched, matches.wait_ns[member], np.nan)
     total = statistics.sums(duration, kind, count) / np.maximum(ranks, 1)
     exposed = statistics.sums(exposed_ns(run)[member], kind, count) / np.maximum(ranks, 1)
     mean_wait = statistics.nan_mean(wait, kind, count)
@@ -143,9 +143,9 @@ def _calls(rows: pd.DataFrame, kind: Ints, count: int, match: Ints) -> dict[str,
     size, transfer = rows["message_bytes"].to_numpy(), rows["transfer_ns"].to_numpy()
     calls = np.bincount(kind, minlength=count)
     order = np.lexsort((-np.nan_to_num(rows["wait_ns"].to_numpy()), kind))
-    told = ~np.isnan(transfer) & ~np.isnan(size)
-    sent = np.bincount(kind[told], size[told], minlength=count).astype(np.float64)
-    took = np.bincount(kind[told], transfer[told], minlength=count)
+    is_valid = ~np.isnan(transfer) & ~np.isnan(size)
+    sent = np.bincount(kind[is_valid], size[is_valid], minlength=count).astype(np.float64)
+    took = np.bincount(kind[is_valid], transfer[is_valid], minlength=count)
     return {
         "call_count": calls,
         "total_bytes": np.bincount(kind, size, minlength=count),
@@ -173,22 +173,22 @@ class AlignedCollective:
 
 def align_collective(run: RankRun, match: int) -> AlignedCollective:
     """Put one collective's ranks on one clock."""
-    found, clocks = run.matches, run.alignment
-    low = int(found.first[match])
-    member = np.arange(low, low + int(found.size[match]))
-    who, start = found.recording[member], found.start_ns[member]
-    reference = clocks.reference[who]
+    matches, clocks = run.matches, run.alignment
+    low = int(matches.first[match])
+    member = np.arange(low, low + int(matches.size[match]))
+    recording, start = matches.recording[member], matches.start_ns[member]
+    reference = clocks.reference[recording]
     is_aligned = bool((reference >= 0).all() and (reference == reference[0]).all())
     if is_aligned:
         base = int(start.min())
-        aligned = (start - base) + clocks.added_ns(who, start)
-        error = 2 * float(clocks.error_ns[who].max())
+        aligned = (start - base) + clocks.added_ns(recording, start)
+        error = 2 * float(clocks.error_ns[recording].max())
     else:
-        aligned = -found.duration_ns[member].astype(np.float64)
-        is_full = found.keys[int(found.key[low])].kind in FULL
-        error = float(found.transfer_ns[match]) if is_full else np.nan
+        aligned = -matches.duration_ns[member].astype(np.float64)
+        is_full = matches.keys[int(matches.key[low])].kind in FULL
+        error = float(matches.transfer_ns[match]) if is_full else np.nan
     return AlignedCollective(
-        recording=who,
+        recording=recording,
         member=member,
         start_ns=np.round(aligned - aligned.min()).astype(np.int64),
         aligned_by="clocks" if is_aligned else "ends",

@@ -52,10 +52,11 @@ def run_groups(run: RankRun) -> tuple[RunGroup, ...]:
             together.setdefault((group.name, group.ranks), []).append(group)
     waits = _waits(run)
     groups = [
-        _merged(own, waits.get((name, ranks), np.nan)) for (name, ranks), own in together.items()
+        _merged(members, waits.get((name, ranks), np.nan))
+        for (name, ranks), members in together.items()
     ]
-    told = _as_their_kin(groups)
-    return tuple(sorted(told, key=lambda group: -group.total_ns * group.recorded_count))
+    with_roles = _as_their_kin(groups)
+    return tuple(sorted(with_roles, key=lambda group: -group.total_ns * group.recorded_count))
 
 
 def _as_their_kin(groups: Sequence[RunGroup]) -> list[RunGroup]:
@@ -77,9 +78,9 @@ def _as_their_kin(groups: Sequence[RunGroup]) -> list[RunGroup]:
 
 def _with_role(group: RunGroup, kin: Sequence[RunGroup]) -> RunGroup:
     is_sure = SURENESS.index(group.role_confidence) >= TELLING
-    if is_sure or len({each.role for each in kin}) != 1:
+    if is_sure or len({relative.role for relative in kin}) != 1:
         return group
-    surest = max(kin, key=lambda each: SURENESS.index(each.role_confidence))
+    surest = max(kin, key=lambda relative: SURENESS.index(relative.role_confidence))
     return replace(
         group,
         role=surest.role,
@@ -95,21 +96,21 @@ def _kin(group: RunGroup) -> Kin | None:
     return (group.size, apart.pop(), group.kinds) if len(apart) == 1 and group.kinds else None
 
 
-def _merged(own: Sequence[RankGroup], wait_ns: float) -> RunGroup:
-    surest = max(own, key=lambda group: SURENESS.index(group.role_confidence))
-    active = [group for group in own if group.call_count] or own
+def _merged(members: Sequence[RankGroup], wait_ns: float) -> RunGroup:
+    surest = max(members, key=lambda group: SURENESS.index(group.role_confidence))
+    active = [group for group in members if group.call_count] or members
     sizes = [group.total_bytes for group in active if group.total_bytes == group.total_bytes]
     return RunGroup(
-        name=own[0].name,
-        description=own[0].description,
+        name=members[0].name,
+        description=members[0].description,
         role=surest.role,
         role_confidence=surest.role_confidence,
         role_reason=surest.role_reason,
-        backend=own[0].backend,
-        size=max(group.size for group in own),
-        ranks=tuple(json.loads(own[0].ranks or "[]")),
-        recorded_count=len(own),
-        kinds=tuple(sorted({kind for group in own for kind in group.kinds})),
+        backend=members[0].backend,
+        size=max(group.size for group in members),
+        ranks=tuple(json.loads(members[0].ranks or "[]")),
+        recorded_count=len(members),
+        kinds=tuple(sorted({kind for group in members for kind in group.kinds})),
         call_count=float(np.mean([group.call_count for group in active])),
         total_ns=float(np.mean([group.total_ns for group in active])),
         exposed_ns=float(np.mean([group.exposed_ns for group in active])),
@@ -120,12 +121,14 @@ def _merged(own: Sequence[RankGroup], wait_ns: float) -> RunGroup:
 
 def _waits(run: RankRun) -> dict[tuple[str, str], float]:
     """Return how long all ranks together waited in each group, by its name and ranks."""
-    found = run.matches
-    is_matched = (found.size > 1)[found.match]
-    total = np.bincount(found.key[is_matched], found.wait_ns[is_matched], minlength=len(found.keys))
-    count = np.bincount(found.key[is_matched], minlength=len(found.keys))
+    matches = run.matches
+    is_matched = (matches.size > 1)[matches.match]
+    total = np.bincount(
+        matches.key[is_matched], matches.wait_ns[is_matched], minlength=len(matches.keys)
+    )
+    count = np.bincount(matches.key[is_matched], minlength=len(matches.keys))
     waits: dict[tuple[str, str], float] = {}
-    for key, wait_ns, members in zip(found.keys, total, count, strict=True):
+    for key, wait_ns, members in zip(matches.keys, total, count, strict=True):
         if members:
             name = (key.group, key.ranks)
             waits[name] = waits.get(name, 0.0) + float(wait_ns)

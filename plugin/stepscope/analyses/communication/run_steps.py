@@ -75,22 +75,22 @@ class RunSteps:
 def run_steps(run: RankRun) -> RunSteps:
     """Break down every step of every recording."""
     steps = [part.steps for part in run.parts]
-    counts = [len(each) for each in steps]
-    parts = [_parts(*each) for each in zip(steps, run.waits, strict=True)]
+    counts = [len(item) for item in steps]
+    parts = [_parts(*item) for item in zip(steps, run.waits, strict=True)]
     has_matched = np.array([len(waits) > 0 for waits in run.waits], dtype=bool)
     has_matched |= np.bincount(
         run.matches.recording[(run.matches.size > 1)[run.matches.match]],
         minlength=len(run.parts),
     ).astype(bool)
     recording = np.repeat(np.arange(len(steps)), counts)
-    number = _together([each.number for each in steps])
+    number = _together([item.number for item in steps])
     return RunSteps(
         recording=recording,
         number=number,
-        duration_ns=_together([each.duration_ns for each in steps]),
+        duration_ns=_together([item.duration_ns for item in steps]),
         parts_ns=_together([*parts, np.empty((0, len(CATEGORIES)), dtype=np.int64)]),
-        idle_ns=_together([each.idle_ns for each in steps]).astype(np.float64),
-        wait_ns=_together([_covered(*each) for each in zip(steps, run.waits, strict=True)]),
+        idle_ns=_together([item.idle_ns for item in steps]).astype(np.float64),
+        wait_ns=_together([_covered(*item) for item in zip(steps, run.waits, strict=True)]),
         late_ns=_lateness(run, recording, number),
         is_matched=has_matched[recording],
     )
@@ -107,7 +107,7 @@ def _covered(steps: RankSteps, waits: Intervals) -> Ints:
 def _parts(steps: RankSteps, waits: Intervals) -> Ints:
     """Return one recording's categories, a row a step."""
     waiting = np.minimum(exposed_during(steps, waits), steps.exposed_ns)
-    told = (
+    parts_ns = (
         steps.computing_ns - steps.overlapped_ns,
         steps.overlapped_ns,
         steps.exposed_ns - waiting,
@@ -115,7 +115,7 @@ def _parts(steps: RankSteps, waits: Intervals) -> Ints:
         steps.copies_ns,
         steps.loading_ns,
     )
-    return np.stack((*told, steps.duration_ns - sum(told)), axis=1)
+    return np.stack((*parts_ns, steps.duration_ns - sum(parts_ns)), axis=1)
 
 
 def exposed_during(steps: RankSteps, times: Intervals) -> Ints:
@@ -127,41 +127,41 @@ def exposed_during(steps: RankSteps, times: Intervals) -> Ints:
     total = np.concatenate(([0], np.cumsum(ended - begun)))
 
     def until(moments: Ints) -> Ints:
-        place = np.searchsorted(times[:, 0], moments, side="right")
-        beyond = np.where(place > 0, np.maximum(ended[place - 1] - curve.until(moments), 0), 0)
-        return np.asarray(total[place] - beyond)
+        index = np.searchsorted(times[:, 0], moments, side="right")
+        beyond = np.where(index > 0, np.maximum(ended[index - 1] - curve.until(moments), 0), 0)
+        return np.asarray(total[index] - beyond)
 
-    found = until(steps.start_ns + steps.duration_ns) - until(steps.start_ns)
-    return np.asarray(np.maximum(found, 0))
+    amounts = until(steps.start_ns + steps.duration_ns) - until(steps.start_ns)
+    return np.asarray(np.maximum(amounts, 0))
 
 
-def late_ns(found: Matches) -> Floats:
+def late_ns(matches: Matches) -> Floats:
     """Return, for each member of a full match, by how much the median rank's was longer.
 
     NaN for the others.
     """
-    late = np.full(len(found.match), np.nan)
-    distinct, match = np.unique(found.match[found.is_full], return_inverse=True)
-    duration = found.duration_ns[found.is_full]
+    late = np.full(len(matches.match), np.nan)
+    distinct, match = np.unique(matches.match[matches.is_full], return_inverse=True)
+    duration = matches.duration_ns[matches.is_full]
     middle = statistics.quantile(duration, match, len(distinct), 0.5)
-    late[found.is_full] = middle[match] - duration
+    late[matches.is_full] = middle[match] - duration
     return late
 
 
 def _lateness(run: RankRun, recording: Ints, number: Ints) -> Floats:
     """Return the mean lateness of each recording and step in its best group."""
-    found = run.matches
-    late = late_ns(found)
+    matches = run.matches
+    late = late_ns(matches)
     has_steps = np.array([*(part.steps.has_steps for part in run.parts), True], dtype=bool)
-    step = np.where(has_steps[found.recording], found.step, WHOLE)
-    row = _row_of(recording, number, (found.recording, step))
-    names = [(key.group, key.ranks) for key in found.keys]
+    step = np.where(has_steps[matches.recording], matches.step, WHOLE)
+    row = _row_of(recording, number, (matches.recording, step))
+    names = [(key.group, key.ranks) for key in matches.keys]
     group_number = {name: at for at, name in enumerate(dict.fromkeys(names))}
-    group = np.array([*(group_number[name] for name in names), 0], dtype=np.int64)[found.key]
-    chosen = ~np.isnan(late) & (row >= 0)
-    pair = row[chosen] * max(1, len(group_number)) + group[chosen]
+    group = np.array([*(group_number[name] for name in names), 0], dtype=np.int64)[matches.key]
+    is_full = ~np.isnan(late) & (row >= 0)
+    pair = row[is_full] * max(1, len(group_number)) + group[is_full]
     distinct, which = np.unique(pair, return_inverse=True)
-    mean = statistics.mean(late[chosen], which, len(distinct))
+    mean = statistics.mean(late[is_full], which, len(distinct))
     least = np.full(len(recording), np.inf)
     np.minimum.at(least, distinct // max(1, len(group_number)), mean)
     return np.where(np.isfinite(least), least, np.nan)
@@ -171,11 +171,11 @@ def _row_of(recording: Ints, number: Ints, members: tuple[Ints, Ints]) -> Ints:
     """Return each member's row among recordings and steps; -1 for a step that has none."""
     who, step = members
     numbers = np.unique(np.concatenate((number, step)))
-    own = recording * len(numbers) + np.searchsorted(numbers, number)
-    order = np.argsort(own, kind="stable")
-    wanted = who * len(numbers) + np.searchsorted(numbers, step)
-    place = np.minimum(np.searchsorted(own[order], wanted), max(0, len(own) - 1))
-    if not len(own):
-        return np.full(len(wanted), -1, dtype=np.int64)
-    row = order[place]
-    return np.where(own[row] == wanted, row, -1)
+    keys = recording * len(numbers) + np.searchsorted(numbers, number)
+    order = np.argsort(keys, kind="stable")
+    searched = who * len(numbers) + np.searchsorted(numbers, step)
+    index = np.minimum(np.searchsorted(keys[order], searched), max(0, len(keys) - 1))
+    if not len(keys):
+        return np.full(len(searched), -1, dtype=np.int64)
+    row = order[index]
+    return np.where(keys[row] == searched, row, -1)

@@ -53,40 +53,42 @@ def straggler_groups(run: RankRun) -> tuple[StragglerGroup, ...]:
     """Return a run's stragglers, the costliest first, each in one of the answers."""
     table = stragglers_of(run)
     late = table[table["is_straggler"]]
-    place = {(of.evidence.worker, of.evidence.span): at for at, of in enumerate(run.parts)}
-    left = [place[key] for key in zip(late["worker"], late["span"], strict=True)]
+    index_of = {(of.evidence.worker, of.evidence.span): at for at, of in enumerate(run.parts)}
+    left = [index_of[key] for key in zip(late["worker"], late["span"], strict=True)]
     cost = {at: number for number, at in enumerate(left)}
-    found: list[tuple[_Set, tuple[int, ...]]] = []
+    groups: list[tuple[_Set, tuple[int, ...]]] = []
     sets = [*_hosts(run), *_groups(run)] if len(_workers(run, left)) > 1 else []
     while (most := _largest(run, sets, left)) is not None:
-        found.append((most, tuple(at for at in left if at in most.members)))
+        groups.append((most, tuple(at for at in left if at in most.members)))
         left = [at for at in left if at not in most.members]
     alone = list(_workers(run, left).values())
     kind: Kind = "ranks" if len(alone) > MOST_ALONE else "rank"
     alone = [tuple(left)] if kind == "ranks" else alone
-    found += [(_Set(kind, "", frozenset(each)), each) for each in alone if each]
-    found.sort(key=lambda each: cost[each[1][0]])
-    return tuple(_with_gains(run, found))
+    groups += [(_Set(kind, "", frozenset(members)), members) for members in alone if members]
+    groups.sort(key=lambda members: cost[members[1][0]])
+    return tuple(_with_gains(run, groups))
 
 
 def _workers(run: RankRun, indexes: Iterable[int]) -> dict[str, tuple[int, ...]]:
     """Return the recordings of each worker among some, in their order: a rank may have several."""
-    found: dict[str, tuple[int, ...]] = {}
+    workers: dict[str, tuple[int, ...]] = {}
     for at in indexes:
         worker = run.parts[at].evidence.worker
-        found[worker] = (*found.get(worker, ()), at)
-    return found
+        workers[worker] = (*workers.get(worker, ()), at)
+    return workers
 
 
 def _largest(run: RankRun, sets: Sequence[_Set], left: Sequence[int]) -> _Set | None:
     """Return the machine or group that explains most of what is left; None: none explains two."""
-    held = [(len(_workers(run, each.members.intersection(left))), each) for each in sets]
-    explains = [
-        (count, each)
-        for count, each in held
-        if count > 1 and count > MOST_SHARE * len(_workers(run, each.members))
+    counts = [
+        (len(_workers(run, candidate.members.intersection(left))), candidate) for candidate in sets
     ]
-    return max(explains, key=lambda one: one[0], default=(0, None))[1]
+    explains = [
+        (count, candidate)
+        for count, candidate in counts
+        if count > 1 and count > MOST_SHARE * len(_workers(run, candidate.members))
+    ]
+    return max(explains, key=lambda pair: pair[0], default=(0, None))[1]
 
 
 def _hosts(run: RankRun) -> Iterator[_Set]:
@@ -95,7 +97,7 @@ def _hosts(run: RankRun) -> Iterator[_Set]:
         if part.host is not None:
             members.setdefault(part.host, []).append(at)
     if len(members) > 1:
-        yield from (_Set("host", name, frozenset(own)) for name, own in members.items())
+        yield from (_Set("host", name, frozenset(positions)) for name, positions in members.items())
 
 
 def _groups(run: RankRun) -> Iterator[_Set]:
@@ -104,28 +106,28 @@ def _groups(run: RankRun) -> Iterator[_Set]:
         if of.rank is not None:
             indexes.setdefault(of.rank, []).append(at)
     for group in run_groups(run):
-        own = frozenset(at for rank in group.ranks for at in indexes.get(rank, ()))
-        if 1 < len(own) <= MOST_SHARE * len(run.parts):
+        positions = frozenset(at for rank in group.ranks for at in indexes.get(rank, ()))
+        if 1 < len(positions) <= MOST_SHARE * len(run.parts):
             has_words = group.description not in {"", "undefined"}
             name = f"{group.description} ({group.name})" if has_words else group.name
-            yield _Set("group", name, own)
+            yield _Set("group", name, positions)
 
 
 def _with_gains(
-    run: RankRun, found: Sequence[tuple[_Set, tuple[int, ...]]]
+    run: RankRun, groups: Sequence[tuple[_Set, tuple[int, ...]]]
 ) -> Iterator[StragglerGroup]:
     work = compute_time(run)
     excess = np.nan_to_num(work.excess_ns)
-    most = [float(excess[_outlying(work, indexes)].max(initial=0.0)) for _, indexes in found]
-    others = np.delete(excess, [at for _, indexes in found for at in indexes])
+    most = [float(excess[_outlying(work, indexes)].max(initial=0.0)) for _, indexes in groups]
+    others = np.delete(excess, [at for _, indexes in groups for at in indexes])
     gain = max(0.0, max(most, default=0.0) - max(0.0, float(others.max(initial=0.0))))
-    for (late, indexes), own in zip(found, most, strict=True):
+    for (late, indexes), excess_ns in zip(groups, most, strict=True):
         yield StragglerGroup(
             kind=late.kind,
             name=late.name,
             indexes=indexes,
             recorded_count=len(_workers(run, late.members)),
-            gain_ns=gain * own / sum(most) if own else 0.0,
+            gain_ns=gain * excess_ns / sum(most) if excess_ns else 0.0,
         )
 
 

@@ -110,18 +110,18 @@ def stragglers_of(run: RankRun) -> pd.DataFrame:
 
 def _full(run: RankRun) -> pd.DataFrame:
     """Return the members of full matches, with their lateness and waiting."""
-    found = run.matches
-    match = pd.factorize(found.match[found.is_full])[0]
-    duration = found.duration_ns[found.is_full]
+    matches = run.matches
+    match = pd.factorize(matches.match[matches.is_full])[0]
+    duration = matches.duration_ns[matches.is_full]
     count = int(match.max()) + 1 if len(match) else 0
     middle = statistics.quantile(duration, match, count, 0.5)
     return pd.DataFrame(
         {
-            "recording": found.recording[found.is_full],
-            "key": _groups(run)[found.key[found.is_full]],
-            "step": found.step[found.is_full],
+            "recording": matches.recording[matches.is_full],
+            "key": _groups(run)[matches.key[matches.is_full]],
+            "step": matches.step[matches.is_full],
             "late_ns": middle[match] - duration,
-            "wait_ns": found.wait_ns[found.is_full],
+            "wait_ns": matches.wait_ns[matches.is_full],
         }
     )
 
@@ -134,16 +134,16 @@ def _groups(run: RankRun) -> NDArray[np.int64]:
 
 
 def _waits(run: RankRun, members: pd.DataFrame) -> dict[str, Any]:
-    found, count = run.matches, len(run.parts)
-    last, _ = last_arrivals(found)
-    is_told = last >= 0
-    who = found.recording[last[is_told]]
-    total = statistics.sums(found.wait_ns, found.match, len(last))
-    caused = statistics.sums(total[is_told], who, count)
+    matches, count = run.matches, len(run.parts)
+    last, _ = last_arrivals(matches)
+    has_last = last >= 0
+    who = matches.recording[last[has_last]]
+    total = statistics.sums(matches.wait_ns, matches.match, len(last))
+    caused = statistics.sums(total[has_last], who, count)
     together = np.bincount(members["recording"], minlength=count)
     spans = pd.factorize(np.array([part.evidence.span for part in run.parts], dtype=object))[0]
-    own = statistics.sums(members["wait_ns"].to_numpy(), members["recording"].to_numpy(), count)
-    all_ns = statistics.sums(own, spans, count)[spans]
+    waiting = statistics.sums(members["wait_ns"].to_numpy(), members["recording"].to_numpy(), count)
+    all_ns = statistics.sums(waiting, spans, count)[spans]
     last_count = np.bincount(who, minlength=count)
     return {
         "collective_count": together,
@@ -151,7 +151,7 @@ def _waits(run: RankRun, members: pd.DataFrame) -> dict[str, Any]:
         "last_share": last_count / np.maximum(together, 1),
         "wait_caused_ns": caused,
         "wait_caused_share": caused / np.maximum(all_ns, 1),
-        "wait_ns": own,
+        "wait_ns": waiting,
     }
 
 
@@ -215,8 +215,8 @@ def _since(run: RankRun, members: pd.DataFrame, columns: dict[str, Any]) -> NDAr
     steps, excess = run_steps(run), step_excess_ns(run)
     for at in np.flatnonzero(columns["is_straggler"]):
         if columns["works_longer"][at] and run.parts[at].steps.has_steps:
-            own = steps.recording == at
-            number, more, least = steps.number[own], excess[own], columns["own_excess_ns"][at]
+            rows = steps.recording == at
+            number, more, least = steps.number[rows], excess[rows], columns["own_excess_ns"][at]
         elif at in late.index.get_level_values(0):
             mean, least = late.loc[at], columns["lateness_ns"][at]
             number, more = mean.index.to_numpy(), mean.to_numpy()
@@ -236,7 +236,7 @@ def _causes(run: RankRun, columns: dict[str, Any]) -> dict[str, Any]:
         spent = {name: _spent(run, categories) for name, categories in CAUSES.items()}
         spent["computing"] = np.array([part.totals.computing_ns for part in run.parts])
         peers = compute_time(run).peers
-        more = {name: own - _median(own, peers) for name, own in spent.items()}
+        more = {name: values - _median(values, peers) for name, values in spent.items()}
         for at in np.flatnonzero(columns["is_straggler"]):
             name = max(more, key=lambda of: more[of][at])
             late = columns["lateness_ns"][at] * columns["collective_count"][at]
@@ -259,9 +259,9 @@ def _spent(run: RankRun, categories: Sequence[str]) -> NDArray[np.float64]:
     """
     spent = []
     for part in run.parts:
-        own = part.totals.parts_ns
+        categories_ns = part.totals.parts_ns
         names = (name for name in categories if part.has_device or name != "cpu")
-        spent.append(sum(own.get(name, 0) for name in names))
+        spent.append(sum(categories_ns.get(name, 0) for name in names))
     return np.array(spent, dtype=np.float64)
 
 

@@ -42,9 +42,9 @@ def changing_inputs(trace: Trace, frames: Iterable[int]) -> ChangingInputs:
     rows = np.flatnonzero(name_mask(calls["name"], CALL.__eq__))
     ids = name_parts(trace, compile_events(trace).region[rows], REGION, "id")
     frame_of_call = _frames(ids)
-    found = [_change(trace, rows[frame_of_call == frame]) for frame in sorted(set(frames))]
+    changes = [_change(trace, rows[frame_of_call == frame]) for frame in sorted(set(frames))]
     order: tuple[Change, ...] = ("sizes", "dimensions", "none", "unknown")
-    return min(found, key=lambda each: order.index(each.change), default=UNKNOWN)
+    return min(changes, key=lambda change: order.index(change.change), default=UNKNOWN)
 
 
 UNKNOWN = ChangingInputs(change="unknown")
@@ -63,13 +63,13 @@ def _change(trace: Trace, rows: NDArray[np.int64]) -> ChangingInputs:
     lists = [shapes for text in texts if (shapes := _shapes(str(text))) is not None]
     if len(rows) < 2 or not lists or len({len(shapes) for shapes in lists}) > 1:
         return UNKNOWN
-    for each in zip(*lists, strict=True):
-        if len({len(shape) for shape in each}) > 1:
+    for shapes_of_input in zip(*lists, strict=True):
+        if len({len(shape) for shape in shapes_of_input}) > 1:
             return ChangingInputs(change="dimensions")
-        for place, sizes in enumerate(zip(*each, strict=True)):
+        for dimension, sizes in enumerate(zip(*shapes_of_input, strict=True)):
             if len(set(sizes)) > 1:
                 return ChangingInputs(
-                    change="sizes", dimension=place, sizes=tuple(sorted(set(sizes)))
+                    change="sizes", dimension=dimension, sizes=tuple(sorted(set(sizes)))
                 )
     return ChangingInputs(change="none")
 

@@ -63,18 +63,18 @@ def compilation_table(trace: Trace) -> pd.DataFrame:
     """Return one row a compilation, in the order they began."""
     calls, phase = trace.host_calls, compile_events(trace).phase
     rows = np.flatnonzero(phase == np.arange(len(phase)))
-    chosen = calls.iloc[rows]
+    selected = calls.iloc[rows]
     ids = _compile_ids(trace, rows)
-    start = chosen["start_ns"].to_numpy()
+    start = selected["start_ns"].to_numpy()
     columns: dict[str, NDArray[Any]] = {
-        "event": chosen["event"].to_numpy(),
+        "event": selected["event"].to_numpy(),
         "phase": name_parts(trace, rows, TIMED, "phase"),
         "compile_id": ids,
         "is_recompilation": np.array([_is_again(text) for text in ids], dtype=object),
         "step": _steps(trace, start),
-        "thread": plain_values(chosen["thread"]),
+        "thread": plain_values(selected["thread"]),
         "start_ns": start,
-        "duration_ns": chosen["duration_ns"].to_numpy(),
+        "duration_ns": selected["duration_ns"].to_numpy(),
         **{column: _part(trace, rows, name) for column, name in PARTS.items()},
         "source_line": _lines(trace, start),
     }
@@ -85,12 +85,12 @@ def _compile_ids(trace: Trace, rows: NDArray[np.int64]) -> NDArray[Any]:
     """Return the first id told within each compilation, else None."""
     phase = compile_events(trace).phase
     inside = np.flatnonzero(phase >= 0)
-    told = name_parts(trace, inside, ID_ARGUMENT, "id")
-    place = np.searchsorted(rows, phase[inside])
-    telling = np.flatnonzero(~pd.isna(told))[::-1]
-    found = np.full(len(rows), None, dtype=object)
-    found[place[telling]] = told[telling]  # what is set last, the first, stays
-    return found
+    ids = name_parts(trace, inside, ID_ARGUMENT, "id")
+    index = np.searchsorted(rows, phase[inside])
+    telling = np.flatnonzero(~pd.isna(ids))[::-1]
+    first_ids = np.full(len(rows), None, dtype=object)
+    first_ids[index[telling]] = ids[telling]  # what is set last, the first, stays
+    return first_ids
 
 
 def _is_again(compile_id: str | None) -> bool | None:
@@ -119,9 +119,9 @@ def _part(trace: Trace, rows: NDArray[np.int64], name: str) -> NDArray[np.float6
 def _steps(trace: Trace, moment_ns: NDArray[np.int64]) -> NDArray[Any]:
     steps = trace.steps
     names = np.array([*plain_values(steps["name"]), None], dtype=object)
-    place = np.searchsorted(steps["start_ns"].to_numpy(), moment_ns, side="right") - 1
-    inside = moment_ns < np.append(steps["end_ns"].to_numpy(), 0)[place]
-    return np.asarray(names[np.where((place >= 0) & inside, place, NONE)])
+    index = np.searchsorted(steps["start_ns"].to_numpy(), moment_ns, side="right") - 1
+    inside = moment_ns < np.append(steps["end_ns"].to_numpy(), 0)[index]
+    return np.asarray(names[np.where((index >= 0) & inside, index, NONE)])
 
 
 def _lines(trace: Trace, moment_ns: NDArray[np.int64]) -> NDArray[Any]:

@@ -67,28 +67,28 @@ GRAPH_SCHEMA: Schema = (
 @computed
 def compiled_region_table(trace: Trace) -> pd.DataFrame:
     """Return one row a region, the longest first; compiled ones without a call come last."""
-    calls, found = trace.host_calls, compile_events(trace)
-    rows = _own_rows(found.region)
+    calls, events = trace.host_calls, compile_events(trace)
+    rows = _self_nearest(events.region)
     compiled = compilation_table(trace)
-    told = compiled[compiled["compile_id"].notna().to_numpy()]
+    identified = compiled[compiled["compile_id"].notna().to_numpy()]
     called = name_parts(trace, rows, REGION, "id")
-    ids = np.concatenate((called, told["compile_id"].to_numpy()))
+    ids = np.concatenate((called, identified["compile_id"].to_numpy()))
     group, regions = pd.factorize(ids)
     count = len(regions)
-    mine, of_compilation = group[: len(rows)], group[len(rows) :]
-    within = np.append(found.region, NONE)[calls["parent"].to_numpy()[rows]] >= 0
-    inside = _sum_inside(trace, found.region, rows)
+    of_call, of_compilation = group[: len(rows)], group[len(rows) :]
+    is_nested = np.append(events.region, NONE)[calls["parent"].to_numpy()[rows]] >= 0
+    inside = _sum_inside(trace, events.region, rows)
     columns: dict[str, NDArray[Any]] = {
         "region": np.asarray(regions, dtype=object),
         "frame": np.array([_number(text, "frame") for text in regions], dtype=np.int64),
         "compilation": np.array([_number(text, "number") for text in regions], dtype=np.int64),
-        "call_count": np.bincount(mine, minlength=count),
-        "continued_count": np.bincount(mine[within], minlength=count),
-        "host_ns": sums(calls["duration_ns"].to_numpy()[rows], mine, count),
-        "python_ns": sums(calls["self_ns"].to_numpy()[rows], mine, count),
-        **{name: sums(values, mine, count) for name, values in inside.items()},
+        "call_count": np.bincount(of_call, minlength=count),
+        "continued_count": np.bincount(of_call[is_nested], minlength=count),
+        "host_ns": sums(calls["duration_ns"].to_numpy()[rows], of_call, count),
+        "python_ns": sums(calls["self_ns"].to_numpy()[rows], of_call, count),
+        **{name: sums(values, of_call, count) for name, values in inside.items()},
         "compile_count": np.bincount(of_compilation, minlength=count),
-        "compile_ns": sums(told["duration_ns"].to_numpy(), of_compilation, count),
+        "compile_ns": sums(identified["duration_ns"].to_numpy(), of_compilation, count),
     }
     order = np.lexsort((columns["region"].astype(str), -columns["host_ns"]))
     return to_frame(SCHEMA, {name: values[order] for name, values in columns.items()})
@@ -99,10 +99,10 @@ def _sum_inside(
 ) -> dict[str, NDArray[np.int64]]:
     """Return, for each of `rows`, sums over the calls of which it is the nearest."""
     calls, phase, work = trace.host_calls, compile_events(trace).phase, device_work(trace)
-    place = np.full(len(calls) + 1, NONE, dtype=np.int64)
-    place[rows] = np.arange(len(rows))
+    index = np.full(len(calls) + 1, NONE, dtype=np.int64)
+    index[rows] = np.arange(len(rows))
     inside = np.flatnonzero(nearest_row >= 0)
-    of_row = place[nearest_row[inside]]
+    of_row = index[nearest_row[inside]]
     is_phase = phase[inside] == inside
     compile_ns = np.where(is_phase, calls["duration_ns"].to_numpy()[inside], 0)
     return {
@@ -115,9 +115,9 @@ def _sum_inside(
 @computed
 def graph_break_table(trace: Trace) -> pd.DataFrame:
     """Return one row a pair of regions of which one was called from the other, most time first."""
-    calls, found = trace.host_calls, compile_events(trace)
-    inner = _own_rows(found.region)
-    outer = np.append(found.region, NONE)[calls["parent"].to_numpy()[inner]]
+    calls, events = trace.host_calls, compile_events(trace)
+    inner = _self_nearest(events.region)
+    outer = np.append(events.region, NONE)[calls["parent"].to_numpy()[inner]]
     inner, outer = inner[outer >= 0], outer[outer >= 0]
     both = np.concatenate((outer, inner))
     names, codes = _coded(name_parts(trace, both, REGION, "id"))
@@ -153,15 +153,15 @@ def _lookup_before(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
 @computed
 def compiled_graph_table(trace: Trace) -> pd.DataFrame:
     """Return one row a graph that Inductor compiled, and region, the longest first."""
-    calls, found = trace.host_calls, compile_events(trace)
-    rows = _own_rows(found.graph)
+    calls, events = trace.host_calls, compile_events(trace)
+    rows = _self_nearest(events.graph)
     hashes, of_hash = _coded(name_parts(trace, rows, GRAPH, "hash"))
-    regions, region = _coded(name_parts(trace, found.region[rows], REGION, "id"))
+    regions, region = _coded(name_parts(trace, events.region[rows], REGION, "id"))
     in_backward = nearest_named(trace, BACKWARD)[rows] >= 0
     key = (of_hash * (len(regions) + 1) + region + 1) * 2 + in_backward
     group, distinct = pd.factorize(key)
     count = len(distinct)
-    inside = _sum_inside(trace, found.graph, rows)
+    inside = _sum_inside(trace, events.graph, rows)
     which, is_backward = np.divmod(distinct.astype(np.int64), 2)
     graph, in_region = np.divmod(which, len(regions) + 1)
     columns: dict[str, NDArray[Any]] = {
@@ -177,7 +177,7 @@ def compiled_graph_table(trace: Trace) -> pd.DataFrame:
     return to_frame(GRAPH_SCHEMA, {name: values[order] for name, values in columns.items()})
 
 
-def _own_rows(nearest_row: NDArray[np.int64]) -> NDArray[np.int64]:
+def _self_nearest(nearest_row: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the rows that are their own nearest."""
     return np.flatnonzero(nearest_row == np.arange(len(nearest_row)))
 

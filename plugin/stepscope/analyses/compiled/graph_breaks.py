@@ -55,10 +55,10 @@ class GraphBreaks:
 def graph_breaks(trace: Trace) -> GraphBreaks:
     """Return every break of a compiled frame's graph."""
     calls, region = trace.host_calls, compile_events(trace).region
-    within = window(trace)
+    span = window(trace)
     start = calls["start_ns"].to_numpy()
     inner = np.flatnonzero(region == np.arange(len(region)))
-    inner = inner[(start[inner] >= within.start_ns) & (start[inner] < within.end_ns)]
+    inner = inner[(start[inner] >= span.start_ns) & (start[inner] < span.end_ns)]
     outer = np.append(region, NONE)[calls["parent"].to_numpy()[inner]]
     inner, outer = inner[outer >= 0], outer[outer >= 0]
     return GraphBreaks(
@@ -79,9 +79,9 @@ def _left_ns(trace: Trace, inner: NDArray[np.int64]) -> NDArray[np.int64]:
     children = np.flatnonzero(np.isin(parent, around) & ~is_lookup)
     order = children[np.argsort(parent[children], kind="stable")]
     width = len(calls) + 1
-    place = np.searchsorted(parent[order] * width + order, around * width + inner) - 1
-    before = np.append(order, NONE)[place]
-    has = (place >= 0) & (np.append(parent, NONE)[before] == around)
+    index = np.searchsorted(parent[order] * width + order, around * width + inner) - 1
+    before = np.append(order, NONE)[index]
+    has = (index >= 0) & (np.append(parent, NONE)[before] == around)
     began = calls["start_ns"].to_numpy()[around]
     return np.asarray(np.where(has, np.append(end, 0)[before], began))
 
@@ -101,9 +101,9 @@ def _between(trace: Trace, inner: NDArray[np.int64]) -> tuple[str, ...]:
 def _lines(trace: Trace) -> tuple[SourceLine, ...]:
     names = trace.python_calls["name"].cat.categories
     matches = (RESUMED.match(str(name)) for name in names)
-    found = {
+    lines = {
         SourceLine(path=match["path"], line=int(match["line"]), function=match["function"])
         for match in matches
         if match
     }
-    return tuple(sorted(found, key=lambda each: (each.path, each.line)))
+    return tuple(sorted(lines, key=lambda line: (line.path, line.line)))

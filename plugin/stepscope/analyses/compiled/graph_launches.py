@@ -96,9 +96,9 @@ def graph_launches(trace: Trace) -> GraphLaunches:
     """Return every launch of a graph, with its device events."""
     runtime = trace.runtime_calls
     calls = np.flatnonzero(name_mask(runtime["name"], GRAPH_LAUNCH_NAME.search))
-    place = np.full(len(runtime) + 1, NONE, dtype=np.int64)  # the last is for "no call"
-    place[calls] = np.arange(len(calls))
-    of_event = place[links(trace).call_of_device_event]
+    index = np.full(len(runtime) + 1, NONE, dtype=np.int64)  # the last is for "no call"
+    index[calls] = np.arange(len(calls))
+    of_event = index[links(trace).call_of_device_event]
     rows = np.flatnonzero(of_event >= 0)
     rows = rows[np.argsort(of_event[rows], kind="stable")]
     launch = of_event[rows]
@@ -107,11 +107,11 @@ def graph_launches(trace: Trace) -> GraphLaunches:
     written = trace.source.whole("graph id", trace.device_events["event"].to_numpy()[rows])
     np.maximum.at(graph_id, launch, np.where(written > 0, written, NONE))
     position = np.arange(len(rows)) - first[launch]
-    told = graph_id >= 0
+    has_id = graph_id >= 0
     contents = _contents(trace, rows, launch, position, len(calls))
-    key = np.where(told, graph_id.astype(np.uint64), contents)
+    key = np.where(has_id, graph_id.astype(np.uint64), contents)
     codes, _ = pd.factorize(key)
-    graph, _ = pd.factorize(2 * codes + told)
+    graph, _ = pd.factorize(2 * codes + has_id)
     return GraphLaunches(
         calls=calls,
         graph=graph.astype(np.int64),
@@ -132,9 +132,9 @@ def _contents(
     """Return a number for each launch that is equal where the same events follow each other."""
     code = trace.device_events["name"].cat.codes.to_numpy()[rows]
     mixed = _scattered(_scattered(position.astype(np.uint64)) ^ code.astype(np.int64).view("u8"))
-    found = np.zeros(count, dtype=np.uint64)
-    np.add.at(found, launch, mixed)
-    return found
+    hashes = np.zeros(count, dtype=np.uint64)
+    np.add.at(hashes, launch, mixed)
+    return hashes
 
 
 def _scattered(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -148,17 +148,17 @@ def _scattered(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 @computed
 def graph_launch_table(trace: Trace) -> pd.DataFrame:
     """Return one row a launch, in the order they began."""
-    found = graph_launches(trace)
-    calls = trace.runtime_calls.iloc[found.calls]
-    events = trace.device_events.iloc[found.rows]
-    count = len(found.calls)
+    launches = graph_launches(trace)
+    calls = trace.runtime_calls.iloc[launches.calls]
+    events = trace.device_events.iloc[launches.rows]
+    count = len(launches.calls)
     start, end = events["start_ns"].to_numpy(), events["end_ns"].to_numpy()
-    begin, _ = extremes(start, found.launch, count)
-    _, until = extremes(end, found.launch, count)
-    busy = _busy(start, end, found.launch, count)
-    event_count = np.bincount(found.launch, minlength=count)
-    _, fullest = extremes(event_count, found.graph, int(found.graph.max(initial=-1)) + 1)
-    _, device = extremes(events["device"].to_numpy(), found.launch, count)
+    begin, _ = extremes(start, launches.launch, count)
+    _, until = extremes(end, launches.launch, count)
+    busy = _busy(start, end, launches.launch, count)
+    event_count = np.bincount(launches.launch, minlength=count)
+    _, fullest = extremes(event_count, launches.graph, int(launches.graph.max(initial=-1)) + 1)
+    _, device = extremes(events["device"].to_numpy(), launches.launch, count)
     is_kernel = (events["kind"] == int(Kind.KERNEL)).to_numpy()
     has = event_count > 0
     called = calls["start_ns"].to_numpy()
@@ -168,12 +168,12 @@ def graph_launch_table(trace: Trace) -> pd.DataFrame:
         "thread": plain_values(calls["thread"]),
         "start_ns": called,
         "host_ns": calls["duration_ns"].to_numpy(),
-        "graph": found.graph,
-        "graph_id": found.graph_id,
+        "graph": launches.graph,
+        "graph_id": launches.graph_id,
         "device": np.where(has, device, NONE),
-        "kernel_count": np.bincount(found.launch[is_kernel], minlength=count),
+        "kernel_count": np.bincount(launches.launch[is_kernel], minlength=count),
         "event_count": event_count,
-        "missing_count": fullest[found.graph] - event_count,
+        "missing_count": fullest[launches.graph] - event_count,
         "launch_delay_ns": np.where(has, begin - called, np.nan),
         "device_span_ns": until - begin,
         "device_busy_ns": busy,
@@ -226,24 +226,24 @@ def graph_table(trace: Trace) -> pd.DataFrame:
 @computed
 def graph_node_table(trace: Trace) -> pd.DataFrame:
     """Return one row a graph and node: by node id where told, else by place in the replay."""
-    found = graph_launches(trace)
-    events = trace.device_events.iloc[found.rows]
+    launches = graph_launches(trace)
+    events = trace.device_events.iloc[launches.rows]
     written = trace.source.whole("graph node id", events["event"].to_numpy())
     node = np.where(written > 0, written, NONE)
     name = events["name"].cat.codes.to_numpy()
-    graph = found.graph[found.launch]
-    place = np.where(node >= 0, NONE, found.position)
-    keys = pd.DataFrame({"graph": graph, "node": node, "place": place, "name": name})
+    graph = launches.graph[launches.launch]
+    unidentified = np.where(node >= 0, NONE, launches.position)
+    keys = pd.DataFrame({"graph": graph, "node": node, "place": unidentified, "name": name})
     group, first = group_rows(keys, keys.columns)
     count = len(first)
     duration = events["duration_ns"].to_numpy()
     total = sums(duration, group, count)
     least, most = extremes(duration, group, count)
-    position, _ = extremes(found.position, group, count)
+    position, _ = extremes(launches.position, group, count)
     replays = np.bincount(group, minlength=count)
     columns: dict[str, NDArray[Any]] = {
         "graph": graph[first],
-        "graph_id": found.graph_id[found.launch][first],
+        "graph_id": launches.graph_id[launches.launch][first],
         "position": position,
         "node_id": node[first],
         "name": plain_values(events["name"])[first],

@@ -81,11 +81,11 @@ def _by_range(trace: Trace) -> pd.DataFrame:
     rows = _ranges(trace)
     calls, work, source = trace.host_calls.iloc[rows], device_work(trace), trace.source
     events = calls["event"].to_numpy()
-    told = {name: source.label(name, events) for name in TOLD_BY_RANGE}
+    labels = {name: source.label(name, events) for name in TOLD_BY_RANGE}
     keys = pd.DataFrame(
         {
             "name": calls["name"].array,
-            **told,
+            **labels,
             "num_warps": source.number("num_warps", events),
             "num_stages": source.number("num_stages", events),
             "grid": _grids(trace, rows),
@@ -93,7 +93,7 @@ def _by_range(trace: Trace) -> pd.DataFrame:
         }
     )
     gigabytes = source.number("kernel_num_gb", events)
-    known = (gigabytes >= 0) & (gigabytes < MOST_GIGABYTES)
+    is_valid = (gigabytes >= 0) & (gigabytes < MOST_GIGABYTES)
     group, first = group_rows(keys, keys.columns)
     count = len(first)
     texts = {str(name): plain_values(keys[name])[first] for name in keys}
@@ -108,7 +108,7 @@ def _by_range(trace: Trace) -> pd.DataFrame:
             "kernel_count": sums(work.kernel_count[rows], group, count),
             "host_ns": sums(calls["duration_ns"].to_numpy(), group, count),
             "device_ns": sums(work.device_ns[rows], group, count),
-            "estimated_bytes": np.where(known, gigabytes, np.nan)[first] * 1e9,
+            "estimated_bytes": np.where(is_valid, gigabytes, np.nan)[first] * 1e9,
         },
     )
 
@@ -116,26 +116,26 @@ def _by_range(trace: Trace) -> pd.DataFrame:
 def _grids(trace: Trace, rows: NDArray[np.int64]) -> pd.Categorical:
     """Return each range's grid: its kernel's on the device, else what the range says."""
     kernels, events = trace.kernels, trace.device_events
-    place = rows_of_keys(kernels["event"].to_numpy(), events["event"].to_numpy())
-    owner = links(trace).owner_of_device_event[place]
+    index = rows_of_keys(kernels["event"].to_numpy(), events["event"].to_numpy())
+    owner = links(trace).owner_of_device_event[index]
     launched = np.full(len(trace.host_calls), NONE, dtype=np.int64)
     launched[owner[owner >= 0]] = np.flatnonzero(owner >= 0)
     grids = np.array([*plain_values(kernels["grid"]), None], dtype=object)
     on_device = grids[launched[rows]]
-    told = plain_values(trace.source.label("grid", trace.host_calls["event"].to_numpy()[rows]))
-    codes, texts = pd.factorize(np.where(pd.isna(on_device), told, on_device))
+    recorded = plain_values(trace.source.label("grid", trace.host_calls["event"].to_numpy()[rows]))
+    codes, texts = pd.factorize(np.where(pd.isna(on_device), recorded, on_device))
     return pd.Categorical.from_codes(codes, categories=pd.Index(texts, dtype=object))
 
 
 def _by_name(trace: Trace) -> pd.DataFrame:
     kernels, events = trace.kernels, trace.device_events
-    place = rows_of_keys(kernels["event"].to_numpy(), events["event"].to_numpy())
-    owner = links(trace).owner_of_device_event[place]
+    index = rows_of_keys(kernels["event"].to_numpy(), events["event"].to_numpy())
+    owner = links(trace).owner_of_device_event[index]
     is_range = np.zeros(len(trace.host_calls) + 1, dtype=bool)
     is_range[_ranges(trace)] = True
-    chosen = name_mask(kernels["name"], NAMED_BY_INDUCTOR.match) & ~is_range[owner]
-    mine = kernels[chosen]
-    group, names = pd.factorize(mine["name"])
+    selected = name_mask(kernels["name"], NAMED_BY_INDUCTOR.match) & ~is_range[owner]
+    kernels = kernels[selected]
+    group, names = pd.factorize(kernels["name"])
     count = len(names)
     nothing = np.full(count, None, dtype=object)
     zero = np.zeros(count, dtype=np.int64)
@@ -150,7 +150,7 @@ def _by_name(trace: Trace) -> pd.DataFrame:
             "call_count": zero,
             "kernel_count": np.bincount(group, minlength=count),
             "host_ns": zero,
-            "device_ns": sums(mine["duration_ns"].to_numpy(), group, count),
+            "device_ns": sums(kernels["duration_ns"].to_numpy(), group, count),
         },
     )
 

@@ -16,31 +16,31 @@ Rows = NDArray[np.int64]
 ValueT = TypeVar("ValueT", np.int64, np.float64)
 
 
-def nearest(parent: Rows, is_wanted: NDArray[np.bool_]) -> Rows:
+def nearest(parent: Rows, is_selected: NDArray[np.bool_]) -> Rows:
     """Return, for each row, itself if it is wanted, else the nearest wanted one above, or -1."""
-    found = np.where(is_wanted, np.arange(len(parent)), parent)
-    going = np.flatnonzero(~is_wanted & (found != NONE))
-    going = going[~is_wanted[found[going]]]
-    while len(going):  # where a row points to, points further itself: twice as far each round
-        found[going] = found[found[going]]
-        going = going[found[going] != NONE]
-        going = going[~is_wanted[found[going]]]
-    return found
+    ancestor = np.where(is_selected, np.arange(len(parent)), parent)
+    pending = np.flatnonzero(~is_selected & (ancestor != NONE))
+    pending = pending[~is_selected[ancestor[pending]]]
+    while len(pending):  # where a row points to, points further itself: twice as far each round
+        ancestor[pending] = ancestor[ancestor[pending]]
+        pending = pending[ancestor[pending] != NONE]
+        pending = pending[~is_selected[ancestor[pending]]]
+    return ancestor
 
 
-def nearest_of(parent: Rows, rows: Rows, is_wanted: NDArray[np.bool_]) -> Rows:
+def nearest_of(parent: Rows, rows: Rows, is_selected: NDArray[np.bool_]) -> Rows:
     """Return what `nearest` does, for some rows, or -1 for those that are -1."""
-    found = rows.copy()
-    going = np.flatnonzero(found != NONE)
-    going = going[~is_wanted[found[going]]]
+    ancestor = rows.copy()
+    pending = np.flatnonzero(ancestor != NONE)
+    pending = pending[~is_selected[ancestor[pending]]]
     for _ in range(MOST_STEPS):
-        if not len(going):
-            return found
-        found[going] = parent[found[going]]
-        going = going[found[going] != NONE]
-        going = going[~is_wanted[found[going]]]
-    found[going] = nearest(parent, is_wanted)[found[going]]
-    return found
+        if not len(pending):
+            return ancestor
+        ancestor[pending] = parent[ancestor[pending]]
+        pending = pending[ancestor[pending] != NONE]
+        pending = pending[~is_selected[ancestor[pending]]]
+    ancestor[pending] = nearest(parent, is_selected)[ancestor[pending]]
+    return ancestor
 
 
 def with_descendants(parent: Rows, *columns: NDArray[ValueT]) -> list[NDArray[ValueT]]:
@@ -48,24 +48,24 @@ def with_descendants(parent: Rows, *columns: NDArray[ValueT]) -> list[NDArray[Va
     return [_with_descendants(parent, column) for column in columns]
 
 
-def _with_descendants(parent: Rows, own: NDArray[ValueT]) -> NDArray[ValueT]:
-    rows = np.flatnonzero(own)
+def _with_descendants(parent: Rows, values: NDArray[ValueT]) -> NDArray[ValueT]:
+    rows = np.flatnonzero(values)
     if not len(rows):
-        return own
-    total = own.copy()
-    values, above = own[rows], parent[rows]
+        return values
+    total = values.copy()
+    pending, above = values[rows], parent[rows]
     for _ in range(MOST_STEPS):
         is_below = above != NONE
         if not is_below.any():
             return total
-        values, above = values[is_below], above[is_below]
-        np.add.at(total, above, values)
+        pending, above = pending[is_below], above[is_below]
+        np.add.at(total, above, pending)
         above = parent[above]
-    return _in_strides(parent, own)
+    return _in_strides(parent, values)
 
 
-def _in_strides(parent: Rows, own: NDArray[ValueT]) -> NDArray[ValueT]:
-    total, above = own.copy(), parent
+def _in_strides(parent: Rows, values: NDArray[ValueT]) -> NDArray[ValueT]:
+    total, above = values.copy(), parent
     while (above != NONE).any():
         # sums reach 2^k rows down, `above` is 2^k rows up
         rows = np.flatnonzero((total != 0) & (above != NONE))

@@ -63,33 +63,33 @@ def batch_size(trace: Trace) -> BatchSize | None:
     Of convolution, embedding and linear, whichever comes first on the thread that runs the loop.
     What the program said itself (`hints`), and what the trace handler recorded, go before that.
     """
-    if (said := hints(trace).batch_size) is not None:
-        return _known(trace, said, "program")
+    if (hinted := hints(trace).batch_size) is not None:
+        return _given(trace, hinted, "program")
     if (recorded := _recorded(trace)) is not None:
-        return _known(trace, recorded, "trace handler")
+        return _given(trace, recorded, "trace handler")
     calls = trace.host_calls
-    wanted = name_mask(calls["name"], FIRST_DIMENSION.__contains__)
-    dims_known = calls["input_dims"].cat.codes.to_numpy() >= 0
+    is_layer = name_mask(calls["name"], FIRST_DIMENSION.__contains__)
+    has_dims = calls["input_dims"].cat.codes.to_numpy() >= 0
     on_main = (calls["thread"] == main_thread(trace)).to_numpy()
-    rows = np.flatnonzero(wanted & dims_known & on_main)
+    rows = np.flatnonzero(is_layer & has_dims & on_main)
     firsts = _first_in_steps(trace, rows)
     first_calls = calls.iloc[firsts]
     named_dims = zip(first_calls["name"].tolist(), first_calls["input_dims"].tolist(), strict=True)
-    found = [each for name, dims in named_dims if (each := _batch(name, dims))]
-    if not found:
+    batches = [batch for name, dims in named_dims if (batch := _batch(name, dims))]
+    if not batches:
         return None
-    (size, operator, dims, is_samples), _ = Counter(found).most_common(1)[0]
-    same = all(each[0] == size for each in found)
+    (size, operator, dims, is_samples), _ = Counter(batches).most_common(1)[0]
+    same = all(batch[0] == size for batch in batches)
     return BatchSize(
         size=size,
         operator=operator,
         dims=dims,
         is_certain=is_samples and same,
-        step_count=len(found),
+        step_count=len(batches),
     )
 
 
-def _known(trace: Trace, size: int, source: Source) -> BatchSize:
+def _given(trace: Trace, size: int, source: Source) -> BatchSize:
     return BatchSize(
         size=size,
         operator="",
@@ -107,7 +107,7 @@ def _recorded(trace: Trace) -> int | None:
         return None
     if settings.batch.sample_count is not None:
         return settings.batch.sample_count
-    return common_value(each.batch_size for each in used_loaders(settings))
+    return common_value(loader.batch_size for loader in used_loaders(settings))
 
 
 def _first_in_steps(trace: Trace, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -117,20 +117,24 @@ def _first_in_steps(trace: Trace, rows: np.ndarray[Any, Any]) -> np.ndarray[Any,
         return rows[:1]
     start = trace.host_calls["start_ns"].to_numpy()[rows]
     begin, end = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
-    place = np.searchsorted(start, begin, side="left")
-    inside = (place < len(rows)) & (np.append(start, 0)[np.minimum(place, len(rows))] < end)
-    return rows[place[inside]]
+    index = np.searchsorted(start, begin, side="left")
+    inside = (index < len(rows)) & (np.append(start, 0)[np.minimum(index, len(rows))] < end)
+    return rows[index[inside]]
 
 
 @lru_cache
 def _batch(name: str, dims: str) -> tuple[int, str, str, bool] | None:
     """Return the batch size, operator, shapes and whether it counts samples; None: cannot tell."""
-    which, least = FIRST_DIMENSION[name]
+    argument, least_dimensions = FIRST_DIMENSION[name]
     try:
-        shape = json.loads(dims)[which]
+        shape = json.loads(dims)[argument]
     except (ValueError, IndexError, TypeError, KeyError):
         return None
-    if not isinstance(shape, list) or len(shape) < least or not isinstance(shape[0], int):
+    if (
+        not isinstance(shape, list)
+        or len(shape) < least_dimensions
+        or not isinstance(shape[0], int)
+    ):
         return None
     is_samples = not (name == "aten::linear" and len(shape) == ROWS_ONLY)
     return shape[0], name, dims, is_samples

@@ -50,8 +50,8 @@ def merge_calls(
         if depth[rows[0]] >= MOST_LEVELS:  # these are their caller's
             node[rows] = node[above[rows]]
             continue
-        own, distinct = pd.factorize((node[above[rows]] + 1) * name_count + name[rows])
-        node[rows] = own + count
+        codes, distinct = pd.factorize((node[above[rows]] + 1) * name_count + name[rows])
+        node[rows] = codes + count
         of_parent, of_name = np.divmod(distinct, name_count)
         parents.append(of_parent - 1)
         names.append(of_name)
@@ -74,40 +74,40 @@ def _cut(parent: NDArray[np.int64], depth: NDArray[np.integer]) -> NDArray[np.in
     if not len(depth) or depth.max() < MOST_LEVELS:
         return parent
     above = parent.copy()
-    going = np.flatnonzero(depth >= MOST_LEVELS)
-    going = going[depth[above[going]] >= MOST_LEVELS]
-    while len(going):  # twice as far each round
-        above[going] = above[above[going]]
-        going = going[depth[above[going]] >= MOST_LEVELS]
+    deep = np.flatnonzero(depth >= MOST_LEVELS)
+    deep = deep[depth[above[deep]] >= MOST_LEVELS]
+    while len(deep):  # twice as far each round
+        above[deep] = above[above[deep]]
+        deep = deep[depth[above[deep]] >= MOST_LEVELS]
     return above
 
 
 def preorder(parent: NDArray[np.int64], depth: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return each node's place when every node is followed by all below it, siblings in order."""
     (size,) = with_descendants(parent, np.ones(len(parent), dtype=np.int64))
-    place = np.zeros(len(parent), dtype=np.int64)
+    position = np.zeros(len(parent), dtype=np.int64)
     for rows in by_level(depth):
         siblings = rows[np.argsort(parent[rows], kind="stable")]
         before = np.cumsum(size[siblings]) - size[siblings]
         above = parent[siblings]
         first = np.flatnonzero(np.append(True, above[1:] != above[:-1]))
         offset = np.repeat(before[first], np.diff(np.append(first, len(siblings))))
-        place[siblings] = before - offset + np.append(place, NONE)[above] + 1
-    return place
+        position[siblings] = before - offset + np.append(position, NONE)[above] + 1
+    return position
 
 
 def is_outermost(
     kind: NDArray[np.int64], parent: NDArray[np.int64], depth: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Tell which nodes have no node of their kind above them, so that totals count time once."""
-    place = preorder(parent, depth)
+    position = preorder(parent, depth)
     (size,) = with_descendants(parent, np.ones(len(parent), dtype=np.int64))
-    end = place + size
-    order = np.lexsort((place, kind))
+    end = position + size
+    order = np.lexsort((position, kind))
     _, group = np.unique(kind[order], return_inverse=True)
     # Ends of kinds before are below this kind's places, so one running maximum serves all.
     base = group * (len(parent) + 1)
     reached = np.maximum.accumulate(np.append(0, (base + end[order])[:-1])) if len(order) else base
     outermost = np.zeros(len(parent), dtype=bool)
-    outermost[order] = reached <= base + place[order]
+    outermost[order] = reached <= base + position[order]
     return outermost

@@ -101,6 +101,6 @@ def name_parts(
 ) -> NDArray[np.object_]:
     """Return a group of a pattern in the names of host calls (or -1), None where there is none."""
     names = trace.host_calls["name"].cat
-    found = [pattern.search(str(name)) for name in names.categories]
-    texts = np.array([*(match[group] if match else None for match in found), None], dtype=object)
+    matches = [pattern.search(str(name)) for name in names.categories]
+    texts = np.array([*(match[group] if match else None for match in matches), None], dtype=object)
     return np.asarray(texts[np.append(names.codes.to_numpy(), NONE)[rows]])

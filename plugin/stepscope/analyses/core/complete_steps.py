@@ -36,10 +36,10 @@ def complete_steps(trace: Trace) -> CompleteSteps:
     if not len(steps):
         return CompleteSteps(steps=steps, work_end_ns=end, has_device_work=False)
     work_end, work_count = _device_work(trace, steps["start_ns"].to_numpy(), end)
-    kept = _complete_count(work_count)
+    count = _complete_count(work_count)
     return CompleteSteps(
-        steps=steps.iloc[:kept],
-        work_end_ns=np.maximum(end, work_end)[:kept],
+        steps=steps.iloc[:count],
+        work_end_ns=np.maximum(end, work_end)[:count],
         has_device_work=bool(work_count.any()),
     )
 

@@ -64,8 +64,8 @@ def counter_table(trace: Trace) -> pd.DataFrame:
 
 def _unit(series: str | None, name: str | None) -> str | None:
     for text in (series, name):
-        if text and (found := UNIT.search(text.rstrip())):
-            return found[1].strip()
+        if text and (match := UNIT.search(text.rstrip())):
+            return match[1].strip()
     return None
 
 
@@ -79,16 +79,16 @@ def _figures(
     size = np.bincount(group, minlength=count)
     end = np.cumsum(size)
     begin = end - size
-    held_ns = np.append(time_ns[1:], time_ns[-1:]) - time_ns
-    held_ns[end - 1] = 0
-    weight = held_ns / max(1, held_ns.max(initial=0))  # no product is beyond a float
-    held = statistics.weighted_mean(values, weight, group, count)
+    lasting_ns = np.append(time_ns[1:], time_ns[-1:]) - time_ns
+    lasting_ns[end - 1] = 0
+    weight = lasting_ns / max(1, lasting_ns.max(initial=0))  # no product is beyond a float
+    weighted = statistics.weighted_mean(values, weight, group, count)
     return {
         "sample_count": size,
         "first_ns": time_ns[begin],
         "last_ns": time_ns[end - 1],
         "minimum": np.minimum.reduceat(values, begin) if count else values,
-        "mean": np.where(np.isnan(held), statistics.mean(values, group, count), held),
+        "mean": np.where(np.isnan(weighted), statistics.mean(values, group, count), weighted),
         "maximum": np.maximum.reduceat(values, begin) if count else values,
         "last": values[end - 1],
     }

@@ -44,11 +44,11 @@ def data_loading(trace: Trace) -> DataLoading:
     """Find the calls that fetched batches: torch's DataLoader and DataPipe, Lightning's loops."""
     calls = trace.host_calls
     names = calls["name"]
-    found = name_mask(names, LOADING.search)
-    rows = np.flatnonzero(found)
+    is_loading = name_mask(names, LOADING.search)
+    rows = np.flatnonzero(is_loading)
     return DataLoading(
         times=frame_times.times(calls, rows),
         rows=rows,
-        single_process_count=int((found & name_mask(names, SINGLE_PROCESS.search)).sum()),
-        multi_process_count=int((found & name_mask(names, MULTI_PROCESS.search)).sum()),
+        single_process_count=int((is_loading & name_mask(names, SINGLE_PROCESS.search)).sum()),
+        multi_process_count=int((is_loading & name_mask(names, MULTI_PROCESS.search)).sum()),
     )

@@ -176,9 +176,9 @@ def find_spec(properties: Mapping[str, object]) -> SpecMatch:
         return SpecMatch(spec=None, reason=f"No data sheet is listed for {name!r}.")
     count = properties.get("numSms")
     if count != spec.multiprocessors:
-        told = "does not say how many" if count is None else f"has {count}"
+        recorded = "does not say how many" if count is None else f"has {count}"
         reason = (
-            f"A whole {name} has {spec.multiprocessors} multiprocessors, this one {told}:"
+            f"A whole {name} has {spec.multiprocessors} multiprocessors, this one {recorded}:"
             " a part of it has less to give."
         )
         return SpecMatch(spec=None, reason=reason)
@@ -193,7 +193,7 @@ def compute_major(trace: Trace) -> int | None:
     return whole_number(_properties(trace).get("computeMajor"))
 
 
-def peak_ratio(trace: Trace, of: str, over: str) -> float | None:
+def peak_ratio(trace: Trace, data_type: str, baseline: str) -> float | None:
     """Return how many times as fast the device multiplies in a type as in another, at its peak.
 
     None where the device, or one of the peaks, is not known.
@@ -201,15 +201,15 @@ def peak_ratio(trace: Trace, of: str, over: str) -> float | None:
     spec = find_spec(_properties(trace)).spec
     if spec is None:
         return None
-    one, other = spec.peak(of), spec.peak(over)
-    return one / other if one and other else None
+    peak, baseline_peak = spec.peak(data_type), spec.peak(baseline)
+    return peak / baseline_peak if peak and baseline_peak else None
 
 
 def _properties(trace: Trace) -> dict[str, object]:
     """Return the properties of the busiest device, of any other where all have the same name."""
-    known = device_properties(trace)
+    properties = device_properties(trace)
     device = main_device(trace)
-    if device is not None and device.device in known:
-        return dict(known[device.device])
-    names = {str(each.get("name")) for each in known.values()}
-    return dict(next(iter(known.values()))) if len(names) == 1 else {}
+    if device is not None and device.device in properties:
+        return dict(properties[device.device])
+    names = {str(entry.get("name")) for entry in properties.values()}
+    return dict(next(iter(properties.values()))) if len(names) == 1 else {}

@@ -87,9 +87,9 @@ def source_lines(frames: Iterable[str]) -> tuple[SourceLine, ...]:
     """Return frames as lines of a program, each once and in their order; others are left out."""
     matches = (FRAME.match(frame.strip()) for frame in frames)
     lines = (
-        SourceLine(path=found["path"], line=int(found["line"]), function=found["function"])
-        for found in matches
-        if found
+        SourceLine(path=match["path"], line=int(match["line"]), function=match["function"])
+        for match in matches
+        if match
     )
     return tuple(dict.fromkeys(lines))
 
@@ -185,25 +185,25 @@ def lines_of_device_events(trace: Trace, rows: NDArray[np.int64]) -> pd.Categori
     around, functions = _around_launch(trace, rows)
     listed, stacks = _in_call_stack(trace, rows)
     texts = pd.Index([*functions, *stacks], dtype=object)
-    place = np.where(listed != NONE, listed + len(functions), around)
+    index = np.where(listed != NONE, listed + len(functions), around)
     codes, distinct = pd.factorize(texts)
-    return pd.Categorical.from_codes(np.append(codes, NONE)[place], categories=distinct)
+    return pd.Categorical.from_codes(np.append(codes, NONE)[index], categories=distinct)
 
 
 def _around_launch(trace: Trace, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[str]]:
     call = links(trace).call_of_device_event[rows]
     functions = user_calls(trace)
-    found = np.full(len(rows), NONE, dtype=np.int64)
-    known = call != NONE
-    launches = trace.runtime_calls.iloc[call[known]]
-    found[known] = call_tree.enclosing(spans(functions), spans(launches))
-    codes = np.append(functions["name"].cat.codes.to_numpy(), NONE)[found]
+    function = np.full(len(rows), NONE, dtype=np.int64)
+    launched = call != NONE
+    launches = trace.runtime_calls.iloc[call[launched]]
+    function[launched] = call_tree.enclosing(spans(functions), spans(launches))
+    codes = np.append(functions["name"].cat.codes.to_numpy(), NONE)[function]
     return codes, [str(name) for name in functions["name"].cat.categories]
 
 
 def _in_call_stack(trace: Trace, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[str]]:
     stacks = trace.host_calls["call_stack"].cat
     lines = [user_line(str(stack).split(";")) for stack in stacks.categories]
-    place = np.array([at if line else NONE for at, line in enumerate(lines)] + [NONE])
+    index = np.array([at if line else NONE for at, line in enumerate(lines)] + [NONE])
     owner = links(trace).owner_of_device_event[rows]
-    return place[np.append(stacks.codes.to_numpy(), NONE)[owner]], lines
+    return index[np.append(stacks.codes.to_numpy(), NONE)[owner]], lines

@@ -72,8 +72,8 @@ def hidden_ns(trace: Trace) -> NDArray[np.int64]:
     if not len(frame):
         return hidden
     for number, times in computing_times(trace).items():
-        mine = device == number
-        hidden[mine] = intervals.covered_ns(times, start[mine], end[mine])
+        rows = device == number
+        hidden[rows] = intervals.covered_ns(times, start[rows], end[rows])
     return hidden
 
 
@@ -84,10 +84,10 @@ def exposure(trace: Trace, start_ns: int, end_ns: int) -> Exposure:
     """
     best = Exposure(communication_ns=0, exposed_ns=0)
     for device, times in communicating_times(trace).items():
-        own = intervals.clip(times, start_ns, end_ns)
-        total = intervals.duration_ns(own)
+        clipped = intervals.clip(times, start_ns, end_ns)
+        total = intervals.duration_ns(clipped)
         if total > best.communication_ns:
-            left = intervals.difference(own, computing_times(trace)[device])
+            left = intervals.difference(clipped, computing_times(trace)[device])
             exposed = intervals.duration_ns(left)
             best = Exposure(communication_ns=total, exposed_ns=exposed)
     return best

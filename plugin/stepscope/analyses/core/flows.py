@@ -23,11 +23,11 @@ def owner_by_flow(trace: Trace) -> NDArray[np.int64]:
 
     Operators are rows of `host_calls`. Only flows of the category that the dialect names count.
     """
-    found = np.full(len(trace.device_events), NONE, dtype=np.int64)
+    owners = np.full(len(trace.device_events), NONE, dtype=np.int64)
     category = trace.dialect.operator_flow
     starts, ends = flow_events(trace, category, "s"), flow_events(trace, category, "f")
     if not len(starts) or not len(ends):
-        return found
+        return owners
     identifier = trace.columns.identifier
     operators = np.flatnonzero(trace.host_calls["is_operator"].to_numpy())
     begun = trace.host_calls["event"].to_numpy()[operators]
@@ -37,8 +37,8 @@ def owner_by_flow(trace: Trace) -> NDArray[np.int64]:
     event = event_of_flow(trace, ends, trace.device_events["event"].to_numpy())
     owner = of_flow.reindex(identifier[ends], fill_value=NONE).to_numpy()
     reached = event >= 0
-    found[event[reached]] = owner[reached]
-    return found
+    owners[event[reached]] = owner[reached]
+    return owners
 
 
 def flow_events(trace: Trace, category: str, phase: str) -> Rows:

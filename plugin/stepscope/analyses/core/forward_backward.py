@@ -63,53 +63,53 @@ def forward_backward(trace: Trace) -> ForwardBackward:
     by_arrow = _by_arrow(trace, nodes, makers)
     by_number = _by_number(calls, nodes, makers, by_arrow)
     forward[nodes] = np.where(by_number != NONE, by_number, by_arrow)
-    is_told_twice = (by_number != NONE) & (by_arrow != NONE)
+    has_both = (by_number != NONE) & (by_arrow != NONE)
     return ForwardBackward(
         node=ancestry.nearest(parent, is_node),
         wrapper=np.where(is_wrapped, parent, NONE),
         forward=forward,
-        differing_count=int((is_told_twice & (by_number != by_arrow)).sum()),
+        differing_count=int((has_both & (by_number != by_arrow)).sum()),
     )
 
 
 def _are_wrapped(calls: pd.DataFrame) -> NDArray[np.bool_]:
     """Tell which calls are nodes that the engine's wrapper of their name calls."""
     named_calls = calls["name"].cat
-    place = {str(name): code for code, name in enumerate(named_calls.categories)}
-    wrapper = [place.get(WRAPPER + str(name), NONE) for name in named_calls.categories]
-    wanted, codes = np.array([*wrapper, NONE]), named_calls.codes.to_numpy()
-    rows = np.flatnonzero((wanted != NONE)[codes])
+    code_of = {str(name): code for code, name in enumerate(named_calls.categories)}
+    wrapper = [code_of.get(WRAPPER + str(name), NONE) for name in named_calls.categories]
+    expected, codes = np.array([*wrapper, NONE]), named_calls.codes.to_numpy()
+    rows = np.flatnonzero((expected != NONE)[codes])
     parent = calls["parent"].to_numpy()[rows]
     is_operator = calls["is_operator"].to_numpy()
-    found = np.zeros(len(calls), dtype=bool)
-    found[rows] = (parent != NONE) & is_operator[rows] & is_operator[parent]
-    found[rows] &= codes[parent] == wanted[codes[rows]]
-    return found
+    is_wrapped = np.zeros(len(calls), dtype=bool)
+    is_wrapped[rows] = (parent != NONE) & is_operator[rows] & is_operator[parent]
+    is_wrapped[rows] &= codes[parent] == expected[codes[rows]]
+    return is_wrapped
 
 
 def _by_number(calls: pd.DataFrame, nodes: Rows, makers: Rows, by_arrow: Rows) -> Rows:
     """Return the last operator with each node's number on the thread it was made on, or -1."""
     thread = calls["thread"].cat.codes.to_numpy().astype(np.int64)
     number, _ = pd.factorize(calls["sequence_number"].to_numpy())
-    their_id = calls["forward_thread_id"].to_numpy()[nodes]
-    made_on = _threads(thread, number, nodes, makers, (their_id, by_arrow))
+    thread_id = calls["forward_thread_id"].to_numpy()[nodes]
+    made_on = _threads(thread, number, nodes, makers, (thread_id, by_arrow))
     size = int(thread.max(initial=0)) + 2
-    wanted = np.where(made_on >= 0, number[nodes] * size + made_on, NONE)
+    keys = np.where(made_on >= 0, number[nodes] * size + made_on, NONE)
     last_first = makers[::-1]
-    found = rows_of_keys(wanted, number[last_first] * size + thread[last_first])
-    return np.append(last_first, NONE)[found]
+    row = rows_of_keys(keys, number[last_first] * size + thread[last_first])
+    return np.append(last_first, NONE)[row]
 
 
 def _threads(
-    thread: Rows, number: Rows, nodes: Rows, makers: Rows, told: tuple[Rows, Rows]
+    thread: Rows, number: Rows, nodes: Rows, makers: Rows, hints: tuple[Rows, Rows]
 ) -> Rows:
     """Return the thread on which each node was made, or -1.
 
     torch's numbers of threads are not the system's. Arrows tell which is which; else operators do
-    whose number is found on one thread only. `told` is the thread's number by torch, and the
+    whose number is found on one thread only. `hints` is the thread's number by torch, and the
     operator by the arrow.
     """
-    their_id, by_arrow = told
+    thread_id, by_arrow = hints
     lowest = np.full(int(number.max(initial=0)) + 1, np.iinfo(np.int64).max)
     highest = np.full(len(lowest), NONE)
     np.minimum.at(lowest, number[makers], thread[makers])
@@ -117,25 +117,29 @@ def _threads(
     only = np.where(lowest == highest, highest, NONE)[number[nodes]]
     seen = np.where(by_arrow != NONE, np.append(thread, NONE)[by_arrow], NONE)
     made_on = np.full(len(nodes), NONE, dtype=np.int64)
-    for votes in (only, seen):  # what arrows say counts more
-        heard = (votes != NONE) & (their_id > 0)
-        ballots = pd.DataFrame({"id": their_id[heard], "thread": votes[heard]}).value_counts()
-        first = ballots.index.to_frame(index=False).drop_duplicates("id").set_index("id")["thread"]
-        elected = first.reindex(their_id, fill_value=NONE).to_numpy()
-        made_on = np.where(elected != NONE, elected, made_on)
+    for candidates in (only, seen):  # what arrows say counts more
+        is_valid = (candidates != NONE) & (thread_id > 0)
+        votes_by_id = pd.DataFrame(
+            {"id": thread_id[is_valid], "thread": candidates[is_valid]}
+        ).value_counts()
+        first = (
+            votes_by_id.index.to_frame(index=False).drop_duplicates("id").set_index("id")["thread"]
+        )
+        likeliest = first.reindex(thread_id, fill_value=NONE).to_numpy()
+        made_on = np.where(likeliest != NONE, likeliest, made_on)
     return made_on
 
 
 def _by_arrow(trace: Trace, nodes: Rows, makers: Rows) -> Rows:
     """Return the operator at whose start the arrow to each node begins, or -1."""
-    found = np.full(len(nodes), NONE, dtype=np.int64)
+    forward = np.full(len(nodes), NONE, dtype=np.int64)
     starts, ends = flow_events(trace, FLOW, "s"), flow_events(trace, FLOW, "f")
     if not len(starts) or not len(ends):
-        return found
+        return forward
     event, identifier = trace.host_calls["event"].to_numpy(), trace.columns.identifier
     origin = np.append(makers, NONE)[event_of_flow(trace, starts, event[makers])]
     target = event_of_flow(trace, ends, event[nodes])
     start = rows_of_keys(identifier[ends].astype(np.int64), identifier[starts].astype(np.int64))
     reached = (target != NONE) & (start != NONE)
-    found[target[reached]] = origin[start[reached]]
-    return found
+    forward[target[reached]] = origin[start[reached]]
+    return forward

@@ -11,6 +11,6 @@ ALL = slice(None)
 """Every row."""
 
 
-def times(frame: pd.DataFrame, chosen: NDArray[np.bool_ | np.int64] | slice) -> Intervals:
+def times(frame: pd.DataFrame, rows: NDArray[np.bool_ | np.int64] | slice) -> Intervals:
     """Return when any of the chosen rows ran: a mask of the rows, or their places."""
-    return intervals.union(frame["start_ns"].to_numpy()[chosen], frame["end_ns"].to_numpy()[chosen])
+    return intervals.union(frame["start_ns"].to_numpy()[rows], frame["end_ns"].to_numpy()[rows])

@@ -36,16 +36,16 @@ def group_rows(
 
 def sums(values: Numbers, group: Group, count: int) -> NDArray[np.int64]:
     """Return each group's sum of whole numbers, exactly; 0 where there are no rows."""
-    found = np.zeros(count, dtype=np.int64)
-    np.add.at(found, group, values)
-    return found
+    totals = np.zeros(count, dtype=np.int64)
+    np.add.at(totals, group, values)
+    return totals
 
 
 def sums_where(
-    values: Numbers, group: Group, count: int, chosen: NDArray[np.bool_] | np.bool_ = EVERY_ROW
+    values: Numbers, group: Group, count: int, where: NDArray[np.bool_] | np.bool_ = EVERY_ROW
 ) -> NDArray[np.int64]:
     """Return what `sums` does, of the chosen rows that are of a group: -1 is none."""
-    rows = np.flatnonzero(chosen & (group != NONE))
+    rows = np.flatnonzero(where & (group != NONE))
     return sums(values[rows], group[rows], count)
 
 
@@ -63,8 +63,8 @@ def mean(values: Numbers, group: Group, count: int) -> NDArray[np.float64]:
 
 def nan_mean(values: NDArray[np.float64], group: Group, count: int) -> NDArray[np.float64]:
     """Return each group's mean of what is known: NaN is not."""
-    known = ~np.isnan(values)
-    return mean(values[known], group[known], count)
+    is_number = ~np.isnan(values)
+    return mean(values[is_number], group[is_number], count)
 
 
 def weighted_mean(
@@ -101,16 +101,16 @@ def quantile(
 ) -> NDArray[np.float64]:
     """Return what this share of each group's values is not above, with numpy's `linear` method."""
     size = np.bincount(group, minlength=count)
-    found: NDArray[np.float64] = np.full(count, np.nan)
+    quantiles: NDArray[np.float64] = np.full(count, np.nan)
     ordered = _ordered(values, group, count)
     has = size > 0
-    place = (size[has] - 1) * share
-    before = np.floor(place).astype(np.int64)
+    position = (size[has] - 1) * share
+    before = np.floor(position).astype(np.int64)
     first = (np.cumsum(size) - size)[has]
     low = ordered[first + before].astype(np.float64)
     high = ordered[first + np.minimum(before + 1, size[has] - 1)].astype(np.float64)
-    found[has] = low + (high - low) * (place - before)
-    return found
+    quantiles[has] = low + (high - low) * (position - before)
+    return quantiles
 
 
 def _ordered(values: NDArray[np.int64], group: Group, count: int) -> NDArray[np.int64]:
@@ -131,8 +131,8 @@ def _ordered(values: NDArray[np.int64], group: Group, count: int) -> NDArray[np.
 
 def distinct_numbers(numbers: NDArray[np.integer], group: Group, count: int) -> NDArray[np.object_]:
     """Return each group's distinct numbers as text, ascending, comma separated."""
-    place, distinct = pd.factorize(numbers, sort=True)
-    pairs = np.sort(pd.unique(group * max(1, len(distinct)) + place))
+    codes, distinct = pd.factorize(numbers, sort=True)
+    pairs = np.sort(pd.unique(group * max(1, len(distinct)) + codes))
     texts: dict[int, list[str]] = {}
     for pair in pairs.tolist():
         which, number = divmod(pair, len(distinct))

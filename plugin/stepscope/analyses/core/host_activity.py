@@ -30,14 +30,14 @@ def activity_during(trace: Trace, start_ns: int, end_ns: int) -> str:
     during = (start_ns, end_ns)
     main = main_thread(trace)
     frame = event_references.longest_frame_during(trace, main, start_ns, end_ns)
-    place = frame or _covering(trace, trace.host_calls, during, main)
+    location = frame or _covering(trace, trace.host_calls, during, main)
     call = _covering(trace, trace.runtime_calls, during, main)
-    if not place and not call:  # the backward pass runs on threads of its own
-        place = _covering(trace, trace.host_calls, during)
+    if not location and not call:  # the backward pass runs on threads of its own
+        location = _covering(trace, trace.host_calls, during)
         call = _covering(trace, trace.runtime_calls, during)
-    if call and place:
-        return f"{call}, called from {place}"
-    return call or place or NOTHING
+    if call and location:
+        return f"{call}, called from {location}"
+    return call or location or NOTHING
 
 
 def call_during(trace: Trace, start_ns: int, end_ns: int) -> str:

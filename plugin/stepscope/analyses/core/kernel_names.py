@@ -71,24 +71,24 @@ def _split(text: str) -> tuple[str, str]:
     opened: list[str] = []
     begin, template = 0, ""
     head: list[str] = []
-    for place, character in enumerate(text):
+    for index, character in enumerate(text):
         if character in _OPEN:
             if not opened:
                 if character != "<":
                     break  # the arguments
-                begin = place + 1
+                begin = index + 1
             opened.append(character)
         elif not opened:
             head.append(character)
-        elif _closes(text, place, opened[-1]):
+        elif _closes(text, index, opened[-1]):
             opened.pop()
-            template = template if opened else text[begin:place]
+            template = template if opened else text[begin:index]
     return "".join(head), template
 
 
-def _closes(text: str, place: int, opened: str) -> bool:
+def _closes(text: str, index: int, opened: str) -> bool:
     """Tell whether a character closes what was opened last: not as in `->` or `<((8)>(0))>`."""
-    return _OPENS.get(text[place]) == opened and not text.startswith("->", place - 1)
+    return _OPENS.get(text[index]) == opened and not text.startswith("->", index - 1)
 
 
 def _operation(template: str) -> str:
@@ -112,11 +112,11 @@ def _short_mangled(name: str) -> str:
 def _mangled_path(name: str, at: int) -> tuple[list[str], int]:
     """Return the parts `<length><text>` from there on, and where they end."""
     path: list[str] = []
-    while found := _LENGTH.match(name, at):
-        end = found.end() + int(found[0])
+    while match := _LENGTH.match(name, at):
+        end = match.end() + int(match[0])
         if end > len(name):
             break  # cut off, or no mangled name at all
-        at, part = end, name[found.end() : end]
+        at, part = end, name[match.end() : end]
         if not part.startswith("_GLOBAL__N_"):
             path.append(part)
     return path, at

@@ -24,7 +24,7 @@ TEMPLATE_TYPES = (
 )
 """Names of types in C++ (torch, CUDA, HIP, cutlass) and torch's name of each."""
 _TYPES = re.compile(
-    "|".join(rf"\b(?P<t{place}>{names})(?!\w)" for place, (names, _) in enumerate(TEMPLATE_TYPES))
+    "|".join(rf"\b(?P<t{index}>{names})(?!\w)" for index, (names, _) in enumerate(TEMPLATE_TYPES))
 )
 _ARGUMENTS = re.compile(r"(?<!lambda)\([^()]*\)")
 """Of functions in a template; `{lambda(float)#1}` says for which type a kernel was made."""
@@ -37,7 +37,7 @@ def operand_type(dialect: Dialect, kernel: str) -> str | None:
     for pattern, name in dialect.operand_types:
         if pattern.search(kernel):
             return name
-    found = _TYPES.search(_ARGUMENTS.sub("", template(kernel)))
-    if found is None or found.lastgroup is None:
+    match = _TYPES.search(_ARGUMENTS.sub("", template(kernel)))
+    if match is None or match.lastgroup is None:
         return None
-    return TEMPLATE_TYPES[int(found.lastgroup[1:])][1]
+    return TEMPLATE_TYPES[int(match.lastgroup[1:])][1]

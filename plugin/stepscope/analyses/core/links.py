@@ -31,15 +31,15 @@ class Links:
     """For each row of `device_events`, the operator that launched it, as a `host_calls` row."""
 
 
-def rows_of_keys(wanted: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
+def rows_of_keys(values: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return, for each wanted key, the first row that has it, else -1; negative keys match none."""
     if not len(keys):
-        return np.full(len(wanted), NONE, dtype=np.int64)
+        return np.full(len(values), NONE, dtype=np.int64)
     order = np.argsort(keys, kind="stable")
-    place = np.searchsorted(keys[order], wanted)
-    place[place == len(keys)] = 0
-    row = order[place]
-    return np.where((keys[row] == wanted) & (wanted >= 0), row, NONE)
+    index = np.searchsorted(keys[order], values)
+    index[index == len(keys)] = 0
+    row = order[index]
+    return np.where((keys[row] == values) & (values >= 0), row, NONE)
 
 
 @computed
@@ -67,18 +67,18 @@ def _innermost_operator(
     an operator may have ended within the annotation, and is not above it then.
     """
     is_operator = trace.host_calls["is_operator"].to_numpy()
-    found = around.copy()
+    operator = around.copy()
     rows = np.flatnonzero(~np.append(is_operator, True)[around])  # the last is of row -1
     if not len(rows):
-        return found
+        return operator
     thread, start_ns, end_ns = spans(trace.host_calls)
     inner = spans(frame.iloc[rows])
     moments = np.sort(inner[1])
     first = np.append(moments, np.iinfo(np.int64).max)[np.searchsorted(moments, start_ns)]
     outer = np.flatnonzero(is_operator & (first < end_ns))
     innermost = call_tree.enclosing((thread[outer], start_ns[outer], end_ns[outer]), inner)
-    found[rows] = np.append(outer, NONE)[innermost]
-    return found
+    operator[rows] = np.append(outer, NONE)[innermost]
+    return operator
 
 
 @computed

@@ -44,19 +44,19 @@ def memory_peak(trace: Trace) -> dict[int, MemoryPeak]:
     seen = {int(number) for number in np.unique(device[on_device])} | set(capacities)
     peaks = {}
     for number in sorted(seen):
-        mine = on_device & (device == number)
+        rows = on_device & (device == number)
         peaks[number] = MemoryPeak(
             device=number,
-            allocated_bytes=_most(memory["allocated_bytes"].to_numpy()[mine]),
-            reserved_bytes=_most(memory["reserved_bytes"].to_numpy()[mine]),
+            allocated_bytes=_most(memory["allocated_bytes"].to_numpy()[rows]),
+            reserved_bytes=_most(memory["reserved_bytes"].to_numpy()[rows]),
             capacity_bytes=capacities.get(number),
         )
     return peaks
 
 
 def _most(values: np.ndarray[Any, Any]) -> int | None:
-    known = values[np.abs(values) < MOST_BYTES]  # NaN is not
-    return int(known.max()) if len(known) else None
+    valid = values[np.abs(values) < MOST_BYTES]  # NaN is not
+    return int(valid.max()) if len(valid) else None
 
 
 def device_properties(trace: Trace) -> dict[int, Mapping[str, Any]]:
@@ -66,9 +66,9 @@ def device_properties(trace: Trace) -> dict[int, Mapping[str, Any]]:
         return {}
     return {
         number: entry
-        for place, entry in enumerate(listed)
+        for index, entry in enumerate(listed)
         if isinstance(entry, Mapping)
-        and (number := whole_number(entry.get("id", place))) is not None
+        and (number := whole_number(entry.get("id", index))) is not None
     }
 
 

@@ -36,10 +36,10 @@ def histogram(durations_ns: Times) -> Histogram:
     if least == most:
         edges = np.array([least, least + 1])
         return Histogram(edges_ns=edges, counts=np.array([len(durations_ns)]), is_logarithmic=False)
-    wanted = int(np.clip(2 * np.sqrt(len(durations_ns)), FEWEST_BINS, MOST_BINS))
+    bin_count = int(np.clip(2 * np.sqrt(len(durations_ns)), FEWEST_BINS, MOST_BINS))
     is_logarithmic = most > LOGARITHMIC_FROM * max(1, least)
     space = np.geomspace if is_logarithmic else np.linspace
-    edges = np.unique(np.round(space(max(1, least), most, wanted + 1)).astype(np.int64))
+    edges = np.unique(np.round(space(max(1, least), most, bin_count + 1)).astype(np.int64))
     edges[0], edges[-1] = least, most
     counts, _ = np.histogram(durations_ns, edges)
     return Histogram(edges_ns=edges, counts=counts, is_logarithmic=is_logarithmic)
@@ -48,9 +48,9 @@ def histogram(durations_ns: Times) -> Histogram:
 def step_index(trace: Trace, moments_ns: Times) -> Times:
     """Return in which of the complete steps each moment of the host lies; -1: in none."""
     steps = complete_steps(trace).steps
-    place = np.searchsorted(steps["start_ns"].to_numpy(), moments_ns, side="right") - 1
+    index = np.searchsorted(steps["start_ns"].to_numpy(), moments_ns, side="right") - 1
     ends = np.append(steps["end_ns"].to_numpy(), np.iinfo(np.int64).min)
-    return np.where(moments_ns < ends[place], place, NONE)
+    return np.where(moments_ns < ends[index], index, NONE)
 
 
 def launch_ns(trace: Trace, rows: NDArray[np.int64]) -> Times:
@@ -59,27 +59,27 @@ def launch_ns(trace: Trace, rows: NDArray[np.int64]) -> Times:
     So what is of a step is what the host did in it, as where a recording is narrowed to one.
     """
     call = links(trace).call_of_device_event[rows]
-    own = trace.device_events["start_ns"].to_numpy()[rows]
+    start_ns = trace.device_events["start_ns"].to_numpy()[rows]
     launched = np.append(trace.runtime_calls["start_ns"].to_numpy(), 0)[call]
-    return np.where(call == NONE, own, launched)
+    return np.where(call == NONE, start_ns, launched)
 
 
-def sums_by_step(trace: Trace, place: Times, *values: Times) -> pd.DataFrame:
+def sums_by_step(trace: Trace, index: Times, *values: Times) -> pd.DataFrame:
     """Return a row a complete step: its number and name, how many lie in it, and sums of values.
 
-    `place` is what `step_index` returns; the sums are columns 0, 1, ...
+    `index` is what `step_index` returns; the sums are columns 0, 1, ...
     """
     steps = complete_steps(trace).steps
-    inside = place != NONE
-    found = {
+    inside = index != NONE
+    columns = {
         "number": steps["number"].to_numpy(),
-        "count": np.bincount(place[inside], minlength=len(steps)),
+        "count": np.bincount(index[inside], minlength=len(steps)),
     }
-    for column, each in enumerate(values):
+    for number, column in enumerate(values):
         total = np.zeros(len(steps), dtype=np.int64)
-        np.add.at(total, place[inside], each[inside])
-        found[str(column)] = total
-    return pd.DataFrame(found)
+        np.add.at(total, index[inside], column[inside])
+        columns[str(number)] = total
+    return pd.DataFrame(columns)
 
 
 def longest(durations_ns: Times, most: int) -> NDArray[np.int64]:

@@ -190,12 +190,12 @@ def _line(trace: Trace, argument: str) -> str:
 
 def _activity(trace: Trace) -> tuple[str, str]:
     """Return the package that profiles this device, and its activity; "" where there is none."""
-    told = _told_activity(trace)
-    package, _, name = told.rpartition("ProfilerActivity.")
+    activity = _qualified_activity(trace)
+    package, _, name = activity.rpartition("ProfilerActivity.")
     return package.rstrip(".") or TORCH, f"ProfilerActivity.{name}" if name else ""
 
 
-def _told_activity(trace: Trace) -> str:
+def _qualified_activity(trace: Trace) -> str:
     """Return the activity by the dialect, else by whose memory was allocated, else by guess."""
     if activity := trace.dialect.terms.get("activity"):
         return activity

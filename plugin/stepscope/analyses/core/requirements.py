@@ -42,13 +42,15 @@ def devices(trace: Trace) -> tuple[DeviceActivity, ...]:
         MissingDataError: no device event was recorded.
         NotApplicableError: the machine has no device.
     """
-    found = device_activity.device_activity(trace)
-    if not found:
+    activities = device_activity.device_activity(trace)
+    if not activities:
         raise _without_device(trace)
     kind = trace.device_events["kind"].to_numpy()
-    kernels = [int((kind[each.rows] == int(Kind.KERNEL)).sum()) for each in found]
+    kernels = [int((kind[activity.rows] == int(Kind.KERNEL)).sum()) for activity in activities]
     least = MAIN_DEVICE_SHARE * sum(kernels)
-    return tuple(each for each, count in zip(found, kernels, strict=True) if count >= least)
+    return tuple(
+        activity for activity, count in zip(activities, kernels, strict=True) if count >= least
+    )
 
 
 def main_device(trace: Trace) -> DeviceActivity:

@@ -31,15 +31,15 @@ def slope(values: NDArray[np.float64]) -> Slope:
 
     With fewer than two values that are known, all are NaN.
     """
-    place = np.flatnonzero(~np.isnan(values))
-    if len(place) > MOST_VALUES:
-        place = place[np.linspace(0, len(place) - 1, MOST_VALUES).astype(np.int64)]
-    count = len(place)
+    index = np.flatnonzero(~np.isnan(values))
+    if len(index) > MOST_VALUES:
+        index = index[np.linspace(0, len(index) - 1, MOST_VALUES).astype(np.int64)]
+    count = len(index)
     if count < 2:
         return Slope(median=np.nan, low=np.nan, high=np.nan, z=np.nan)
     first, second = np.triu_indices(count, k=1)
-    rise = values[place[second]] - values[place[first]]
-    slopes = np.sort(rise / (place[second] - place[first]))
+    rise = values[index[second]] - values[index[first]]
+    slopes = np.sort(rise / (index[second] - index[first]))
     spread = np.sqrt(count * (count - 1) * (2 * count + 5) / 18)
     score = float(np.sign(rise).sum())
     z = (score - np.sign(score)) / spread  # with the correction for a discrete score

@@ -61,10 +61,10 @@ class Synchronizations:
 def synchronizations(trace: Trace) -> Synchronizations:
     """Find the blocking calls within the window and what asked for each."""
     calls = trace.runtime_calls
-    within = window(trace)
+    span = window(trace)
     start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
     # Without steps the window ends with the device, and who waits for it returns later.
-    inside = (start >= within.start_ns) & ((end <= within.end_ns) | (not within.has_steps))
+    inside = (start >= span.start_ns) & ((end <= span.end_ns) | (not span.has_steps))
     rows = _outermost_waits(trace, np.flatnonzero(is_blocking(trace) & inside))
     owner = links(trace).owner_of_call[rows]
     return Synchronizations(
@@ -112,14 +112,14 @@ def _causes(trace: Trace, rows: NDArray[np.int64], owner: NDArray[np.int64]) -> 
 
 def _copy_directions(trace: Trace) -> NDArray[np.int64]:
     """Return, for each host call, the direction of a copy that it made itself, or -1."""
-    found = np.full(len(trace.host_calls), -1, dtype=np.int64)
+    directions = np.full(len(trace.host_calls), -1, dtype=np.int64)
     copies = trace.copies
     direction = copies["direction"].cat.codes.to_numpy().astype(np.int64)
     rows = rows_of_keys(copies["event"].to_numpy(), trace.device_events["event"].to_numpy())
     owner = links(trace).owner_of_device_event[rows]
-    known = owner >= 0
-    found[owner[known]] = direction[known]
-    return found
+    has_owner = owner >= 0
+    directions[owner[has_owner]] = direction[has_owner]
+    return directions
 
 
 def ancestor_named(
@@ -127,13 +127,13 @@ def ancestor_named(
 ) -> NDArray[np.int64]:
     """Return, for each `host_calls` row (or -1), the nearest call so named, itself or around it."""
     calls = trace.host_calls
-    wanted = name_mask(calls["name"], names.__contains__)
-    is_wanted = np.append(wanted, True)  # -1 looks itself up: it ends there
+    is_named = name_mask(calls["name"], names.__contains__)
+    is_end = np.append(is_named, True)  # -1 looks itself up: it ends there
     parent = np.append(calls["parent"].to_numpy(), -1)
-    found = rows.copy()
-    while not is_wanted[found].all():
-        found = np.where(is_wanted[found], found, parent[found])
-    return found
+    ancestor = rows.copy()
+    while not is_end[ancestor].all():
+        ancestor = np.where(is_end[ancestor], ancestor, parent[ancestor])
+    return ancestor
 
 
 def outermost_operator(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -141,10 +141,10 @@ def outermost_operator(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int6
     calls = trace.host_calls
     parent = np.append(calls["parent"].to_numpy(), -1)
     is_operator = np.append(calls["is_operator"].to_numpy(), False)
-    found = rows.copy()
+    operator = rows.copy()
     while True:
-        above = parent[found]
+        above = parent[operator]
         climbs = is_operator[above]
         if not climbs.any():
-            return found
-        found = np.where(climbs, above, found)
+            return operator
+        operator = np.where(climbs, above, operator)

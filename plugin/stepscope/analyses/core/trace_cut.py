@@ -49,11 +49,11 @@ def time_of_steps(trace: Trace, first: int, last: int) -> tuple[int, int]:
         msg = "The recording has no steps."
         raise MissingDataError(msg, RECORD_STEPS)
     number = steps["number"].to_numpy()
-    chosen = steps[(first <= number) & (number <= last)]
-    if not len(chosen):
+    selected = steps[(first <= number) & (number <= last)]
+    if not len(selected):
         msg = f"there is no such step; there are {number.min()} to {number.max()}"
         raise UsageError(msg)
-    return int(chosen["start_ns"].min()), int(chosen["end_ns"].max())
+    return int(selected["start_ns"].min()), int(selected["end_ns"].max())
 
 
 def cut(trace: Trace, start_ns: int, end_ns: int, *, is_repaired: bool = True) -> Cut:
@@ -63,20 +63,20 @@ def cut(trace: Trace, start_ns: int, end_ns: int, *, is_repaired: bool = True) -
     slices = timed & _is_phase(columns, COMPLETE_PHASE) & ~trace.source.is_lost
     until_ns = columns.start_ns + np.maximum(columns.duration_ns, 0)
     begins = timed & (columns.start_ns >= start_ns) & (columns.start_ns < end_ns)
-    kept_slices = slices & (begins | ((columns.start_ns < start_ns) & (until_ns > start_ns)))
-    kept_slices[_launched(trace, kept_slices)] = True
+    is_slice_inside = slices & (begins | ((columns.start_ns < start_ns) & (until_ns > start_ns)))
+    is_slice_inside[_launched(trace, is_slice_inside)] = True
     flows = timed & _is_phase(columns, *FLOW_PHASES)
     is_metadata = _is_phase(columns, METADATA_PHASE)
-    kept = kept_slices | is_metadata | (begins & ~slices & ~flows)
-    rows = np.flatnonzero(kept_slices)
+    is_inside = is_slice_inside | is_metadata | (begins & ~slices & ~flows)
+    rows = np.flatnonzero(is_slice_inside)
     outer = rows, until_ns[rows]
-    kept[_whole_flows(trace, np.flatnonzero(flows), outer, begins)] = True
+    is_inside[_whole_flows(trace, np.flatnonzero(flows), outer, begins)] = True
     shortened, duration_ns = _repairs(trace, *outer)
     count = len(shortened) if is_repaired else 0
     return Cut(
         start_ns=start_ns,
         end_ns=end_ns,
-        events=np.flatnonzero(kept),
+        events=np.flatnonzero(is_inside),
         shortened=shortened[:count],
         duration_ns=duration_ns[:count],
     )
@@ -87,12 +87,12 @@ def _is_phase(columns: EventColumns, *phases: str) -> NDArray[np.bool_]:
     return np.isin(columns.phase, codes)
 
 
-def _launched(trace: Trace, kept: NDArray[np.bool_]) -> Rows:
+def _launched(trace: Trace, is_inside: NDArray[np.bool_]) -> Rows:
     """Return the device events whose launches are kept."""
     call = links(trace).call_of_device_event
     events = trace.runtime_calls["event"].to_numpy()
     linked = np.flatnonzero(call >= 0)
-    linked = linked[kept[events[call[linked]]]]
+    linked = linked[is_inside[events[call[linked]]]]
     return np.asarray(trace.device_events["event"].to_numpy()[linked])
 
 
@@ -135,8 +135,8 @@ def repaired_end_ns(
     nesting = call_tree.nest(track, start_ns, duration_ns)
     cut, _ = call_tree.crossing(nesting, track, start_ns, duration_ns)
     ends = end_ns.copy()
-    for each in np.unique(track[cut]).tolist():
-        rows = nesting.order[track[nesting.order] == each]
+    for number in np.unique(track[cut]).tolist():
+        rows = nesting.order[track[nesting.order] == number]
         ends[rows] = _shortened(start_ns[rows].tolist(), end_ns[rows].tolist())
     return ends
 
@@ -147,25 +147,27 @@ def _shortened(starts: list[int], ends: list[int]) -> list[int]:
     for row, start in enumerate(starts):
         while running and ends[running[-1]] <= start:
             running.pop()
-        around = _ending_within(running, row, starts, ends)
+        around = _count_to_shorten(running, row, starts, ends)
         if around is None:
             ends[row] = ends[running[-1]]
         elif around:
-            for each in running[-around:]:
-                ends[each] = start
+            for open_row in running[-around:]:
+                ends[open_row] = start
             del running[-around:]
         running.append(row)
     return ends
 
 
-def _ending_within(running: list[int], row: int, starts: list[int], ends: list[int]) -> int | None:
+def _count_to_shorten(
+    running: list[int], row: int, starts: list[int], ends: list[int]
+) -> int | None:
     """Return how many of the slices around one are to end when it begins; None: it is to end."""
     count = loss = 0
-    for each in reversed(running):
-        if ends[each] >= ends[row]:
+    for open_row in reversed(running):
+        if ends[open_row] >= ends[row]:
             break
         count += 1
-        loss += ends[each] - starts[row]
+        loss += ends[open_row] - starts[row]
         if loss >= ends[row] - ends[running[-1]] or count > MOST_WEIGHED:
             return None
     return count

@@ -53,13 +53,13 @@ def slice_trace(trace: Trace, start_ns: int | None, end_ns: int | None) -> Trace
     with _lock:
         parts = _parts.setdefault(trace, _Parts())
     with parts.lock:
-        kept = parts.by_time
-        part = kept[time] if time in kept else _part(trace, *time)
+        slices = parts.by_time
+        part = slices[time] if time in slices else _part(trace, *time)
         with _lock:  # not while a part is made: who asks what is kept must not wait for that
-            kept[time] = part
-            kept.move_to_end(time)
-            while len(kept) > MOST_KEPT:
-                kept.popitem(last=False)
+            slices[time] = part
+            slices.move_to_end(time)
+            while len(slices) > MOST_KEPT:
+                slices.popitem(last=False)
         return part
 
 

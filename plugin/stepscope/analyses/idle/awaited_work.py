@@ -29,56 +29,56 @@ def awaited_work(trace: Trace) -> Rows:
     syncs, events = synchronizations(trace), trace.device_events
     if not len(syncs.calls) or not len(events):
         return np.full(len(syncs.calls), NONE, dtype=np.int64)
-    found = _of_own(trace, syncs.calls)
+    awaited = _launched_work(trace, syncs.calls)
     by_record = _by_record(trace, syncs.calls, syncs.start_ns)
-    found = np.where(found >= 0, found, by_record)
-    found = np.where(found == UNTOLD, _ended_last(trace, syncs.end_ns), found)
-    start = np.append(events["start_ns"].to_numpy(), 0)[found]
-    end = np.append(events["end_ns"].to_numpy(), 0)[found]
-    waited = (found >= 0) & (end > syncs.start_ns) & (start < syncs.end_ns)
-    return np.where(waited & (end <= syncs.end_ns + SYNC_SLACK_NS), found, NONE)
+    awaited = np.where(awaited >= 0, awaited, by_record)
+    awaited = np.where(awaited == UNTOLD, _ended_last(trace, syncs.end_ns), awaited)
+    start = np.append(events["start_ns"].to_numpy(), 0)[awaited]
+    end = np.append(events["end_ns"].to_numpy(), 0)[awaited]
+    waited = (awaited >= 0) & (end > syncs.start_ns) & (start < syncs.end_ns)
+    return np.where(waited & (end <= syncs.end_ns + SYNC_SLACK_NS), awaited, NONE)
 
 
-def _of_own(trace: Trace, calls: Rows) -> Rows:
+def _launched_work(trace: Trace, calls: Rows) -> Rows:
     """Return the device work that each call launched itself, the last of it."""
     call = links(trace).call_of_device_event
     launched = np.flatnonzero(call >= 0)
-    own = np.full(len(trace.runtime_calls), NONE, dtype=np.int64)
-    own[call[launched]] = launched  # what is set last stays
-    return own[calls]
+    launched_by = np.full(len(trace.runtime_calls), NONE, dtype=np.int64)
+    launched_by[call[launched]] = launched  # what is set last stays
+    return launched_by[calls]
 
 
 def _by_record(trace: Trace, calls: Rows, start_ns: Rows) -> Rows:
     """Return what each call's record says that it waited for, -1 if for nothing; else `UNTOLD`."""
     records = trace.synchronization_events
-    found = np.full(len(calls), UNTOLD, dtype=np.int64)
+    result = np.full(len(calls), UNTOLD, dtype=np.int64)
     if not len(records):
-        return found
+        return result
     runtime = trace.runtime_calls
     keys = runtime["correlation"].to_numpy()
     record = rows_of_keys(keys[calls], records["correlation"].to_numpy())
     of_stream = np.append(name_mask(records["name"], STREAM_SYNC.__eq__), False)[record]
     of_event = np.append(name_mask(records["name"], EVENT_SYNC.__eq__), False)[record]
-    told = np.flatnonzero(of_stream | of_event)
-    row, by_event = record[told], of_event[told]
+    recorded_rows = np.flatnonzero(of_stream | of_event)
+    row, by_event = record[recorded_rows], of_event[recorded_rows]
     stream, awaited, device, recorded = (
         records[name].to_numpy()[row]
         for name in ("stream", "awaited_stream", "device", "record_correlation")
     )
     recording = rows_of_keys(recorded, keys)
     until_ns = np.where(
-        by_event, np.append(runtime["start_ns"].to_numpy(), 0)[recording], start_ns[told]
+        by_event, np.append(runtime["start_ns"].to_numpy(), 0)[recording], start_ns[recorded_rows]
     )
     order = launch_order(trace)
     number = order.streams(device, np.where(by_event, awaited, stream))
     last = order.last_before(number, until_ns)
-    found[told] = np.where(by_event & (recording < 0), UNTOLD, last)
-    return found
+    result[recorded_rows] = np.where(by_event & (recording < 0), UNTOLD, last)
+    return result
 
 
 def _ended_last(trace: Trace, end_ns: Rows) -> Rows:
     """Return the work that ended last when each call returned, give or take the clocks."""
     end = trace.device_events["end_ns"].to_numpy()
     by_end = np.argsort(end, kind="stable")
-    place = np.searchsorted(end[by_end], end_ns + SYNC_SLACK_NS, side="right") - 1
-    return np.where(place >= 0, by_end[np.maximum(place, 0)], NONE)
+    index = np.searchsorted(end[by_end], end_ns + SYNC_SLACK_NS, side="right") - 1
+    return np.where(index >= 0, by_end[np.maximum(index, 0)], NONE)

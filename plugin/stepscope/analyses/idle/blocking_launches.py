@@ -42,16 +42,16 @@ class BlockingLaunches:
 @computed
 def blocking_launches(trace: Trace) -> BlockingLaunches:
     """Return which launches of kernels the host waited for."""
-    found, calls, events = launches(trace), trace.runtime_calls, trace.device_events
-    within = window(trace)
-    start = calls["start_ns"].to_numpy()[found.call]
-    chosen = (start >= within.start_ns) & (start < within.end_ns)
-    chosen &= events["kind"].to_numpy()[found.row] == int(Kind.KERNEL)
-    rows, call = found.row[chosen], found.call[chosen]
+    launched, calls, events = launches(trace), trace.runtime_calls, trace.device_events
+    span = window(trace)
+    start = calls["start_ns"].to_numpy()[launched.call]
+    selected = (start >= span.start_ns) & (start < span.end_ns)
+    selected &= events["kind"].to_numpy()[launched.row] == int(Kind.KERNEL)
+    rows, call = launched.row[selected], launched.call[selected]
     following = np.append(_next_on_thread(trace), -1)[call]
     is_waited_for = np.append(_waits(trace), False)[following]
-    held = np.concatenate((call, following[is_waited_for]))
-    blocked = intervals.intersection(times(calls, held), all_busy(trace))
+    blocking = np.concatenate((call, following[is_waited_for]))
+    blocked = intervals.intersection(times(calls, blocking), all_busy(trace))
     ended = calls["end_ns"].to_numpy()[call] + SLACK_NS
     return BlockingLaunches(
         rows=rows,
@@ -64,10 +64,10 @@ def blocking_launches(trace: Trace) -> BlockingLaunches:
 
 def _waits(trace: Trace) -> NDArray[np.bool_]:
     """Tell which runtime calls wait, of those in the window; copies that block are none of them."""
-    found = name_mask(trace.runtime_calls["name"], re.compile(SYNCHRONIZE_NAME).search)
-    is_inside = np.zeros(len(found), dtype=bool)
+    is_wait = name_mask(trace.runtime_calls["name"], re.compile(SYNCHRONIZE_NAME).search)
+    is_inside = np.zeros(len(is_wait), dtype=bool)
     is_inside[synchronizations(trace).calls] = True
-    return found & is_inside
+    return is_wait & is_inside
 
 
 def _next_on_thread(trace: Trace) -> NDArray[np.int64]:

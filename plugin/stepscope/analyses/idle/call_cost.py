@@ -47,12 +47,12 @@ class CallCost:
 
 def call_cost(trace: Trace, host: Intervals, events: NDArray[np.int64]) -> CallCost:
     """Return what calls cost in which the host was at these times; they launched these events."""
-    within = window(trace)
-    host = intervals.clip(host, within.start_ns, within.end_ns)
+    span = window(trace)
+    host = intervals.clip(host, span.start_ns, span.end_ns)
     device = main_device(trace)
     if device is None:
         return CallCost(host=host, idle=host, work=EMPTY)
     times = idle_ledger(trace)[device.device].times
     late = intervals.merged(times["dispatch"], times["host-stall"])
-    work = intervals.clip(alone(trace, events), within.start_ns, within.device_end_ns)
+    work = intervals.clip(alone(trace, events), span.start_ns, span.device_end_ns)
     return CallCost(host=host, idle=intervals.intersection(late, host), work=work)

@@ -66,15 +66,15 @@ def created_copies(trace: Trace, copies: HostCopies) -> CreatedCopies:
     copies, move = copies.chosen(is_move), move[is_move]
     shape = _first_shapes(calls["input_dims"]) if len(move) else np.full(1, NONE, dtype=np.int64)
     maker, same = _made_before(trace, move, shape)
-    found = (maker != NONE) & _is_made_here(trace, copies, maker, move)
-    known = shape[move] != NONE
+    is_created = (maker != NONE) & _is_made_here(trace, copies, maker, move)
+    has_shape = shape[move] != NONE
     untold = np.append(name_mask(calls["name"], UNTOLD_SHAPE.__contains__), False)[maker]
-    found &= same | untold | ~known
+    is_created &= same | untold | ~has_shape
     return CreatedCopies(
-        copies=copies.chosen(found),
-        maker=maker[found],
-        move=move[found],
-        is_sure=(same & known)[found],
+        copies=copies.chosen(is_created),
+        maker=maker[is_created],
+        move=move[is_created],
+        is_sure=(same & has_shape)[is_created],
     )
 
 
@@ -100,9 +100,11 @@ def _made_before(trace: Trace, move: Rows, shape: Rows) -> tuple[Rows, Flags]:
         is_new = (maker[at] == NONE) & ~passed[top]
         fits = makes[top] & (~from_list[top] | saw_end[at])
         maker[at[is_new & fits]] = top[is_new & fits]
-        mine = maker[at] == top
-        same[at[mine]] |= (shape[row] == shape[move[at]])[mine] & (shape[row] != NONE)[mine]
-        open_[at] = (is_new & fits & (row != top)) | (mine & (row != top)) | passed[top]
+        is_inside = maker[at] == top
+        same[at[is_inside]] |= (shape[row] == shape[move[at]])[is_inside] & (shape[row] != NONE)[
+            is_inside
+        ]
+        open_[at] = (is_new & fits & (row != top)) | (is_inside & (row != top)) | passed[top]
     return maker, same
 
 

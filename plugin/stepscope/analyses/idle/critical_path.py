@@ -145,8 +145,8 @@ def _ends(trace: Trace, host: HostWaits, end_ns: NDArray[np.int64]) -> NDArray[n
     events = trace.device_events
     end = events["end_ns"].to_numpy()
     by_end = np.argsort(end, kind="stable")
-    place = np.searchsorted(end[by_end], end_ns, side="right") - 1
-    device = np.append(by_end, NONE)[place]
+    index = np.searchsorted(end[by_end], end_ns, side="right") - 1
+    device = np.append(by_end, NONE)[index]
     ends_with_it = np.append(end, NONE)[device] == end_ns
     codes = trace.host_calls["thread"].cat
     thread = list(codes.categories).index(main_thread(trace)) if len(trace.host_calls) else NONE
@@ -201,17 +201,17 @@ class _Parts:
 def _parts(graph: _Graph, hops: Hops, begin_ns: NDArray[np.int64]) -> _Parts:
     """Return what each hop adds: while it ran, until the next one went on, and what it waited."""
     step, node, until = hops
-    known = node >= 0
-    at = np.where(known, node, 0)
+    has_node = node >= 0
+    at = np.where(has_node, node, 0)
     begin = begin_ns[step]
     none = not len(graph.start_ns)
     start, end, left = (
-        begin if none else np.where(known, of[at], begin)
+        begin if none else np.where(has_node, of[at], begin)
         for of in (graph.start_ns, graph.end_ns, graph.left_ns)
     )
     ran_until = np.maximum(np.minimum(end, until), start)
     runs, waits = (
-        np.full(len(at), CPU, dtype=np.int8) if none else np.where(known, of[at], CPU)
+        np.full(len(at), CPU, dtype=np.int8) if none else np.where(has_node, of[at], CPU)
         for of in (graph.runs, graph.waits)
     )
     afterwards = np.full(len(at), CPU, dtype=np.int8)
@@ -258,12 +258,12 @@ def _split_by_loading(trace: Trace, path: CriticalPath) -> CriticalPath:
     host_rows = np.flatnonzero(on_host)
     pieces = np.concatenate((loading, rest))
     owner = host_rows[np.searchsorted(times[:, 0], pieces[:, 0], side="right") - 1]
-    kept = np.flatnonzero(~on_host)
-    rows = np.concatenate((kept, owner))
-    start = np.concatenate((path.start_ns[kept], pieces[:, 0]))
-    end = np.concatenate((path.end_ns[kept], pieces[:, 1]))
+    others = np.flatnonzero(~on_host)
+    rows = np.concatenate((others, owner))
+    start = np.concatenate((path.start_ns[others], pieces[:, 0]))
+    end = np.concatenate((path.end_ns[others], pieces[:, 1]))
     bound = path.bound[rows]
-    bound[len(kept) : len(kept) + len(loading)] = DATA_LOADING
+    bound[len(others) : len(others) + len(loading)] = DATA_LOADING
     order = np.argsort(start, kind="stable")
     rows = rows[order]
     return CriticalPath(

@@ -137,19 +137,19 @@ def critical_path_hotspots(trace: Trace) -> pd.DataFrame:
         MissingDataError: nothing was recorded that a path could be made of.
     """
     path = _path(trace)
-    found = [_device_parts(trace, path), _waiting_calls(trace, path)]
-    found += [_host_parts(trace, path, bound) for bound in (CPU, DATA_LOADING)]
-    name, bound, time_ns = (np.concatenate(part) for part in zip(*found, strict=True))
+    contributions = [_device_parts(trace, path), _waiting_calls(trace, path)]
+    contributions += [_host_parts(trace, path, bound) for bound in (CPU, DATA_LOADING)]
+    name, bound, time_ns = (np.concatenate(part) for part in zip(*contributions, strict=True))
     key = (name + 1) * len(NAMES) + bound
     group, distinct = pd.factorize(key, sort=True)
     total = sums(time_ns, group, len(distinct))
     codes, kinds = np.divmod(distinct, len(NAMES))
     strings = np.array([None, *trace.source.text(codes[codes > 0] - 1)], dtype=object)
-    place = np.where(codes > 0, np.cumsum(codes > 0), 0)
+    index = np.where(codes > 0, np.cumsum(codes > 0), 0)
     table = to_frame(
         HOTSPOT_SCHEMA,
         {
-            "name": strings[place],
+            "name": strings[index],
             "bound_by": np.array(NAMES, dtype=object)[kinds],
             "count": np.bincount(group, minlength=len(distinct)),
             "path_ns": total,
@@ -181,28 +181,32 @@ def _waiting_calls(trace: Trace, path: CriticalPath) -> Parts:
 def _host_parts(trace: Trace, path: CriticalPath, bound: int) -> Parts:
     """Return the host's time on the path by innermost call; the rest has no name."""
     tree, host = operator_tree(trace), host_waits(trace)
-    chosen = np.flatnonzero(path.bound == bound)
-    if not len(chosen):
-        return chosen, chosen, chosen
+    selected = np.flatnonzero(path.bound == bound)
+    if not len(selected):
+        return selected, selected, selected
     # what waits to begin takes no call's time: with it, fewer and longer times are to be looked at
-    known = chosen[path.stretch[chosen] >= 0]
-    thread = host.thread[path.stretch[known]]
+    located = selected[path.stretch[selected] >= 0]
+    thread = host.thread[path.stretch[located]]
     covered = np.zeros(len(tree.event), dtype=np.int64)
     touched = [np.zeros(0, dtype=np.int64)]
     for number in pd.unique(thread):
-        mine = known[thread == number]
-        times = intervals.union(path.start_ns[mine], path.end_ns[mine])
+        rows_here = located[thread == number]
+        times = intervals.union(path.start_ns[rows_here], path.end_ns[rows_here])
         rows = np.flatnonzero(tree.thread == number)
         covered[rows] = intervals.covered_ns(times, tree.start_ns[rows], tree.end_ns[rows])
         touched.append(rows[covered[rows] > 0])
     calls = np.concatenate(touched)
-    own = self_covered_ns(tree, covered, calls)[calls]
-    rest = max(0, int(path.duration_ns[chosen].sum()) - int(own.sum()))
-    calls, own = calls[own > 0], own[own > 0]
+    self_ns = self_covered_ns(tree, covered, calls)[calls]
+    rest = max(0, int(path.duration_ns[selected].sum()) - int(self_ns.sum()))
+    calls, self_ns = calls[self_ns > 0], self_ns[self_ns > 0]
     code = np.append(trace.columns.name[tree.event[calls]].astype(np.int64), NONE)
-    time_ns = np.append(own, rest)
-    kept = time_ns > 0
-    return code[kept], np.full(int(kept.sum()), bound, dtype=np.int64), time_ns[kept]
+    time_ns = np.append(self_ns, rest)
+    is_positive = time_ns > 0
+    return (
+        code[is_positive],
+        np.full(int(is_positive.sum()), bound, dtype=np.int64),
+        time_ns[is_positive],
+    )
 
 
 def _path(trace: Trace) -> CriticalPath:
@@ -220,8 +224,8 @@ def _events(trace: Trace, calls: NDArray[np.int64]) -> NDArray[np.int64]:
 def _texts(trace: Trace, events: NDArray[np.int64]) -> NDArray[Any]:
     """Return the events' names, None for -1."""
     codes = np.where(events >= 0, trace.columns.name[events], NONE)
-    found = trace.source.text(codes.astype(np.int32))
-    return plain_values(found)
+    names = trace.source.text(codes.astype(np.int32))
+    return plain_values(names)
 
 
 def _operators(trace: Trace, rows: NDArray[np.int64]) -> NDArray[Any]:

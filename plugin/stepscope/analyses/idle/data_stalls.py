@@ -74,14 +74,14 @@ def data_stalls(trace: Trace, containing: str = "") -> DataStalls:
     if not loading.call_count:
         msg = "no batch was fetched from a DataLoader while it was recorded"
         raise NotApplicableError(msg)
-    within = window(trace)
+    span = window(trace)
     calls = trace.host_calls.iloc[loading.rows]
     names = calls["name"].astype(str)
-    inside = (calls["end_ns"] > within.start_ns) & (calls["start_ns"] < within.end_ns)
-    chosen = (names.str.contains(containing, regex=False) & inside).to_numpy()
-    rows = _outermost(trace, loading.rows, loading.rows[chosen])
+    inside = (calls["end_ns"] > span.start_ns) & (calls["start_ns"] < span.end_ns)
+    selected = (names.str.contains(containing, regex=False) & inside).to_numpy()
+    rows = _outermost(trace, loading.rows, loading.rows[selected])
     times = frame_times.times(trace.host_calls, rows)
-    times = intervals.clip(times, within.start_ns, within.end_ns)
+    times = intervals.clip(times, span.start_ns, span.end_ns)
     has_device = bool(len(trace.device_events))
     lasting = trace.host_calls["duration_ns"].to_numpy()[rows]
     return DataStalls(
@@ -91,7 +91,7 @@ def data_stalls(trace: Trace, containing: str = "") -> DataStalls:
         exposed=intervals.difference(times, all_busy(trace)),
         has_device=has_device,
         is_device_missing=not has_device and _is_device_used(trace),
-        iterators=_iterators(names[chosen].tolist()),
+        iterators=_iterators(names[selected].tolist()),
     )
 
 
@@ -102,7 +102,7 @@ def _is_device_used(trace: Trace) -> bool:
 
 
 def _outermost(
-    trace: Trace, loading: NDArray[np.int64], chosen: NDArray[np.int64]
+    trace: Trace, loading: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return the calls around the chosen ones: a framework's and torch's fetch the same batch."""
     parent = trace.host_calls["parent"].to_numpy()
@@ -111,12 +111,12 @@ def _outermost(
     above = ancestry.nearest(parent, is_loading)[parent]
     above[parent == ancestry.NONE] = ancestry.NONE
     is_outer = is_loading & (above == ancestry.NONE)
-    return np.unique(ancestry.nearest_of(parent, chosen, is_outer))
+    return np.unique(ancestry.nearest_of(parent, rows, is_outer))
 
 
 def _iterators(names: list[str]) -> tuple[str, ...]:
-    own = [name for name in names if name.startswith(TORCH_ITERATOR)]
-    return tuple(name for name, _ in Counter(map(_iterator, own or names)).most_common())
+    torch_names = [name for name in names if name.startswith(TORCH_ITERATOR)]
+    return tuple(name for name, _ in Counter(map(_iterator, torch_names or names)).most_common())
 
 
 def _iterator(name: str) -> str:
@@ -141,8 +141,8 @@ def _heaviest_inside(trace: Trace, row: int) -> str:
     )
     start = trace.host_calls["start_ns"]
     until = int(start.searchsorted(int(call["end_ns"]), side="left"))
-    within = trace.host_calls.iloc[row + 1 : until]
-    children = within[(within["parent"] == row).to_numpy()]
+    following = trace.host_calls.iloc[row + 1 : until]
+    children = following[(following["parent"] == row).to_numpy()]
     inside = children.groupby("name", observed=True)["duration_ns"].sum()
     if not inside.empty and int(inside.max()) > spent_ns:  # a child without a name is in no group
         name, spent_ns = str(inside.idxmax()), int(inside.max())
@@ -188,23 +188,23 @@ def loading_costs(trace: Trace, rows: NDArray[np.int64], most: int = 10) -> tupl
     loading = spans(calls.iloc[rows])
     frames = event_references.user_calls(trace)
     in_loading = call_tree.enclosing(loading, spans(frames)) >= 0
-    found = _costs(frames[in_loading], is_function=True)
+    totals = _costs(frames[in_loading], is_function=True)
     is_loading = np.zeros(len(calls) + 1, dtype=bool)  # the last is of row -1
     is_loading[rows] = True
     directly = is_loading[calls["parent"].to_numpy()] & calls["is_operator"].to_numpy()
-    found += _costs(calls[directly], is_function=False)
+    totals += _costs(calls[directly], is_function=False)
     whole_ns = int((loading[2] - loading[1]).sum())
     costs = [
         LoadingCost(name=name, time_ns=min(time_ns, whole_ns), is_function=is_function)
-        for name, time_ns, is_function in found
+        for name, time_ns, is_function in totals
     ]
     return tuple(sorted(costs, key=lambda cost: (-cost.time_ns, cost.name))[:most])
 
 
 def _costs(calls: pd.DataFrame, *, is_function: bool) -> list[tuple[str, int, bool]]:
     names = calls["name"].cat
-    known = names.codes.to_numpy() >= 0
-    lasting_ns = (calls["end_ns"] - calls["start_ns"]).to_numpy()[known]
-    total_ns = sums(lasting_ns, names.codes.to_numpy()[known], len(names.categories))
+    has_name = names.codes.to_numpy() >= 0
+    lasting_ns = (calls["end_ns"] - calls["start_ns"]).to_numpy()[has_name]
+    total_ns = sums(lasting_ns, names.codes.to_numpy()[has_name], len(names.categories))
     spent = np.flatnonzero(total_ns).tolist()
     return [(str(names.categories[code]), int(total_ns[code]), is_function) for code in spent]

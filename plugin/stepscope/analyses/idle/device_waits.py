@@ -56,8 +56,8 @@ def device_waits(trace: Trace) -> DeviceWaits:
     _prefer(edge, awaited, ready, (EVENT, by_event, _done(end, by_event, start)))
     if not len(trace.synchronization_events):
         late = np.flatnonzero((ready > EARLIEST) & (start - ready > LAUNCH_OUTLIER_NS))
-        held = _last_elsewhere(trace, late, ready)
-        _prefer(edge, awaited, ready, (INFERRED, held, _done(end, held, start)))
+        inferred = _last_elsewhere(trace, late, ready)
+        _prefer(edge, awaited, ready, (INFERRED, inferred, _done(end, inferred, start)))
     return DeviceWaits(edge=edge, awaited=awaited, ready_ns=np.where(edge == NOTHING, start, ready))
 
 
@@ -113,9 +113,9 @@ def _event_waits(trace: Trace) -> NDArray[np.int64]:
     """
     waits = trace.synchronization_events
     waits = waits[(waits["name"] == STREAM_WAIT).to_numpy()]
-    found = np.full(len(trace.device_events), NONE, dtype=np.int64)
-    if not len(waits) or not len(found):
-        return found
+    awaited_rows = np.full(len(trace.device_events), NONE, dtype=np.int64)
+    if not len(waits) or not len(awaited_rows):
+        return awaited_rows
     order = launch_order(trace)
     device = waits["device"].to_numpy()
     ends = np.append(trace.device_events["end_ns"].to_numpy(), EARLIEST)
@@ -127,10 +127,10 @@ def _event_waits(trace: Trace) -> NDArray[np.int64]:
         order.streams(device, waits["awaited_stream"].to_numpy()),
         _call_ns(trace, waits["record_correlation"].to_numpy(), unknown_ns=EARLIEST),
     )
-    known = np.flatnonzero((waiting >= 0) & (awaited >= 0))
-    known = known[np.argsort(ends[awaited[known]], kind="stable")]
-    found[waiting[known]] = awaited[known]  # what is set last stays
-    return found
+    pairs = np.flatnonzero((waiting >= 0) & (awaited >= 0))
+    pairs = pairs[np.argsort(ends[awaited[pairs]], kind="stable")]
+    awaited_rows[waiting[pairs]] = awaited[pairs]  # what is set last stays
+    return awaited_rows
 
 
 def _call_ns(trace: Trace, correlation: NDArray[np.int64], *, unknown_ns: int) -> NDArray[np.int64]:
@@ -147,13 +147,13 @@ def _last_elsewhere(
     events = trace.device_events
     start, end = events["start_ns"].to_numpy(), events["end_ns"].to_numpy()
     device, _ = pd.factorize(events["device"].to_numpy())
-    found = np.full(len(events), NONE, dtype=np.int64)
+    awaited = np.full(len(events), NONE, dtype=np.int64)
     for number in pd.unique(device[rows]):
-        mine = rows[device[rows] == number]
-        all_mine = np.flatnonzero(device == number)
-        by_end = all_mine[np.argsort(end[all_mine], kind="stable")]
-        place = np.searchsorted(end[by_end], start[mine], side="right") - 1
-        last = by_end[np.maximum(place, 0)]
-        held = (place >= 0) & (end[last] > ready[mine]) & (start[last] < start[mine])
-        found[mine[held]] = last[held]
-    return found
+        late = rows[device[rows] == number]
+        device_rows = np.flatnonzero(device == number)
+        by_end = device_rows[np.argsort(end[device_rows], kind="stable")]
+        index = np.searchsorted(end[by_end], start[late], side="right") - 1
+        last = by_end[np.maximum(index, 0)]
+        is_waiting = (index >= 0) & (end[last] > ready[late]) & (start[last] < start[late])
+        awaited[late[is_waiting]] = last[is_waiting]
+    return awaited

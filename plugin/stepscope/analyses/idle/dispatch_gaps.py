@@ -71,16 +71,16 @@ def dispatch_gaps(trace: Trace, device: DeviceActivity) -> DispatchGaps:
 @computed
 def _launch_times(trace: Trace) -> Intervals:
     calls = trace.runtime_calls
-    chosen = name_mask(calls["name"], LAUNCH_NAME.search)
-    return frame_times.times(calls, chosen)
+    is_launch = name_mask(calls["name"], LAUNCH_NAME.search)
+    return frame_times.times(calls, is_launch)
 
 
 @computed
 def _operator_times(trace: Trace) -> Intervals:
     calls = trace.host_calls
-    chosen = calls["is_operator"].to_numpy()
+    is_operator = calls["is_operator"].to_numpy()
     # the backward pass runs on threads of its own: any operator counts
-    return frame_times.times(calls, chosen)
+    return frame_times.times(calls, is_operator)
 
 
 def _graph_share(trace: Trace, rows: NDArray[np.int64]) -> float:

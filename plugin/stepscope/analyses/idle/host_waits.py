@@ -138,16 +138,16 @@ def _activity_before(active: Activities) -> NDArray[np.int64]:
     That is the one that ended last, if it ran while this thread did nothing; else this thread's.
     """
     count = len(active.start_ns)
-    own = np.arange(-1, count - 1, dtype=np.int64)
-    own[1:][active.thread[1:] != active.thread[:-1]] = NONE
+    previous = np.arange(-1, count - 1, dtype=np.int64)
+    previous[1:][active.thread[1:] != active.thread[:-1]] = NONE
     shared = np.flatnonzero(active.on_operator_thread)
     if not len(shared):
-        return own
+        return previous
     by_end = shared[np.argsort(active.end_ns[shared], kind="stable")]
-    place = np.searchsorted(active.end_ns[by_end], active.start_ns, side="left") - 1
-    other = np.where(place >= 0, by_end[np.maximum(place, 0)], NONE)
+    index = np.searchsorted(active.end_ns[by_end], active.start_ns, side="left") - 1
+    other = np.where(index >= 0, by_end[np.maximum(index, 0)], NONE)
     least = np.iinfo(np.int64).min
-    own_end_ns = np.append(active.end_ns, least)[own]
-    is_handed = (other >= 0) & (np.append(active.start_ns, least)[other] >= own_end_ns)
-    is_handed &= np.append(active.end_ns, least)[other] > own_end_ns
-    return np.where(is_handed, other, own)
+    previous_end_ns = np.append(active.end_ns, least)[previous]
+    is_handed = (other >= 0) & (np.append(active.start_ns, least)[other] >= previous_end_ns)
+    is_handed &= np.append(active.end_ns, least)[other] > previous_end_ns
+    return np.where(is_handed, other, previous)

@@ -124,7 +124,7 @@ def _groups(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int6
 
 def _pieces(trace: Trace, ledger: Ledger) -> _Pieces:
     times = np.concatenate(list(ledger.times.values()))
-    counts = [len(each) for each in ledger.times.values()]
+    counts = [len(times_of_cause) for times_of_cause in ledger.times.values()]
     cause = np.repeat(np.arange(len(NAMES)), counts)
     gap = np.searchsorted(ledger.gaps[:, 0], times[:, 0], side="right") - 1
     places = main_thread_stacks(trace)
@@ -132,7 +132,7 @@ def _pieces(trace: Trace, ledger: Ledger) -> _Pieces:
     moving = np.flatnonzero(moves)
     owner, stretch, idle_ns = places.cut(times[moving, 0], times[moving, 1])
     still = np.flatnonzero(~moves)
-    at, operator = _asked(trace, ledger)
+    at, operator = _requests(trace, ledger)
     moment = np.where(cause[still] == NAMES.index("tail"), NONE, at[gap[still]])
     fixed = np.where(moment >= 0, places.at(moment), NONE)
     which = np.concatenate((moving[owner], still))
@@ -146,7 +146,7 @@ def _pieces(trace: Trace, ledger: Ledger) -> _Pieces:
     )
 
 
-def _asked(trace: Trace, ledger: Ledger) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _requests(trace: Trace, ledger: Ledger) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return, for each gap, when the host asked for what ended it, or waited, and the operator."""
     syncs, linked = synchronizations(trace), links(trace)
     following = np.append(linked.owner_of_device_event, NONE)[ledger.next_event]
@@ -165,12 +165,12 @@ def _lines(trace: Trace, pieces: _Pieces) -> tuple[NDArray[np.int64], list[str]]
     From Python functions; where there are none, from the operator's `Call stack`.
     """
     functions = user_calls(trace)["name"].cat.categories
-    found = np.append(main_thread_stacks(trace).function, NONE)[pieces.stretch]
+    function = np.append(main_thread_stacks(trace).function, NONE)[pieces.stretch]
     stacks = trace.host_calls["call_stack"].cat
     listed = [user_line(str(stack).split(";")) for stack in stacks.categories]
-    place = np.array([at if line else NONE for at, line in enumerate(listed)] + [NONE])
-    by_stack = place[np.append(stacks.codes.to_numpy(), NONE)[pieces.owner]]
-    line = np.where((found < 0) & (by_stack >= 0), by_stack + len(functions), found)
+    index = np.array([at if line else NONE for at, line in enumerate(listed)] + [NONE])
+    by_stack = index[np.append(stacks.codes.to_numpy(), NONE)[pieces.owner]]
+    line = np.where((function < 0) & (by_stack >= 0), by_stack + len(functions), function)
     codes, distinct = pd.factorize(np.array([*functions, *listed], dtype=object))
     return np.append(codes, NONE)[line], [str(text) for text in distinct]
 

@@ -56,7 +56,7 @@ def idle_kinds(trace: Trace) -> pd.DataFrame:
     count = len(names) * len(KINDS)
     idle = group_statistics.sums(gap_ns, group, count)
     of_stream = np.repeat(idle.reshape(-1, len(KINDS)).sum(axis=1), len(KINDS))
-    found = {
+    columns = {
         "device": np.repeat(np.array([device for device, _ in names], dtype=np.int64), len(KINDS)),
         "stream": np.repeat(np.array([number for _, number in names], dtype=np.int64), len(KINDS)),
         "kind": np.array(KINDS * len(names), dtype=object),
@@ -69,7 +69,7 @@ def idle_kinds(trace: Trace) -> pd.DataFrame:
             gap_ns - _busy_ns(trace, row, gap_start, gap_end), group, count
         ),
     }
-    return to_frame(SCHEMA, found)
+    return to_frame(SCHEMA, columns)
 
 
 Times = NDArray[np.int64]
@@ -79,15 +79,15 @@ def _gaps(trace: Trace, stream: Times) -> tuple[Times, Times, Times]:
     """Return what ended each gap (`device_events` row), and where the gap begins and ends."""
     events = trace.device_events  # in the order they began
     order = np.argsort(stream, kind="stable")
-    begin, where = events["start_ns"].to_numpy()[order], stream[order]
-    until = _latest_end(events["end_ns"].to_numpy()[order], where)
-    follows = np.flatnonzero((where[1:] == where[:-1]) & (begin[1:] > until[:-1]))
+    begin, stream_of = events["start_ns"].to_numpy()[order], stream[order]
+    until = _latest_end(events["end_ns"].to_numpy()[order], stream_of)
+    follows = np.flatnonzero((stream_of[1:] == stream_of[:-1]) & (begin[1:] > until[:-1]))
     return order[follows + 1], until[follows], begin[follows + 1]
 
 
-def _latest_end(end_ns: Times, where: Times) -> Times:
+def _latest_end(end_ns: Times, stream: Times) -> Times:
     """Return, for each row, the latest end of those up to it on its stream."""
-    return np.asarray(pd.Series(end_ns).groupby(where).cummax().to_numpy())
+    return np.asarray(pd.Series(end_ns).groupby(stream).cummax().to_numpy())
 
 
 def _kinds(trace: Trace, row: Times, gap_start: Times) -> Times:
@@ -104,8 +104,10 @@ def _busy_ns(trace: Trace, row: Times, gap_start: Times, gap_end: Times) -> Time
     device = trace.device_events["device"].to_numpy()[row]
     busy = np.zeros(len(row), dtype=np.int64)
     for activity in whole_activity(trace):
-        mine = device == activity.device
-        busy[mine] = intervals.covered_ns(activity.busy, gap_start[mine], gap_end[mine])
+        on_device = device == activity.device
+        busy[on_device] = intervals.covered_ns(
+            activity.busy, gap_start[on_device], gap_end[on_device]
+        )
     return busy
 
 

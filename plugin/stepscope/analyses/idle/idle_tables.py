@@ -89,15 +89,15 @@ def idle_by_step(trace: Trace) -> pd.DataFrame:
     steps = step_breakdown(trace)
     start, duration = steps.start_ns, steps.duration_ns
     names = np.array([*steps.names, None], dtype=object)
-    found = []
+    parts = []
     for device, ledger in idle_ledger(trace).items():
         by_step = np.zeros((len(names), len(CAUSES)), dtype=np.int64)
-        for place, times in enumerate(ledger.times.values()):
-            by_step[:-1, place] = intervals.covered_ns(times, start, start + duration)
-            by_step[-1, place] = intervals.duration_ns(times) - by_step[:-1, place].sum()
+        for index, times in enumerate(ledger.times.values()):
+            by_step[:-1, index] = intervals.covered_ns(times, start, start + duration)
+            by_step[-1, index] = intervals.duration_ns(times) - by_step[:-1, index].sum()
         step, cause = np.nonzero(by_step)
-        found.append((np.full(len(step), device), step, cause, by_step[step, cause]))
-    number, step, cause, idle = (np.concatenate(column) for column in zip(*found, strict=True))
+        parts.append((np.full(len(step), device), step, cause, by_step[step, cause]))
+    number, step, cause, idle = (np.concatenate(column) for column in zip(*parts, strict=True))
     columns = {
         "device": number,
         "step": names[step],
@@ -123,8 +123,8 @@ def idle_by_stream(trace: Trace) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for activity in device_activity(trace):
         gaps = idle_ledger(trace)[activity.device].gaps
-        for stream, own_rows, busy in _streams(trace, activity):
-            ledger = ledger_of(trace, activity.device, own_rows, busy)
+        for stream, stream_rows, busy in _streams(trace, activity):
+            ledger = ledger_of(trace, activity.device, stream_rows, busy)
             for row in _rows(trace, ledger):
                 both = intervals.intersection(ledger.times[row["cause"]], gaps)
                 identity = {"device": activity.device, "stream": stream}
@@ -137,18 +137,18 @@ def _streams(
     trace: Trace, activity: DeviceActivity
 ) -> Iterator[tuple[int, NDArray[np.int64], intervals.Intervals]]:
     """Yield each stream of a device, its `device_events` rows, and when it worked."""
-    events, within = trace.device_events, window(trace)
+    events, span = trace.device_events, window(trace)
     stream = events["stream"].to_numpy()[activity.rows]
     order = np.argsort(stream, kind="stable")
     bounds = np.flatnonzero(np.diff(stream[order])) + 1
     parts = sorted(np.split(order, bounds), key=len, reverse=True)
-    for mine in parts[:MOST_STREAMS]:
-        rows = activity.rows[mine]
+    for members in parts[:MOST_STREAMS]:
+        rows = activity.rows[members]
         busy = frame_times.times(events, rows)
         yield (
-            int(stream[mine[0]]),
+            int(stream[members[0]]),
             rows,
-            intervals.clip(busy, within.start_ns, within.device_end_ns),
+            intervals.clip(busy, span.start_ns, span.device_end_ns),
         )
 
 

@@ -73,8 +73,8 @@ def ledger_of(trace: Trace, device: int, rows: NDArray[np.int64], busy: Interval
 
     `rows` are of `device_events`, in the order they began; `busy` is when any of them ran.
     """
-    within = window(trace)
-    gaps = intervals.complement(busy, within.start_ns, within.device_end_ns)
+    span = window(trace)
+    gaps = intervals.complement(busy, span.start_ns, span.device_end_ns)
     next_event = _next_events(trace, rows, gaps)
     sync = np.where(next_event >= 0, _emptying_syncs(trace, gaps), -1)  # a tail has no successor
     waiting = intervals.intersection(gaps, data_loading(trace).times)
@@ -103,31 +103,31 @@ def ledger_of(trace: Trace, device: int, rows: NDArray[np.int64], busy: Interval
 def _next_events(trace: Trace, rows: NDArray[np.int64], gaps: Intervals) -> NDArray[np.int64]:
     """Return the event that begins where each gap ends, or -1."""
     start = trace.device_events["start_ns"].to_numpy()[rows]
-    place = np.searchsorted(start, gaps[:, 1], side="left")
-    return np.append(rows, -1)[np.minimum(place, len(rows))]
+    index = np.searchsorted(start, gaps[:, 1], side="left")
+    return np.append(rows, -1)[np.minimum(index, len(rows))]
 
 
 @computed
 def allocator_times(trace: Trace) -> Intervals:
     """Return when the host was in a device allocation or release."""
     calls = trace.runtime_calls
-    chosen = name_mask(calls["name"], trace.dialect.allocator_call.search)
-    return frame_times.times(calls, chosen)
+    is_allocation = name_mask(calls["name"], trace.dialect.allocator_call.search)
+    return frame_times.times(calls, is_allocation)
 
 
 def _emptying_syncs(trace: Trace, gaps: Intervals) -> NDArray[np.int64]:
     """Return, for each gap, the last wait that began before it and ended in it, or -1."""
     syncs = synchronizations(trace)
-    found = np.full(len(gaps), -1, dtype=np.int64)
+    syncs_of_gaps = np.full(len(gaps), -1, dtype=np.int64)
     if not len(gaps) or not len(syncs.calls):
-        return found
+        return syncs_of_gaps
     gap = np.minimum(np.searchsorted(gaps[:, 1], syncs.end_ns, side="left"), len(gaps) - 1)
     begin, end = gaps[gap, 0], gaps[gap, 1]
     empties = (syncs.start_ns < begin) & (syncs.end_ns >= begin - SYNC_SLACK_NS)
     empties &= syncs.end_ns <= end
     which = np.flatnonzero(empties)
-    np.maximum.at(found, gap[which], which)
-    return found
+    np.maximum.at(syncs_of_gaps, gap[which], which)
+    return syncs_of_gaps
 
 
 def _emptied_times(trace: Trace, gaps: Intervals, sync: NDArray[np.int64]) -> Intervals:
@@ -181,10 +181,10 @@ def late_times(trace: Trace, device: DeviceActivity) -> Intervals:
 def long_gaps(trace: Trace, device: DeviceActivity, late: Intervals, least_ns: int) -> LongGaps:
     """Return the gaps that hold at least so much of some of the device's idle time."""
     ledger = idle_ledger(trace)[device.device]
-    held = intervals.covered_ns(late, ledger.gaps[:, 0], ledger.gaps[:, 1])
-    chosen = held >= least_ns
-    times = intervals.intersection(ledger.gaps[chosen], late)
+    idle_ns = intervals.covered_ns(late, ledger.gaps[:, 0], ledger.gaps[:, 1])
+    is_long = idle_ns >= least_ns
+    times = intervals.intersection(ledger.gaps[is_long], late)
     gap = np.searchsorted(ledger.gaps[:, 0], times[:, 0], side="right") - 1
     order = np.lexsort((times[:, 0], times[:, 0] - times[:, 1]))  # longest first
     _, first = np.unique(gap[order], return_index=True)
-    return LongGaps(times=times, longest=times[order[np.sort(first)]], idle_ns=held[chosen])
+    return LongGaps(times=times, longest=times[order[np.sort(first)]], idle_ns=idle_ns[is_long])

@@ -75,9 +75,9 @@ def loader_restarts(trace: Trace) -> LoaderRestarts:
     calls = calls[name_mask(calls["name"], MULTI_PROCESS.search)].sort_values("start_ns")
     if not len(calls):
         return NO_RESTART
-    found = _by_stacks(trace, calls) if _has_stacks(trace) else _by_calls(trace, calls)
-    first_batch = _first_batches(calls, found.start)
-    return replace(found, first_batch=_within(trace, first_batch), batch_count=len(calls))
+    restarts = _by_stacks(trace, calls) if _has_stacks(trace) else _by_calls(trace, calls)
+    first_batch = _first_batches(calls, restarts.start)
+    return replace(restarts, first_batch=_in_window(trace, first_batch), batch_count=len(calls))
 
 
 def _has_stacks(trace: Trace) -> bool:
@@ -101,8 +101,10 @@ def _by_stacks(trace: Trace, calls: pd.DataFrame) -> LoaderRestarts:
         NO_RESTART,
         count=int(again.sum()),
         worker_counts=tuple(worker_count[again].tolist()),
-        shutdown=_within(trace, frame_times.times(shut, frame_times.ALL)) if again.any() else EMPTY,
-        start=_within(trace, frame_times.times(made, again)),
+        shutdown=_in_window(trace, frame_times.times(shut, frame_times.ALL))
+        if again.any()
+        else EMPTY,
+        start=_in_window(trace, frame_times.times(made, again)),
     )
 
 
@@ -113,15 +115,15 @@ def _by_calls(trace: Trace, calls: pd.DataFrame) -> LoaderRestarts:
     is_edge = (end - begin)[:-1] >= LEAST_SHUTDOWN_NS
     is_edge &= calls["thread"].to_numpy()[:-1] == calls["thread"].to_numpy()[1:]
     is_edge &= _begins_in_window(trace, calls)[:-1]
-    for is_wanted, has_any in ((SEED.__eq__, True), (_is_not_of_iterator, False)):
+    for is_named, has_any in ((SEED.__eq__, True), (_is_not_of_iterator, False)):
         if not is_edge.any():
             return NO_RESTART
-        is_edge &= (_count_between(trace, ended, following, is_wanted) > 0) == has_any
+        is_edge &= (_count_between(trace, ended, following, is_named) > 0) == has_any
     return replace(
         NO_RESTART,
         count=int(is_edge.sum()),
-        shutdown=_within(trace, intervals.union(begin[:-1][is_edge], ended[is_edge])),
-        start=_within(trace, intervals.union(ended[is_edge], following[is_edge])),
+        shutdown=_in_window(trace, intervals.union(begin[:-1][is_edge], ended[is_edge])),
+        start=_in_window(trace, intervals.union(ended[is_edge], following[is_edge])),
     )
 
 
@@ -133,30 +135,30 @@ def _count_between(
     trace: Trace,
     after_ns: NDArray[np.int64],
     before_ns: NDArray[np.int64],
-    is_wanted: Callable[[str], object],
+    is_named: Callable[[str], object],
 ) -> NDArray[np.int64]:
     """Count operators of some names that begin between times."""
     calls = trace.host_calls
-    chosen = name_mask(calls["name"], is_wanted) & calls["is_operator"].to_numpy()
-    start = np.sort(calls["start_ns"].to_numpy()[chosen], kind="stable")
-    found = np.searchsorted(start, before_ns) - np.searchsorted(start, after_ns)
-    return np.asarray(found, dtype=np.int64)
+    selected = name_mask(calls["name"], is_named) & calls["is_operator"].to_numpy()
+    start = np.sort(calls["start_ns"].to_numpy()[selected], kind="stable")
+    counts = np.searchsorted(start, before_ns) - np.searchsorted(start, after_ns)
+    return np.asarray(counts, dtype=np.int64)
 
 
 def _first_batches(calls: pd.DataFrame, starts: Intervals) -> Intervals:
     """Return what the first calls behind these times took longer than the median call."""
     begin, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
-    place = np.searchsorted(begin, starts[:, 1])
-    place = place[place < len(begin)]
+    index = np.searchsorted(begin, starts[:, 1])
+    index = index[index < len(begin)]
     usual_ns = int(np.median(end - begin))
-    return intervals.union(np.minimum(begin[place] + usual_ns, end[place]), end[place])
+    return intervals.union(np.minimum(begin[index] + usual_ns, end[index]), end[index])
 
 
 def _begins_in_window(trace: Trace, frame: pd.DataFrame) -> NDArray[np.bool_]:
-    within, start = window(trace), frame["start_ns"].to_numpy()
-    return np.asarray((start >= within.start_ns) & (start < within.end_ns))
+    span, start = window(trace), frame["start_ns"].to_numpy()
+    return np.asarray((start >= span.start_ns) & (start < span.end_ns))
 
 
-def _within(trace: Trace, times: Intervals) -> Intervals:
-    within = window(trace)
-    return intervals.clip(times, within.start_ns, within.end_ns)
+def _in_window(trace: Trace, times: Intervals) -> Intervals:
+    span = window(trace)
+    return intervals.clip(times, span.start_ns, span.end_ns)

@@ -37,9 +37,9 @@ class ShortKernels:
 
 def short_kernels(trace: Trace, device: DeviceActivity, under_ns: float) -> ShortKernels:
     """Return a device's kernels of less than `under_ns`, and their neighbours."""
-    events, within = trace.device_events, window(trace)
+    events, span = trace.device_events, window(trace)
     start = events["start_ns"].to_numpy()[device.rows]
-    rows = device.rows[(start >= within.start_ns) & (start < within.device_end_ns)]
+    rows = device.rows[(start >= span.start_ns) & (start < span.device_end_ns)]
     stream = events["stream"].to_numpy()[rows]
     order = np.argsort(stream, kind="stable")
     rows, stream = rows[order], stream[order]

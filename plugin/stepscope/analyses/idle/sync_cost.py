@@ -53,8 +53,8 @@ class SyncCost:
 def sync_cost(trace: Trace, cause: Cause, among: NDArray[np.bool_] | None = None) -> SyncCost:
     """Return what the waits of one cause (of those `among` the chosen) cost the busiest device."""
     syncs = synchronizations(trace)
-    is_wanted = syncs.of(cause)
-    rows = np.flatnonzero(is_wanted if among is None else is_wanted & among)
+    has_cause = syncs.of(cause)
+    rows = np.flatnonzero(has_cause if among is None else has_cause & among)
     idle = _idle_behind(trace, rows)
     late = _late_idle(trace)
     until = _refilled_ns(trace, syncs.end_ns[rows])
@@ -79,8 +79,8 @@ def _idle_behind(trace: Trace, rows: NDArray[np.int64]) -> Intervals:
     if device is None:
         return EMPTY
     ledger = idle_ledger(trace)[device.device]
-    mine = ledger.gaps[np.isin(ledger.sync, rows)]
-    return intervals.intersection(ledger.times["post-sync"], mine)
+    gaps = ledger.gaps[np.isin(ledger.sync, rows)]
+    return intervals.intersection(ledger.times["post-sync"], gaps)
 
 
 def _late_idle(trace: Trace) -> Intervals:
@@ -95,8 +95,8 @@ def _refilled_ns(trace: Trace, end_ns: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return, for each wait's end, when the second launch behind it was made, in the same step."""
     made = _launch_ends(trace)
     location = np.searchsorted(made, end_ns, side="left") + REFILL_LAUNCHES - 1
-    found = location < len(made)
-    until = np.where(found, np.append(made, 0)[np.minimum(location, len(made))], end_ns)
+    is_refilled = location < len(made)
+    until = np.where(is_refilled, np.append(made, 0)[np.minimum(location, len(made))], end_ns)
     ends = np.append(np.sort(trace.steps["end_ns"].to_numpy()), np.iinfo(np.int64).max)
     return np.asarray(np.minimum(until, ends[np.searchsorted(ends, end_ns, side="left")]))
 

@@ -79,7 +79,7 @@ def sync_sites(trace: Trace, cost: SyncCost, operators: Rows | None = None) -> S
     order = np.lexsort((-totals[0], -totals[1], -totals[2]))
     rank = np.empty(number, dtype=np.int64)
     rank[order] = np.arange(number)
-    found = tuple(
+    sites = tuple(
         SyncSite(
             line=str(keys["line"].iloc[first[at]]),
             operator=str(keys["operator"].iloc[first[at]]),
@@ -89,19 +89,19 @@ def sync_sites(trace: Trace, cost: SyncCost, operators: Rows | None = None) -> S
         )
         for at in order.tolist()
     )
-    return SyncSites(sites=found, site_of=rank[group])
+    return SyncSites(sites=sites, site_of=rank[group])
 
 
 def _lines(trace: Trace, calls: Rows, owner: Rows) -> NDArray[np.object_]:
     """Return the user's line around each runtime call, or in its operator's `Call stack`, or ""."""
     functions = user_calls(trace)
     around = call_tree.enclosing(spans(functions), spans(trace.runtime_calls.iloc[calls]))
-    found = _texts(functions["name"], around)
+    lines = _texts(functions["name"], around)
     stacks = trace.host_calls["call_stack"].cat
     listed = [user_line(str(stack).split(";")) for stack in stacks.categories]
     written = np.array([*listed, ""], dtype=object)
     in_stack = written[np.append(stacks.codes.to_numpy(), NONE)[owner]]
-    return np.where(found == "", in_stack, found)
+    return np.where(lines == "", in_stack, lines)
 
 
 def _operators(trace: Trace, calls: Rows, owner: Rows) -> NDArray[np.object_]:

@@ -59,19 +59,19 @@ def _makers(trace: Trace, reads: NDArray[np.int64]) -> NDArray[np.int64]:
     top = top[np.argsort(thread[top], kind="stable")]
     fits = name_mask(calls["name"], COMPARES_OR_REDUCES.__contains__)
     fits &= calls["sequence_number"].to_numpy() < 0
-    place = np.flatnonzero(_marked(trace, reads)[top])
-    found = []
+    position = np.flatnonzero(_marked(trace, reads)[top])
+    makers = []
     for _ in range(LONGEST):
-        place = place[place > 0]
-        before = top[place - 1]
-        place = place[fits[before] & (thread[before] == thread[top[place]])] - 1
-        found.append(top[place])
-    return np.concatenate(found)
+        position = position[position > 0]
+        before = top[position - 1]
+        position = position[fits[before] & (thread[before] == thread[top[position]])] - 1
+        makers.append(top[position])
+    return np.concatenate(makers)
 
 
 def _marked(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return, for each row of `host_calls` and for -1 behind them, whether it is one of these."""
-    found = np.zeros(len(trace.host_calls) + 1, dtype=bool)
-    found[rows] = True
-    found[NONE] = False
-    return found
+    is_marked = np.zeros(len(trace.host_calls) + 1, dtype=bool)
+    is_marked[rows] = True
+    is_marked[NONE] = False
+    return is_marked

@@ -40,14 +40,14 @@ def zeroed_gradients(trace: Trace) -> ZeroedGradients:
     Raises:
         NotApplicableError: no optimizer's `zero_grad` was recorded.
     """
-    calls, within = trace.host_calls, window(trace)
+    calls, span = trace.host_calls, window(trace)
     is_zeroing = name_mask(calls["name"], lambda name: name.startswith(ZERO_GRAD))
     if not is_zeroing.any():
         reason = "no optimizer's zero_grad was recorded"
         raise NotApplicableError(reason)
     begins = calls["start_ns"].to_numpy()
     fills = outermost(trace, name_mask(calls["name"], FILLS.__contains__))
-    fills = fills[(begins[fills] >= within.start_ns) & (begins[fills] < within.end_ns)]
+    fills = fills[(begins[fills] >= span.start_ns) & (begins[fills] < span.end_ns)]
     around = ancestry.nearest_of(calls["parent"].to_numpy(), fills, is_zeroing)
     fills, zeroing = fills[around >= 0], np.unique(around[around >= 0])
     times = frame_times.times(calls, zeroing if len(trace.device_events) else fills)

@@ -296,13 +296,15 @@ def recorded_settings(trace: Trace) -> RecordedSettings:
     schema = as_count(mark.get("schema")) or SCHEMA
     lost = _Lost(paths=[], has_unknown_names=schema > SCHEMA)
     settings = _read(RecordedSettings, mark["settings"], "", lost)
-    known = {each.name: getattr(settings, each.name) for each in _settings_of(RecordedSettings)}
+    subjects = {
+        subject.name: getattr(settings, subject.name) for subject in _settings_of(RecordedSettings)
+    }
     return RecordedSettings(
         schema=schema,
         recorder=as_text(mark.get("recorder")) or "",
         failed=as_names(mark.get("failed")) or (),
         lost=tuple(lost.paths[:MOST_LOST]),
-        **known,
+        **subjects,
     )
 
 
@@ -322,20 +324,22 @@ class _Lost:
 
 def common_value(values: Iterable[ValueT | None]) -> ValueT | None:
     """Return what all say; None where one does not say, or two differ."""
-    found = list(values)
-    first = found[0] if found else None
-    return first if all(each == first for each in found) else None
+    listed = list(values)
+    first = listed[0] if listed else None
+    return first if all(value == first for value in listed) else None
 
 
 def used_loaders(settings: RecordedSettings) -> tuple[LoaderSettings, ...]:
     """Return the loaders that were in use when the settings were recorded; all, if unknown."""
-    in_use = tuple(each for each in settings.dataloaders if each.is_in_use)
+    in_use = tuple(loader for loader in settings.dataloaders if loader.is_in_use)
     return in_use or settings.dataloaders
 
 
 def _settings_of(kind: type[Any]) -> Iterable[Any]:
     """Yield the fields that the trace handler writes."""
-    return (each for each in fields(kind) if each.metadata or is_dataclass(each.default))
+    return (
+        setting for setting in fields(kind) if setting.metadata or is_dataclass(setting.default)
+    )
 
 
 def _read(kind: type[SubjectT], value: object, path: str, lost: _Lost) -> SubjectT:
@@ -345,30 +349,30 @@ def _read(kind: type[SubjectT], value: object, path: str, lost: _Lost) -> Subjec
             lost.add(path)
         return kind()
     inside = f"{path}." if path else ""
-    found = {
-        each.name: _setting(each, value[each.name], f"{inside}{each.name}", lost)
-        for each in _settings_of(kind)
-        if value.get(each.name) is not None
+    settings = {
+        setting.name: _setting(setting, value[setting.name], f"{inside}{setting.name}", lost)
+        for setting in _settings_of(kind)
+        if value.get(setting.name) is not None
     }
     if lost.has_unknown_names:
-        known = {each.name for each in _settings_of(kind)}
+        names = {setting.name for setting in _settings_of(kind)}
         for name in list(value)[:MOST_ITEMS]:
-            if name not in known:
+            if name not in names:
                 lost.add(f"{inside}{name}")
-    return kind(**{name: known for name, known in found.items() if known is not None})
+    return kind(**{name: setting for name, setting in settings.items() if setting is not None})
 
 
-def _setting(each: Any, value: object, path: str, lost: _Lost) -> Any:  # noqa: ANN401
+def _setting(setting: Any, value: object, path: str, lost: _Lost) -> Any:  # noqa: ANN401
     """Return one setting, or the settings of a subject; None where it is not understood."""
-    if is_dataclass(each.default):
-        return _read(type(each.default), value, path, lost)
-    if "subjects" in each.metadata:
-        return _read_all(each.metadata["subjects"], value, path, lost)
-    setting = setting_of(each)
-    found = setting.read(value) if setting else None
-    if found is None:
+    if is_dataclass(setting.default):
+        return _read(type(setting.default), value, path, lost)
+    if "subjects" in setting.metadata:
+        return _read_all(setting.metadata["subjects"], value, path, lost)
+    reader = setting_of(setting)
+    result = reader.read(value) if reader else None
+    if result is None:
         lost.add(path)
-    return found
+    return result
 
 
 def _read_all(kind: type[SubjectT], value: object, path: str, lost: _Lost) -> tuple[SubjectT, ...]:
@@ -378,4 +382,4 @@ def _read_all(kind: type[SubjectT], value: object, path: str, lost: _Lost) -> tu
     if len(value) > MOST_ITEMS:
         lost.add(f"{path}[{MOST_ITEMS}]")
     read = enumerate(value[:MOST_ITEMS])
-    return tuple(_read(kind, each, f"{path}[{place}]", lost) for place, each in read)
+    return tuple(_read(kind, item, f"{path}[{index}]", lost) for index, item in read)

@@ -34,10 +34,10 @@ class Setting:
     """As in public tables: `count`, `bytes`, `text`, `flag`."""
 
 
-def setting_of(each: "Field[Any]") -> Setting | None:
+def setting_of(declared: "Field[Any]") -> Setting | None:
     """Return how a field of a class of settings is read; None: it holds other settings."""
-    found = each.metadata.get("setting")
-    return found if isinstance(found, Setting) else None
+    setting = declared.metadata.get("setting")
+    return setting if isinstance(setting, Setting) else None
 
 
 def flag(label: str) -> Any:  # noqa: ANN401 (as `dataclasses.field`)
@@ -49,8 +49,8 @@ def number(label: str, *, least: int = 0, unit: str = "count") -> Any:  # noqa: 
     """Declare a setting that is a whole number of at least `least`."""
 
     def read(value: object) -> int | None:
-        found = as_count(value)
-        return found if found is not None and found >= least else None
+        count = as_count(value)
+        return count if count is not None and count >= least else None
 
     return _declared(Setting(read=read, label=label, unit=unit))
 
@@ -106,8 +106,8 @@ def as_count(value: object) -> int | None:
     """Return a whole number that is not below zero, and that 64 bits hold with room to spare."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
-    found = whole_number(value)
-    return found if found is not None and 0 <= found < MOST_COUNT else None
+    count = whole_number(value)
+    return count if count is not None and 0 <= count < MOST_COUNT else None
 
 
 def as_quantity(value: object) -> float | None:
@@ -123,21 +123,23 @@ def as_text(value: object) -> str | None:
         return None
     if isinstance(value, int):
         return str(value) if abs(value) < MOST_COUNT else None
-    shown = "".join(each if each.isprintable() else " " for each in value[: 2 * MOST_CHARACTERS])
+    shown = "".join(
+        character if character.isprintable() else " " for character in value[: 2 * MOST_CHARACTERS]
+    )
     shown = " ".join(shown.split())
     return (shown if len(shown) <= MOST_CHARACTERS else f"{shown[: MOST_CHARACTERS - 1]}…") or None
 
 
 def as_data_type(value: object) -> str | None:
     """Return one of torch's types, without `torch.`."""
-    found = (as_text(value) or "").removeprefix(TORCH) if isinstance(value, str) else ""
-    return found if DATA_TYPE.fullmatch(found) else None
+    name = (as_text(value) or "").removeprefix(TORCH) if isinstance(value, str) else ""
+    return name if DATA_TYPE.fullmatch(name) else None
 
 
 def as_version(value: object) -> str | None:
     """Return a version with points."""
     if isinstance(value, list | tuple):
-        parts = [as_count(each) for each in value[:MOST_ITEMS]]
+        parts = [as_count(part) for part in value[:MOST_ITEMS]]
         return ".".join(map(str, parts)) if parts and None not in parts else None
     return as_text(value)
 
@@ -146,25 +148,27 @@ def as_counts(value: object) -> dict[str, int] | None:
     """Return a count for each name; names without one are left out."""
     if not isinstance(value, Mapping):
         return None
-    found = {as_data_type(name): as_count(said) for name, said in list(value.items())[:MOST_ITEMS]}
-    return {name: said for name, said in found.items() if name and said is not None}
+    counts = {
+        as_data_type(name): as_count(count) for name, count in list(value.items())[:MOST_ITEMS]
+    }
+    return {name: count for name, count in counts.items() if name and count is not None}
 
 
 def as_names(value: object) -> tuple[str, ...] | None:
     """Return the names in a list, in their order."""
     if not isinstance(value, list | tuple):
         return None
-    return tuple(found for each in value[:MOST_ITEMS] if (found := as_text(each)) is not None)
+    return tuple(text for name in value[:MOST_ITEMS] if (text := as_text(name)) is not None)
 
 
 def as_variables(value: object) -> dict[str, str] | None:
     """Return the variables that have a name as such have, and that hold no secret by that name."""
     if not isinstance(value, Mapping):
         return None
-    found: dict[str, str] = {}
-    for name, said in list(value.items())[:MOST_ITEMS]:
-        shown = as_text(said)
+    variables: dict[str, str] = {}
+    for name, setting in list(value.items())[:MOST_ITEMS]:
+        shown = as_text(setting)
         is_name = isinstance(name, str) and VARIABLE.fullmatch(name) and not SECRET.search(name)
         if is_name and shown is not None:
-            found[name] = shown
-    return found
+            variables[name] = shown
+    return variables

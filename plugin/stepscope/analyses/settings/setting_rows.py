@@ -65,33 +65,33 @@ def setting_rows(trace: Trace) -> tuple[SettingRow, ...]:
 
 def _rows(settings: object) -> Iterator[SettingRow]:
     for subject in GROUPS:
-        said = getattr(settings, subject)
-        several = said if isinstance(said, tuple) else (said,)
-        for index, each in enumerate(several):
-            at = index if isinstance(said, tuple) else -1
-            if isinstance(each, Mapping):
-                for name, value in each.items():
+        recorded = getattr(settings, subject)
+        several = recorded if isinstance(recorded, tuple) else (recorded,)
+        for index, item in enumerate(several):
+            at = index if isinstance(recorded, tuple) else -1
+            if isinstance(item, Mapping):
+                for name, value in item.items():
                     yield SettingRow(
                         subject=subject, index=at, name=name, label=name, value=value, unit="text"
                     )
             else:
-                yield from _of_subject(each, subject, at, "")
+                yield from _of_subject(item, subject, at, "")
 
 
-def _of_subject(said: Any, subject: str, index: int, inside: str) -> Iterator[SettingRow]:  # noqa: ANN401
-    for each in fields(said):
-        value, name = getattr(said, each.name), f"{inside}{each.name}"
-        setting = setting_of(each)
+def _of_subject(recorded: Any, subject: str, index: int, inside: str) -> Iterator[SettingRow]:  # noqa: ANN401
+    for declared in fields(recorded):
+        value, name = getattr(recorded, declared.name), f"{inside}{declared.name}"
+        setting = setting_of(declared)
         if is_dataclass(value):
             yield from _of_subject(value, subject, index, f"{name}.")
         elif setting is not None:
-            for suffix, known in _values(value):
+            for suffix, part in _values(value):
                 yield SettingRow(
                     subject=subject,
                     index=index,
                     name=f"{name}.{suffix}" if suffix else name,
                     label=f"{setting.label} {suffix}".rstrip(),
-                    value=known,
+                    value=part,
                     unit=setting.unit,
                 )
 

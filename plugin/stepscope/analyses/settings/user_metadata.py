@@ -35,12 +35,12 @@ class Hints:
 @computed
 def hints(trace: Trace) -> Hints:
     """Return what the program said of itself; torch may have written it as an object or a text."""
-    told = metadata_mapping(trace)
-    ignored = told.get("ignore")
+    metadata = metadata_mapping(trace)
+    ignored = metadata.get("ignore")
     return Hints(
-        batch_size=_count(told.get("batch_size"), 1),
-        num_workers=_count(told.get("num_workers"), 0),
-        model=_text(told.get("model")),
+        batch_size=_count(metadata.get("batch_size"), 1),
+        num_workers=_count(metadata.get("num_workers"), 0),
+        model=_text(metadata.get("model")),
         ignore=_reasons(ignored if isinstance(ignored, Mapping) else {}),
     )
 

@@ -109,11 +109,11 @@ def exclusive_times(trace: Trace) -> Mapping[str, Intervals]:
     starts, ends, _, _ = _steps(trace)
     left = intervals.union(starts, ends)
     active = _category_times(trace)
-    found = {}
+    times = {}
     for category in CATEGORIES:
-        found[category] = intervals.intersection(left, active.get(category, left))
-        left = intervals.difference(left, found[category])
-    return found
+        times[category] = intervals.intersection(left, active.get(category, left))
+        left = intervals.difference(left, times[category])
+    return times
 
 
 def _category_times(trace: Trace) -> dict[str, Intervals]:

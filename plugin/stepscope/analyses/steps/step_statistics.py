@@ -100,8 +100,8 @@ def step_statistics(trace: Trace) -> pd.DataFrame:
     measures: dict[str, Numbers] = {"duration": steps.duration_ns[:count]}
     if whole_activity(trace):
         measures["device_busy"] = _device_busy_ns(trace)[:count]
-    for place, category in enumerate(steps.categories):
-        measures[category] = steps.parts_ns[:count, place]
+    for index, category in enumerate(steps.categories):
+        measures[category] = steps.parts_ns[:count, index]
     numbers = np.array(steps.numbers[:count], dtype=np.int64)[steady]
     rows = [_row(name, of[steady], numbers) for name, of in measures.items() if count]
     columns = {
@@ -181,9 +181,9 @@ def inputs_differ(trace: Trace, numbers: Collection[int]) -> bool:
     start = calls["start_ns"].to_numpy()[rows]
     step = np.searchsorted(begin, start, side="right") - 1
     inside = (step >= 0) & (start < np.append(end, 0)[step])
-    is_asked = np.isin(steps["number"].to_numpy(), list(numbers))[step[inside]]
+    is_selected = np.isin(steps["number"].to_numpy(), list(numbers))[step[inside]]
     shapes = dims[rows][inside]
-    return bool(np.setdiff1d(shapes[is_asked], shapes[~is_asked]).size)
+    return bool(np.setdiff1d(shapes[is_selected], shapes[~is_selected]).size)
 
 
 TABLES = {
