@@ -103,7 +103,7 @@ def test_a_trace_without_torch_opens_and_says_what_it_lacks(name: str) -> None:
 
 
 def test_what_the_device_did_is_not_missing_where_it_is_there() -> None:
-    without = "No work of a device was recorded: how busy it is cannot be told."
+    without = "No device work was recorded: device utilization is unknown."
     assert without not in producer(_opened(FOREIGN["msprof (CANN)"])).missing
     assert without in producer(_opened(FOREIGN["Bazel"])).missing
 

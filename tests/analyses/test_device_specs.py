@@ -111,9 +111,9 @@ def test_variants_of_one_chip_are_told_apart_by_name(name: str, gigabytes: int) 
 @pytest.mark.parametrize(
     ("properties", "reason"),
     [
-        ({}, "does not say which device"),
-        ({"name": ""}, "does not say which device"),
-        ({"name": None}, "does not say which device"),
+        ({}, "does not name the device"),
+        ({"name": ""}, "does not name the device"),
+        ({"name": None}, "does not name the device"),
         ({"name": "AMD Radeon Graphics", "numSms": 104}, "No data sheet"),
         ({"name": "NVIDIA H100", "numSms": 132}, "No data sheet"),  # no name is completed
         ({"name": "AMD Instinct MI300X", "numSms": 38}, "304 multiprocessors, this one has 38"),

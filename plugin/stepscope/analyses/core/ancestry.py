@@ -1,8 +1,7 @@
-"""Questions about who is above whom, of a column of parents.
+"""Ancestors and subtree sums in a tree that is given as a column of parents.
 
-`parent` holds rows of the same table, -1 at the top, as `host_calls` and `call_tree.nest` have it.
-Calls are rarely nested more than some dozens deep, so the rows that matter go up step by step; what
-is nested deeper goes on in strides that double, so that no depth is slow.
+`parent` holds rows of the same table, -1 at the top, as in `host_calls` and `call_tree.nest`. The
+first `MOST_STEPS` levels are climbed one at a time; deeper nesting is climbed in doubling strides.
 """
 
 from typing import TypeVar
@@ -17,11 +16,11 @@ ValueT = TypeVar("ValueT", np.int64, np.float64)
 
 
 def nearest(parent: Rows, is_selected: NDArray[np.bool_]) -> Rows:
-    """Return, for each row, itself if it is wanted, else the nearest wanted one above, or -1."""
+    """Return, for each row, itself if it is selected, else its nearest selected ancestor, or -1."""
     ancestor = np.where(is_selected, np.arange(len(parent)), parent)
     pending = np.flatnonzero(~is_selected & (ancestor != NONE))
     pending = pending[~is_selected[ancestor[pending]]]
-    while len(pending):  # where a row points to, points further itself: twice as far each round
+    while len(pending):  # pointer jumping: the distance doubles each round
         ancestor[pending] = ancestor[ancestor[pending]]
         pending = pending[ancestor[pending] != NONE]
         pending = pending[~is_selected[ancestor[pending]]]
@@ -29,7 +28,7 @@ def nearest(parent: Rows, is_selected: NDArray[np.bool_]) -> Rows:
 
 
 def nearest_of(parent: Rows, rows: Rows, is_selected: NDArray[np.bool_]) -> Rows:
-    """Return what `nearest` does, for some rows, or -1 for those that are -1."""
+    """Return the same as `nearest` for some rows; -1 for rows that are -1."""
     ancestor = rows.copy()
     pending = np.flatnonzero(ancestor != NONE)
     pending = pending[~is_selected[ancestor[pending]]]
@@ -44,7 +43,7 @@ def nearest_of(parent: Rows, rows: Rows, is_selected: NDArray[np.bool_]) -> Rows
 
 
 def with_descendants(parent: Rows, *columns: NDArray[ValueT]) -> list[NDArray[ValueT]]:
-    """Return columns in which each row holds the sum of its own value and of all below it."""
+    """Return columns in which each row holds the sum over its subtree, itself included."""
     return [_with_descendants(parent, column) for column in columns]
 
 

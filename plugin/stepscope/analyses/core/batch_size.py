@@ -1,4 +1,4 @@
-"""The batch size: as it was recorded, else read from the shapes that operators were given."""
+"""Batch size: as recorded in the trace, else from the input shapes of the first layer."""
 
 import json
 from collections import Counter
@@ -28,7 +28,7 @@ FIRST_DIMENSION = {
 }
 """Operator to (input, least dimensions): that input's first dimension is the batch."""
 IN_PARTS = "DataParallel"
-"""It gives each device a part of the loader's batch."""
+"""DataParallel splits the loader's batch over the devices."""
 Source = Literal["shapes", "program", "trace handler"]
 ROWS_ONLY = 2
 """A linear layer's input of two dimensions may hold tokens, not samples."""
@@ -36,11 +36,11 @@ ROWS_ONLY = 2
 
 @dataclass(frozen=True, kw_only=True)
 class BatchSize:
-    """What one step's batch seems to be."""
+    """Size of one step's batch, with its source."""
 
     size: int
     operator: str
-    """Whose shape tells it; empty where it was said or recorded."""
+    """The operator whose input shape gives the size; empty for other sources."""
     dims: str
     """The operator's input shapes, as recorded."""
     is_certain: bool
@@ -50,18 +50,18 @@ class BatchSize:
 
     @property
     def source_text(self) -> str:
-        """How it is known, behind a number."""
+        """The source of the size, as a phrase to follow the number."""
         if self.source == "shapes":
             return f"first dimension of {self.operator}"
-        return RECORDED if self.source == "trace handler" else "as the program says"
+        return RECORDED if self.source == "trace handler" else "as the program states"
 
 
 @computed
 def batch_size(trace: Trace) -> BatchSize | None:
-    """Return the first dimension of each step's first layer; None where no shape tells.
+    """Return the batch size; None without a shape or a recorded value.
 
-    Of convolution, embedding and linear, whichever comes first on the thread that runs the loop.
-    What the program said itself (`hints`), and what the trace handler recorded, go before that.
+    In order of preference: the program's metadata (`hints`), the trace handler's settings, and the
+    first dimension of the first convolution, embedding or linear layer on the main thread.
     """
     if (hinted := hints(trace).batch_size) is not None:
         return _given(trace, hinted, "program")
@@ -101,7 +101,7 @@ def _given(trace: Trace, size: int, source: Source) -> BatchSize:
 
 
 def _recorded(trace: Trace) -> int | None:
-    """Return the samples a step, or those of a batch where all loaders have as many."""
+    """Return the samples per step, else the batch size on which all loaders agree."""
     settings = recorded_settings(trace)
     if settings.distributed.strategy == IN_PARTS:
         return None
@@ -111,7 +111,7 @@ def _recorded(trace: Trace) -> int | None:
 
 
 def _first_in_steps(trace: Trace, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the first of the rows in each step, or the first of all where there are no steps."""
+    """Return the first row in each step; without steps, the first row."""
     steps = trace.steps
     if not len(steps):
         return rows[:1]
@@ -124,7 +124,7 @@ def _first_in_steps(trace: Trace, rows: np.ndarray[Any, Any]) -> np.ndarray[Any,
 
 @lru_cache
 def _batch(name: str, dims: str) -> tuple[int, str, str, bool] | None:
-    """Return the batch size, operator, shapes and whether it counts samples; None: cannot tell."""
+    """Return batch size, operator, shapes, and whether it counts samples; None: no such shape."""
     argument, least_dimensions = FIRST_DIMENSION[name]
     try:
         shape = json.loads(dims)[argument]

@@ -1,4 +1,4 @@
-"""Calls merged by the path of names that led to them: the nodes of a flame graph."""
+"""Calls merged by their path of names: the nodes of a flame graph."""
 
 from dataclasses import dataclass
 
@@ -12,12 +12,12 @@ from stepscope.model.call_tree import by_level
 
 NONE = -1
 MOST_LEVELS = 1000
-"""Python's own limit of recursion. What is nested deeper counts as its caller at that depth."""
+"""Python's recursion limit. Deeper calls count as their caller at that depth."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Paths:
-    """Nodes are distinct paths of names. A parent's index is lower than its children's."""
+    """Distinct paths of names. A parent's index is lower than its children's."""
 
     parent: NDArray[np.int64]
     """A node, or -1 at the top."""
@@ -27,27 +27,27 @@ class Paths:
     """The node of each call."""
 
     def __len__(self) -> int:
-        """Return how many nodes there are."""
+        """Return the number of nodes."""
         return len(self.parent)
 
     def sums(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return, for each node, the sum of its own calls' values."""
+        """Return, for each node, the sum of its calls' values."""
         return group_statistics.sums(values, self.node, len(self))
 
 
 def merge_calls(
     parent: NDArray[np.int64], depth: NDArray[np.integer], name: NDArray[np.int64], name_count: int
 ) -> Paths:
-    """Merge calls whose names, and whose callers' names, are the same: level by level.
+    """Merge calls that have the same name and the same path of callers' names.
 
-    `parent` and `depth` are a `call_tree.Nesting`'s; names are numbers below `name_count`.
+    `parent` and `depth` are those of a `call_tree.Nesting`; names are numbers below `name_count`.
     """
     above = _cut(parent, depth)
-    node = np.full(len(parent) + 1, NONE, dtype=np.int64)  # the last is no call's
+    node = np.full(len(parent) + 1, NONE, dtype=np.int64)  # the last is for row -1
     parents, names, sizes = [], [], []
     count = 0
     for rows in by_level(np.minimum(depth, MOST_LEVELS)):
-        if depth[rows[0]] >= MOST_LEVELS:  # these are their caller's
+        if depth[rows[0]] >= MOST_LEVELS:  # counted as their caller
             node[rows] = node[above[rows]]
             continue
         codes, distinct = pd.factorize((node[above[rows]] + 1) * name_count + name[rows])
@@ -70,7 +70,7 @@ def _joined(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 
 def _cut(parent: NDArray[np.int64], depth: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return the parents; those of calls nested too deep are ancestors at the deepest level."""
+    """Return the parents; for calls nested too deep, their ancestor at the deepest level."""
     if not len(depth) or depth.max() < MOST_LEVELS:
         return parent
     above = parent.copy()
@@ -83,7 +83,7 @@ def _cut(parent: NDArray[np.int64], depth: NDArray[np.integer]) -> NDArray[np.in
 
 
 def preorder(parent: NDArray[np.int64], depth: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return each node's place when every node is followed by all below it, siblings in order."""
+    """Return each node's position in depth-first order, siblings in order."""
     (size,) = with_descendants(parent, np.ones(len(parent), dtype=np.int64))
     position = np.zeros(len(parent), dtype=np.int64)
     for rows in by_level(depth):
@@ -99,13 +99,13 @@ def preorder(parent: NDArray[np.int64], depth: NDArray[np.integer]) -> NDArray[n
 def is_outermost(
     kind: NDArray[np.int64], parent: NDArray[np.int64], depth: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Tell which nodes have no node of their kind above them, so that totals count time once."""
+    """Return which nodes have no ancestor of the same kind, so that totals count time once."""
     position = preorder(parent, depth)
     (size,) = with_descendants(parent, np.ones(len(parent), dtype=np.int64))
     end = position + size
     order = np.lexsort((position, kind))
     _, group = np.unique(kind[order], return_inverse=True)
-    # Ends of kinds before are below this kind's places, so one running maximum serves all.
+    # ends of earlier kinds are below this kind's positions, so one running maximum serves all
     base = group * (len(parent) + 1)
     reached = np.maximum.accumulate(np.append(0, (base + end[order])[:-1])) if len(order) else base
     outermost = np.zeros(len(parent), dtype=bool)

@@ -1,10 +1,10 @@
-"""How fast collectives were, as nccl-tests reckons it.
+"""Algorithm and bus bandwidth of collectives, as defined by nccl-tests.
 
-Algorithm bandwidth is size over time, where size is that of the whole array: what a rank of an
-all-gather gets out, what one of a reduce-scatter puts in. Bus bandwidth multiplies it by a factor
-that makes it comparable with the link, whatever the number of ranks
-(https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md). A rank that waits for another
-has a long collective: only the shortest over all ranks, or over many calls, is near the link's.
+Algorithm bandwidth is the size of the whole array (an all-gather's output, a reduce-scatter's
+input) over the duration. Bus bandwidth multiplies it by a factor that makes it comparable with the
+link's for any number of ranks
+(https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md). Durations include waiting for
+other ranks: only the shortest over ranks or calls comes close to the link's bandwidth.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ DIRECT = frozenset({"broadcast", "reduce", "send", "recv", "send_recv"})
 
 
 def bus_factor(kind: NDArray[np.object_], group_size: Floats) -> Floats:
-    """Return bus over algorithm bandwidth; NaN where kind or number of ranks do not tell."""
+    """Return bus over algorithm bandwidth; NaN for other kinds and unknown numbers of ranks."""
     size = np.where(group_size >= 1, group_size, np.nan)
     shared = (size - 1) / size
     is_direct = np.isin(kind, list(DIRECT))
@@ -31,5 +31,5 @@ def bus_factor(kind: NDArray[np.object_], group_size: Floats) -> Floats:
 
 
 def bytes_per_second(message_bytes: Floats, duration_ns: Floats) -> Floats:
-    """Return size over time; NaN where either is unknown or there was no time."""
+    """Return size over time; NaN where either is unknown or the time is 0."""
     return ratio(message_bytes * 1e9, duration_ns)

@@ -1,12 +1,12 @@
-"""Which host calls torch.compile left in a trace, by the names that torch gives them.
+"""Host calls that torch.compile records, by the names that torch gives them.
 
 As of torch 2.13 (`torch/_dynamo/convert_frame.py`, `torch/_dynamo/utils.py`,
 `torch/_inductor/output_code.py`); earlier versions write some of them:
 
 - `Torch-Compiled Region: 0/1`: a call of compiled code; 0 is the frame, 1 its second compilation;
-- `… (dynamo_timed)`: a phase of compiling, with `…_data: …, compile_id=0/1` beside it since 2.12;
-- `TorchDynamo Cache Lookup`: guards were checked;
-- `## Call CompiledFxGraph <hash> ##`: what Inductor made of a graph was called.
+- `… (dynamo_timed)`: a phase of compiling, with `…_data: …, compile_id=0/1` since 2.12;
+- `TorchDynamo Cache Lookup`: the guard check;
+- `## Call CompiledFxGraph <hash> ##`: a call of a graph that Inductor compiled.
 """
 
 import re
@@ -37,19 +37,19 @@ BACKWARD = re.compile(r"^CompiledFunctionBackward$")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CompileEvents:
-    """For each row of `host_calls`: the nearest such call, itself or around it, or -1."""
+    """For each row of `host_calls`: such a call, itself or around it, or -1."""
 
     region: NDArray[np.int64]
-    """A call of compiled code."""
+    """The nearest call of compiled code."""
     graph: NDArray[np.int64]
-    """A call of a graph that Inductor compiled."""
+    """The nearest call of a graph that Inductor compiled."""
     phase: NDArray[np.int64]
     """The outermost phase of compiling."""
 
 
 @computed
 def compile_events(trace: Trace) -> CompileEvents:
-    """Return where in torch.compile each host call belongs."""
+    """Return the compiled region, graph and phase around each host call."""
     return CompileEvents(
         region=nearest_named(trace, REGION),
         graph=nearest_named(trace, GRAPH),
@@ -58,7 +58,10 @@ def compile_events(trace: Trace) -> CompileEvents:
 
 
 def nearest_named(trace: Trace, pattern: re.Pattern[str]) -> NDArray[np.int64]:
-    """Return, for each row of `host_calls`, the nearest so named, itself or around it, or -1."""
+    """Return, for each row of `host_calls`, the nearest call whose name matches, or -1.
+
+    That is the call itself, or one around it.
+    """
     calls = trace.host_calls
     if not any(pattern.search(str(name)) for name in calls["name"].cat.categories):
         return np.full(len(calls), NONE, dtype=np.int64)
@@ -66,7 +69,7 @@ def nearest_named(trace: Trace, pattern: re.Pattern[str]) -> NDArray[np.int64]:
 
 
 def outermost_named(trace: Trace, pattern: re.Pattern[str]) -> NDArray[np.int64]:
-    """Return, for each row of `host_calls`, the topmost so named, itself or around it, or -1."""
+    """Return, for each row of `host_calls`, the outermost call whose name matches, or -1."""
     top = nearest_named(trace, pattern)
     if not (top >= 0).any():
         return top
@@ -78,7 +81,7 @@ def outermost_named(trace: Trace, pattern: re.Pattern[str]) -> NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DeviceWork:
-    """For each row of `host_calls`: the device work that it launched itself."""
+    """For each row of `host_calls`: the device work that it launched directly."""
 
     kernel_count: NDArray[np.int64]
     device_ns: NDArray[np.int64]
@@ -87,7 +90,7 @@ class DeviceWork:
 
 @computed
 def device_work(trace: Trace) -> DeviceWork:
-    """Return what each host call launched itself, by the innermost operator around the launch."""
+    """Return the device work of each host call: of the innermost operator around each launch."""
     events, owner = trace.device_events, links(trace).owner_of_device_event
     count, is_kernel = len(trace.host_calls), (events["kind"] == int(Kind.KERNEL)).to_numpy()
     return DeviceWork(
@@ -99,7 +102,7 @@ def device_work(trace: Trace) -> DeviceWork:
 def name_parts(
     trace: Trace, rows: NDArray[np.int64], pattern: re.Pattern[str], group: str
 ) -> NDArray[np.object_]:
-    """Return a group of a pattern in the names of host calls (or -1), None where there is none."""
+    """Return a pattern's group in the names of host calls; None for row -1 and without a match."""
     names = trace.host_calls["name"].cat
     matches = [pattern.search(str(name)) for name in names.categories]
     texts = np.array([*(match[group] if match else None for match in matches), None], dtype=object)

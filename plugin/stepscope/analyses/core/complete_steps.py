@@ -1,4 +1,4 @@
-"""The steps that were recorded to their end, and how long each lasted on the device."""
+"""Steps that were recorded to their end, and the end of each one's device work."""
 
 from dataclasses import dataclass
 
@@ -10,27 +10,27 @@ from stepscope.analyses.core.links import links
 from stepscope.model.trace import Trace, computed
 
 CUT_BELOW = 0.8
-"""torch-tb-profiler (`event_parser.py`): a last step with less than this share of the device events
-of the one before was not recorded to its end."""
+"""torch-tb-profiler (`event_parser.py`): a last step with less than this fraction of the device
+events of the step before was not recorded to its end."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CompleteSteps:
-    """Rows of `Trace.steps` without those at the end whose device work was not recorded."""
+    """Rows of `Trace.steps`, without those at the end whose device work was not recorded."""
 
     steps: pd.DataFrame
     work_end_ns: NDArray[np.int64]
-    """When the device finished what each step launched; the host's end where that is later."""
+    """End of the device work launched in each step; the host's end where that is later."""
     has_device_work: bool
 
     def __len__(self) -> int:
-        """Return how many steps there are."""
+        """Return the number of steps."""
         return len(self.steps)
 
 
 @computed
 def complete_steps(trace: Trace) -> CompleteSteps:
-    """Return the steps to reckon with."""
+    """Return the steps that analyses use."""
     steps = trace.steps
     end = steps["end_ns"].to_numpy()
     if not len(steps):
@@ -47,7 +47,7 @@ def complete_steps(trace: Trace) -> CompleteSteps:
 def _device_work(
     trace: Trace, start: NDArray[np.int64], end: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return, for each step, when the work launched in it ended, and how many events that was."""
+    """Return, for each step, the end and the number of the device events launched in it."""
     calls, device = trace.runtime_calls, trace.device_events
     launch = links(trace).call_of_device_event
     linked = np.flatnonzero(launch >= 0)
@@ -62,7 +62,7 @@ def _device_work(
 
 
 def _complete_count(work_count: NDArray[np.int64]) -> int:
-    """Return how many steps to keep; all of them where no device worked for any."""
+    """Return the number of complete steps; all of them without device work."""
     if not work_count.any():
         return len(work_count)
     last = int(np.flatnonzero(work_count)[-1])

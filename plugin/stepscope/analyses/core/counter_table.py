@@ -1,7 +1,7 @@
-"""Each counter's series in one line: how many samples, how low and high, and the mean over time.
+"""Statistics of each counter's series: samples, extremes, and the mean over time.
 
-A sample holds until the next one of its series. The mean weighs each by how long it held; the last
-one's end is not known, so that it weighs nothing. Samples of one moment have the plain mean.
+The mean weighs each sample by the time until the next sample of its series; the last one weighs
+nothing. Samples of a single moment have the plain mean.
 """
 
 import re
@@ -22,22 +22,20 @@ UNIT = re.compile(r"[(\[]([^()\[\]]{1,20})[)\]]$")
 TRACK = ("name", "series", "process", "identifier", "device", "derived_by")
 SCHEMA: Schema = (
     Column("name", "object", "text", "The counter's name as it was written."),
-    Column("series", "object", "text", "Which of its values: the argument's name."),
+    Column("series", "object", "text", "The value's name: the argument of the counter event."),
     Column("process", "object", "text", "The process, or device, that it belongs to."),
     Column("identifier", "object", "text", "Tells tracks of one name apart; None: there is none."),
-    Column("device", "int64", "id", "The device's number; -1: none is told."),
+    Column("device", "int64", "id", "The device's number; -1: not recorded."),
     Column("unit", "object", "text", "Where series or name end in it, as in `Power (W)`; None."),
     Column(
         "derived_by",
         "object",
         "text",
-        "`torch-tb-profiler` or `HTA`, where they worked it out of the events; None: recorded.",
+        "`torch-tb-profiler` or `HTA`, which computed it from the events; None: recorded.",
     ),
-    Column("sample_count", "int64", "count", "Samples; what is no number is none."),
-    Column(
-        "first_ns", "int64", "ns", "When the first one was taken, from the trace's first event."
-    ),
-    Column("last_ns", "int64", "ns", "When the last one was taken."),
+    Column("sample_count", "int64", "count", "Samples that are numbers."),
+    Column("first_ns", "int64", "ns", "Time of the first sample, from the trace's first event."),
+    Column("last_ns", "int64", "ns", "Time of the last sample."),
     Column("minimum", "float64", "", "The least value."),
     Column("mean", "float64", "", "Mean over the time from the first to the last sample."),
     Column("maximum", "float64", "", "The greatest value."),
@@ -47,7 +45,7 @@ SCHEMA: Schema = (
 
 @computed
 def counter_table(trace: Trace) -> pd.DataFrame:
-    """Return one row a series of a track, by name, series and process."""
+    """Return one row per series of a track, by name, series and process."""
     samples = trace.counters
     group, first = statistics.group_rows(samples, TRACK)
     columns: dict[str, NDArray[Any]] = {

@@ -1,4 +1,4 @@
-"""When the host waited for the data pipeline."""
+"""The host's calls that fetch the next batch."""
 
 import re
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from stepscope.model.trace import Trace, computed
 
 LOADING = re.compile(
     r"^enumerate\(Data(?:Loader|Pipe)\)#"
-    # Lightning's profiler names (pytorch_lightning/loops: train_dataloader_next, val_next; before
-    # 1.5 get_train_batch): the fetch of the next batch
+    # Lightning's profiler (pytorch_lightning/loops): train_dataloader_next, val_next; before 1.5
+    # get_train_batch
     r"|^\[pl\]\[profile\].*(?:_next$|_next_data|get_\w+_batch$)"
 )
 SINGLE_PROCESS = re.compile(r"_SingleProcessDataLoaderIter")
@@ -25,7 +25,7 @@ class DataLoading:
     """The host's calls for the next batch."""
 
     times: Intervals
-    """All times within such a call."""
+    """All times inside such a call."""
     rows: np.ndarray[tuple[int], np.dtype[np.int64]]
     """The calls, as `host_calls` rows."""
     single_process_count: int
@@ -35,13 +35,13 @@ class DataLoading:
 
     @property
     def call_count(self) -> int:
-        """How many calls there were."""
+        """Number of calls."""
         return len(self.rows)
 
 
 @computed
 def data_loading(trace: Trace) -> DataLoading:
-    """Find the calls that fetched batches: torch's DataLoader and DataPipe, Lightning's loops."""
+    """Return the calls of torch's DataLoader and DataPipe, and of Lightning's loops."""
     calls = trace.host_calls
     names = calls["name"]
     is_loading = name_mask(names, LOADING.search)

@@ -1,4 +1,4 @@
-"""When each device worked, and at what."""
+"""Times at which each device computes, communicates and copies."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,25 +16,25 @@ from stepscope.model.trace import Trace, computed
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DeviceActivity:
-    """One device's work within some time, as time sets."""
+    """One device's work in a time window, as time sets."""
 
     device: int
     rows: NDArray[np.int64]
-    """Its rows of `device_events`, within that time or not, in the order they began."""
+    """Its rows of `device_events`, inside the window or not, in the order they began."""
     busy: Intervals
-    """Anything at all: kernels, copies, memory sets."""
+    """Kernels, copies and memory sets."""
     kernels: Intervals
     computation: Intervals
-    """Kernels that are no collectives."""
+    """Kernels other than collectives'."""
     communication: Intervals
     """Collectives' kernels."""
     copies: Intervals
     memory_sets: Intervals
     kernel_sum_ns: int
-    """Sum of kernel durations, concurrent ones counted each."""
+    """Sum of kernel durations; concurrent kernels all count."""
 
     def clipped(self, start_ns: int, end_ns: int) -> "DeviceActivity":
-        """Return the part of it in `[start_ns, end_ns)`."""
+        """Return the activity in `[start_ns, end_ns)`."""
         times: dict[str, Any] = {
             name: intervals.clip(getattr(self, name), start_ns, end_ns) for name in TIME_SETS
         }
@@ -46,7 +46,7 @@ TIME_SETS = ("busy", "kernels", "computation", "communication", "copies", "memor
 
 @computed
 def device_activity(trace: Trace) -> tuple[DeviceActivity, ...]:
-    """Return every device's work within the window (`Window.start_ns` to `device_end_ns`)."""
+    """Return every device's work in the window (`Window.start_ns` to `device_end_ns`)."""
     span = window(trace)
     activities = whole_activity(trace)
     return tuple(activity.clipped(span.start_ns, span.device_end_ns) for activity in activities)
@@ -54,7 +54,7 @@ def device_activity(trace: Trace) -> tuple[DeviceActivity, ...]:
 
 @computed
 def whole_activity(trace: Trace) -> tuple[DeviceActivity, ...]:
-    """Return every device's work in the whole recording, by the device's number."""
+    """Return every device's work in the whole trace, by the device's number."""
     device = trace.device_events["device"].to_numpy()
     return tuple(_activity(trace, int(number)) for number in np.unique(device))
 
@@ -81,13 +81,13 @@ def _activity(trace: Trace, device: int) -> DeviceActivity:
 
 @computed
 def all_busy(trace: Trace) -> Intervals:
-    """Return when any device was busy."""
+    """Return the times at which any device is busy."""
     return intervals.merged(*(activity.busy for activity in device_activity(trace)))
 
 
 @computed
 def main_device(trace: Trace) -> DeviceActivity | None:
-    """Return the device that was busy longest; None where no device did anything."""
+    """Return the device that is busy longest; None without device work."""
     activities = device_activity(trace)
     if not activities:
         return None

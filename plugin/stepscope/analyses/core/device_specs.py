@@ -1,15 +1,13 @@
-"""What devices can do at most, as their makers say: data, each with its source.
+"""Peak arithmetic rates and memory bandwidths of devices, from the makers' data sheets.
 
-The figures are the makers' peaks at the clock of their data sheets (NVIDIA's boost clock, AMD's
-peak engine clock), on the fastest unit for the type: matrix units where they take it. They are of
-dense arithmetic: where a sheet prints only the figure with structured sparsity, half of it. 16-bit
-and 8-bit floats are accumulated in float32, which is what torch asks of libraries unless it is told
-otherwise; GeForce does twice as much when it accumulates in 16 bits. A device that clocks above its
-sheet, as GeForce does when it is cool, may exceed its peak by some percent.
+Rates are at the data sheet's clock (NVIDIA's boost clock, AMD's peak engine clock), on the fastest
+unit for the type, and for dense arithmetic: half the figure where a sheet gives only that with
+structured sparsity. 16-bit and 8-bit floats accumulate in float32, torch's default; GeForce is
+twice as fast with 16-bit accumulation. A device that clocks above its sheet may exceed its peak by
+some percent.
 
-A device is found by the exact name that `deviceProperties` has. Where one name stands for several,
-the number of multiprocessors tells: AMD's devices may be partitioned, and keep their name. What is
-not listed, or does not fit, has no peak: an unknown device is not guessed at.
+Devices are identified by their exact name in `deviceProperties` and their number of
+multiprocessors: AMD's may be partitioned and keep their name. Unlisted devices have no peak.
 """
 
 from collections.abc import Mapping
@@ -70,9 +68,9 @@ SOURCES: Mapping[str, str] = MappingProxyType(
         "amd-instinct-mi355x-gpu-brochure.pdf",
     }
 )
-# Operations in 10^12 a second. SMs are also AMD's CUs (`numSms`). MI250 and MI250X are two devices
-# each, of half the package's figures; a GB200 is one of the superchip's two. A100-PG509-200 is the
-# board of A100-SXM4-40GB (PCI id 20B0). MI350X: units and clock make 2306.9, AMD prints 2309.6.
+# Operations in 10^12 per second. SMs are also AMD's CUs (`numSms`). MI250 and MI250X are two
+# devices each, of half the package's figures; a GB200 is one of the superchip's two. A100-PG509-200
+# is the board of A100-SXM4-40GB (PCI id 20B0). MI350X: units and clock give 2306.9, AMD 2309.6.
 _TABLE = """
 name                     SMs   GB/s   f64   f32   tf32    f16   bf16     f8     i8 source
 Tesla V100-SXM2-16GB      80    900   7.8  15.7      -    125      -      -      - v100
@@ -120,10 +118,10 @@ AMD Instinct MI355X      256   8000  78.6 157.3      - 2516.6 2516.6 5033.2 5033
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceSpec:
-    """One product."""
+    """Peak figures of one product."""
 
     name: str
-    """What `deviceProperties` calls it."""
+    """As in `deviceProperties`."""
     multiprocessors: int
     """Of the whole device."""
     bytes_per_second: float
@@ -131,16 +129,16 @@ class DeviceSpec:
     peaks: Mapping[str, float]
     """Operations per second by `TYPES`."""
     source: str
-    """Where the figures are from."""
+    """URL of the data sheet."""
 
     def peak(self, data_type: str) -> float | None:
-        """Return the most operations per second in a type; None where the source has no figure."""
+        """Return the peak operations per second in a type; None: not in the data sheet."""
         return self.peaks.get("float8" if data_type.startswith("float8") else data_type)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpecMatch:
-    """A device's spec, or why it has none."""
+    """A device's spec, or the reason that it has none."""
 
     spec: DeviceSpec | None
     reason: str = ""
@@ -148,7 +146,7 @@ class SpecMatch:
 
 @cache
 def all_specs() -> Mapping[str, DeviceSpec]:
-    """Return every device that is listed, by its name."""
+    """Return all specs by device name."""
     _, *lines = _TABLE.strip().splitlines()
     specs = map(_spec, lines)
     return MappingProxyType({spec.name: spec for spec in specs})
@@ -170,34 +168,31 @@ def find_spec(properties: Mapping[str, object]) -> SpecMatch:
     """Return the spec of a device by an entry of `deviceProperties`."""
     name = str(properties.get("name") or "").strip()
     if not name:
-        return SpecMatch(spec=None, reason="The trace does not say which device this is.")
+        return SpecMatch(spec=None, reason="The trace does not name the device.")
     spec = all_specs().get(name)
     if spec is None:
         return SpecMatch(spec=None, reason=f"No data sheet is listed for {name!r}.")
     count = properties.get("numSms")
     if count != spec.multiprocessors:
-        recorded = "does not say how many" if count is None else f"has {count}"
+        recorded = "an unknown number" if count is None else str(count)
         reason = (
-            f"A whole {name} has {spec.multiprocessors} multiprocessors, this one {recorded}:"
-            " a part of it has less to give."
+            f"A whole {name} has {spec.multiprocessors} multiprocessors, this device {recorded}:"
+            " the data sheet's peaks do not apply to a partition."
         )
         return SpecMatch(spec=None, reason=reason)
     return SpecMatch(spec=spec)
 
 
 def compute_major(trace: Trace) -> int | None:
-    """Return the first number of the compute capability; None where it is not recorded.
+    """Return the major number of the compute capability; None: not recorded.
 
-    AMD writes one too, which means another thing (`gfx9`).
+    AMD's number has another meaning (`gfx9`).
     """
     return whole_number(_properties(trace).get("computeMajor"))
 
 
 def peak_ratio(trace: Trace, data_type: str, baseline: str) -> float | None:
-    """Return how many times as fast the device multiplies in a type as in another, at its peak.
-
-    None where the device, or one of the peaks, is not known.
-    """
+    """Return the device's peak in a type over that in a baseline type; None: unknown."""
     spec = find_spec(_properties(trace)).spec
     if spec is None:
         return None
@@ -206,7 +201,7 @@ def peak_ratio(trace: Trace, data_type: str, baseline: str) -> float | None:
 
 
 def _properties(trace: Trace) -> dict[str, object]:
-    """Return the properties of the busiest device, of any other where all have the same name."""
+    """Return the properties of the busiest device; of any where all have the same name."""
     properties = device_properties(trace)
     device = main_device(trace)
     if device is not None and device.device in properties:

@@ -1,4 +1,4 @@
-"""Events named for people: what, on which track, when, and the source line that led to it."""
+"""References to events (name, track, time), and the user's source lines that led to them."""
 
 import re
 import sys
@@ -84,7 +84,7 @@ FRAME = re.compile(r"^(?P<path>.+?)\((?P<line>[0-9]{1,9})\): (?P<function>.*)$")
 
 
 def source_lines(frames: Iterable[str]) -> tuple[SourceLine, ...]:
-    """Return frames as lines of a program, each once and in their order; others are left out."""
+    """Return the distinct source lines of Python frames, in order; other texts are left out."""
     matches = (FRAME.match(frame.strip()) for frame in frames)
     lines = (
         SourceLine(path=match["path"], line=int(match["line"]), function=match["function"])
@@ -95,7 +95,7 @@ def source_lines(frames: Iterable[str]) -> tuple[SourceLine, ...]:
 
 
 def is_user_code(frame: str) -> bool:
-    """Tell whether a Python frame (`train.py(42): forward`) is the user's own code."""
+    """Return whether a Python frame (`train.py(42): forward`) is the user's code."""
     if frame.startswith(FOREIGN_PREFIXES) or any(part in frame for part in FOREIGN_PARTS):
         return False
     path = frame.partition("(")[0].replace("\\", "/")
@@ -105,13 +105,13 @@ def is_user_code(frame: str) -> bool:
 
 @computed
 def user_calls(trace: Trace) -> pd.DataFrame:
-    """Return the calls of the user's own code, in the order they began: few of all Python calls."""
+    """Return the calls of the user's code, in the order they began."""
     calls = trace.python_calls[["name", "start_ns", "end_ns", "thread"]]
     return calls[name_mask(calls["name"], is_user_code)]
 
 
 def source_line(trace: Trace, thread: str, start_ns: int, end_ns: int) -> str:
-    """Return the user's innermost frame around a time on a thread, or "" where none is known."""
+    """Return the user's innermost frame around a time on a thread, or ""."""
     frames = user_calls(trace)
     around = (frames["start_ns"].to_numpy() <= start_ns) & (frames["end_ns"].to_numpy() >= end_ns)
     rows = np.flatnonzero(around & (frames["thread"] == thread).to_numpy())
@@ -119,9 +119,9 @@ def source_line(trace: Trace, thread: str, start_ns: int, end_ns: int) -> str:
 
 
 def longest_frame_during(trace: Trace, thread: str, start_ns: int, end_ns: int) -> str:
-    """Return the user's frame that fills most of a time on a thread, the innermost of equals.
+    """Return the user's frame that covers most of a time on a thread; of equals, the innermost.
 
-    Frames that go on for longer than twice that time (the training loop itself) are passed over.
+    Frames of more than twice that duration (the training loop itself) do not count.
     """
     frames = user_calls(trace)
     begin, stop = frames["start_ns"].to_numpy(), frames["end_ns"].to_numpy()
@@ -138,9 +138,9 @@ def longest_frame_during(trace: Trace, thread: str, start_ns: int, end_ns: int) 
 def costliest_frame_during(
     trace: Trace, thread: str, start_ns: int, end_ns: int
 ) -> tuple[str, int]:
-    """Return the user's function that took most of a time on a thread, all its calls, and how much.
+    """Return the user's function with the longest total time inside a time, and that total in ns.
 
-    ("", 0) where none of the user's own frames lies within. Of equals, the innermost.
+    ("", 0) where no call of the user's code lies inside. Of equals, the innermost.
     """
     frames = user_calls(trace)
     begin, stop = frames["start_ns"].to_numpy(), frames["end_ns"].to_numpy()
@@ -169,7 +169,7 @@ def line_of_host_call(trace: Trace, row: int) -> str:
 
 
 def user_line(frames: Iterable[str]) -> str:
-    """Return the first of the user's own frames; torch 1.8 writes stacks innermost first."""
+    """Return the user's first frame of a stack (innermost first, as torch 1.8 writes it), or ""."""
     return next((frame.strip() for frame in frames if is_user_code(frame.strip())), "")
 
 
@@ -179,8 +179,7 @@ NONE = -1
 def lines_of_device_events(trace: Trace, rows: NDArray[np.int64]) -> pd.Categorical:
     """Return, for rows of `device_events`, the user's innermost function that launched them.
 
-    That is the one around the launching call, or the first of the user's own in the operator's
-    `Call stack` where the file holds that as text; missing where neither is known.
+    From the operator's `Call stack`, else from the Python calls around the launch; else missing.
     """
     around, functions = _around_launch(trace, rows)
     listed, stacks = _in_call_stack(trace, rows)

@@ -1,9 +1,8 @@
-"""How much of communication was hidden behind computing.
+"""Exposed communication: the time in which a device communicates and does not compute.
 
-Exposed is communication minus computing: the time in which a device transfers and does not compute.
-Computing is what a device's kernels do that are no collectives, as in `temporal_breakdown` and
-HTA's overlap (`communication_analysis.py`). Where a trace has no device at all, it is what the
-host's operators do that are no collectives, as in torch-tb-profiler's (`communication.py`).
+Kernels other than collectives' compute, as in `temporal_breakdown` and HTA's overlap
+(`communication_analysis.py`). In a trace without a device, the host's operators other than
+collectives compute, as in torch-tb-profiler (`communication.py`).
 """
 
 import re
@@ -25,14 +24,14 @@ COLLECTIVE_OPERATOR = re.compile(r"^c10d(?:_functional)?::|^record_param_comms$"
 
 @dataclass(frozen=True, kw_only=True)
 class Exposure:
-    """Time of one recording's communication within a span of time, on one device or the host."""
+    """Communication in a span of time, on one device or the host."""
 
     communication_ns: int
     exposed_ns: int
 
     @property
     def overlap_share(self) -> float:
-        """Share of the communication that computing hid; NaN where there was none."""
+        """Fraction of the communication that computing hides; NaN without communication."""
         if not self.communication_ns:
             return float("nan")
         return 1 - self.exposed_ns / self.communication_ns
@@ -40,7 +39,7 @@ class Exposure:
 
 @computed
 def computing_times(trace: Trace) -> dict[int, Intervals]:
-    """Return when each device computed; `HOST` is any device, or the host where there is none."""
+    """Return each device's computing times; `HOST`: of any device, or without devices the host."""
     times = {of.device: of.computation for of in whole_activity(trace)}
     host = intervals.merged(*times.values()) if times else host_computing(trace)
     return {**times, HOST: host}
@@ -48,7 +47,7 @@ def computing_times(trace: Trace) -> dict[int, Intervals]:
 
 @computed
 def host_computing(trace: Trace) -> Intervals:
-    """Return when the host was in operators that are no collectives."""
+    """Return the times of the host's operators other than collectives."""
     calls = trace.host_calls
     is_collective = name_mask(calls["name"], COLLECTIVE_OPERATOR.match)
     return frame_times.times(calls, calls["is_operator"].to_numpy() & ~is_collective)
@@ -56,7 +55,7 @@ def host_computing(trace: Trace) -> Intervals:
 
 @computed
 def communicating_times(trace: Trace) -> dict[int, Intervals]:
-    """Return when each device communicated; `HOST` is gloo and the like."""
+    """Return each device's communication times; `HOST`: collectives on the host, as gloo's."""
     frame = trace.collectives
     times = {of.device: of.communication for of in whole_activity(trace)}
     return {**times, HOST: frame_times.times(frame, frame["kernel_count"].to_numpy() == 0)}
@@ -64,7 +63,7 @@ def communicating_times(trace: Trace) -> dict[int, Intervals]:
 
 @computed
 def hidden_ns(trace: Trace) -> NDArray[np.int64]:
-    """Return, for each row of `collectives`, how long something computed meanwhile."""
+    """Return, for each row of `collectives`, the time in which its device also computes."""
     frame = trace.collectives
     device = frame["device"].to_numpy()
     start, end = frame["start_ns"].to_numpy(), frame["end_ns"].to_numpy()
@@ -78,10 +77,7 @@ def hidden_ns(trace: Trace) -> NDArray[np.int64]:
 
 
 def exposure(trace: Trace, start_ns: int, end_ns: int) -> Exposure:
-    """Return the communication within a time, concurrent collectives counted once.
-
-    Of several devices it is the one with most communication.
-    """
+    """Return the communication in a span, of the device with most; concurrent ones count once."""
     best = Exposure(communication_ns=0, exposed_ns=0)
     for device, times in communicating_times(trace).items():
         clipped = intervals.clip(times, start_ns, end_ns)

@@ -1,7 +1,7 @@
-"""Which operator launched what, by the arrows that the profiler drew between them.
+"""Operators that launched device work, by the profiler's flow events (arrows).
 
-Where a thread of its own launches what operators ask for (torch_npu's task queue), no operator is
-around the launch. There a flow leads from the operator's start to the start of the device's task.
+Where a separate thread launches the work (torch_npu's task queue), no operator is around the
+launch. There a flow leads from the operator's start to the start of the device's task.
 """
 
 import numpy as np
@@ -15,13 +15,13 @@ from stepscope.model.trace import Trace
 
 NONE = -1
 SLACK_NS = 1000
-"""Flows' stamps are written as floats, which hold an absolute stamp to 250 ns."""
+"""Flow times are written as floats, which hold an absolute time to 250 ns."""
 
 
 def owner_by_flow(trace: Trace) -> NDArray[np.int64]:
-    """Return, for each row of `device_events`, the operator that a flow comes from, or -1.
+    """Return, for each row of `device_events`, the operator that its flow starts at, or -1.
 
-    Operators are rows of `host_calls`. Only flows of the category that the dialect names count.
+    Operators are rows of `host_calls`. Only flows of the dialect's category count.
     """
     owners = np.full(len(trace.device_events), NONE, dtype=np.int64)
     category = trace.dialect.operator_flow
@@ -42,7 +42,7 @@ def owner_by_flow(trace: Trace) -> NDArray[np.int64]:
 
 
 def flow_events(trace: Trace, category: str, phase: str) -> Rows:
-    """Return the events that begin (`s`) or end (`f`) the flows of a category, in time's order."""
+    """Return the events that begin (`s`) or end (`f`) the flows of a category, by time."""
     columns = trace.columns
     if not category:
         return np.zeros(0, dtype=np.int64)
@@ -57,7 +57,7 @@ def flow_events(trace: Trace, category: str, phase: str) -> Rows:
 
 
 def event_of_flow(trace: Trace, flows: Rows, events: Rows) -> NDArray[np.int64]:
-    """Return which of `events` (a place in it) begins where each flow begins or ends, or -1."""
+    """Return, for each flow event, the index in `events` of the event that begins there, or -1."""
     order = np.argsort(trace.columns.start_ns[events], kind="stable")
     nearest = pd.merge_asof(
         _places(trace, flows),

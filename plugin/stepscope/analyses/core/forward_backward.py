@@ -1,15 +1,14 @@
-"""Which forward operator each call of autograd's backward pass belongs to.
+"""Links from autograd's backward calls to the forward operators that made their nodes.
 
 Autograd numbers its nodes on each thread. An operator carries the number that the next node on its
-thread will get, a node its own and torch's number of that thread (`Sequence number`,
-`Fwd thread id`). So a node was made by the last operator that began with its number, as in kineto's
-arrows `fwdbwd` (`torch/csrc/profiler/kineto_shim`, `generateForwardBackwardLinks`); those before it
-made none. torch's `key_averages(group_by_stack_n=…)` takes the first instead
-(`_set_backward_stacktraces`), which may be anything since the node before.
+thread will get; a node carries its number and torch's number of that thread (`Sequence number`,
+`Fwd thread id`). So a node belongs to the last operator that began with its number, as in kineto's
+arrows `fwdbwd` (`torch/csrc/profiler/kineto_shim`, `generateForwardBackwardLinks`). torch's
+`key_averages(group_by_stack_n=…)` takes the first instead (`_set_backward_stacktraces`), which may
+be any operator since the node before.
 
-Where number and arrow differ, the number counts: arrows are drawn from the same numbers, but are
-tied to calls by their time alone. They tell which thread it is that torch numbered so, and stand
-in where there is no number.
+Numbers take precedence over arrows, which are tied to calls by time alone. Arrows identify the
+thread that a torch thread number stands for, and replace missing numbers.
 """
 
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from stepscope.model.trace import Trace, computed
 
 NONE = -1
 WRAPPER = "autograd::engine::evaluate_function: "
-"""How the engine names what it does around a node: running it, and adding up its gradients."""
+"""Prefix of the engine's call around a node, which runs it and accumulates gradients."""
 FLOW = "fwdbwd"
 Rows = NDArray[np.int64]
 
@@ -36,13 +35,13 @@ class ForwardBackward:
     """Rows of `host_calls`; all arrays are parallel to it."""
 
     node: Rows
-    """The innermost autograd node that each call is, or runs in; -1: it is of the forward pass."""
+    """The innermost autograd node that each call is, or runs in; -1: forward pass."""
     wrapper: Rows
-    """Of a node, the engine's call around it; -1 where there is none, and of other calls."""
+    """Of a node, the engine's call around it; else -1."""
     forward: Rows
-    """Of a node, the operator that made it; -1 where that is not known, and of other calls."""
+    """Of a node, the operator that made it; -1: unknown, or not a node."""
     differing_count: int
-    """Nodes for which the number and the arrow tell different operators."""
+    """Nodes for which number and arrow give different operators."""
 
 
 @computed
@@ -73,7 +72,7 @@ def forward_backward(trace: Trace) -> ForwardBackward:
 
 
 def _are_wrapped(calls: pd.DataFrame) -> NDArray[np.bool_]:
-    """Tell which calls are nodes that the engine's wrapper of their name calls."""
+    """Return which calls are nodes inside the engine's wrapper of the same name."""
     named_calls = calls["name"].cat
     code_of = {str(name): code for code, name in enumerate(named_calls.categories)}
     wrapper = [code_of.get(WRAPPER + str(name), NONE) for name in named_calls.categories]
@@ -88,7 +87,7 @@ def _are_wrapped(calls: pd.DataFrame) -> NDArray[np.bool_]:
 
 
 def _by_number(calls: pd.DataFrame, nodes: Rows, makers: Rows, by_arrow: Rows) -> Rows:
-    """Return the last operator with each node's number on the thread it was made on, or -1."""
+    """Return the last operator with each node's number on the node's forward thread, or -1."""
     thread = calls["thread"].cat.codes.to_numpy().astype(np.int64)
     number, _ = pd.factorize(calls["sequence_number"].to_numpy())
     thread_id = calls["forward_thread_id"].to_numpy()[nodes]
@@ -103,11 +102,10 @@ def _by_number(calls: pd.DataFrame, nodes: Rows, makers: Rows, by_arrow: Rows) -
 def _threads(
     thread: Rows, number: Rows, nodes: Rows, makers: Rows, hints: tuple[Rows, Rows]
 ) -> Rows:
-    """Return the thread on which each node was made, or -1.
+    """Return each node's forward thread, or -1.
 
-    torch's numbers of threads are not the system's. Arrows tell which is which; else operators do
-    whose number is found on one thread only. `hints` is the thread's number by torch, and the
-    operator by the arrow.
+    torch's thread numbers are not the system's. Arrows map them, else operators whose sequence
+    number occurs on one thread only. `hints` are torch's thread number and the arrow's operator.
     """
     thread_id, by_arrow = hints
     lowest = np.full(int(number.max(initial=0)) + 1, np.iinfo(np.int64).max)
@@ -117,7 +115,7 @@ def _threads(
     only = np.where(lowest == highest, highest, NONE)[number[nodes]]
     seen = np.where(by_arrow != NONE, np.append(thread, NONE)[by_arrow], NONE)
     made_on = np.full(len(nodes), NONE, dtype=np.int64)
-    for candidates in (only, seen):  # what arrows say counts more
+    for candidates in (only, seen):  # arrows take precedence
         is_valid = (candidates != NONE) & (thread_id > 0)
         votes_by_id = pd.DataFrame(
             {"id": thread_id[is_valid], "thread": candidates[is_valid]}
@@ -131,7 +129,7 @@ def _threads(
 
 
 def _by_arrow(trace: Trace, nodes: Rows, makers: Rows) -> Rows:
-    """Return the operator at whose start the arrow to each node begins, or -1."""
+    """Return the operator at whose start each node's arrow begins, or -1."""
     forward = np.full(len(nodes), NONE, dtype=np.int64)
     starts, ends = flow_events(trace, FLOW, "s"), flow_events(trace, FLOW, "f")
     if not len(starts) or not len(ends):

@@ -1,4 +1,4 @@
-"""When some of a frame's events ran, as a time set."""
+"""Times of a frame's events, as a time set."""
 
 import numpy as np
 import pandas as pd
@@ -12,5 +12,5 @@ ALL = slice(None)
 
 
 def times(frame: pd.DataFrame, rows: NDArray[np.bool_ | np.int64] | slice) -> Intervals:
-    """Return when any of the chosen rows ran: a mask of the rows, or their places."""
+    """Return the times at which any of the rows ran; `rows` is a mask, indices or `ALL`."""
     return intervals.union(frame["start_ns"].to_numpy()[rows], frame["end_ns"].to_numpy()[rows])

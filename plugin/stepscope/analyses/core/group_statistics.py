@@ -1,7 +1,7 @@
 """Statistics of groups of rows, for any number of groups at once.
 
-Each row has a number and the number of its group, 0 to `count - 1`; answers are one value a group,
-NaN for a group that has no rows.
+Each row has a value and a group number, 0 to `count - 1`. Results hold one value per group, NaN for
+a group without rows.
 """
 
 from collections.abc import Iterable
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 Group = NDArray[np.integer]
 Numbers = NDArray[np.int64] | NDArray[np.floating[Any]]
 NONE = -1
-"""The group of rows that are of none."""
+"""The group number of rows without a group."""
 EVERY_ROW = np.True_
-"""Which rows are chosen where all are."""
+"""A mask that selects all rows."""
 MOST = 2**63
 """One more than what int64 holds."""
 
@@ -24,7 +24,7 @@ MOST = 2**63
 def group_rows(
     frame: pd.DataFrame, by: Iterable[str]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return each row's group, and a row of each group; missing values are a value too."""
+    """Return each row's group of equal values, and each group's first row; missing values group."""
     group = np.zeros(len(frame), dtype=np.int64)
     for column in by:
         codes, values = pd.factorize(frame[column])
@@ -35,7 +35,7 @@ def group_rows(
 
 
 def sums(values: Numbers, group: Group, count: int) -> NDArray[np.int64]:
-    """Return each group's sum of whole numbers, exactly; 0 where there are no rows."""
+    """Return each group's exact sum of whole numbers; 0 without rows."""
     totals = np.zeros(count, dtype=np.int64)
     np.add.at(totals, group, values)
     return totals
@@ -44,13 +44,13 @@ def sums(values: Numbers, group: Group, count: int) -> NDArray[np.int64]:
 def sums_where(
     values: Numbers, group: Group, count: int, where: NDArray[np.bool_] | np.bool_ = EVERY_ROW
 ) -> NDArray[np.int64]:
-    """Return what `sums` does, of the chosen rows that are of a group: -1 is none."""
+    """Return the same as `sums` for the selected rows that have a group (-1: none)."""
     rows = np.flatnonzero(where & (group != NONE))
     return sums(values[rows], group[rows], count)
 
 
 def ratio(part: Numbers, whole: Numbers) -> NDArray[np.float64]:
-    """Return part over whole; NaN where the whole is not above 0, or not known."""
+    """Return part over whole; NaN where the whole is unknown or not above 0."""
     ratios: NDArray[np.float64] = np.full(len(whole), np.nan)
     np.divide(part, whole, out=ratios, where=whole > 0)
     return ratios
@@ -62,7 +62,7 @@ def mean(values: Numbers, group: Group, count: int) -> NDArray[np.float64]:
 
 
 def nan_mean(values: NDArray[np.float64], group: Group, count: int) -> NDArray[np.float64]:
-    """Return each group's mean of what is known: NaN is not."""
+    """Return each group's mean of the values that are not NaN."""
     is_number = ~np.isnan(values)
     return mean(values[is_number], group[is_number], count)
 
@@ -70,14 +70,14 @@ def nan_mean(values: NDArray[np.float64], group: Group, count: int) -> NDArray[n
 def weighted_mean(
     values: Numbers, weight: Numbers, group: Group, count: int
 ) -> NDArray[np.float64]:
-    """Return each group's mean by weight; NaN too where all weights are 0."""
+    """Return each group's weighted mean; NaN where all weights are 0."""
     products = np.bincount(group, weights=values * weight.astype(np.float64), minlength=count)
     weights = np.bincount(group, weights=weight, minlength=count)
     return ratio(products, weights)
 
 
 def standard_deviation(values: Numbers, group: Group, count: int) -> NDArray[np.float64]:
-    """Return each group's standard deviation as that of a sample; NaN for fewer than two rows."""
+    """Return each group's sample standard deviation; NaN for fewer than two rows."""
     from_mean = values - mean(values, group, count)[group]
     squares = np.bincount(group, weights=from_mean**2, minlength=count)
     others = np.bincount(group, minlength=count) - 1
@@ -87,7 +87,7 @@ def standard_deviation(values: Numbers, group: Group, count: int) -> NDArray[np.
 def extremes(
     values: NDArray[np.int64], group: Group, count: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return each group's least and greatest value, exactly; 0 where there are no rows."""
+    """Return each group's exact minimum and maximum; 0 without rows."""
     limits = np.iinfo(np.int64)
     least, most = np.full(count, limits.max), np.full(count, limits.min)
     np.minimum.at(least, group, values)
@@ -99,7 +99,7 @@ def extremes(
 def quantile(
     values: NDArray[np.int64], group: Group, count: int, share: float
 ) -> NDArray[np.float64]:
-    """Return what this share of each group's values is not above, with numpy's `linear` method."""
+    """Return each group's quantile, with numpy's `linear` method; `share` is from 0 to 1."""
     size = np.bincount(group, minlength=count)
     quantiles: NDArray[np.float64] = np.full(count, np.nan)
     ordered = _ordered(values, group, count)
@@ -114,14 +114,14 @@ def quantile(
 
 
 def _ordered(values: NDArray[np.int64], group: Group, count: int) -> NDArray[np.int64]:
-    """Return the values by group, ascending within each."""
+    """Return the values sorted by group, then value."""
     if not len(values):
         return values
     least = int(values.min())
     span = int(values.max()) - least + 1
     if count * span >= MOST:
         return values[np.lexsort((values, group))]
-    key = group.astype(np.int64) * span  # one number a row sorts in a fifth of the time
+    key = group.astype(np.int64) * span  # sorting one number per row takes a fifth of the time
     key += values - least
     key.sort()
     key %= span
@@ -130,7 +130,7 @@ def _ordered(values: NDArray[np.int64], group: Group, count: int) -> NDArray[np.
 
 
 def distinct_numbers(numbers: NDArray[np.integer], group: Group, count: int) -> NDArray[np.object_]:
-    """Return each group's distinct numbers as text, ascending, comma separated."""
+    """Return each group's distinct numbers as text: ascending, comma separated."""
     codes, distinct = pd.factorize(numbers, sort=True)
     pairs = np.sort(pd.unique(group * max(1, len(distinct)) + codes))
     texts: dict[int, list[str]] = {}

@@ -1,4 +1,4 @@
-"""What the host was at during a time: for gaps on the device, and stalls of the loop."""
+"""The host's main thread, and a description of the host's activity during a time."""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ NOTHING = "no recorded activity"
 
 @computed
 def main_thread(trace: Trace) -> str:
-    """Return the thread that runs the loop: that of the steps, else the one with most calls."""
+    """Return the thread that runs the training loop: the steps', else the one with most calls."""
     if len(trace.steps):
         return str(trace.steps["thread"].iloc[0])
     for calls in (trace.host_calls, trace.runtime_calls):
@@ -22,10 +22,9 @@ def main_thread(trace: Trace) -> str:
 
 
 def activity_during(trace: Trace, start_ns: int, end_ns: int) -> str:
-    """Name what the host did for most of a time: the main thread, else any other.
+    """Describe the host's activity for most of a time: of the main thread, else of any thread.
 
-    The user's Python frame that fills it, else the operator or `record_function` range that covers
-    most of it, with the runtime call in it, else that nothing was recorded.
+    By the user's Python frame, else the operator or `record_function` range, and the runtime call.
     """
     during = (start_ns, end_ns)
     main = main_thread(trace)
@@ -41,7 +40,7 @@ def activity_during(trace: Trace, start_ns: int, end_ns: int) -> str:
 
 
 def call_during(trace: Trace, start_ns: int, end_ns: int) -> str:
-    """Name the runtime call in which the host was for most of a time, or ""."""
+    """Return the name of the runtime call that covers most of a time, or ""."""
     during = (start_ns, end_ns)
     calls = trace.runtime_calls
     return _covering(trace, calls, during, main_thread(trace)) or _covering(trace, calls, during)
@@ -54,7 +53,7 @@ def _covering(
     start_ns, end_ns = during_ns
     begin, stop = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
     covered = np.minimum(stop, end_ns) - np.maximum(begin, start_ns)
-    rows = np.flatnonzero(2 * covered >= end_ns - start_ns)  # few: looked at closer from here on
+    rows = np.flatnonzero(2 * covered >= end_ns - start_ns)  # few rows remain
     if thread:
         rows = rows[(calls["thread"].iloc[rows] == thread).to_numpy()]
     rows = rows[~calls["event"].iloc[rows].isin(trace.steps["event"]).to_numpy()]

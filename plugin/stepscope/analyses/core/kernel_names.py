@@ -1,9 +1,8 @@
-"""Short names for kernels: `vectorized_elementwise_kernel<CUDAFunctor_add>`.
+"""Short names of kernels: `vectorized_elementwise_kernel<CUDAFunctor_add>`.
 
-Profilers undo C++'s mangling themselves, but for names that their library does not know (ROCm's
-with `DF16b`, C++20's) or that are very long. Of those the path is read here, and no more: of eight
-in real traces itanium_demangler 1.1 reads two, binutils' c++filt (what cxxfilt calls, where there
-is a libstdc++) five.
+Profilers demangle most C++ names, except very long ones and those that their library does not know
+(ROCm's with `DF16b`, C++20's). This module reads only the path of those: of eight in real traces,
+itanium_demangler 1.1 reads two and binutils' c++filt five.
 """
 
 import re
@@ -34,11 +33,11 @@ _OPENS = dict(zip(_CLOSE, _OPEN, strict=True))
 
 @lru_cache(maxsize=65536)
 def short(name: str) -> str:
-    """Return a kernel's name without its namespaces, arguments and most of its template.
+    """Return a kernel's name without namespaces, arguments and most of its template.
 
-    Of the template the first part that names an operation is kept, since many kernels differ in
-    that alone. Names that are no C++ (Triton's, hipBLASLt's) stay as they are; copies and memory
-    sets lose which kinds of memory they are of.
+    The template's first part that names an operation stays: many kernels differ in that alone.
+    Names other than C++ (Triton's, hipBLASLt's) are unchanged; copies and memory sets lose their
+    kinds of memory.
     """
     if _MANGLED.match(name):
         return _short_mangled(name)
@@ -52,7 +51,7 @@ def short(name: str) -> str:
 
 
 def template(name: str) -> str:
-    """Return what stands in the angle brackets of a kernel's name, "" where it has none."""
+    """Return the template arguments in a kernel's name, without brackets, or ""."""
     return _split(_LEADING.sub("", _NOISE.sub("", name).strip()))[1]
 
 
@@ -67,7 +66,7 @@ def _joined(path: list[str], operation: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _split(text: str) -> tuple[str, str]:
-    """Return what stands before the last part's template and arguments, and that template."""
+    """Return the text before the template and the arguments, and the last template."""
     opened: list[str] = []
     begin, template = 0, ""
     head: list[str] = []
@@ -87,12 +86,12 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _closes(text: str, index: int, opened: str) -> bool:
-    """Tell whether a character closes what was opened last: not as in `->` or `<((8)>(0))>`."""
+    """Return whether a character closes the last open bracket: not in `->` or `<((8)>(0))>`."""
     return _OPENS.get(text[index]) == opened and not text.startswith("->", index - 1)
 
 
 def _operation(template: str) -> str:
-    """Return the first name in the template that says what the kernel does."""
+    """Return the template's first name that is an operation, or ""."""
     for path in _PATH.findall(template):
         last = path.rsplit("::", 1)[-1]
         if not _OF_NO_INTEREST.match(last) and not last.startswith(("lambda", "operator")):
@@ -101,7 +100,7 @@ def _operation(template: str) -> str:
 
 
 def _short_mangled(name: str) -> str:
-    """Return the same of an Itanium-mangled name: `_ZN2at6native3addILi4EEEvv` is `add`."""
+    """Return the short form of an Itanium-mangled name: `_ZN2at6native3addILi4EEEvv` is `add`."""
     path, at = _mangled_path(name, len((_MANGLED.match(name) or [""])[0]))
     argument = _MANGLED_ARGUMENT.search(name, at) if name.startswith("I", at) else None
     inner = _mangled_path(name, argument.start())[0] if argument else []
@@ -110,12 +109,12 @@ def _short_mangled(name: str) -> str:
 
 
 def _mangled_path(name: str, at: int) -> tuple[list[str], int]:
-    """Return the parts `<length><text>` from there on, and where they end."""
+    """Return the parts `<length><text>` from a position on, and their end."""
     path: list[str] = []
     while match := _LENGTH.match(name, at):
         end = match.end() + int(match[0])
         if end > len(name):
-            break  # cut off, or no mangled name at all
+            break  # cut off, or not a mangled name
         at, part = end, name[match.end() : end]
         if not part.startswith("_GLOBAL__N_"):
             path.append(part)

@@ -1,8 +1,8 @@
-"""What kernels' names tell of the type of their operands.
+"""Operand types of kernels, by their names.
 
-C++ kernels have it in their template: the first floating-point type there is the operands', what
-follows is the accumulator's or the result's. Libraries spell it in their own ways
-(`Dialect.operand_types`). Collectives move bytes: their names tell no type to rely on.
+The first floating-point type in a C++ kernel's template is that of the operands; later types are
+the accumulator's or the result's. Libraries spell types in other ways (`Dialect.operand_types`).
+Collectives' names have no reliable type.
 """
 
 import re
@@ -27,11 +27,11 @@ _TYPES = re.compile(
     "|".join(rf"\b(?P<t{index}>{names})(?!\w)" for index, (names, _) in enumerate(TEMPLATE_TYPES))
 )
 _ARGUMENTS = re.compile(r"(?<!lambda)\([^()]*\)")
-"""Of functions in a template; `{lambda(float)#1}` says for which type a kernel was made."""
+"""Arguments of functions in a template; those of `{lambda(float)#1}` stay: the kernel's type."""
 
 
 def operand_type(dialect: Dialect, kernel: str) -> str | None:
-    """Return torch's name of the type of a kernel's operands, None where its name tells none."""
+    """Return torch's name of a kernel's operand type; None: not in its name."""
     if dialect.collective.search(kernel):
         return None
     for pattern, name in dialect.operand_types:

@@ -1,8 +1,8 @@
-"""Which host call launched what on the device, and which operator made that call.
+"""Links from device events to the runtime calls that launched them, and to operators.
 
 Device event to runtime call: by `correlation`. Runtime call to operator: by containment on the
-same thread, never by `External id`, which in many traces holds the correlation instead. Where that
-gives none, by the flow that a vendor draws from operator to task (`analyses/core/flows.py`).
+same thread, never by `External id`, which in many traces holds the correlation instead. Else by the
+vendor's flow from operator to task (`analyses/core/flows.py`).
 """
 
 from dataclasses import dataclass
@@ -21,18 +21,18 @@ NONE = -1
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Links:
-    """Rows of frames, -1 where there is none."""
+    """Rows of frames; -1: none."""
 
     call_of_device_event: NDArray[np.int64]
-    """For each row of `device_events`, its launch's row in `runtime_calls`."""
+    """For each row of `device_events`, the `runtime_calls` row that launched it."""
     owner_of_call: NDArray[np.int64]
-    """For each row of `runtime_calls`, the innermost operator around it, as a `host_calls` row."""
+    """For each row of `runtime_calls`, the innermost operator around it (`host_calls` row)."""
     owner_of_device_event: NDArray[np.int64]
-    """For each row of `device_events`, the operator that launched it, as a `host_calls` row."""
+    """For each row of `device_events`, the operator that launched it (`host_calls` row)."""
 
 
 def rows_of_keys(values: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return, for each wanted key, the first row that has it, else -1; negative keys match none."""
+    """Return, for each value, the first row whose key equals it, or -1; negatives match none."""
     if not len(keys):
         return np.full(len(values), NONE, dtype=np.int64)
     order = np.argsort(keys, kind="stable")
@@ -48,23 +48,23 @@ def links(trace: Trace) -> Links:
     calls, device = trace.runtime_calls, trace.device_events
     call = rows_of_keys(device["correlation"].to_numpy(), calls["correlation"].to_numpy())
     owner = _innermost_operator(trace, calls, calls_around_runtime_calls(trace))
-    through = np.append(owner, NONE)[call]  # row -1 of the appended array is "no call"
+    through = np.append(owner, NONE)[call]  # index -1: no call
     through = np.where(through < 0, owner_by_flow(trace), through)
     return Links(call_of_device_event=call, owner_of_call=owner, owner_of_device_event=through)
 
 
 def enclosing_operator(trace: Trace, frame: pd.DataFrame) -> NDArray[np.int64]:
-    """Return, for each row of a host frame, the innermost operator around it (`host_calls` row)."""
+    """Return, for each row of a host frame, the innermost operator around it, or -1."""
     return _innermost_operator(trace, frame, enclosing_call(trace, frame))
 
 
 def _innermost_operator(
     trace: Trace, frame: pd.DataFrame, around: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the innermost operator around each row; `around` is what `enclosing_call` returns.
+    """Return the innermost operator around each row; `around` is the result of `enclosing_call`.
 
-    Only where that is an annotation is the operator to be looked for, among those of that time:
-    an operator may have ended within the annotation, and is not above it then.
+    Where that is an annotation, the operators of that time are searched: an operator that ends
+    inside the annotation is not its ancestor.
     """
     is_operator = trace.host_calls["is_operator"].to_numpy()
     operator = around.copy()
@@ -83,15 +83,12 @@ def _innermost_operator(
 
 @computed
 def calls_around_runtime_calls(trace: Trace) -> NDArray[np.int64]:
-    """Return, for each of `runtime_calls`, the innermost operator or annotation around it."""
+    """Return the innermost operator or annotation around each row of `runtime_calls`."""
     return enclosing_call(trace, trace.runtime_calls)
 
 
 def enclosing_call(trace: Trace, frame: pd.DataFrame) -> NDArray[np.int64]:
-    """Return, for each row of a host frame, the innermost operator or annotation around it.
-
-    It is that around the row's start, up to, not including, the call's end.
-    """
+    """Return the innermost operator or annotation around the start of each row of a host frame."""
     moments = frame["thread"].cat.codes.to_numpy(), frame["start_ns"].to_numpy()
     parent = trace.host_calls["parent"].to_numpy()
     return call_tree.innermost_at(spans(trace.host_calls), parent, _host_order(trace), moments)
@@ -99,5 +96,5 @@ def enclosing_call(trace: Trace, frame: pd.DataFrame) -> NDArray[np.int64]:
 
 @computed
 def _host_order(trace: Trace) -> NDArray[np.int64]:
-    """Return the rows of `host_calls` as `call_tree.Nesting.order` has them."""
+    """Return the rows of `host_calls` in the order of `call_tree.Nesting.order`."""
     return call_tree.ordered(*spans(trace.host_calls))

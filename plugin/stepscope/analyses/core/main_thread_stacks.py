@@ -1,4 +1,4 @@
-"""Where in the user's program the main thread was at every moment, for many moments at once."""
+"""The main thread's innermost user function and annotation at every moment."""
 
 from dataclasses import dataclass
 
@@ -18,17 +18,17 @@ NONE = -1
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MainThreadStacks:
-    """Stretches of time, one behind the other, that cover all time; all arrays are parallel."""
+    """Consecutive stretches that cover all time; all arrays are parallel."""
 
     start_ns: NDArray[np.int64]
-    """The first begins before everything."""
+    """The first is the least int64."""
     function: NDArray[np.int64]
     """The user's innermost function: a code of `user_calls`' names, or -1."""
     annotation: NDArray[np.int64]
-    """The innermost annotation that is no step: a code of `host_calls`' names, or -1."""
+    """The innermost annotation other than a step: a code of `host_calls`' names, or -1."""
 
     def at(self, moment_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the stretch that each moment is in."""
+        """Return the stretch of each moment."""
         return np.searchsorted(self.start_ns, moment_ns, side="right") - 1
 
     def cut(
@@ -37,7 +37,7 @@ class MainThreadStacks:
         """Cut times at the stretches' borders.
 
         Returns:
-            For each piece: which of the times it is of, its stretch, and how long it is.
+            For each piece: the index of its time, its stretch, and its duration in ns.
         """
         first, last = self.at(start_ns), np.searchsorted(self.start_ns, end_ns, side="left") - 1
         counts = np.maximum(last - first + 1, 0)
@@ -51,10 +51,7 @@ class MainThreadStacks:
 
 @computed
 def main_thread_stacks(trace: Trace) -> MainThreadStacks:
-    """Return the user's functions and annotations on the main thread, as they followed each other.
-
-    Without `with_stack` there are no functions.
-    """
+    """Return the main thread's stretches; without `with_stack` they have no functions."""
     main = main_thread(trace)
     functions = user_calls(trace)
     functions = functions[(functions["thread"] == main).to_numpy()]

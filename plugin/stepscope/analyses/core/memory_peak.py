@@ -1,4 +1,4 @@
-"""The most memory that each device held, and how much it has."""
+"""Peak memory and capacity of each device."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ import numpy as np
 from stepscope.model.trace import Trace, computed, whole_number
 
 MOST_BYTES = 2**63
-"""A figure beyond it is damage, no memory."""
+"""Larger figures are damage."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryPeak:
-    """One device's memory; None where the trace does not tell."""
+    """One device's memory; None: not recorded."""
 
     device: int
     allocated_bytes: int | None
@@ -23,12 +23,12 @@ class MemoryPeak:
 
     @property
     def peak_bytes(self) -> int | None:
-        """What the process took from the device: reserved, else allocated."""
+        """Peak of reserved memory, else of allocated memory."""
         return self.reserved_bytes if self.reserved_bytes is not None else self.allocated_bytes
 
     @property
     def capacity_share(self) -> float | None:
-        """How much of the device's memory that is."""
+        """Fraction of the device's memory at the peak."""
         if self.peak_bytes is None or not self.capacity_bytes:
             return None
         return self.peak_bytes / self.capacity_bytes
@@ -36,7 +36,7 @@ class MemoryPeak:
 
 @computed
 def memory_peak(trace: Trace) -> dict[int, MemoryPeak]:
-    """Return the peak of every device that has memory events or properties, by its number."""
+    """Return the peak of every device with memory events or properties, by its number."""
     memory = trace.memory
     on_device = memory["device_type_code"].isin(list(trace.dialect.memory_device_types)).to_numpy()
     device = memory["device"].to_numpy()
@@ -60,7 +60,7 @@ def _most(values: np.ndarray[Any, Any]) -> int | None:
 
 
 def device_properties(trace: Trace) -> dict[int, Mapping[str, Any]]:
-    """Return `deviceProperties` by the device's `id`, never by its place in the list."""
+    """Return `deviceProperties` by the device's `id`, else by its index in the list."""
     listed = trace.metadata.get("deviceProperties")
     if not isinstance(listed, list):
         return {}

@@ -1,4 +1,4 @@
-"""How the times of one name spread: as a histogram, and over the steps."""
+"""Distribution of the durations of one name: a histogram, and sums per step."""
 
 from dataclasses import dataclass
 
@@ -14,13 +14,13 @@ NONE = -1
 MOST_BINS = 40
 FEWEST_BINS = 6
 LOGARITHMIC_FROM = 20
-"""Times whose longest is that many times the shortest need a logarithmic scale to be told apart."""
+"""Bins are logarithmic where the longest time is more than this many times the shortest."""
 Times = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Histogram:
-    """How many times lie between each two edges; the last edge is in the last bin."""
+    """Number of durations in each bin; the last edge belongs to the last bin."""
 
     edges_ns: Times
     counts: Times
@@ -28,9 +28,9 @@ class Histogram:
 
 
 def histogram(durations_ns: Times) -> Histogram:
-    """Return the histogram of times, of which there is one at least; edges are whole, and distinct.
+    """Return the histogram of one or more durations, with whole and distinct edges.
 
-    There are about twice the square root of the count of bins: few times make no comb.
+    The number of bins is about twice the square root of the number of durations.
     """
     least, most = int(durations_ns.min()), int(durations_ns.max())
     if least == most:
@@ -46,7 +46,7 @@ def histogram(durations_ns: Times) -> Histogram:
 
 
 def step_index(trace: Trace, moments_ns: Times) -> Times:
-    """Return in which of the complete steps each moment of the host lies; -1: in none."""
+    """Return the index of the complete step of each moment of the host; -1: none."""
     steps = complete_steps(trace).steps
     index = np.searchsorted(steps["start_ns"].to_numpy(), moments_ns, side="right") - 1
     ends = np.append(steps["end_ns"].to_numpy(), np.iinfo(np.int64).min)
@@ -54,9 +54,9 @@ def step_index(trace: Trace, moments_ns: Times) -> Times:
 
 
 def launch_ns(trace: Trace, rows: NDArray[np.int64]) -> Times:
-    """Return when the host launched rows of `device_events`: their own begin where that is unknown.
+    """Return the launch times of rows of `device_events`; their start where that is unknown.
 
-    So what is of a step is what the host did in it, as where a recording is narrowed to one.
+    So device work belongs to the step that launched it, as in slices of a trace.
     """
     call = links(trace).call_of_device_event[rows]
     start_ns = trace.device_events["start_ns"].to_numpy()[rows]
@@ -65,9 +65,9 @@ def launch_ns(trace: Trace, rows: NDArray[np.int64]) -> Times:
 
 
 def sums_by_step(trace: Trace, index: Times, *values: Times) -> pd.DataFrame:
-    """Return a row a complete step: its number and name, how many lie in it, and sums of values.
+    """Return one row per complete step: its number, count of rows, and sums of values.
 
-    `index` is what `step_index` returns; the sums are columns 0, 1, ...
+    `index` is the result of `step_index`; the sums are columns 0, 1, ...
     """
     steps = complete_steps(trace).steps
     inside = index != NONE
@@ -83,5 +83,5 @@ def sums_by_step(trace: Trace, index: Times, *values: Times) -> pd.DataFrame:
 
 
 def longest(durations_ns: Times, most: int) -> NDArray[np.int64]:
-    """Return the places of the longest times, the longest first; of equals the first."""
+    """Return the indices of the longest durations, the longest first; of equals the first."""
     return np.argsort(-durations_ns, kind="stable")[:most]

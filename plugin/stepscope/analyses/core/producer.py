@@ -1,7 +1,6 @@
-"""What wrote the file, by what stands in it, and what such a file lacks for advice.
+"""The tool that wrote the file, the data that advice misses in it, and the remedy.
 
-Chrome's trace format is spoken by many tools. Theirs open as torch's do; this says in clear words
-what cannot be told of them, and what to record instead.
+Many tools write Chrome's trace format. Their files open as torch's do, with fewer analyses.
 """
 
 import re
@@ -25,27 +24,27 @@ DEVICE_KINDS = (Kind.KERNEL, Kind.COPY, Kind.MEMORY_SET)
 
 @dataclass(frozen=True, kw_only=True)
 class Producer:
-    """What wrote a file."""
+    """The tool that wrote a file."""
 
     name: str
-    """To go after "written by"."""
+    """As it follows "written by"."""
     is_torch: bool
-    """Whether torch's operators, or a device's work that kineto recorded, are in it."""
+    """Whether the file holds torch's operators, or device work that kineto recorded."""
     missing: tuple[str, ...]
-    """What advice needs that such a file never holds: sentences; empty for torch's own traces."""
+    """Sentences on the data that advice needs and the file lacks; empty for torch's traces."""
     remedy: str
-    """What to record or give instead: a sentence; empty where nothing is missing."""
+    """A sentence on the trace to record instead; empty where nothing is missing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Tool:
-    """How a tool's files are told: a pattern over their signs (see `_signs`)."""
+    """A tool, identified by a pattern over its files' signs (see `_signs`)."""
 
     name: str
     sign: re.Pattern[str]
     remedy: str = RECORD
     runs_torch: bool = False
-    """Whether it can run torch's profiler and write both into one file."""
+    """Whether it can run torch's profiler and write both traces into one file."""
 
 
 _TOOLS = (
@@ -99,7 +98,7 @@ _BARE_EXPORT = Producer(
 
 @computed
 def producer(trace: Trace) -> Producer:
-    """Return what wrote this recording's file."""
+    """Return the tool that wrote the trace's file."""
     signs = set(_signs(trace))
     if f"process/{BARE_EXPORT_PROCESS}" in signs:
         return _BARE_EXPORT
@@ -128,7 +127,7 @@ def _torch_name(trace: Trace, signs: set[str], tool: _Tool | None) -> str:
 
 
 def _signs(trace: Trace) -> Iterator[str]:
-    """Yield what tells tools apart: the keys, categories, arguments and processes of the file."""
+    """Yield the file's keys, categories, arguments and processes, by which tools are identified."""
     columns = trace.columns
     strings = columns.strings
     yield from (f"metadata/{key}" for key in columns.metadata)
@@ -143,7 +142,7 @@ def _signs(trace: Trace) -> Iterator[str]:
 
 
 def _process_names(trace: Trace) -> tuple[str, ...]:
-    """Return the names that metadata events give processes, among those of threads."""
+    """Return the names that metadata events give processes and threads."""
     named = trace.columns.arguments.get("name")
     return (named.texts if named else None) or ()
 
@@ -153,14 +152,14 @@ def _holds(trace: Trace, *kinds: Kind) -> bool:
 
 
 def _is_torch(trace: Trace) -> bool:
-    """Tell whether torch's profiler had a hand in it, however little it recorded."""
+    """Return whether torch's profiler wrote any of the file."""
     if _holds(trace, Kind.OPERATOR, Kind.DEVICE_ANNOTATION) or len(trace.steps):
         return True
     return "schemaVersion" in trace.metadata
 
 
 def _missing(trace: Trace) -> Iterator[str]:
-    yield "No torch operator was recorded: advice cannot name what the time is spent on."
+    yield "No torch operator was recorded: advice cannot name the code that takes the time."
     if not _holds(trace, *DEVICE_KINDS):
-        yield "No work of a device was recorded: how busy it is cannot be told."
-    yield "No step is marked: figures are of the whole recording."
+        yield "No device work was recorded: device utilization is unknown."
+    yield "No step is marked: figures cover the whole trace."

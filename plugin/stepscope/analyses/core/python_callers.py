@@ -15,7 +15,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PythonCallers:
-    """Who called what, by rows of `python_calls`."""
+    """Python callers of host calls, as rows of `python_calls`."""
 
     caller: Rows
     """For each row of `host_calls`, the innermost Python call around its start, or -1."""
@@ -25,7 +25,7 @@ class PythonCallers:
 
 @computed
 def python_callers(trace: Trace) -> PythonCallers:
-    """Return the Python call around each operator and annotation, and how Python calls nest."""
+    """Return the Python call around each operator and annotation, and the nesting."""
     thread, start_ns, _ = spans(trace.host_calls)
     return PythonCallers(
         caller=python_calls_at(trace, (thread, start_ns)), nesting=python_nesting(trace)
@@ -34,14 +34,14 @@ def python_callers(trace: Trace) -> PythonCallers:
 
 @computed
 def python_nesting(trace: Trace) -> call_tree.Nesting:
-    """Return how `python_calls` nest."""
+    """Return the nesting of `python_calls`."""
     thread, start_ns, _ = spans(trace.python_calls)
     return call_tree.nest(thread, start_ns, trace.python_calls["duration_ns"].to_numpy())
 
 
 @computed
 def python_paths(trace: Trace) -> Paths:
-    """Return the paths of Python calls by their names' codes; no name is one behind all others."""
+    """Return the paths of Python calls by their names' codes; a missing name has the last code."""
     names = trace.python_calls["name"].cat
     codes, count = names.codes.to_numpy().astype(np.int64), len(names.categories)
     codes[codes < 0] = count

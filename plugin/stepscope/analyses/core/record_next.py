@@ -1,4 +1,4 @@
-"""What was not recorded, and the call of the profiler that records it next time."""
+"""Data that the trace lacks, and the profiler call that records it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,23 +15,23 @@ TORCH = "torch.profiler"
 SHAPES = ("Input Dims", "Input dims")
 STACKS = ("Call stack",)
 MODULES = ("Python module id", "Module Hierarchy")
-KEPT = ("with_flops", "with_modules")
+PRESERVED = ("with_flops", "with_modules")
 """Flags that change nothing in the file, but may have been set for `key_averages()`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Flag:
-    """Something that the profiler records when it is told to."""
+    """Data that the profiler records on request."""
 
     name: str
     argument: str
     """Of `torch.profiler.profile`."""
     is_missing: Callable[[Trace], bool]
-    """Whether a recording could have it and has it not."""
+    """Whether a trace lacks it and could have it."""
     why: str
-    """What it would show: a sentence."""
+    """A sentence on its use."""
     message: str = ""
-    """How trace health says that it is missing; empty where another flag's message says it."""
+    """Trace health's message that it is missing; empty where another flag's message covers it."""
     remedy: str = ""
 
 
@@ -77,35 +77,35 @@ FLAGS: tuple[Flag, ...] = (
         name="operators",
         argument="activities",
         is_missing=_without_host,
-        why="Operators show which code launched what, and why the device waits.",
-        message="no operator was recorded: nothing says which code the device works for",
+        why="Operators show the code that launches device work, and why the device waits.",
+        message="no operator was recorded: device work cannot be traced to code",
         remedy=f"torch.profiler.profile(activities=[{HOST}, ...])",
     ),
     Flag(
         name="device",
         argument="activities",
         is_missing=_without_device,
-        why="Kernels and copies show how busy the device is, and what it waits for.",
+        why="Kernels and copies show how busy the device is and why it is idle.",
     ),
     Flag(
         name="steps",
         argument="schedule",
         is_missing=_without_steps,
-        why="Steps make figures comparable: without them all is of the whole recording.",
-        message="no step is marked: figures are of the whole recording, not per step",
+        why="Steps make figures comparable: without them, figures cover the whole trace.",
+        message="no step is marked: figures cover the whole trace, not a step",
         remedy="Call prof.step() at the end of each iteration",
     ),
     Flag(
         name="more-steps",
         argument="schedule",
         is_missing=_with_few_steps,
-        why="Three steps tell what is usual; of fewer, nothing has high confidence.",
+        why="Three steps show the usual step; with fewer, no finding has high confidence.",
     ),
     Flag(
         name="shapes",
         argument="record_shapes",
         is_missing=_without_shapes,
-        why="Shapes show the batch size, and tell calls of one operator apart.",
+        why="Shapes show the batch size and distinguish calls of one operator.",
         message="input shapes were not recorded: batch size and grouping by shape are missing",
         remedy="torch.profiler.profile(..., record_shapes=True)",
     ),
@@ -113,7 +113,7 @@ FLAGS: tuple[Flag, ...] = (
         name="stacks",
         argument="with_stack",
         is_missing=_without_stacks,
-        why="Python stacks let advice name the line of code; they slow the host meanwhile.",
+        why="Python stacks let advice name the line of code; they slow the host down.",
         message="Python stacks were not recorded: advice cannot name the source line",
         remedy="torch.profiler.profile(..., with_stack=True)",
     ),
@@ -121,13 +121,13 @@ FLAGS: tuple[Flag, ...] = (
         name="modules",
         argument="with_stack",
         is_missing=_without_modules,
-        why="Time by nn.Module comes with the stacks; with_modules adds nothing to the file.",
+        why="Time per nn.Module comes with the stacks; with_modules adds nothing to the file.",
     ),
     Flag(
         name="memory",
         argument="profile_memory",
         is_missing=_without_memory,
-        why="Allocations show how near to full the device is, and which operator fills it.",
+        why="Allocations show how full the device's memory is and which operators fill it.",
         message="allocations were not recorded",
         remedy="torch.profiler.profile(..., profile_memory=True)",
     ),
@@ -136,7 +136,7 @@ FLAGS: tuple[Flag, ...] = (
 
 @computed
 def record_next(trace: Trace) -> tuple[RecordNext, ...]:
-    """Return what is missing in this recording, each with its line of code."""
+    """Return the data that the trace lacks, each with the argument that records it."""
     return tuple(
         RecordNext(flag=flag.name, why=flag.why, code=_line(trace, flag.argument))
         for flag in FLAGS
@@ -146,10 +146,7 @@ def record_next(trace: Trace) -> tuple[RecordNext, ...]:
 
 @computed
 def profile_call(trace: Trace) -> str:
-    """Return Python that records what is missing as well as what this recording has.
-
-    Lines that add something say `# new`.
-    """
+    """Return a profiler call that records the trace's data and the missing data (`# new`)."""
     package, _ = _activity(trace)
     missing = {flag.argument for flag in FLAGS if flag.is_missing(trace)}
     lines = [
@@ -172,7 +169,7 @@ def profile_call(trace: Trace) -> str:
 def _arguments(trace: Trace) -> Iterator[str]:
     yield from ("activities", "schedule", "on_trace_ready")
     yield from ("record_shapes", "profile_memory", "with_stack")
-    yield from (flag for flag in KEPT if trace.metadata.get(flag) in (1, True))
+    yield from (flag for flag in PRESERVED if trace.metadata.get(flag) in (1, True))
 
 
 def _line(trace: Trace, argument: str) -> str:
@@ -189,18 +186,18 @@ def _line(trace: Trace, argument: str) -> str:
 
 
 def _activity(trace: Trace) -> tuple[str, str]:
-    """Return the package that profiles this device, and its activity; "" where there is none."""
+    """Return the package that profiles the trace's device, and its activity, or ""."""
     activity = _qualified_activity(trace)
     package, _, name = activity.rpartition("ProfilerActivity.")
     return package.rstrip(".") or TORCH, f"ProfilerActivity.{name}" if name else ""
 
 
 def _qualified_activity(trace: Trace) -> str:
-    """Return the activity by the dialect, else by whose memory was allocated, else by guess."""
+    """Return the activity by the dialect, the allocations' devices or `deviceProperties`, or ""."""
     if activity := trace.dialect.terms.get("activity"):
         return activity
     if len(trace.device_events):
-        return "ProfilerActivity.PrivateUse1"  # where torch puts vendors that it does not know
+        return "ProfilerActivity.PrivateUse1"  # torch's activity for other vendors
     allocated = {int(code) for code in trace.memory["device_type_code"].unique()}
     for dialect in all_dialects().values():
         if dialect.vendor and dialect.memory_device_types & allocated:

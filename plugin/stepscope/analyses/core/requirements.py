@@ -1,4 +1,4 @@
-"""What a rule needs of a trace before it may speak, and how to record what is missing."""
+"""Data that rules require of a trace; errors name the way to record missing data."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ RECORD_STEPS = (
     "prof.step()  # at the end of each iteration, with schedule(wait=1, warmup=1, active=3)"
 )
 MAIN_DEVICE_SHARE = 0.01
-"""A device with less of all kernels than this only holds a context."""
+"""A device with a smaller fraction of all kernels only holds a context."""
 LINKED_SHARE = 0.95
 RECORD_AGAIN = "Record it again, and let the training process finish writing the file"
 
@@ -29,14 +29,14 @@ def _without_device(trace: Trace) -> MissingDataError | NotApplicableError:
         is_on_host = recorded_settings(trace).model.is_on_host
         if is_on_host:
             return NotApplicableError(f"the model computes on the CPU ({RECORDED})")
-        # Builds for other devices name none either: what was recorded of the model goes first.
+        # builds for other devices list none either: the recorded model's device goes first
         if is_on_host is not False and trace.metadata.get("deviceProperties") == []:
             return NotApplicableError("the program ran on a machine without a device")
     return MissingDataError("no device event was recorded", RECORD_DEVICE)
 
 
 def devices(trace: Trace) -> tuple[DeviceActivity, ...]:
-    """Return the devices that do real work.
+    """Return the devices that run a relevant part of the kernels.
 
     Raises:
         MissingDataError: no device event was recorded.
@@ -67,7 +67,7 @@ def main_device(trace: Trace) -> DeviceActivity:
 
 
 def reliable_timeline(trace: Trace) -> None:
-    """Insist that gaps on the device mean what they seem to.
+    """Require that gaps on the device are idle time.
 
     Raises:
         MissingDataError: graphs were being captured.
@@ -82,7 +82,7 @@ def reliable_timeline(trace: Trace) -> None:
 
 
 def linked_launches(trace: Trace) -> None:
-    """Insist that nearly all device events have a recorded launch.
+    """Require that nearly all device events have a recorded launch.
 
     Raises:
         MissingDataError: too many have none.
@@ -98,7 +98,7 @@ def linked_launches(trace: Trace) -> None:
 
 
 def shapes(trace: Trace) -> None:
-    """Insist on recorded input shapes.
+    """Require recorded input shapes.
 
     Raises:
         MissingDataError: there are none.

@@ -1,8 +1,8 @@
-"""How values rise or fall from one to the next, whatever a few odd ones do.
+"""Robust trend of a series: the Theil-Sen slope with the Mann-Kendall test.
 
-The Theil-Sen slope is the median of the slopes between any two values (Sen 1968), which a few odd
-ones, such as the first step's, do not move. Its trend is told from chance by the Mann-Kendall test
-(Kendall 1975), without correction for ties, so that a curve of few levels is believed less.
+The slope is the median of the slopes between any two values (Sen 1968), which a few outliers, such
+as the first step's, do not move. The test of its significance (Kendall 1975) has no correction for
+ties: it is conservative for series of few levels.
 """
 
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_VALUES = 256
-"""Of more values, so many evenly spaced ones are compared with each other."""
+"""Longer series are sampled at this many evenly spaced values."""
 LIKELY, SURE = 1.96, 2.58
-"""Mann-Kendall's z beyond which a trend is no chance, at 5 % and 1 %."""
+"""Mann-Kendall's z beyond which a trend is significant, at 5 % and 1 %."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class Slope:
 def slope(values: NDArray[np.float64]) -> Slope:
     """Return the Theil-Sen slope of evenly spaced values, its 95 % interval, and Mann-Kendall's z.
 
-    With fewer than two values that are known, all are NaN.
+    All are NaN for fewer than two values other than NaN.
     """
     index = np.flatnonzero(~np.isnan(values))
     if len(index) > MOST_VALUES:

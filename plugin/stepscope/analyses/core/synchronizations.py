@@ -1,4 +1,4 @@
-"""Host calls that return only when the device has caught up, and what asked for them."""
+"""Host calls that block until the device has finished work, by cause."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -36,12 +36,12 @@ DYNAMIC = frozenset(
         "aten::one_hot",
     }
 )
-"""Operators whose result's shape depends on values, so that the host must wait for them."""
+"""Operators whose output shape depends on values, so that the host must wait for them."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Synchronizations:
-    """Blocking calls within the window, in the order they began; all arrays are parallel."""
+    """Blocking calls in the window, in the order they began; all arrays are parallel."""
 
     calls: NDArray[np.int64]
     """Rows of `runtime_calls`."""
@@ -50,20 +50,20 @@ class Synchronizations:
     cause: NDArray[np.int8]
     """Index into `CAUSES`."""
     owner: NDArray[np.int64]
-    """The outermost operator around it (`host_calls` row), or -1."""
+    """The outermost operator around the call (`host_calls` row), or -1."""
 
     def of(self, cause: Cause) -> NDArray[np.bool_]:
-        """Return which calls have this cause."""
+        """Return a mask of the calls with this cause."""
         return np.asarray(self.cause == CAUSES.index(cause))
 
 
 @computed
 def synchronizations(trace: Trace) -> Synchronizations:
-    """Find the blocking calls within the window and what asked for each."""
+    """Return the blocking calls in the window, with cause and operator."""
     calls = trace.runtime_calls
     span = window(trace)
     start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
-    # Without steps the window ends with the device, and who waits for it returns later.
+    # without steps the window ends with the device, and a host that waits for it returns later
     inside = (start >= span.start_ns) & ((end <= span.end_ns) | (not span.has_steps))
     rows = _outermost_waits(trace, np.flatnonzero(is_blocking(trace) & inside))
     owner = links(trace).owner_of_call[rows]
@@ -77,7 +77,7 @@ def synchronizations(trace: Trace) -> Synchronizations:
 
 
 def is_blocking(trace: Trace) -> NDArray[np.bool_]:
-    """Tell which runtime calls wait: so named, or copies that are synchronous or pageable."""
+    """Return which runtime calls block: by name, and copies that are synchronous or pageable."""
     names, dialect = trace.runtime_calls["name"], trace.dialect
     waits = name_mask(names, dialect.blocking_call.search)
     if dialect.staged_copy_call is None:
@@ -90,7 +90,7 @@ def is_blocking(trace: Trace) -> NDArray[np.bool_]:
 
 
 def _outermost_waits(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Leave out waits within a wait: a call of one layer that makes the next layer's."""
+    """Return the rows without waits inside another wait: one layer's call of the next layer."""
     calls = trace.runtime_calls.iloc[rows]
     thread = calls["thread"].cat.codes.to_numpy()
     nesting = call_tree.nest(thread, calls["start_ns"].to_numpy(), calls["duration_ns"].to_numpy())
@@ -105,13 +105,13 @@ def _causes(trace: Trace, rows: NDArray[np.int64], owner: NDArray[np.int64]) -> 
     cause[of_owner == DIRECTIONS.index("HtoD")] = CAUSES.index("h2d")
     cause[of_owner == DIRECTIONS.index("DtoH")] = CAUSES.index("d2h")
     cause[ancestor_named(trace, owner, ITEM) >= 0] = CAUSES.index("item")
-    # some of these read their result's size with `aten::item`
+    # some of these call `aten::item` for their result's size
     cause[ancestor_named(trace, owner, DYNAMIC) >= 0] = CAUSES.index("dynamic")
     return cause
 
 
 def _copy_directions(trace: Trace) -> NDArray[np.int64]:
-    """Return, for each host call, the direction of a copy that it made itself, or -1."""
+    """Return, for each host call, the direction of a copy that it launched directly, or -1."""
     directions = np.full(len(trace.host_calls), -1, dtype=np.int64)
     copies = trace.copies
     direction = copies["direction"].cat.codes.to_numpy().astype(np.int64)
@@ -125,10 +125,10 @@ def _copy_directions(trace: Trace) -> NDArray[np.int64]:
 def ancestor_named(
     trace: Trace, rows: NDArray[np.int64], names: frozenset[str]
 ) -> NDArray[np.int64]:
-    """Return, for each `host_calls` row (or -1), the nearest call so named, itself or around it."""
+    """Return, for each `host_calls` row (or -1), its nearest ancestor or itself with a name."""
     calls = trace.host_calls
     is_named = name_mask(calls["name"], names.__contains__)
-    is_end = np.append(is_named, True)  # -1 looks itself up: it ends there
+    is_end = np.append(is_named, True)  # -1 ends the climb
     parent = np.append(calls["parent"].to_numpy(), -1)
     ancestor = rows.copy()
     while not is_end[ancestor].all():

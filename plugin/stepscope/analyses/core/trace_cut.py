@@ -1,8 +1,12 @@
-"""The events of a part of a recording: those of a time, or of some steps.
+"""Events of a part of a trace, for exports: of a span of time, or of some steps.
 
-Of the host, that is what runs in the time, whole, though it began before or ends after. Of the
-device, it is what runs in the time and what the host launches in it, since a step reaches to the
-end of its device work. Metadata rows are kept, arrows where both their ends are.
+Host events belong to it that run in the span, at full length. Device events belong to it that run
+in the span or are launched in it. Metadata rows stay, and arrows with both ends inside.
+
+Exported slices must nest: Perfetto drops a slice that outlives the slice around it, or nests later
+ones wrongly. Slices cross where an annotation ends after the Python function that opens it, or
+where kernels of one stream overlap (programmatic dependent launch). Of a crossing, either the later
+slice ends with those around it, or those end at its start: whichever removes less time.
 """
 
 from dataclasses import dataclass
@@ -25,28 +29,28 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Cut:
-    """Events of a part of a recording, by their place in the file."""
+    """Events of a part of a trace, by their index in the file."""
 
     start_ns: int
     end_ns: int
     events: Rows
     """Ascending."""
     shortened: Rows
-    """Those of them that crossed others on their track."""
+    """Slices that crossed others on their track."""
     duration_ns: Rows
-    """Of those, so that they do not."""
+    """Their durations, shortened so that they nest."""
 
 
 def time_of_steps(trace: Trace, first: int, last: int) -> tuple[int, int]:
-    """Return from when to when the host was at the steps of these numbers, in ns.
+    """Return the host's start and end of the steps of these numbers, in ns.
 
     Raises:
-        MissingDataError: the recording has no steps.
+        MissingDataError: the trace has no steps.
         UsageError: it has none of these.
     """
     steps = trace.steps
     if not len(steps):
-        msg = "The recording has no steps."
+        msg = "The trace has no steps."
         raise MissingDataError(msg, RECORD_STEPS)
     number = steps["number"].to_numpy()
     selected = steps[(first <= number) & (number <= last)]
@@ -57,7 +61,7 @@ def time_of_steps(trace: Trace, first: int, last: int) -> tuple[int, int]:
 
 
 def cut(trace: Trace, start_ns: int, end_ns: int, *, is_repaired: bool = True) -> Cut:
-    """Return the events of `[start_ns, end_ns)`, and which of them cross others."""
+    """Return the events of `[start_ns, end_ns)`, and the durations of slices that cross."""
     columns = trace.columns
     timed = columns.start_ns != NO_TIME
     slices = timed & _is_phase(columns, COMPLETE_PHASE) & ~trace.source.is_lost
@@ -88,7 +92,7 @@ def _is_phase(columns: EventColumns, *phases: str) -> NDArray[np.bool_]:
 
 
 def _launched(trace: Trace, is_inside: NDArray[np.bool_]) -> Rows:
-    """Return the device events whose launches are kept."""
+    """Return the device events whose launches are inside."""
     call = links(trace).call_of_device_event
     events = trace.runtime_calls["event"].to_numpy()
     linked = np.flatnonzero(call >= 0)
@@ -99,7 +103,7 @@ def _launched(trace: Trace, is_inside: NDArray[np.bool_]) -> Rows:
 def _whole_flows(
     trace: Trace, flows: Rows, slices: tuple[Rows, Rows], begins: NDArray[np.bool_]
 ) -> Rows:
-    """Return the arrows' events of which a beginning and an end are at what is kept."""
+    """Return the events of arrows that begin and end at slices inside."""
     if not len(flows):
         return flows
     columns, (track, _) = trace.columns, trace.source.threads
@@ -116,7 +120,7 @@ def _whole_flows(
 
 
 def _repairs(trace: Trace, slices: Rows, until_ns: Rows) -> tuple[Rows, Rows]:
-    """Return the slices that cross others, and their durations so that they do not."""
+    """Return the slices to shorten, and their shortened durations."""
     (track, _), start_ns = trace.source.threads, trace.columns.start_ns[slices]
     end_ns = repaired_end_ns(track[slices], start_ns, until_ns)
     shorter = np.flatnonzero(end_ns < until_ns)
@@ -124,13 +128,13 @@ def _repairs(trace: Trace, slices: Rows, until_ns: Rows) -> tuple[Rows, Rows]:
 
 
 MOST_WEIGHED = 1000
-"""Slices around one that are weighed; if more end within it, it is the one that is shortened."""
+"""If more of the slices around a slice end inside it, that slice is shortened."""
 
 
 def repaired_end_ns(
     track: NDArray[np.integer], start_ns: NDArray[np.int64], end_ns: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the ends of slices, shortened where they crossed."""
+    """Return the ends of slices, shortened so that slices of a track nest."""
     duration_ns = end_ns - start_ns
     nesting = call_tree.nest(track, start_ns, duration_ns)
     cut, _ = call_tree.crossing(nesting, track, start_ns, duration_ns)
@@ -142,7 +146,7 @@ def repaired_end_ns(
 
 
 def _shortened(starts: list[int], ends: list[int]) -> list[int]:
-    """Shorten the slices of one track, ordered by start, the longest first; return their ends."""
+    """Return the shortened ends of one track's slices, ordered by start, the longest first."""
     running: list[int] = []
     for row, start in enumerate(starts):
         while running and ends[running[-1]] <= start:
@@ -161,7 +165,7 @@ def _shortened(starts: list[int], ends: list[int]) -> list[int]:
 def _count_to_shorten(
     running: list[int], row: int, starts: list[int], ends: list[int]
 ) -> int | None:
-    """Return how many of the slices around one are to end when it begins; None: it is to end."""
+    """Return the number of slices around one that end at its start; None: it is shortened."""
     count = loss = 0
     for open_row in reversed(running):
         if ends[open_row] >= ends[row]:

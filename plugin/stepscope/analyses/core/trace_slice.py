@@ -1,10 +1,9 @@
-"""A recording narrowed to a time: all its frames hold what began in it, and nothing else.
+"""Slices of a trace: traces whose frames hold only the events that begin in a span of time.
 
-Of the host that is what begins in the time; of the device what those calls launched, whenever it
-runs, since a step reaches to the end of its device work, and what begins in the time where no call
-is known. So every event belongs to exactly one of the parts that a recording is divided into, and
-sums over the parts are sums of the whole: also those of operators, where no part begins within
-one (steps do not). Events keep their place in the file (`event`).
+Device work belongs to the slice of the call that launched it, else to that of its start. So every
+event belongs to exactly one of the slices that divide a trace, and sums over the slices are sums of
+the trace (for operators, where no slice begins inside one). Events keep their index in the file
+(`event`).
 """
 
 from collections import OrderedDict
@@ -21,33 +20,33 @@ from stepscope.dialects import Kind
 from stepscope.ingest.exact_numbers import NO_TIME
 from stepscope.model.trace import Trace
 
-MOST_KEPT = 2
-"""Of the parts that were looked at last, how many are kept with all that was computed of them."""
+MOST_SLICES = 2
+"""Number of most recently used slices that stay cached, with their computed results."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """A recording's parts by their times, the latest last; one thread at a time makes one."""
+    """A trace's slices by span, the most recently used last; one thread at a time makes one."""
 
     by_time: OrderedDict[tuple[int, int], Trace] = field(default_factory=OrderedDict)
     lock: Lock = field(default_factory=Lock)
 
 
 _parts: WeakKeyDictionary[Trace, _Parts] = WeakKeyDictionary()
-"""A recording's parts go when it goes."""
+"""Slices are released with their trace."""
 _lock = Lock()
 
 
 def slice_trace(trace: Trace, start_ns: int | None, end_ns: int | None) -> Trace:
-    """Return the recording of `[start_ns, end_ns)`; of all of it where neither is said.
+    """Return the trace of `[start_ns, end_ns)`; the whole trace without bounds.
 
     Raises:
-        UsageError: the time is empty, or only one bound of it is given.
+        UsageError: the span is empty, or only one bound is given.
     """
     if start_ns is None and end_ns is None:
         return trace
     if start_ns is None or end_ns is None or start_ns >= end_ns:
-        msg = "start_ns and end_ns are given together, and the end lies behind the start"
+        msg = "start_ns and end_ns must be given together, and the end must be after the start"
         raise UsageError(msg)
     time = start_ns, end_ns
     with _lock:
@@ -55,23 +54,23 @@ def slice_trace(trace: Trace, start_ns: int | None, end_ns: int | None) -> Trace
     with parts.lock:
         slices = parts.by_time
         part = slices[time] if time in slices else _part(trace, *time)
-        with _lock:  # not while a part is made: who asks what is kept must not wait for that
+        with _lock:  # not while a slice is made: `cached_slices` must not wait for that
             slices[time] = part
             slices.move_to_end(time)
-            while len(slices) > MOST_KEPT:
+            while len(slices) > MOST_SLICES:
                 slices.popitem(last=False)
         return part
 
 
 def cached_slices(trace: Trace) -> tuple[Trace, ...]:
-    """Return the parts of a recording that are kept, with all that was computed of them."""
+    """Return the cached slices of a trace."""
     with _lock:
         parts = _parts.get(trace)
         return tuple(parts.by_time.values()) if parts is not None else ()
 
 
 def drop_slices(trace: Trace) -> None:
-    """Let go of a recording's parts."""
+    """Release a trace's slices."""
     with _lock:
         _parts.pop(trace, None)
 

@@ -1,4 +1,4 @@
-"""Whether a recording is of training."""
+"""Detection of training, by the backward pass or the optimizer."""
 
 import re
 
@@ -11,6 +11,6 @@ OPTIMIZER = re.compile(r"^Optimizer\.step#")
 
 @computed
 def is_training(trace: Trace) -> bool:
-    """Tell whether a backward pass or an optimizer's step was recorded."""
+    """Return whether a backward pass or an optimizer's step was recorded."""
     names = trace.host_calls["name"].cat.categories
     return any(BACKWARD.search(str(name)) or OPTIMIZER.match(str(name)) for name in names)
