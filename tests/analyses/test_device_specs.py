@@ -116,8 +116,8 @@ def test_variants_of_one_chip_are_told_apart_by_name(name: str, gigabytes: int) 
         ({"name": None}, "does not name the device"),
         ({"name": "AMD Radeon Graphics", "numSms": 104}, "No data sheet"),
         ({"name": "NVIDIA H100", "numSms": 132}, "No data sheet"),  # no name is completed
-        ({"name": "AMD Instinct MI300X", "numSms": 38}, "304 multiprocessors, this one has 38"),
-        ({"name": "AMD Instinct MI300X"}, "does not say how many"),
+        ({"name": "AMD Instinct MI300X", "numSms": 38}, "304 multiprocessors, this device 38"),
+        ({"name": "AMD Instinct MI300X"}, "an unknown number"),
         ({"name": ["NVIDIA B200"], "numSms": 148}, "No data sheet"),
     ],
 )
