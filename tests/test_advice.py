@@ -21,7 +21,7 @@ from stepscope.base.report import Confidence, Evidence, Fix, Outcome, Severity
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Run, Trace
-from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, severity_of
+from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, severity_of
 
 STEP_US = 1000
 STEP_COUNT = 3
@@ -43,8 +43,10 @@ class Options:
     """None."""
 
 
-def rule(name: str, *findings: Answer, priority: int = 50, is_symptom: bool = False) -> Rule[Any]:
-    def check(_trace: Trace, _options: Options) -> Iterable[Answer]:
+def rule(
+    name: str, *findings: RuleResult, priority: int = 50, is_symptom: bool = False
+) -> Rule[Any]:
+    def check(_trace: Trace, _options: Options) -> Iterable[RuleResult]:
         return findings
 
     return Rule(
@@ -142,7 +144,7 @@ def test_what_the_recording_has_nothing_of_is_not_applicable_and_needs_no_remedy
 def test_what_is_acquitted_is_rejected_with_its_numbers() -> None:
     reads = Evidence(label="Reads", value=4, unit="count")
     [outcome] = rule_outcomes(
-        TRACE, [rule("a", Rejected(message="It costs nothing.", evidence=(reads,)))]
+        TRACE, [rule("a", RuledOut(message="It costs nothing.", evidence=(reads,)))]
     )
     assert (outcome.status, outcome.message, outcome.evidence) == (
         "rejected",

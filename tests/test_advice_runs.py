@@ -15,7 +15,7 @@ from stepscope.advice.trace_advice import advise_trace_by
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.report import MergedOutcome, Outcome, RunReport
 from stepscope.model.trace import Run, Trace
-from stepscope.rules import Answer, Finding, Rule, RunClaim, RunEvidence
+from stepscope.rules import Finding, Rule, RuleResult, RunClaim, RunEvidence
 from test_advice import Options, claiming, rule
 
 STEP_US = 1000
@@ -33,14 +33,14 @@ def recording(name: str, *, rank: int | None = None, span: str = "1", steps: int
 def only_on(name: str, of: Rule[Any], *workers: str) -> Rule[Any]:
     """Return a rule that finds what another does, on some workers."""
 
-    def check(trace: Trace, options: Options) -> Iterable[Answer]:
+    def check(trace: Trace, options: Options) -> Iterable[RuleResult]:
         return of.check(trace, options) if of.check and trace.worker in workers else ()
 
     return dataclasses.replace(of, id=name, check=check)
 
 
-def over_the_run(name: str, *answers: Answer, error: Exception | None = None) -> Rule[Any]:
-    def check_run(_evidence: RunEvidence, _options: Options) -> Iterable[Answer]:
+def over_the_run(name: str, *answers: RuleResult, error: Exception | None = None) -> Rule[Any]:
+    def check_run(_evidence: RunEvidence, _options: Options) -> Iterable[RuleResult]:
         if error is not None:
             raise error
         return answers
@@ -70,7 +70,7 @@ def test_a_finding_of_many_ranks_is_said_once_with_where_and_how_much() -> None:
 
 
 def test_the_worst_recording_speaks_for_all() -> None:
-    def check(trace: Trace, _options: Options) -> Iterable[Answer]:
+    def check(trace: Trace, _options: Options) -> Iterable[RuleResult]:
         yield claiming((0, 3000 if trace.rank == 1 else 300))
 
     uneven = dataclasses.replace(rule("uneven"), check=check)
@@ -89,7 +89,7 @@ def test_recordings_without_ranks_are_called_by_name_and_spans_are_told() -> Non
     workers = tuple(recording("a", span=str(span)) for span in (1, 2, 3))
     only_later = rule("later", claiming((0, 9)))
 
-    def check(trace: Trace, options: Options) -> Iterable[Answer]:
+    def check(trace: Trace, options: Options) -> Iterable[RuleResult]:
         return only_later.check(trace, options) if only_later.check and trace.span != "1" else ()
 
     [said] = advise(

@@ -47,7 +47,7 @@ def reading(
             message=f"Reads cost {share}.",
             claims=claiming((0, end)).claims,
             severity="warning",
-            place=place,
+            subject=place,
             locations=(SourceLine(path=f"{folder}train.py", line=line, function="step"),),
         ),
     )

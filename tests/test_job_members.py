@@ -16,7 +16,7 @@ from stepscope.advice.settings import Changes, Profile
 from stepscope.advice.trace_advice import advise_trace_by
 from stepscope.base.report import RunReport
 from stepscope.model.trace import Run, Trace, trace_from_columns
-from stepscope.rules import Answer, Finding, Rule, straggler_rank
+from stepscope.rules import Finding, Rule, RuleResult, straggler_rank
 from test_advice import claiming, rule
 
 LATE = 5
@@ -44,7 +44,7 @@ def read(documents: Iterable[dict[str, Any]]) -> tuple[Trace, ...]:
     )
 
 
-def finding(check: Callable[[Trace], Iterable[Answer]], name: str = "own") -> Rule[Any]:
+def finding(check: Callable[[Trace], Iterable[RuleResult]], name: str = "own") -> Rule[Any]:
     return dataclasses.replace(
         rule(name), check=lambda trace, _options: check(trace), category="host"
     )
@@ -150,7 +150,7 @@ def test_what_the_user_says_of_the_job_reaches_the_report() -> None:
 
 
 def test_blame_without_recordings_is_no_error() -> None:
-    def check_run(_evidence: object, _options: object) -> Iterable[Answer]:
+    def check_run(_evidence: object, _options: object) -> Iterable[RuleResult]:
         yield Finding(message="Late.", blamed=("gone",))
 
     strange = dataclasses.replace(rule("strange"), check=None, check_run=check_run)

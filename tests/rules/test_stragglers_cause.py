@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from rules.test_rules import RULES, planned
 from stepscope.advice import advise
 from stepscope.model.trace import Run, Trace
-from stepscope.rules import Answer, Finding
+from stepscope.rules import Finding, RuleResult
 from test_advice import Options, rule
 
 PLAN = {"world_size": 8, "step_count": 6, "slow_us": {3: 100}}
 
 
 def on(name: str, *workers: str) -> object:
-    def check(trace: Trace, _options: Options) -> Iterable[Answer]:
+    def check(trace: Trace, _options: Options) -> Iterable[RuleResult]:
         if trace.worker in workers:
             yield Finding(message="It is so.", severity="warning")
 

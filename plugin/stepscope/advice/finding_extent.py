@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from stepscope.base.formatting import count, number_ranges
 from stepscope.base.report import Outcome, WorkerReport
-from stepscope.rules.shared.rank_evidence import listed
+from stepscope.rules.shared import phrases
 
 HOSTS_NAMED = 3
 NAMES_SHOWN = 3
@@ -119,7 +119,7 @@ def _processes(workers: Iterable[WorkerReport]) -> set[tuple[str, int | None]]:
 def _about(processes: int, hosts: tuple[str, ...], group: str, machine: str) -> str:
     words = [f"all of {group}"] if group else []
     if hosts:
-        words.append(f"all {count(processes, 'process', 'processes')} of {listed(hosts)}")
+        words.append(f"all {count(processes, 'process', 'processes')} of {phrases.joined(hosts)}")
     elif processes == 1 and machine:
         words.append(f"on {machine}")
     return ", ".join(words)

@@ -7,14 +7,14 @@ from stepscope.analyses.health import doubts
 from stepscope.base.report import Outcome, Status
 from stepscope.base.urls import source_name
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Finding, Rule
+from stepscope.rules import Finding, Rule, RuleResult
 
 
 def outcome_of(
     rule: Rule[Any],
     status: Status,
     trace: Trace | None,
-    answer: Answer | None = None,
+    answer: RuleResult | None = None,
     **more: Any,  # noqa: ANN401 (fields of `Outcome`)
 ) -> Outcome:
     """Return an outcome of a rule, on a recording or (None) on the run, with what it answered."""
@@ -36,12 +36,13 @@ def outcome_of(
     )
 
 
-def _answered(rule: Rule[Any], answer: Answer | None) -> dict[str, Any]:
+def _answered(rule: Rule[Any], answer: RuleResult | None) -> dict[str, Any]:
     if answer is None:
         return {}
     fields: dict[str, Any] = {
         name: getattr(answer, name) for name in ("message", "evidence", "tables", "events")
     }
+    fields["tables"] = tuple(table for table in answer.tables if table.rows)
     if isinstance(answer, Finding):
         fields |= {
             "fix": answer.fix or rule.fix,
@@ -58,7 +59,7 @@ def _answered(rule: Rule[Any], answer: Answer | None) -> dict[str, Any]:
 def fingerprint(rule: Rule[Any], finding: Finding) -> str:
     """Return what is the same in recordings of the same code: no number goes into it."""
     lines = (f"{source_name(each.path)}:{each.function}" for each in finding.locations[:1])
-    text = "\n".join((rule.id, finding.place, *lines))
+    text = "\n".join((rule.id, finding.subject, *lines))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -12,7 +12,7 @@ from stepscope.advice.trace_advice import TraceAdvice
 from stepscope.advice.trace_rules import failure_status
 from stepscope.base.formatting import duration
 from stepscope.base.report import ClaimReport, Outcome
-from stepscope.rules import Finding, Recording, Rejected, Rule, RunClaim, RunEvidence, severity_of
+from stepscope.rules import Finding, Recording, Rule, RuledOut, RunClaim, RunEvidence, severity_of
 
 Taken = dict[tuple[str, str], tuple[float, str]]
 """(Recording, rule) to the nanoseconds of a step that a rule over the run, named, takes from it."""
@@ -70,7 +70,7 @@ def apply_run_rules(
 
 def _answers(
     rule: Rule[Any], evidence: RunEvidence, step_ns: int
-) -> tuple[list[Outcome], tuple[Finding | Rejected, ...]]:
+) -> tuple[list[Outcome], tuple[Finding | RuledOut, ...]]:
     """Return what a rule over the run says, as outcomes and as it is; or why it says nothing."""
     try:
         answers = tuple(rule.check_run(evidence, rule.options)) if rule.check_run else ()
@@ -81,8 +81,8 @@ def _answers(
     return outcomes or [outcome_of(rule, "passed", None)], answers
 
 
-def _of_run(rule: Rule[Any], answer: Finding | Rejected, step_ns: int) -> Outcome:
-    if isinstance(answer, Rejected):
+def _of_run(rule: Rule[Any], answer: Finding | RuledOut, step_ns: int) -> Outcome:
+    if isinstance(answer, RuledOut):
         return outcome_of(rule, "rejected", None, answer)
     claim = answer.run_claim
     high_ns = min(max(claim.high_ns, 0.0), step_ns) if claim else 0.0

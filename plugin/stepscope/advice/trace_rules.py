@@ -11,7 +11,7 @@ from stepscope.base.errors import MissingDataError, NotApplicableError, in_one_l
 from stepscope.base.report import HealthItem, Outcome, Status
 from stepscope.base.urls import redacted
 from stepscope.model.trace import Trace
-from stepscope.rules import Finding, Rejected, Rule
+from stepscope.rules import Finding, Rule, RuledOut
 from stepscope.rules.shared.claimable_time import claimed_ns
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ def _answers(trace: Trace, rule: Rule[Any]) -> tuple[list[RuleFinding], list[Out
     acquitted = [
         outcome_of(rule, "rejected", trace, each, doubts=unsure)
         for each in answers
-        if isinstance(each, Rejected)
+        if isinstance(each, RuledOut)
     ]
     if found or acquitted:
         return found, acquitted
@@ -69,7 +69,7 @@ def failure_status(rule: Rule[Any], where: str, error: Exception) -> tuple[Statu
 
 
 def _worth_a_word(
-    trace: Trace, rule: Rule[Any], answers: Iterable[Finding | Rejected]
+    trace: Trace, rule: Rule[Any], answers: Iterable[Finding | RuledOut]
 ) -> list[RuleFinding]:
     """Leave out findings whose claim is too small to be worth a word."""
     found = [RuleFinding(rule=rule, finding=each) for each in answers if isinstance(each, Finding)]

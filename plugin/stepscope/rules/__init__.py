@@ -1,14 +1,32 @@
-"""Advice, one piece a file: `rules/<name>.py` with its cases in `tests/rules/<name>.yml`.
+"""Advice, one rule per file: `rules/<name>.py` with its cases in `tests/rules/<name>.yml`.
 
 A rule is a pure function of a trace. It yields `Finding`s, which are fields and never markup, and
-`Rejected`, what looks like a fault and is none. It raises `NotApplicableError` where the recording
-has nothing of what it is about, and `MissingDataError`, with the line of code that would record it,
-where it cannot tell. It claims time as intervals; `stepscope.advice` gives every nanosecond to one
-claim only. A rule over all ranks of a run has `check_run` in place of `check`.
+`RuledOut`: a suspicious pattern that costs nothing in this trace. It claims time as intervals;
+`stepscope.advice` gives every nanosecond to one claim only. A rule over all ranks of a run has
+`check_run` in place of `check`. How a rule is written:
+
+    requirements.main(trace)                       # raises MissingDataError: inconclusive
+    applies_if(loops.count, "nothing loops over a tensor")     # else NotApplicableError
+    finding = Finding(
+        message=f"Copies take {phrases.time_and_fraction(trace, time_ns)}.",   # 3 ms per step (9 %)
+        evidence=(
+            facts.count("Copies in total", number),
+            facts.duration("Host blocked in total", blocked_ns, "overview"),   # a view, or a Link
+        ),
+        tables=(facts.table("Calls", {"Call": "code", "Calls": "count"}, rows, "operators"),),
+        claims=(Claim(idle, HALF_TO_ALL, "All idle time behind the copies."),),
+        fix=Fix("Copy once.", "x = x.to(device)", verify="Copies are gone from Kernels."),
+    )
+    yield finding if is_costly else finding.ruled_out("Copies cost nothing: the GPU is busy.")
+
+`rows` are tuples, `facts.row(..., link=...)`, or a frame; tables without rows are left out. Texts
+are string literals filled to the line's length. Of events and lines see `shared.host_calls` and
+`shared.kernel_time`. A label of a rate or a sum ends in "per step" or "in total".
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -17,6 +35,7 @@ from typing import Any, Generic, Literal, TypeVar
 from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.analyses.health import PARTS, Parts
 from stepscope.base.calibration import EXPOSED_TIME, Factor
+from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.report import (
     Confidence,
     Effort,
@@ -38,7 +57,8 @@ OptionsT = TypeVar("OptionsT")
 CRITICAL_SHARE = 0.20
 WARNING_SHARE = 0.05
 INFO_SHARE = 0.01
-"""Recoverable share of the window: xprof's 5 and 20 % for input, torch-tb-profiler's 5 %."""
+"""Fraction of the window that could be saved: 5 and 20 % as in xprof for input, 5 % as in
+torch-tb-profiler."""
 
 
 def option(
@@ -48,90 +68,113 @@ def option(
     origin: str,
     is_threshold: bool = True,
 ) -> Any:  # noqa: ANN401 (as `dataclasses.field`)
-    """Return a field of a rule's `Options`: what it means, and where its default comes from.
+    """Return a field of a rule's `Options`, with its meaning and the origin of its default.
 
-    The field's name ends in its unit. `is_threshold=False` is for what changes no answer, such as
-    how many rows of evidence are shown.
+    The field's name ends in its unit. `is_threshold=False` is for options that change no outcome,
+    such as the number of rows shown.
     """
     about = {"meaning": meaning, "origin": origin, "is_threshold": is_threshold}
     return field(default=default, metadata=about)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+def applies_if(condition: object, reason: str) -> None:
+    """Raise NotApplicableError with the reason unless the condition holds."""
+    if not condition:
+        raise NotApplicableError(reason)
+
+
+def conclusive_if(condition: object, reason: str, remedy: str = "") -> None:
+    """Raise MissingDataError (inconclusive) unless the condition holds; the remedy records more."""
+    if not condition:
+        raise MissingDataError(reason, remedy)
+
+
+@dataclass(frozen=True, eq=False)
 class Claim:
-    """Time that the fix could win back. A gain in throughput alone is no claim: it is evidence."""
+    """Time that the fix could save. A gain in throughput alone is evidence, not a claim."""
 
     intervals: Intervals
-    """What could be saved, on the window's clock (int64, shape (n, 2), nanoseconds)."""
+    """Potential saving, on the window's clock (int64, shape (n, 2), nanoseconds)."""
     factor: Factor = EXPOSED_TIME
-    """How much of it is won at least and at most."""
+    """The least and the greatest fraction of it that is saved."""
     method: str = ""
-    """One sentence: how it was reckoned."""
+    """One sentence: how this was estimated."""
+    _: KW_ONLY
     low_intervals: Intervals | None = None
     """The part to which the factor's `low` applies, where it is not all of it."""
     is_device_work: bool = False
-    """True where the times are of the device's own work that would become faster, not of waiting:
-    then only that part is won in which the device, not the host, is the limit."""
+    """Whether the times are of device work that would become faster, not of waiting: then only the
+    part counts in which the device, not the host, is the limit."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RunClaim:
-    """What a finding about a whole run could save: nanoseconds of the run's mean step."""
+    """Potential saving of a finding about a whole run: nanoseconds of the run's mean step."""
 
     low_ns: float
     high_ns: float
     method: str
     taken_ns: Mapping[str, float] = field(default_factory=dict)
-    """Recording (`Trace.id`) to how much of its step `taken_from` then does not claim."""
+    """Trace (`Trace.id`) to the part of its step that `taken_from` then does not claim."""
     taken_from: tuple[str, ...] = ()
-    """Ids of the rules, the nearest first, whose claims on a recording hold the same time."""
+    """Ids of the rules, the nearest first, whose claims on a trace cover the same time."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RuledOut:
+    """A suspicious pattern that costs nothing here, with the numbers that show it."""
+
+    message: str
+    evidence: tuple[Evidence, ...] = ()
+    tables: tuple[EvidenceTable, ...] = ()
+    events: tuple[EventReference, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Finding:
-    """One thing that a rule found, in plain text and plain numbers."""
+    """A problem that a rule detected, in plain text and plain numbers."""
 
     message: str
     severity: Severity | None = None
-    """None: from the recoverable share, by the thresholds above; hidden below the lowest."""
+    """None: from the potential saving, by the thresholds above; hidden below the lowest."""
     confidence: Confidence = "high"
     evidence: tuple[Evidence, ...] = ()
     tables: tuple[EvidenceTable, ...] = ()
+    """Tables without rows are left out."""
     events: tuple[EventReference, ...] = ()
     locations: tuple[SourceLine, ...] = ()
-    """Lines of the user's program that it is about (`references.source_lines`)."""
+    """Lines of the user's program that it is about (`event_references.source_lines`)."""
     claims: tuple[Claim, ...] = ()
     run_claim: RunClaim | None = None
     """Of rules over a run, in place of `claims`."""
     fix: Fix | None = None
-    """In place of the rule's own, where this case asks for other words or code."""
+    """In place of the rule's fix, where this case needs other text or code."""
     effort: Effort | None = None
     risk: Risk | None = None
-    """In place of the rule's own, where this case differs."""
+    """In place of the rule's, where this case differs."""
     blamed: tuple[str, ...] = ()
-    """Of rules over a run: ids of the recordings (`Trace.id`) that are the cause. What these say of
-    themselves, and their peers do not, is told beside the finding."""
-    place: str = ""
-    """What tells this finding from the rule's others on the same recording, without numbers: an
-    operator's name, a function. It goes into the fingerprint."""
+    """Of rules over a run: ids of the traces (`Trace.id`) that are the cause. Findings that only
+    these traces have are shown as related."""
+    subject: str = ""
+    """What distinguishes it from the rule's other findings on the same trace, without numbers: an
+    operator's name, a function. It is a part of the fingerprint."""
+
+    def ruled_out(self, message: str, *evidence: Evidence) -> RuledOut:
+        """Return the same facts, and more evidence, as a pattern that costs nothing here."""
+        return RuledOut(
+            message=message,
+            evidence=(*self.evidence, *evidence),
+            tables=self.tables,
+            events=self.events,
+        )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Rejected:
-    """What looks like a fault and costs nothing here, with the numbers that acquit it."""
-
-    message: str
-    evidence: tuple[Evidence, ...] = ()
-    tables: tuple[EvidenceTable, ...] = ()
-    events: tuple[EventReference, ...] = ()
-
-
-Answer = Finding | Rejected
+RuleResult = Finding | RuledOut
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Recording:
-    """What rules over a run know of one recording."""
+    """One trace, as rules over a run see it."""
 
     trace: str
     worker: str
@@ -142,19 +185,19 @@ class Recording:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RunEvidence:
-    """What rules over a run are given: what each recording has to say, without its events."""
+    """The input of rules over a run: summaries and outcomes of its traces, without their events."""
 
     name: str
     recordings: tuple[Recording, ...]
     unreadable: tuple[str, ...] = ()
     """Names of files of the run that could not be read."""
     awaited_count: int = 0
-    """How many others were not read yet, or their reading was cancelled."""
+    """Number of files that were not read yet, or whose reading was cancelled."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule(Generic[OptionsT]):
-    """A check with its words and its thresholds."""
+    """A check with its texts and its thresholds."""
 
     id: str
     title: str
@@ -163,40 +206,41 @@ class Rule(Generic[OptionsT]):
     why: str
     """Why that state costs time: sentences."""
     detects: str
-    """What it looks at and when it speaks: sentences, in which thresholds are called by the names
+    """What it checks and when it reports: sentences, in which thresholds are called by the names
     of the options."""
     silent: tuple[str, ...] = ()
-    """When it keeps silent though it seems that it should speak: a sentence each."""
+    """Cases in which it does not report although the reader may expect it: a sentence each."""
     saving: str
-    """How the saving is reckoned, or why none is claimed: sentences."""
+    """How the saving is estimated, or why none is claimed: sentences."""
     fix: Fix
     effort: Effort
     risk: Risk
     options: OptionsT
-    check: Callable[[Trace, OptionsT], Iterable[Answer]] | None = None
-    check_run: Callable[[RunEvidence, OptionsT], Iterable[Answer]] | None = None
-    """In place of `check`, for rules over all recordings of a run."""
+    check: Callable[[Trace, OptionsT], Iterable[RuleResult]] | None = None
+    check_run: Callable[[RunEvidence, OptionsT], Iterable[RuleResult]] | None = None
+    """In place of `check`, for rules over all traces of a run."""
     priority: int = 500
-    """Who gets time that several claim: the lowest number first (special causes before general)."""
+    """Order in which rules get time that several claim, the lowest number first: special causes
+    before general ones."""
     is_symptom: bool = False
-    """True where the rule names no cause: listed after all causes, and it claims nothing."""
+    """Whether the rule names no cause: it is listed after all causes, and claims nothing."""
     rests_on: Parts = PARTS
-    """Where these parts of a recording are damaged, it has low confidence or is not asked."""
+    """Where these parts of a trace are damaged, it has low confidence or does not run."""
     links: tuple[str, ...] = ()
     since: str = "0.1.0"
     life_cycle: LifeCycle = "stable"
     origin: str = ""
-    """Where the check comes from; each threshold's origin stands with its option."""
+    """Source of the check; each threshold's origin is given with its option."""
     aliases: tuple[str, ...] = ()
-    """Other names by which configuration and `stepscope explain` know it."""
+    """Other names that configuration and `stepscope explain` accept."""
     culprit: str = ""
-    """What costs the time, as a verdict names it: `the DataLoader` (alone costs 59 ms a step)."""
+    """The cause as a verdict names it: `the DataLoader` (alone costs 59 ms per step)."""
     package: str = ""
-    """The package that brings it; empty for stepscope's own."""
+    """The package that provides it; empty for stepscope's own rules."""
 
     @property
     def scope(self) -> Literal["recording", "run"]:
-        """What it looks at."""
+        """Whether it checks each trace, or all traces of a run together."""
         return "recording" if self.check_run is None else "run"
 
 
@@ -211,9 +255,23 @@ def _rule_names() -> tuple[str, ...]:
 
 
 def severity_of(share: float) -> Severity | None:
-    """Return how serious a recoverable share of the window is; None: not worth a word."""
+    """Return the severity of a fraction of the window; None: not worth reporting."""
     if share >= CRITICAL_SHARE:
         return "critical"
     if share >= WARNING_SHARE:
         return "warning"
     return "info" if share >= INFO_SHARE else None
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 (a class or a union of classes)
+    """Return what a former name stands for, with a warning."""
+    if name not in FORMER_NAMES:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    warnings.warn(
+        f"stepscope.rules.{name} is now {FORMER_NAMES[name]}", DeprecationWarning, stacklevel=2
+    )
+    return globals()[FORMER_NAMES[name]]
+
+
+FORMER_NAMES = {"Rejected": "RuledOut", "Answer": "RuleResult"}

@@ -15,18 +15,13 @@ from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.analyses.settings.recorded_settings import RECORDED
 from stepscope.base.calibration import EXPOSED_TIME
 from stepscope.base.formatting import share
-from stepscope.base.report import (
-    EventReference,
-    Evidence,
-    Fix,
-    Link,
-)
+from stepscope.base.report import EventReference, Evidence, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, option, severity_of
-from stepscope.rules.shared import call_costs, phrases, recorded_facts
+from stepscope.rules.shared import call_costs, facts, phrases, recorded_facts
 
 EMPTY_CACHE = "empty_cache"
 Rows = NDArray[np.int64]
@@ -62,7 +57,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     rows = np.flatnonzero(name_mask(calls["name"], trace.dialect.allocator_call.search))
     rows = rows[(begins[rows] >= within.start_ns) & (begins[rows] < within.device_end_ns)]
     times = intervals.clip(frame_times.times(calls, rows), within.start_ns, within.device_end_ns)
-    spent = call_costs.share_of_window(trace, intervals.duration_ns(times))
+    spent = phrases.fraction_of_window(trace, intervals.duration_ns(times))
     if _are_many(trace, begins[rows], options) and spent >= options.least_share:
         yield _finding(trace, rows, times)
 
@@ -80,12 +75,8 @@ def _finding(trace: Trace, rows: Rows, times: Intervals) -> Finding:
     device = requirements.main_device(trace)
     idle = idle_ledger(trace)[device.device].times["alloc"]
     has_steps = window(trace).has_steps
-    lost = call_costs.share_of_window(trace, intervals.duration_ns(idle))
-    claim = Claim(
-        intervals=idle,
-        factor=EXPOSED_TIME,
-        method="Idle time of the device while the host was in these calls.",
-    )
+    lost = phrases.fraction_of_window(trace, intervals.duration_ns(idle))
+    claim = Claim(idle, EXPOSED_TIME, "Idle time of the device while the host was in these calls.")
     return Finding(
         confidence="high" if has_steps else "low",
         message=_message(trace, rows, times, idle),
@@ -103,16 +94,16 @@ def _finding(trace: Trace, rows: Rows, times: Intervals) -> Finding:
 
 
 def _message(trace: Trace, rows: Rows, spent: Intervals, idle: Intervals) -> str:
-    each = phrases.each(trace)
+    each = phrases.per_step(trace)
     number = len(rows) / max(1, window(trace).step_count)
     times = "time" if number == 1 else "times"
     spent_ns, idle_ns = intervals.duration_ns(spent), intervals.duration_ns(idle)
     text = (
         f"The device's allocator is called {number:.3g} {times} {each}, for which the host "
-        f"takes {phrases.lasting(trace, spent_ns)} "
-        f"({share(call_costs.share_of_window(trace, spent_ns))}) and the {trace.dialect.device} "
+        f"takes {phrases.time(trace, spent_ns)} "
+        f"({share(phrases.fraction_of_window(trace, spent_ns))}) and the {trace.dialect.device} "
         "stands "
-        f"still for {phrases.lasting(trace, idle_ns)}."
+        f"still for {phrases.time(trace, idle_ns)}."
     )
     if not window(trace).has_steps:
         text += " No steps were recorded, so it may be the beginning, which comes once."
@@ -121,14 +112,12 @@ def _message(trace: Trace, rows: Rows, spent: Intervals, idle: Intervals) -> str
 
 def _evidence(trace: Trace, rows: Rows, times: Intervals, lost: float) -> tuple[Evidence, ...]:
     overview = Link(view="overview")
-    spent = call_costs.share_of_window(trace, intervals.duration_ns(times))
+    spent = phrases.fraction_of_window(trace, intervals.duration_ns(times))
     return (
-        Evidence(label="Calls of the allocator", value=len(rows), unit="count"),
-        Evidence(label="Host time in them", value=spent, unit="share"),
-        Evidence(label="Idle time meanwhile", value=lost, unit="share", link=overview),
-        Evidence(
-            label="Releases that no operator asked for", value=_explicit(trace, rows), unit="count"
-        ),
+        facts.count("Calls of the allocator", len(rows)),
+        facts.fraction("Host time in them", spent),
+        facts.fraction("Idle time meanwhile", lost, overview),
+        facts.count("Releases that no operator asked for", _explicit(trace, rows)),
     )
 
 
@@ -172,7 +161,7 @@ def _fix(trace: Trace, rows: Rows) -> Fix:
             code = code.partition("\n")[0] + f"\n# segments are expandable already ({RECORDED})"
         if not is_training(trace):
             code = code.replace(".sum().backward()", "")
-    return Fix(summary=summary, code=code, verify=FIX.verify, caveats=FIX.caveats)
+    return Fix(summary, code, verify=FIX.verify, caveats=FIX.caveats)
 
 
 def _clears(trace: Trace) -> bool:
@@ -182,11 +171,9 @@ def _clears(trace: Trace) -> bool:
 
 VARIABLE = "PYTORCH_ALLOC_CONF"
 FIX = Fix(
-    summary="Give tensors fewer sizes, and let the cache grow once, to the largest.",
-    code=(
-        "model(largest_batch).sum().backward()    # before the loop: reserves the most\n"
-        f'os.environ["{VARIABLE}"] = "expandable_segments:True"    # before torch is imported'
-    ),
+    "Give tensors fewer sizes, and let the cache grow once, to the largest.",
+    "model(largest_batch).sum().backward()    # before the loop: reserves the most\n"
+    f'os.environ["{VARIABLE}"] = "expandable_segments:True"    # before torch is imported',
     verify="The idle cause `Allocator` is gone from Overview, and steps make no such calls.",
     caveats=(
         "Where the device is nearly full, the cache is given back to make room: see "
@@ -200,15 +187,11 @@ RULE = Rule(
     id="allocator-calls-in-loop",
     title="Device memory is allocated and freed in every step",
     category="memory",
-    why=(
-        "The driver's allocation and release take some 0.1 to 10 ms, and a release waits for the "
-        "device. torch's cache is there to avoid them: once warm, a loop makes none."
-    ),
-    detects=(
-        "Counts the calls of the device's allocator in each step. It speaks where the median step, "
-        "the first left out, makes `least_a_step` or more, and the host spends `least_share` of "
-        "the window in them. Without steps there must be `least_without_steps`."
-    ),
+    why="The driver's allocation and release take some 0.1 to 10 ms, and a release waits for the "
+    "device. torch's cache is there to avoid them: once warm, a loop makes none.",
+    detects="Counts the calls of the device's allocator in each step. It speaks where the median "
+    "step, the first left out, makes `least_a_step` or more, and the host spends `least_share` of "
+    "the window in them. Without steps there must be `least_without_steps`.",
     silent=(
         "What only the first step allocates is warm-up.",
         "While graphs are captured.",

@@ -13,8 +13,8 @@ from stepscope.analyses.settings.recorded_settings import RECORDED
 from stepscope.base.formatting import count, share, size
 from stepscope.base.report import Evidence, Fix, Link
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Finding, Rejected, Rule, option
-from stepscope.rules.shared import recorded_facts
+from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules.shared import facts, recorded_facts
 
 MANY_STEPS = 2
 """Unused in one step alone, it may be the rest of a single larger need."""
@@ -39,7 +39,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report each device whose cache is badly filled at its fullest."""
     if not (trace.memory["reserved_bytes"] > 0).any():
         requirements.main_device(trace)  # says so where there is no device at all
@@ -80,31 +80,29 @@ def _finding(trace: Trace, fill: CacheFill, options: Options) -> Finding:
         message=text,
         evidence=_evidence(fill, in_steps),
         fix=_fix(trace),
-        place=_label(fill),
+        subject=_label(fill),
     )
 
 
 def _evidence(fill: CacheFill, in_steps: int) -> tuple[Evidence, ...]:
     at = Link(view="overview", start_ns=fill.time_ns, end_ns=fill.time_ns)
     return (
-        Evidence(label="Unused when most is held", value=fill.unused_share, unit="share", link=at),
-        Evidence(label="Unused then", value=fill.unused_bytes, unit="bytes", link=at),
-        Evidence(label="Reserved then", value=fill.reserved_bytes, unit="bytes", link=at),
-        Evidence(label="Steps in which it is so", value=in_steps, unit="count"),
-        Evidence(label="Steps compared", value=len(fill.step_unused_bytes), unit="count"),
+        facts.fraction("Unused when most is held", fill.unused_share, at),
+        facts.size("Unused then", fill.unused_bytes, at),
+        facts.size("Reserved then", fill.reserved_bytes, at),
+        facts.count("Steps in which it is so", in_steps),
+        facts.count("Steps compared", len(fill.step_unused_bytes)),
     )
 
 
-def _rejected(fill: CacheFill, part: float) -> Rejected:
-    return Rejected(
-        message=(
-            f"Of {size(fill.reserved_bytes)} that torch reserved on {_label(fill)}, {share(part)} "
-            f"lay unused at first, but only {share(fill.unused_share)} when most is held: the "
-            "cache is needed."
-        ),
+def _rejected(fill: CacheFill, part: float) -> RuledOut:
+    return RuledOut(
+        message=f"Of {size(fill.reserved_bytes)} that torch reserved on {_label(fill)}, "
+        f"{share(part)} lay unused at first, but only {share(fill.unused_share)} when most is "
+        "held: the cache is needed.",
         evidence=(
-            Evidence(label="Unused at first", value=part, unit="share"),
-            Evidence(label="Unused when most is held", value=fill.unused_share, unit="share"),
+            facts.fraction("Unused at first", part),
+            facts.fraction("Unused when most is held", fill.unused_share),
         ),
     )
 
@@ -116,14 +114,14 @@ def _label(fill: CacheFill) -> str:
 def _fix(trace: Trace) -> Fix:
     if recorded_facts.is_expandable(trace):
         return Fix(
-            summary=f"Give tensors fewer sizes: segments grow already ({RECORDED}).",
-            code=FEWER_SIZES,
+            f"Give tensors fewer sizes: segments grow already ({RECORDED}).",
+            FEWER_SIZES,
             verify=FIX.verify,
             caveats=FIX.caveats,
         )
     variable = trace.dialect.environment.get("allocator", VARIABLE)
     code = FIX.code.replace(VARIABLE, variable)
-    return Fix(summary=FIX.summary, code=code, verify=FIX.verify, caveats=FIX.caveats)
+    return Fix(FIX.summary, code, verify=FIX.verify, caveats=FIX.caveats)
 
 
 VARIABLE = "PYTORCH_ALLOC_CONF"
@@ -132,11 +130,9 @@ FEWER_SIZES = (
     "padded = F.pad(tokens, (0, next(n for n in lengths if n >= len(tokens)) - len(tokens)))"
 )
 FIX = Fix(
-    summary="Let segments grow in place of asking for new ones, and give tensors fewer sizes.",
-    code=(
-        f'os.environ["{VARIABLE}"] = "expandable_segments:True"    # before torch is imported\n'
-        "# and pad or bucket sequences, so that the same sizes come again"
-    ),
+    "Let segments grow in place of asking for new ones, and give tensors fewer sizes.",
+    f'os.environ["{VARIABLE}"] = "expandable_segments:True"    # before torch is imported\n'
+    "# and pad or bucket sequences, so that the same sizes come again",
     verify="Less is reserved, and unused memory at the peak falls, in Memory.",
     caveats=(
         "One large need long ago leaves a large cache too: calling torch's empty_cache() once "
@@ -149,16 +145,12 @@ RULE = Rule(
     id="allocator-fragmentation",
     title="Reserved memory lies in pieces that nothing fits into",
     category="memory",
-    why=(
-        "torch keeps what tensors give back in segments. Requests whose sizes keep changing do not "
-        "fit into what is free: more is reserved than is ever held, and a device runs out of "
-        "memory while some of it is free."
-    ),
-    detects=(
-        "Takes the moment at which most was held, of those at which most was reserved. It speaks "
-        "where `least_share` of what was reserved, and `least_bytes`, were unused even then, and "
-        "warns where that lasts over steps and `crowded_share` of the device is reserved."
-    ),
+    why="torch keeps what tensors give back in segments. Requests whose sizes keep changing do not "
+    "fit into what is free: more is reserved than is ever held, and a device runs out of memory "
+    "while some of it is free.",
+    detects="Takes the moment at which most was held, of those at which most was reserved. It "
+    "speaks where `least_share` of what was reserved, and `least_bytes`, were unused even then, "
+    "and warns where that lasts over steps and `crowded_share` of the device is reserved.",
     silent=(
         "Between steps most of the cache is unused, which is what it is for: only the fullest "
         "moment counts.",

@@ -10,7 +10,7 @@ from stepscope.analyses.core.window import window
 from stepscope.base.report import Fix, Link, Severity
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Finding, Rule, severity_of
+from stepscope.rules import Finding, Rule, RuleResult, severity_of
 from stepscope.rules.shared import sync_waits
 from stepscope.rules.shared.sync_waits import Options, Waits, Words, waits
 
@@ -26,7 +26,7 @@ WORDS = Words(
 )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report `.cpu()`, `.numpy()` and prints of device tensors by the idle time they cause."""
     found = waits(trace, "d2h", options)
     if found is None:
@@ -58,10 +58,8 @@ RULE = Rule(
     id="blocking-d2h-copy",
     title="Copying tensors to the CPU (.cpu(), .numpy()) drains the device",
     category="synchronization",
-    why=(
-        "A copy to pageable memory makes the host wait until the device has finished everything "
-        "before it; by then nothing is queued, and the device stands still."
-    ),
+    why="A copy to pageable memory makes the host wait until the device has finished everything "
+    "before it; by then nothing is queued, and the device stands still.",
     detects=(
         "Waits of the host in operators that copy from the device to it: `.cpu()`, "
         '`.to("cpu")`, `.numpy()`, `.tolist()`. ' + sync_waits.DETECTS
@@ -74,14 +72,12 @@ RULE = Rule(
     ),
     saving=sync_waits.SAVING,
     fix=Fix(
-        summary="Copy without blocking into pinned memory, and look at it later; or keep it there.",
-        code=(
-            "result = torch.empty_like(output, device='cpu', pin_memory=True)   # once\n"
-            "result.copy_(output, non_blocking=True)\n"
-            "done = torch.Event(); done.record()\n"
-            "...                      # launch the next step first\n"
-            "done.synchronize()       # then wait, and read result"
-        ),
+        "Copy without blocking into pinned memory, and look at it later; or keep it there.",
+        "result = torch.empty_like(output, device='cpu', pin_memory=True)   # once\n"
+        "result.copy_(output, non_blocking=True)\n"
+        "done = torch.Event(); done.record()\n"
+        "...                      # launch the next step first\n"
+        "done.synchronize()       # then wait, and read result",
         caveats=("Before `done.synchronize()` the result's memory holds anything.",),
         verify="In the next trace `After a sync` in Overview is near 0.",
     ),

@@ -13,12 +13,12 @@ from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.core.window import window
 from stepscope.base.calibration import EXPOSED_COMMUNICATION
-from stepscope.base.formatting import count, duration, share
-from stepscope.base.report import Evidence, Fix, Link
+from stepscope.base.formatting import count, share
+from stepscope.base.report import Fix
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import INFO_SHARE, Answer, Finding, Rejected, Rule, option
-from stepscope.rules.shared import collective_costs, phrases
+from stepscope.rules import INFO_SHARE, Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules.shared import collective_costs, facts, phrases
 
 NO_STREAM = -1
 METHOD = "The collectives of that stream while nothing computed; not all can be hidden."
@@ -40,7 +40,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report collectives beside which, on their stream, nothing can compute."""
     device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
@@ -66,14 +66,14 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         f"({share(running)}) nothing else can run there."
     )
     evidence = (
-        Evidence(label="Of communication, on that stream", value=on_stream, unit="share"),
-        Evidence(label="Of the window", value=running, unit="share", link=Link(view="overview")),
-        Evidence(label="Exposed, of the window", value=lost.share, unit="share"),
-        Evidence(label="Stream", value=str(stream), unit="text"),
+        facts.fraction("Of communication, on that stream", on_stream),
+        facts.fraction("Of the window", running, "overview"),
+        facts.fraction("Exposed, of the window", lost.share),
+        facts.text("Stream", str(stream)),
     )
     if lost.won_share < INFO_SHARE:
         text += collective_costs.host_is_late(trace, lost)
-        yield Rejected(message=text, evidence=evidence)
+        yield RuledOut(message=text, evidence=evidence)
         return
     serves = not is_training(trace)
     yield Finding(
@@ -108,18 +108,16 @@ def _computing_stream(trace: Trace, device: DeviceActivity) -> int:
 
 
 def _lasting(trace: Trace, total_ns: int) -> str:
-    return f"{duration(window(trace).per_step(total_ns))}{phrases.a_step(trace)}"
+    return f"{phrases.time(trace, total_ns)}"
 
 
 def _serving_fix() -> Fix:
     return Fix(
-        summary="Overlap two halves of a batch, or cut the model over fewer devices.",
-        code=(
-            "# two micro-batches: one computes while the other communicates\n"
-            "# SGLang: --enable-two-batch-overlap; vLLM, experts in parallel: --enable-dbo\n"
-            "# or smaller groups with more replicas, where the model fits:\n"
-            "# vLLM: --tensor-parallel-size 4 --data-parallel-size 2"
-        ),
+        "Overlap two halves of a batch, or cut the model over fewer devices.",
+        "# two micro-batches: one computes while the other communicates\n"
+        "# SGLang: --enable-two-batch-overlap; vLLM, experts in parallel: --enable-dbo\n"
+        "# or smaller groups with more replicas, where the model fits:\n"
+        "# vLLM: --tensor-parallel-size 4 --data-parallel-size 2",
         language="shell",
         verify="Communication in the step's breakdown (Overview) falls.",
         caveats=(
@@ -133,15 +131,11 @@ RULE = Rule(
     id="comm-on-compute-stream",
     title="Collectives run on the stream that computes",
     category="communication",
-    why=(
-        "Kernels of one stream run one behind the other. A collective on the stream that computes "
-        "can hide nothing of its time, even where what follows does not need its result."
-    ),
-    detects=(
-        "The stream of the main device with most kernel time that is no collective's. It speaks "
-        "where at least `least_stream_share` of the collectives' time is on it, and they take at "
-        "least `least_share` of the window."
-    ),
+    why="Kernels of one stream run one behind the other. A collective on the stream that computes "
+    "can hide nothing of its time, even where what follows does not need its result.",
+    detects="The stream of the main device with most kernel time that is no collective's. It "
+    "speaks where at least `least_stream_share` of the collectives' time is on it, and they take "
+    "at least `least_share` of the window.",
     silent=(
         "With no device, or no collective, it does not apply.",
         "While graphs are captured nothing runs: it cannot tell.",
@@ -149,17 +143,13 @@ RULE = Rule(
         "they are listed as harmless.",
         "In inference it is never more than a note: for short messages that is the fastest way.",
     ),
-    saving=(
-        "At most the time of those collectives in which nothing computed and the device was the "
-        "limit, at least 30 % of it: what needs the result at once cannot be hidden."
-    ),
+    saving="At most the time of those collectives in which nothing computed and the device was the "
+    "limit, at least 30 % of it: what needs the result at once cannot be hidden.",
     fix=Fix(
-        summary="Start collectives asynchronously, and wait for them where the result is needed.",
-        code=(
-            "work = dist.all_reduce(tensor, async_op=True)   # on the process group's own stream\n"
-            "...                                             # what does not need `tensor`\n"
-            "work.wait()"
-        ),
+        "Start collectives asynchronously, and wait for them where the result is needed.",
+        "work = dist.all_reduce(tensor, async_op=True)   # on the process group's own stream\n"
+        "...                                             # what does not need `tensor`\n"
+        "work.wait()",
         verify="In the next recording collectives run on a stream of their own.",
         caveats=("`tensor` must not be written before wait() has returned.",),
     ),

@@ -15,19 +15,11 @@ from stepscope.analyses.operators.operator_arguments import shape
 from stepscope.base.calibration import ALL_OF_IT
 from stepscope.base.errors import NotApplicableError
 from stepscope.base.formatting import count
-from stepscope.base.report import (
-    Evidence,
-    EvidenceColumn,
-    EvidenceRow,
-    EvidenceTable,
-    Fix,
-    Link,
-    SourceLine,
-)
+from stepscope.base.report import EvidenceColumn, EvidenceTable, Fix, Link, SourceLine
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, option
-from stepscope.rules.shared import kernel_time, phrases
+from stepscope.rules.shared import facts, kernel_time, phrases
 
 MOST_ROWS = 10
 NORM = "aten::batch_norm"
@@ -65,18 +57,11 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     many = count(within.per_step(len(followed)), "convolution")
     yield Finding(
         severity="info",
-        message=(
-            f"{many} {phrases.each(trace)} right before a batch norm, "
-            f"{within.per_step(len(biased)):,} of them with a bias, which the norm subtracts again."
-        ),
+        message=f"{many} {phrases.per_step(trace)} right before a batch norm, "
+        f"{within.per_step(len(biased)):,} of them with a bias, which the norm subtracts again.",
         evidence=(
-            Evidence(
-                label="With a bias",
-                value=len(biased),
-                unit="count",
-                link=Link(view="operators", search="aten::conv"),
-            ),
-            Evidence(label="Convolutions before a batch norm", value=len(followed), unit="count"),
+            facts.count("With a bias", len(biased), Link(view="operators", search="aten::conv")),
+            facts.count("Convolutions before a batch norm", len(followed)),
         ),
         tables=(_table(layers),),
         events=tuple(event_references.host_call(trace, row) for row in biased[:MOST_ROWS].tolist()),
@@ -107,8 +92,11 @@ def _table(layers: Counter[Layer]) -> EvidenceTable:
         label="Convolutions with a bias before a batch norm",
         columns=tuple(EvidenceColumn(label=text, unit=unit) for text, unit in columns),  # type: ignore[arg-type]
         rows=tuple(
-            EvidenceRow(
-                cells=(name, str(list(given)), str(list(weight)), times),
+            facts.row(
+                name,
+                str(list(given)),
+                str(list(weight)),
+                times,
                 link=Link(view="operators", search=name),
             )
             for (name, given, weight), times in layers.most_common(MOST_ROWS)
@@ -138,8 +126,8 @@ def _fix(layers: Counter[Layer]) -> Fix:
 
 def _fix_by(code: str) -> Fix:
     return Fix(
-        summary="Leave the bias of convolutions before a batch norm out; the norm has its own.",
-        code=code,
+        "Leave the bias of convolutions before a batch norm out; the norm has its own.",
+        code,
         verify="aten::add_ below aten::_convolution is gone, and this rule is silent.",
         caveats=(
             "For an old checkpoint subtract each bias from the norm's running_mean, then drop it.",
@@ -165,23 +153,17 @@ RULE = Rule(
     id="conv-bias-before-bn",
     title="Convolutions add a bias that the batch norm behind them removes",
     category="operators",
-    why=(
-        "A batch norm in training subtracts each channel's mean, and the bias with it: the bias is "
-        "added, and its gradient summed up, for nothing."
-    ),
-    detects=(
-        "Convolutions with a bias among their recorded arguments whose next operator beside them "
-        "is `aten::batch_norm` in training mode. It speaks from `least_a_step` on."
-    ),
+    why="A batch norm in training subtracts each channel's mean, and the bias with it: the bias is "
+    "added, and its gradient summed up, for nothing.",
+    detects="Convolutions with a bias among their recorded arguments whose next operator beside "
+    "them is `aten::batch_norm` in training mode. It speaks from `least_a_step` on.",
     silent=(
         "In evaluation the norm subtracts what it learned, and the bias counts; there the two can "
         "be fused into one convolution.",
         "Compiled code shows no such operators.",
     ),
-    saving=(
-        "On a device, all the time of the kernels that add the biases and sum up their gradients. "
-        "On a CPU nothing is claimed: there the library adds the bias while it convolves."
-    ),
+    saving="On a device, all the time of the kernels that add the biases and sum up their "
+    "gradients. On a CPU nothing is claimed: there the library adds the bias while it convolves.",
     fix=_fix_by(_code("aten::conv2d", (), ())),
     effort="flag",
     risk="none",

@@ -11,12 +11,11 @@ from stepscope.analyses.core.ancestry import nearest_of
 from stepscope.analyses.core.compile_events import compile_events
 from stepscope.analyses.core.links import links
 from stepscope.base.calibration import AVOIDABLE_COPIES
-from stepscope.base.report import Evidence, Link
 from stepscope.dialects import Kind
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Finding, Rule, option
-from stepscope.rules.shared import copy_fixes, kernel_time
+from stepscope.rules import Finding, Rule, RuleResult, option
+from stepscope.rules.shared import copy_fixes, facts, kernel_time
 from stepscope.rules.shared.kernel_time import Work
 
 NONE = -1
@@ -41,7 +40,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report copies that only change where, or in which order, a tensor lies."""
     rows = kernel_time.rows_in_window(trace)
     asked_by = _askers(trace)
@@ -53,18 +52,11 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     who = _named_callers(trace, asked_by[found.rows])
     most = _most(trace, found, who)
     finding = Finding(
-        message=(
-            "Copies within the device take "
-            f"{kernel_time.taking(trace, found, 'its work')}, most of them for {most}."
-        ),
+        message=f"Copies within the device take {kernel_time.taking(trace, found, 'its work')}, "
+        f"most of them for {most}.",
         evidence=(
-            Evidence(
-                label="Of the device's work",
-                value=found.share,
-                unit="share",
-                link=Link(view="kernels"),
-            ),
-            Evidence(label="Copies", value=len(found.rows), unit="count"),
+            facts.fraction("Of the device's work", found.share, "kernels"),
+            facts.count("Copies", len(found.rows)),
         ),
         tables=(kernel_time.by_operator(trace, found, "Copies", who),),
         events=kernel_time.longest(trace, found),
@@ -75,7 +67,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
             ),
         ),
         fix=copy_fixes.fix(most, is_compiled=_is_compiled(trace, found)),
-        place=most,
+        subject=most,
     )
     yield kernel_time.answer(trace, finding)
 
@@ -150,24 +142,18 @@ RULE = Rule(
     id="copy-heavy",
     title="Copies within the device take its time",
     category="operators",
-    why=(
-        "A copy within the device's memory computes nothing: it reads and writes every byte once, "
-        "which takes as long as a whole pointwise operator."
-    ),
-    detects=(
-        "Kernels and copies launched by `copy_`, `clone`, `contiguous`, `reshape` and the like, as "
-        "a share of all the device's work. It speaks from `least_share` on."
-    ),
+    why="A copy within the device's memory computes nothing: it reads and writes every byte once, "
+    "which takes as long as a whole pointwise operator.",
+    detects="Kernels and copies launched by `copy_`, `clone`, `contiguous`, `reshape` and the "
+    "like, as a share of all the device's work. It speaks from `least_share` on.",
     silent=(
         "Copies that change the type count as casts, not here.",
         "Copies of gradients into buckets, of collectives and of the optimizer have their own "
         "rules.",
         "Where the host is the limit it is rejected.",
     ),
-    saving=(
-        "The times in which the device does nothing but copy, where the device is the limit: 30 % "
-        "at least, since some copies are needed; all at most."
-    ),
+    saving="The times in which the device does nothing but copy, where the device is the limit: 30 "
+    "% at least, since some copies are needed; all at most.",
     fix=copy_fixes.REORDERED,
     effort="hour",
     risk="none",

@@ -15,13 +15,13 @@ from stepscope.analyses.operators.product_shapes import LEFT_OPERAND
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import BFLOAT16_ON_CPU
 from stepscope.base.errors import MissingDataError, NotApplicableError
-from stepscope.base.formatting import duration, share
-from stepscope.base.report import Evidence, Fix, Link
+from stepscope.base.formatting import share
+from stepscope.base.report import Fix, Link
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option
-from stepscope.rules.shared import phrases, product_evidence
+from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules.shared import facts, phrases, product_evidence
 
 UNITS = frozenset({"amx_bf16", "avx512_bf16", "bf16"})
 """What `torch.cpu.get_capabilities()` calls instructions that multiply bfloat16."""
@@ -45,7 +45,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report large products in float32 that fill most of the time."""
     _insist_on_no_device(trace)
     requirements.shapes(trace)
@@ -57,46 +57,34 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         return
     units = _units(trace)
     if not units:
-        yield Rejected(
-            message=(
-                f"Large matrix products in float32 take {share(busy_ns / span.duration_ns)}, but "
-                f"the processor has no instructions for bfloat16 ({RECORDED})."
-            )
+        yield RuledOut(
+            message=f"Large matrix products in float32 take {share(busy_ns / span.duration_ns)}, "
+            f"but the processor has no instructions for bfloat16 ({RECORDED})."
         )
         return
     flops = float(operator_work(trace).flops[rows].sum())
     lasting = trace.host_calls["duration_ns"].to_numpy()[rows]
     yield Finding(
         confidence="medium",
-        message=(
-            f"Large matrix products in float32 take {duration(span.per_step(busy_ns))}"
-            f"{phrases.a_step(trace)} ({share(busy_ns / span.duration_ns)}). The processor has "
-            f"instructions for bfloat16 ({', '.join(sorted(units))}, {RECORDED})."
-        ),
+        message=f"Large matrix products in float32 take {phrases.time(trace, busy_ns)} "
+        f"({share(busy_ns / span.duration_ns)}). The processor has instructions for bfloat16 "
+        f"({', '.join(sorted(units))}, {RECORDED}).",
         evidence=(
-            Evidence(
-                label="Large products in float32",
-                value=busy_ns / span.duration_ns,
-                unit="share",
-                link=Link(view="operators", search="mm"),
+            facts.fraction(
+                "Large products in float32",
+                busy_ns / span.duration_ns,
+                Link(view="operators", search="mm"),
             ),
-            Evidence(label="Such products", value=len(rows), unit="count"),
-            Evidence(
-                label="Billions of operations a second",
-                value=flops / max(1, int(lasting.sum())),
-                unit="count",
-            ),
+            facts.count("Such products", len(rows)),
+            facts.count("Billions of operations a second", flops / max(1, int(lasting.sum()))),
         ),
         locations=product_evidence.locations(trace, rows, lasting),
         claims=(
             Claim(
-                intervals=ran,
-                factor=BFLOAT16_ON_CPU,
-                method=(
-                    f"Products in bfloat16 are {product_evidence.times(BFLOAT16_ON_CPU)} "
-                    "times as fast, "
-                    "converting included."
-                ),
+                ran,
+                BFLOAT16_ON_CPU,
+                f"Products in bfloat16 are {product_evidence.times(BFLOAT16_ON_CPU)} times as "
+                "fast, converting included.",
             ),
         ),
         fix=_fix(trace),
@@ -137,8 +125,8 @@ def _fix(trace: Trace) -> Fix:
     if not is_training(trace):
         code = "    out = model(x)"
     return Fix(
-        summary="Use autocast in bfloat16.",
-        code='with torch.autocast("cpu", dtype=torch.bfloat16):\n' + code,
+        "Use autocast in bfloat16.",
+        'with torch.autocast("cpu", dtype=torch.bfloat16):\n' + code,
         verify="The step is shorter; in Operators by shapes, products have the type bfloat16.",
         caveats=(
             "On another processor look first: torch.cpu.get_capabilities() has amx_bf16, "
@@ -152,26 +140,20 @@ RULE = Rule(
     id="cpu-bfloat16",
     title="Large matrix products run in float32 on the CPU",
     category="precision",
-    why=(
-        "Recent server processors multiply bfloat16 with instructions made for it (AMX, "
-        "AVX512-BF16, Arm's BF16): twice as many numbers at a time and half the bytes, or more."
-    ),
-    detects=(
-        "On a machine without a device, matrix products in float32 of `least_flops` operations and "
-        "more each, by their shapes, that are `least_share` of the window."
-    ),
+    why="Recent server processors multiply bfloat16 with instructions made for it (AMX, "
+    "AVX512-BF16, Arm's BF16): twice as many numbers at a time and half the bytes, or more.",
+    detects="On a machine without a device, matrix products in float32 of `least_flops` operations "
+    "and more each, by their shapes, that are `least_share` of the window.",
     silent=(
         "Convolutions do not count: small ones became slower where it was measured.",
         "Where a device did the work, the host's products do not matter.",
         "The trace handler recorded that the processor has no such instructions: it is rejected.",
     ),
-    saving=(
-        "A part of the products' time, as measured. Where the processor's instructions were not "
-        "recorded it cannot be told: without them bfloat16 is slower."
-    ),
+    saving="A part of the products' time, as measured. Where the processor's instructions were not "
+    "recorded it cannot be told: without them bfloat16 is slower.",
     fix=Fix(
-        summary="Use autocast in bfloat16.",
-        code='with torch.autocast("cpu", dtype=torch.bfloat16):\n    out = model(x)',
+        "Use autocast in bfloat16.",
+        'with torch.autocast("cpu", dtype=torch.bfloat16):\n    out = model(x)',
     ),
     effort="flag",
     risk="numerics",
@@ -183,9 +165,7 @@ RULE = Rule(
         "https://pytorch.org/blog/empowering-pytorch-on-intel-xeon-scalable-processors-with-bfloat16/",
         "https://docs.pytorch.org/docs/stable/amp.html#cpu-op-specific-behavior",
     ),
-    origin=(
-        "PyTorch's blog: 1.4 to 1.6 times with AVX512-BF16; ours: the pair in "
-        "sample_logs/mixed_precision"
-    ),
+    origin="PyTorch's blog: 1.4 to 1.6 times with AVX512-BF16; ours: the pair in "
+    "sample_logs/mixed_precision",
     aliases=("cpu-bf16",),
 )

@@ -12,13 +12,13 @@ from stepscope.analyses.host.optimizer_updates import OptimizerUpdates, optimize
 from stepscope.base.calibration import FUSED_MOMENTS_ON_CPU, FUSED_MOMENTUM_ON_CPU, Factor
 from stepscope.base.errors import NotApplicableError
 from stepscope.base.formatting import count, share
-from stepscope.base.report import Evidence, Fix, Link
+from stepscope.base.report import Fix, Link
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, option
-from stepscope.rules.shared import call_costs, phrases, product_evidence
+from stepscope.rules.shared import call_costs, facts, phrases, product_evidence
 
 FACTORS = {
     "Adagrad": FUSED_MOMENTS_ON_CPU,
@@ -50,7 +50,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     for name in dict.fromkeys(found.optimizer.tolist()):
         at = found.of(name)
         times = _times(trace, found, at)
-        lost = call_costs.share_of_window(trace, intervals.duration_ns(times))
+        lost = phrases.fraction_of_window(trace, intervals.duration_ns(times))
         if lost >= options.least_share and _can_be_fused(trace, found, at):
             yield _finding(trace, found, at, times)
 
@@ -87,28 +87,23 @@ def _finding(
     inside = _operators(trace, rows)
     each = round(len(inside) / len(at))
     lost_ns = intervals.duration_ns(times)
-    lost = call_costs.share_of_window(trace, lost_ns)
+    lost = phrases.fraction_of_window(trace, lost_ns)
     return Finding(
-        message=(
-            f"{name}'s updates take {phrases.lasting(trace, lost_ns)} ({share(lost)}), in "
-            f"{count(each, 'operator')} each; fused, each is one."
-        ),
+        message=f"{name}'s updates take {phrases.time(trace, lost_ns)} ({share(lost)}), in "
+        f"{count(each, 'operator')} each; fused, each is one.",
         evidence=(
-            Evidence(
-                label="Host time in them",
-                value=lost,
-                unit="share",
-                link=Link(view="operators", search=f"Optimizer.step#{name}"),
+            facts.fraction(
+                "Host time in them", lost, Link(view="operators", search=f"Optimizer.step#{name}")
             ),
-            Evidence(label="Updates", value=len(at), unit="count"),
-            Evidence(label="Operators an update", value=each, unit="count"),
+            facts.count("Updates", len(at)),
+            facts.count("Operators an update", each),
         ),
         tables=(call_costs.by_name(trace.host_calls, inside, "Operators of the updates"),),
         events=call_costs.longest(trace, rows),
         locations=call_costs.lines(trace, rows),
         claims=(_claim(times, FACTORS[name]),),
         fix=_fix(name),
-        place=name,
+        subject=name,
     )
 
 
@@ -121,19 +116,16 @@ def _operators(trace: Trace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _claim(times: Intervals, factor: Factor) -> Claim:
     return Claim(
-        intervals=times,
-        factor=factor,
-        method=(
-            f"The updates, which are {product_evidence.times(factor)} "
-            "times as fast in one operator."
-        ),
+        times,
+        factor,
+        f"The updates, which are {product_evidence.times(factor)} times as fast in one operator.",
     )
 
 
 def _fix(optimizer: str) -> Fix:
     return Fix(
-        summary="Use the fused update: one operator, which goes through memory once.",
-        code=f"optimizer = torch.optim.{optimizer}(params, fused=True)",
+        "Use the fused update: one operator, which goes through memory once.",
+        f"optimizer = torch.optim.{optimizer}(params, fused=True)",
         verify=VERIFY,
         caveats=(
             "On a CPU torch 2.4 or newer has it, and chooses the loop unless it is told.",
@@ -146,26 +138,19 @@ RULE = Rule(
     id="cpu-optimizer-not-fused",
     title="The optimizer's update is not fused on the CPU",
     category="optimizer",
-    why=(
-        "Each parameter takes up to a dozen small operators, each of which costs some microseconds "
-        "before it begins, and reads and writes the parameter again. A fused update is one "
-        "operator for all parameters. On a CPU torch goes through them one by one unless it is "
-        "told otherwise."
-    ),
-    detects=(
-        "On a machine without a device, the updates of Adam, AdamW, SGD and Adagrad that call no "
-        "aten::_fused_* operator. It speaks where they are `least_share` of the window or more."
-    ),
+    why="Each parameter takes up to a dozen small operators, each of which costs some microseconds "
+    "before it begins, and reads and writes the parameter again. A fused update is one operator "
+    "for all parameters. On a CPU torch goes through them one by one unless it is told otherwise.",
+    detects="On a machine without a device, the updates of Adam, AdamW, SGD and Adagrad that call "
+    "no aten::_fused_* operator. It speaks where they are `least_share` of the window or more.",
     silent=(
         "Optimizers of which torch has no fused update for CPUs.",
         "SGD without momentum, which is one addition a parameter.",
         "Updates that torch.compile compiled: what it writes goes through memory once, too.",
         "Forward and backward of a closure within Optimizer.step are not counted.",
     ),
-    saving=(
-        "The part of the updates' time that a fused one saves, as measured: more where there are "
-        "many small parameters, less where a few large ones fill the memory's bandwidth."
-    ),
+    saving="The part of the updates' time that a fused one saves, as measured: more where there "
+    "are many small parameters, less where a few large ones fill the memory's bandwidth.",
     fix=_fix("AdamW"),
     effort="flag",
     risk="numerics",
@@ -174,9 +159,7 @@ RULE = Rule(
     rests_on=frozenset({"host calls", "nesting", "steps"}),
     priority=275,
     links=("https://docs.pytorch.org/docs/stable/optim.html#algorithms",),
-    origin=(
-        "ours: the recordings in sample_logs/optimizer, and each form measured with 2 to 400 "
-        "parameters"
-    ),
+    origin="ours: the recordings in sample_logs/optimizer, and each form measured with 2 to 400 "
+    "parameters",
     culprit="the optimizer's update",
 )

@@ -8,21 +8,17 @@ from stepscope.analyses.core import requirements
 from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.copy_cost import copy_cost
-from stepscope.analyses.idle.created_copies import (
-    CreatedCopies,
-    created_copies,
-    first_shape,
-)
+from stepscope.analyses.idle.created_copies import CreatedCopies, created_copies, first_shape
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.calibration import HALF_TO_ALL
 from stepscope.base.errors import MissingDataError
 from stepscope.base.formatting import count, share, significant
-from stepscope.base.report import Evidence, Fix, Link
+from stepscope.base.report import Fix, Link
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Claim, Finding, Rule, option, severity_of
-from stepscope.rules.shared import copy_sources
+from stepscope.rules import Claim, Finding, Rule, RuleResult, option, severity_of
+from stepscope.rules.shared import copy_sources, facts
 from stepscope.rules.shared.created_fixes import VERIFY, fix, risk
 
 LEAST_WITHOUT_STEPS = 5
@@ -40,7 +36,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report copies of tensors that the step has just made on the CPU."""
     device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
@@ -65,21 +61,12 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         confidence="high" if created.is_sure.all() else "medium",
         message=_message(trace, number, makers, lost),
         evidence=(
-            Evidence(label="Tensors made on the CPU", value=number, unit="count"),
-            Evidence(label="Bytes copied", value=created.copies.total_bytes, unit="bytes"),
-            Evidence(
-                label="Idle time for them", value=lost, unit="share", link=Link(view="overview")
-            ),
-            Evidence(
-                label="Host time in the copies' calls", value=created.copies.host_ns, unit="ns"
-            ),
+            facts.count("Tensors made on the CPU", number),
+            facts.size("Bytes copied", created.copies.total_bytes),
+            facts.fraction("Idle time for them", lost, "overview"),
+            facts.duration("Host time in the copies' calls", created.copies.host_ns),
             *(
-                Evidence(
-                    label=f"Made by {name}",
-                    value=times,
-                    unit="count",
-                    link=Link(view="operators", search=name),
-                )
+                facts.count(f"Made by {name}", times, Link(view="operators", search=name))
                 for name, times in makers.most_common(5)
             ),
         ),
@@ -118,14 +105,12 @@ def _claims(late: Intervals, claimed: Intervals) -> tuple[Claim, ...]:
         return ()
     return (
         Claim(
-            intervals=claimed,
-            factor=HALF_TO_ALL,
+            claimed,
+            HALF_TO_ALL,
+            "Idle time while the host makes the tensors and asks for the copies, of which half is "
+            "won at least; at most also the copying that no kernel hides and the idle time right "
+            "behind the waits for it.",
             low_intervals=late,
-            method=(
-                "Idle time while the host makes the tensors and asks for the copies, of which half "
-                "is won at least; at most also the copying that no kernel hides and the idle time "
-                "right behind the waits for it."
-            ),
         ),
     )
 
@@ -158,15 +143,11 @@ RULE = Rule(
     id="create-on-cpu-then-copy",
     title="Tensors are made on the CPU and copied to the device",
     category="transfer",
-    why=(
-        "The device could fill the tensor itself; instead the host does, asks for a copy, and "
-        "waits for it where it blocks."
-    ),
-    detects=(
-        "Copies to the device that an aten::to asks for within 200 µs of an operator that makes a "
-        "tensor (zeros, ones, full, rand, arange, eye and their kin, torch.tensor of a list) of "
-        "the same shape, as far as shapes were recorded. It speaks from `least_a_step` a step on."
-    ),
+    why="The device could fill the tensor itself; instead the host does, asks for a copy, and "
+    "waits for it where it blocks.",
+    detects="Copies to the device that an aten::to asks for within 200 µs of an operator that "
+    "makes a tensor (zeros, ones, full, rand, arange, eye and their kin, torch.tensor of a list) "
+    "of the same shape, as far as shapes were recorded. It speaks from `least_a_step` a step on.",
     silent=(
         "The tensor comes from a DataLoader or from NumPy, or is made from a list and larger than "
         "64 kB: that is data.",
@@ -176,14 +157,12 @@ RULE = Rule(
         ),
         "The shapes differ, or something else was computed in between.",
     ),
-    saving=(
-        "At most the idle time while the host makes the tensors and asks for the copies, the "
-        "copying that no kernel hides, and the idle time right behind the waits; at least half of "
-        "the idle time while the host makes them and asks."
-    ),
+    saving="At most the idle time while the host makes the tensors and asks for the copies, the "
+    "copying that no kernel hides, and the idle time right behind the waits; at least half of the "
+    "idle time while the host makes them and asks.",
     fix=Fix(
-        summary="Make them on the device.",
-        code="x = torch.zeros(shape, device=device)  # not torch.zeros(shape).to(device)",
+        "Make them on the device.",
+        "x = torch.zeros(shape, device=device)  # not torch.zeros(shape).to(device)",
         verify=VERIFY,
     ),
     effort="flag",

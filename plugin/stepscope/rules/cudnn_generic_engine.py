@@ -12,11 +12,11 @@ from stepscope.analyses.operators.operator_arguments import argument
 from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.base.calibration import CONVOLUTION_ENGINES
 from stepscope.base.errors import MissingDataError
-from stepscope.base.report import Evidence, Fix, Link
+from stepscope.base.report import Evidence, Fix
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Finding, Rejected, Rule, option
-from stepscope.rules.shared import kernel_time, recorded_facts
+from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules.shared import facts, kernel_time, recorded_facts
 from stepscope.rules.shared.kernel_time import Work
 
 NAMED_COUNT = 3
@@ -43,7 +43,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report convolutions that a library which may measure its engines would perhaps do faster.
 
     Raises:
@@ -59,7 +59,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         f"{kernel_time.taking(trace, found)}."
     )
     if _is_measured(trace):
-        yield Rejected(message=f"{message} cudnn.benchmark is on: they were measured as fastest.")
+        yield RuledOut(message=f"{message} cudnn.benchmark is on: they were measured as fastest.")
         return
     static = _static_share(trace, found)
     if static >= options.least_static_share:
@@ -72,14 +72,9 @@ def _finding(trace: Trace, found: Work, message: str, static: float) -> Finding:
         confidence="medium",
         message=message,
         evidence=(
-            Evidence(
-                label="Of the kernels' time",
-                value=found.share,
-                unit="share",
-                link=Link(view="kernels"),
-            ),
-            Evidence(label="torch.backends.cudnn.benchmark", value="False", unit="code"),
-            Evidence(label="Shapes that come in every step", value=static, unit="share"),
+            facts.fraction("Of the kernels' time", found.share, "kernels"),
+            facts.code("torch.backends.cudnn.benchmark", "False"),
+            facts.fraction("Shapes that come in every step", static),
             *_deterministic(trace),
         ),
         tables=(kernel_time.by_operator(trace, found, "Convolutions"),),
@@ -148,17 +143,13 @@ RULE = Rule(
     id="cudnn-generic-engine",
     title="Convolutions run on engines made for any shape",
     category="operators",
-    why=(
-        "A convolution library picks an algorithm by a rule of thumb, unless it is allowed to try. "
-        "The engines seen here fit every shape; for shapes that stay the same, one that was tried "
-        "and measured is often faster."
-    ),
-    detects=(
-        "Kernels by the names of such engines, as a share of all kernels' time. It speaks from "
-        "`least_share` on, if `torch.backends.cudnn.benchmark` was off, which the arguments of "
-        "`aten::_convolution` or the recorded settings tell, and if at least `least_static_share` "
-        "of these convolutions have shapes that come in every step."
-    ),
+    why="A convolution library picks an algorithm by a rule of thumb, unless it is allowed to try. "
+    "The engines seen here fit every shape; for shapes that stay the same, one that was tried and "
+    "measured is often faster.",
+    detects="Kernels by the names of such engines, as a share of all kernels' time. It speaks from "
+    "`least_share` on, if `torch.backends.cudnn.benchmark` was off, which the arguments of "
+    "`aten::_convolution` or the recorded settings tell, and if at least `least_static_share` of "
+    "these convolutions have shapes that come in every step.",
     silent=(
         "`cudnn.benchmark` was on: then these engines were measured as the fastest, and it is "
         "rejected.",
@@ -166,17 +157,13 @@ RULE = Rule(
         "wins.",
         "Where the host is the limit it is rejected.",
     ),
-    saving=(
-        "The engines' own time where the device is the limit: nothing at least, since the one "
-        "taken may be the fastest; a third at most, were another half as fast again."
-    ),
+    saving="The engines' own time where the device is the limit: nothing at least, since the one "
+    "taken may be the fastest; a third at most, were another half as fast again.",
     fix=Fix(
-        summary="Let the library measure its algorithms once for each shape.",
-        code="torch.backends.cudnn.benchmark = True  # before the first step",
-        verify=(
-            "After two warm-up steps, in which it tries, other names stand in Kernels and "
-            "convolutions take less time."
-        ),
+        "Let the library measure its algorithms once for each shape.",
+        "torch.backends.cudnn.benchmark = True  # before the first step",
+        verify="After two warm-up steps, in which it tries, other names stand in Kernels and "
+        "convolutions take less time.",
         caveats=(
             "It helps only where shapes stay the same: each new one is tried.",
             "Results may differ in the last digits from run to run, and more memory may be taken.",

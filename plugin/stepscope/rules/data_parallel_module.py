@@ -10,12 +10,12 @@ from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.core.window import window
 from stepscope.base.errors import NotApplicableError
 from stepscope.base.formatting import count, share
-from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix
+from stepscope.base.report import EvidenceTable, Fix
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule
-from stepscope.rules.shared import ddp
+from stepscope.rules.shared import ddp, facts
 
 FORWARD = "DataParallel.forward"
 SHOWN_COUNT = 10
@@ -44,17 +44,15 @@ def check(trace: Trace, _: Options) -> Iterator[Finding]:
     least, most = (of(_busy(trace, each) for each in devices) for of in (min, max))
     yield Finding(
         severity="warning",
-        message=(
-            f"DataParallel drives {len(devices)} {device}s from one process in "
-            f"{count(int(is_forward.sum()), 'forward pass', 'forward passes')}; they are busy for "
-            f"{share(least)} to {share(most)} of the time."
-        ),
+        message=f"DataParallel drives {len(devices)} {device}s from one process in "
+        f"{count(int(is_forward.sum()), 'forward pass', 'forward passes')}; they are busy for "
+        f"{share(least)} to {share(most)} of the time.",
         evidence=(
-            Evidence(label="Forward passes", value=int(is_forward.sum()), unit="count"),
-            Evidence(label=f"{device}s at work", value=len(devices), unit="count"),
-            Evidence(label="Host in DataParallel.forward", value=part, unit="share"),
-            Evidence(label=f"Busy, the least busy {device}", value=least, unit="share"),
-            Evidence(label=f"Busy, the busiest {device}", value=most, unit="share"),
+            facts.count("Forward passes", int(is_forward.sum())),
+            facts.count(f"{device}s at work", len(devices)),
+            facts.fraction("Host in DataParallel.forward", part),
+            facts.fraction(f"Busy, the least busy {device}", least),
+            facts.fraction(f"Busy, the busiest {device}", most),
         ),
         tables=(_table(trace, devices),),
         events=ddp.longest(trace, np.flatnonzero(is_forward)),
@@ -67,25 +65,26 @@ def _busy(trace: Trace, device: DeviceActivity) -> float:
 
 
 def _table(trace: Trace, devices: tuple[DeviceActivity, ...]) -> EvidenceTable:
-    columns = (
-        EvidenceColumn(trace.dialect.device, "count"),
-        EvidenceColumn("Busy", "share"),
-        EvidenceColumn("Computing", "ns"),
-        EvidenceColumn("Copies and communication", "ns"),
-    )
     order = sorted(devices, key=lambda each: _busy(trace, each))[:SHOWN_COUNT]
     rows = tuple(
-        EvidenceRow(
-            cells=(
-                each.device,
-                _busy(trace, each),
-                intervals.duration_ns(each.computation),
-                intervals.duration_ns(intervals.merged(each.copies, each.communication)),
-            )
+        (
+            each.device,
+            _busy(trace, each),
+            intervals.duration_ns(each.computation),
+            intervals.duration_ns(intervals.merged(each.copies, each.communication)),
         )
         for each in order
     )
-    return EvidenceTable(label="Devices", columns=columns, rows=rows)
+    return facts.table(
+        "Devices",
+        {
+            trace.dialect.device: "count",
+            "Busy": "share",
+            "Computing": "ns",
+            "Copies and communication": "ns",
+        },
+        rows,
+    )
 
 
 def _fix(trace: Trace, device_count: int) -> Fix:
@@ -95,19 +94,15 @@ def _fix(trace: Trace, device_count: int) -> Fix:
 
 def _processes(count_text: str, group: str) -> Fix:
     return Fix(
-        summary="Run one process for each device, with DistributedDataParallel.",
-        code=(
-            f"# torchrun --nproc-per-node={count_text} train.py\n"
-            f"dist.init_process_group({group})\n"
-            'rank = int(os.environ["LOCAL_RANK"])\n'
-            "torch.accelerator.set_device_index(rank)\n"
-            "model = DDP(model.to(rank), device_ids=[rank])\n"
-            "loader = DataLoader(dataset, sampler=DistributedSampler(dataset), batch_size=...)"
-        ),
-        verify=(
-            "Each process writes a recording of its own; the next ones hold "
-            "DistributedDataParallel.forward, and devices are busy alike."
-        ),
+        "Run one process for each device, with DistributedDataParallel.",
+        f"# torchrun --nproc-per-node={count_text} train.py\n"
+        f"dist.init_process_group({group})\n"
+        'rank = int(os.environ["LOCAL_RANK"])\n'
+        "torch.accelerator.set_device_index(rank)\n"
+        "model = DDP(model.to(rank), device_ids=[rank])\n"
+        "loader = DataLoader(dataset, sampler=DistributedSampler(dataset), batch_size=...)",
+        verify="Each process writes a recording of its own; the next ones hold "
+        "DistributedDataParallel.forward, and devices are busy alike.",
         caveats=(
             "The loader's batch is one device's share now: divide it by the number of devices.",
             "Losses are means of each rank's own batch; log their mean over ranks.",
@@ -119,24 +114,18 @@ RULE = Rule(
     id="data-parallel-module",
     title="nn.DataParallel drives several devices from one process",
     category="communication",
-    why=(
-        "In every forward pass DataParallel copies the whole model to all devices, scatters the "
-        "batch, runs one Python thread for each device under one interpreter lock, and gathers the "
-        "outputs on the first device, which therefore works and holds more than the others."
-    ),
-    detects=(
-        "The annotation DataParallel.forward in a recording in which at least two devices do real "
-        "work."
-    ),
+    why="In every forward pass DataParallel copies the whole model to all devices, scatters the "
+    "batch, runs one Python thread for each device under one interpreter lock, and gathers the "
+    "outputs on the first device, which therefore works and holds more than the others.",
+    detects="The annotation DataParallel.forward in a recording in which at least two devices do "
+    "real work.",
     silent=(
         "With no device, or no DataParallel, it does not apply.",
         "Over a single device DataParallel calls the model directly, and costs nothing.",
         "DistributedDataParallel is not meant.",
     ),
-    saving=(
-        "None is claimed: what a process for each device wins depends on the model, from a few "
-        "percent to several times."
-    ),
+    saving="None is claimed: what a process for each device wins depends on the model, from a few "
+    "percent to several times.",
     fix=_processes("gpu", ""),
     effort="hour",
     risk="behaviour",

@@ -14,7 +14,7 @@ from stepscope.analyses.idle.data_stalls import (
 from stepscope.base.formatting import count, duration, share, significant
 from stepscope.base.report import Effort, Fix
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Finding, Rejected, Rule, option
+from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import loading_costs, recorded_facts
 from stepscope.rules.shared.loading_costs import CHEAP_BATCH_NS, exposed_share
 
@@ -49,7 +49,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report loading that no device hides."""
     stalls = data_stalls(trace)
     if not len(stalls.rows):
@@ -60,7 +60,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     if exposed < options.least_share:
         if stalls.total_ns >= options.least_share * within.reference_ns:
             batches = count(len(stalls.rows), "fetched batch", "fetched batches")
-            yield Rejected(
+            yield RuledOut(
                 message=loading_costs.too_little(trace, stalls, batches),
                 evidence=loading_costs.evidence(trace, stalls, "Batches fetched", search),
             )
@@ -119,14 +119,12 @@ def _taking_over(stalls: DataStalls, *, has_stacks: bool) -> Fix:
     stacks = "Stacks were recorded, which slows just this: record again with_stack=False."
     unseen = "Stacks would tell whether the workers are late: record with_stack=True."
     return Fix(
-        summary="The workers keep up: hand fewer and larger tensors over, or load without workers.",
-        code=(
-            f"loader = DataLoader(dataset, ...{loading_costs.pinned_argument(stalls)})"
-            f"{'   # a thread takes batches over' if stalls.has_device else ''}\n"
-            "# larger batches: each is taken over once, however many samples it has\n"
-            "# in collate_fn: one tensor for all samples, in place of many small ones\n"
-            "# where a sample is cheap, such as a row of a tensor: num_workers=0"
-        ),
+        "The workers keep up: hand fewer and larger tensors over, or load without workers.",
+        f"loader = DataLoader(dataset, ...{loading_costs.pinned_argument(stalls)})"
+        f"{'   # a thread takes batches over' if stalls.has_device else ''}\n"
+        "# larger batches: each is taken over once, however many samples it has\n"
+        "# in collate_fn: one tensor for all samples, in place of many small ones\n"
+        "# where a sample is cheap, such as a row of a tensor: num_workers=0",
         verify=VERIFY,
         caveats=(stacks if has_stacks else unseen,),
     )
@@ -154,14 +152,12 @@ def _more_workers(trace: Trace, stalls: DataStalls, exposed: float) -> Fix:
         trace, lambda loader: loader.prefetch_factor, has_workers=True
     )
     return Fix(
-        summary="The workers do not keep up: use more, let them prefetch, do less a sample.",
-        code=(
-            f"# to hide it, batches must come {significant(times)} times as fast{now}\n"
-            f"loader = DataLoader(dataset, {loading_costs.batch_argument(trace)}, "
-            f"num_workers={asked},\n"
-            f"                    prefetch_factor={max(ahead or 0, 4)}, persistent_workers=True"
-            f"{loading_costs.pinned_argument(stalls)})"
-        ),
+        "The workers do not keep up: use more, let them prefetch, do less a sample.",
+        f"# to hide it, batches must come {significant(times)} times as fast{now}\n"
+        f"loader = DataLoader(dataset, {loading_costs.batch_argument(trace)}, "
+        f"num_workers={asked},\n"
+        f"                    prefetch_factor={max(ahead or 0, 4)}, persistent_workers=True"
+        f"{loading_costs.pinned_argument(stalls)})",
         verify=VERIFY,
         caveats=(
             "More workers than free CPU cores make it slower."
@@ -176,12 +172,10 @@ def _more_workers(trace: Trace, stalls: DataStalls, exposed: float) -> Fix:
 def _less_work(trace: Trace, workers: int, times: float) -> Fix:
     """Return what helps where every CPU has a worker already."""
     return Fix(
-        summary="Every CPU has a worker, and they do not keep up: do less a sample.",
-        code=(
-            f"# {workers} workers; batches must come {significant(times)} times as fast\n"
-            "# decode and augment on the device: torchvision.transforms.v2 takes tensors there\n"
-            "# or store the data set as it is needed: resized, decoded, tokenized"
-        ),
+        "Every CPU has a worker, and they do not keep up: do less a sample.",
+        f"# {workers} workers; batches must come {significant(times)} times as fast\n"
+        "# decode and augment on the device: torchvision.transforms.v2 takes tensors there\n"
+        "# or store the data set as it is needed: resized, decoded, tokenized",
         verify=VERIFY,
         caveats=(
             loading_costs.room(trace),
@@ -193,25 +187,19 @@ def _less_work(trace: Trace, workers: int, times: float) -> Fix:
 def _workers(trace: Trace, stalls: DataStalls) -> Fix:
     advised = recorded_facts.bounded(trace, 4)
     return Fix(
-        summary="Load in worker processes: see dataloader-no-workers.",
-        code=(
-            f"loader = DataLoader(dataset, {loading_costs.batch_argument(trace)}, "
-            f"num_workers={advised},\n"
-            f"                    persistent_workers=True{loading_costs.pinned_argument(stalls)})"
-        ),
+        "Load in worker processes: see dataloader-no-workers.",
+        f"loader = DataLoader(dataset, {loading_costs.batch_argument(trace)}, "
+        f"num_workers={advised},\n"
+        f"                    persistent_workers=True{loading_costs.pinned_argument(stalls)})",
         verify=VERIFY,
     )
 
 
 def _whole_batches() -> Fix:
     return Fix(
-        summary=(
-            "Take whole batches out of tensors at once: each takes too little for workers to help."
-        ),
-        code=(
-            "for rows in torch.randperm(len(inputs)).split(batch_size):\n"
-            "    x, y = inputs[rows], targets[rows]  # no sample by sample, no collate"
-        ),
+        "Take whole batches out of tensors at once: each takes too little for workers to help.",
+        "for rows in torch.randperm(len(inputs)).split(batch_size):\n"
+        "    x, y = inputs[rows], targets[rows]  # no sample by sample, no collate",
         verify=VERIFY,
         caveats=("The data set must fit into memory; on the device it saves the copy too.",),
     )
@@ -219,14 +207,12 @@ def _whole_batches() -> Fix:
 
 def _in_a_thread() -> Fix:
     return Fix(
-        summary="Fetch the next batch in a thread or process while this one is used.",
-        code=(
-            "with ThreadPoolExecutor(1) as loading:\n"
-            "    upcoming = loading.submit(next, batches, None)\n"
-            "    while (batch := upcoming.result()) is not None:\n"
-            "        upcoming = loading.submit(next, batches, None)\n"
-            "        train_step(batch)"
-        ),
+        "Fetch the next batch in a thread or process while this one is used.",
+        "with ThreadPoolExecutor(1) as loading:\n"
+        "    upcoming = loading.submit(next, batches, None)\n"
+        "    while (batch := upcoming.result()) is not None:\n"
+        "        upcoming = loading.submit(next, batches, None)\n"
+        "        train_step(batch)",
         verify=VERIFY,
         caveats=("Python that never lets go of the interpreter's lock needs a process.",),
     )
@@ -237,21 +223,17 @@ RULE = Rule(
     title="The step waits for the DataLoader",
     category="input pipeline",
     why="The loop cannot go on before it has the next batch; the device stands still meanwhile.",
-    detects=(
-        "The calls for the next batch of torch's DataLoader and DataPipes and of Lightning's "
-        "loops. It speaks where the part of them during which no device works is at least "
-        "`least_share` of the window; on a CPU alone, all of them count. "
-        "Where stacks show that the loop waits for workers for less than `ready_below_share` of "
-        "the calls, or where there are no stacks a call takes less than `ready_call_ns` in the "
-        "median and in the mean, it says that batches were ready."
-    ),
+    detects="The calls for the next batch of torch's DataLoader and DataPipes and of Lightning's "
+    "loops. It speaks where the part of them during which no device works is at least "
+    "`least_share` of the window; on a CPU alone, all of them count. Where stacks show that the "
+    "loop waits for workers for less than `ready_below_share` of the calls, or where there are no "
+    "stacks a call takes less than `ready_call_ns` in the median and in the mean, it says that "
+    "batches were ready.",
     silent=("A device works while batches are fetched: nothing could be won.",),
-    saving=(
-        "All waiting during which no device works, of which faster loading won 77 and 84 % in "
-        "torch-tb-profiler's pair of recordings. What a special cause has claimed "
-        "(dataloader-worker-respawn, dataloader-no-workers) is counted there."
-    ),
-    fix=Fix(summary="Load faster, or earlier.", verify=VERIFY),
+    saving="All waiting during which no device works, of which faster loading won 77 and 84 % in "
+    "torch-tb-profiler's pair of recordings. What a special cause has claimed "
+    "(dataloader-worker-respawn, dataloader-no-workers) is counted there.",
+    fix=Fix("Load faster, or earlier.", verify=VERIFY),
     effort="flag",
     risk="memory",
     options=Options(),

@@ -9,7 +9,7 @@ from stepscope.analyses.idle.data_stalls import DataStalls, data_stalls, slowest
 from stepscope.base.formatting import count, duration, share
 from stepscope.base.report import Fix
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Finding, Rejected, Rule, option
+from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
 from stepscope.rules.shared import loading_costs, recorded_facts
 from stepscope.rules.shared.loading_costs import CHEAP_BATCH_NS, exposed_share
 
@@ -36,7 +36,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report loading by a DataLoader with `num_workers=0` that no device hides."""
     stalls = data_stalls(trace, ITERATOR)
     if not len(stalls.rows):
@@ -65,7 +65,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     )
 
 
-def _rejected(trace: Trace, stalls: DataStalls, *, is_cheap: bool) -> Rejected:
+def _rejected(trace: Trace, stalls: DataStalls, *, is_cheap: bool) -> RuledOut:
     batches = count(len(stalls.rows), "batch", "batches")
     if is_cheap:
         message = (
@@ -76,7 +76,7 @@ def _rejected(trace: Trace, stalls: DataStalls, *, is_cheap: bool) -> Rejected:
         made = f"{batches} made in the training process (num_workers=0)"
         message = loading_costs.too_little(trace, stalls, made)
     label = "Batches loaded in the process"
-    return Rejected(
+    return RuledOut(
         message=message, evidence=loading_costs.evidence(trace, stalls, label, ITERATOR)
     )
 
@@ -94,14 +94,12 @@ def _fix(trace: Trace, stalls: DataStalls) -> Fix:
     if needed > min(MOST_WORKERS, recorded_facts.bounded(trace, needed)):
         caveats.insert(0, "Workers alone do not keep up: do less a sample too.")
     return Fix(
-        summary="Load in worker processes, so that the next batch is ready when the step ends.",
-        code=(
-            f"# a batch takes {duration(stalls.batch_ns)}, the rest of its step "
-            f"{duration(rest_ns)}: {count(needed, 'worker')} would just keep up\n"
-            f"loader = DataLoader(dataset, {loading_costs.batch_argument(trace)}, "
-            f"num_workers={advised},\n"
-            f"                    persistent_workers=True{loading_costs.pinned_argument(stalls)})"
-        ),
+        "Load in worker processes, so that the next batch is ready when the step ends.",
+        f"# a batch takes {duration(stalls.batch_ns)}, the rest of its step "
+        f"{duration(rest_ns)}: {count(needed, 'worker')} would just keep up\n"
+        f"loader = DataLoader(dataset, {loading_costs.batch_argument(trace)}, "
+        f"num_workers={advised},\n"
+        f"                    persistent_workers=True{loading_costs.pinned_argument(stalls)})",
         verify="enumerate(DataLoader)#_MultiProcessingDataLoaderIter is below 1 % of the step.",
         caveats=tuple(caveats),
     )
@@ -111,27 +109,21 @@ RULE = Rule(
     id="dataloader-no-workers",
     title="The DataLoader runs in the training process",
     category="input pipeline",
-    why=(
-        "With num_workers=0 the loop itself reads, decodes and collates every batch, and the rest "
-        "waits for it."
-    ),
-    detects=(
-        f"The calls {ITERATOR}.__next__, which only a DataLoader with num_workers=0 makes. It "
-        "speaks where the part of them during which no device works is at least `least_share` of "
-        "the window, and the median batch takes `least_batch_ns` or more."
-    ),
+    why="With num_workers=0 the loop itself reads, decodes and collates every batch, and the rest "
+    "waits for it.",
+    detects=f"The calls {ITERATOR}.__next__, which only a DataLoader with num_workers=0 makes. It "
+    "speaks where the part of them during which no device works is at least `least_share` of the "
+    "window, and the median batch takes `least_batch_ns` or more.",
     silent=(
         "The median batch takes less than `least_batch_ns`: a data set in memory is right without "
         "workers.",
         "A device works during the loading: nothing could be won.",
     ),
-    saving=(
-        "All loading during which no device works. Workers win most of it: 77 and 84 % in "
-        "torch-tb-profiler's pair of recordings, a quarter to all on a CPU whose cores they share."
-    ),
+    saving="All loading during which no device works. Workers win most of it: 77 and 84 % in "
+    "torch-tb-profiler's pair of recordings, a quarter to all on a CPU whose cores they share.",
     fix=Fix(
-        summary="Load in worker processes.",
-        code="loader = DataLoader(dataset, batch_size=..., num_workers=4, persistent_workers=True)",
+        "Load in worker processes.",
+        "loader = DataLoader(dataset, batch_size=..., num_workers=4, persistent_workers=True)",
         verify="enumerate(DataLoader)#_MultiProcessingDataLoaderIter is below 1 % of the step.",
     ),
     effort="flag",

@@ -15,8 +15,8 @@ from stepscope.base.report import Evidence, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option
-from stepscope.rules.shared import loading_costs
+from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules.shared import facts, loading_costs
 
 WORKERS = "_MultiProcessingDataLoaderIter"
 PATTERN_COUNT = 2
@@ -40,7 +40,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report workers that are started anew at the edges of epochs."""
     stalls = data_stalls(trace, WORKERS)
     if not len(stalls.rows):
@@ -54,7 +54,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     lost = intervals.duration_ns(sure) / window(trace).reference_ns
     evidence = tuple(_evidence(restarts, lost))
     if lost < options.least_share:
-        yield Rejected(message=_message(trace, restarts, sure), evidence=evidence)
+        yield RuledOut(message=_message(trace, restarts, sure), evidence=evidence)
         return
     yield Finding(
         severity=None if _is_pattern(restarts) else "info",
@@ -63,13 +63,11 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         evidence=evidence,
         claims=(
             Claim(
-                intervals=intervals.difference(restarts.all, busy),
+                intervals.difference(restarts.all, busy),
+                ALL_OF_IT,
+                "Shutting down and starting the workers while no device works; at most also what "
+                "the first batch behind it takes longer than most.",
                 low_intervals=sure,
-                factor=ALL_OF_IT,
-                method=(
-                    "Shutting down and starting the workers while no device works; at most also "
-                    "what the first batch behind it takes longer than most."
-                ),
             ),
         ),
         fix=_fix(trace, restarts),
@@ -83,18 +81,18 @@ def _is_pattern(restarts: LoaderRestarts) -> bool:
 
 def _evidence(restarts: LoaderRestarts, lost: float) -> Iterator[Evidence]:
     link = Link(view="operators", search=WORKERS)
-    yield Evidence(label="Restarts", value=restarts.count, unit="count", link=link)
-    yield Evidence(label="Exposed restarting", value=lost, unit="share", link=Link(view="overview"))
+    yield facts.count("Restarts", restarts.count, link)
+    yield facts.fraction("Exposed restarting", lost, "overview")
     if restarts.worker_counts:
         started = sum(restarts.worker_counts)
-        yield Evidence(label="Processes started", value=started, unit="count")
+        yield facts.count("Processes started", started)
     for label, times in (
         ("Shutting down", restarts.shutdown),
         ("Making the iterator and its workers", restarts.start),
         ("First batches, beyond the usual", restarts.first_batch),
     ):
-        yield Evidence(label=label, value=intervals.duration_ns(times), unit="ns")
-    yield Evidence(label="Batches fetched", value=restarts.batch_count, unit="count", link=link)
+        yield facts.duration(label, intervals.duration_ns(times))
+    yield facts.count("Batches fetched", restarts.batch_count, link)
 
 
 def _message(trace: Trace, restarts: LoaderRestarts, sure: Intervals) -> str:
@@ -117,12 +115,10 @@ def _message(trace: Trace, restarts: LoaderRestarts, sure: Intervals) -> str:
 def _fix(trace: Trace, restarts: LoaderRestarts) -> Fix:
     if restarts.count >= BATCH_BY_BATCH * restarts.batch_count:
         return Fix(
-            summary="Make the iterator once: the loop makes a new one for nearly every batch.",
-            code=(
-                "batches = iter(loader)  # once, not next(iter(loader)) in the loop\n"
-                "for step in range(steps):\n"
-                "    batch = next(batches)"
-            ),
+            "Make the iterator once: the loop makes a new one for nearly every batch.",
+            "batches = iter(loader)  # once, not next(iter(loader)) in the loop\n"
+            "for step in range(steps):\n"
+            "    batch = next(batches)",
             verify=VERIFY,
             caveats=("Where it is used up, StopIteration says so: then call iter() again.",),
         )
@@ -130,12 +126,10 @@ def _fix(trace: Trace, restarts: LoaderRestarts) -> Fix:
         return _one_loader()
     workers = loading_costs.worker_count(trace)
     return Fix(
-        summary="Keep the workers from epoch to epoch.",
-        code=(
-            f"loader = DataLoader(dataset, {loading_costs.batch_argument(trace)}, "
-            f"num_workers={workers or '...'},\n"
-            "                    persistent_workers=True)"
-        ),
+        "Keep the workers from epoch to epoch.",
+        f"loader = DataLoader(dataset, {loading_costs.batch_argument(trace)}, "
+        f"num_workers={workers or '...'},\n"
+        "                    persistent_workers=True)",
         verify=VERIFY,
         caveats=(
             "The workers keep their copy of the data set: what the loop changes in it (an epoch's "
@@ -159,12 +153,10 @@ def _are_all_persistent(trace: Trace) -> bool:
 def _one_loader() -> Fix:
     """Return what helps where the loader would keep its workers, were it kept itself."""
     return Fix(
-        summary="Make the DataLoader once: it would keep its workers, but a new one is made.",
-        code=(
-            "loader = DataLoader(dataset, ..., persistent_workers=True)  # before the epochs\n"
-            "for epoch in range(epochs):\n"
-            "    for batch in loader:  # not DataLoader(...) here"
-        ),
+        "Make the DataLoader once: it would keep its workers, but a new one is made.",
+        "loader = DataLoader(dataset, ..., persistent_workers=True)  # before the epochs\n"
+        "for epoch in range(epochs):\n"
+        "    for batch in loader:  # not DataLoader(...) here",
         verify=VERIFY,
         caveats=(
             f"persistent_workers=True is set already ({RECORDED}).",
@@ -178,29 +170,23 @@ RULE = Rule(
     id="dataloader-worker-respawn",
     title="The DataLoader's workers are started anew every epoch",
     category="input pipeline",
-    why=(
-        "Without persistent_workers, the end of an epoch ends all worker processes, and the next "
-        "one starts new ones, which load nothing until they are up. Most of that is in no call for "
-        "a batch, so that tools that look at those miss it."
-    ),
-    detects=(
-        "With stacks, DataLoader.__iter__ in which processes are started once something was "
-        "loaded, and _shutdown_workers; without, a call for a batch that takes 1 ms or more, "
-        "behind which nothing happens but that a new iterator draws its seed. It speaks where "
-        "that takes at least `least_share` of the window while no device works."
-    ),
+    why="Without persistent_workers, the end of an epoch ends all worker processes, and the next "
+    "one starts new ones, which load nothing until they are up. Most of that is in no call for a "
+    "batch, so that tools that look at those miss it.",
+    detects="With stacks, DataLoader.__iter__ in which processes are started once something was "
+    "loaded, and _shutdown_workers; without, a call for a batch that takes 1 ms or more, behind "
+    "which nothing happens but that a new iterator draws its seed. It speaks where that takes at "
+    "least `least_share` of the window while no device works.",
     silent=(
         "The first iterator of the recording is made: that has to be done once.",
         "One restart alone is never more than info: it does not tell how long an epoch is.",
         "A device works meanwhile: nothing could be won.",
     ),
-    saving=(
-        "At least shutting down and starting the workers while no device works; at most also what "
-        "the first call for a batch behind it takes longer than the median call."
-    ),
+    saving="At least shutting down and starting the workers while no device works; at most also "
+    "what the first call for a batch behind it takes longer than the median call.",
     fix=Fix(
-        summary="Keep the workers from epoch to epoch.",
-        code="loader = DataLoader(dataset, num_workers=..., persistent_workers=True)",
+        "Keep the workers from epoch to epoch.",
+        "loader = DataLoader(dataset, num_workers=..., persistent_workers=True)",
         verify=VERIFY,
     ),
     effort="flag",

@@ -15,8 +15,8 @@ from stepscope.base.report import Evidence, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option, severity_of
-from stepscope.rules.shared import ddp, phrases
+from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option, severity_of
+from stepscope.rules.shared import ddp, facts, phrases
 
 COPY = f"{ddp.REDUCER}copy_bucket_to_grad"
 
@@ -48,7 +48,7 @@ class _Copies:
         return intervals.duration_ns(intervals.merged(self.host, self.device))
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report copies from DDP's buckets to the gradients."""
     ddp.insist(trace)
     calls = ddp.calls(trace, COPY)
@@ -57,29 +57,29 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     found = _copies(trace, calls)
     lost = found.lost_ns / window(trace).reference_ns
     a_step = window(trace).per_step(len(calls))
-    words = f"{count(a_step, 'gradient')}{phrases.a_step(trace)}"
+    words = f"{count(a_step, 'gradient')} {phrases.per_step(trace)}"
     words += " is copied" if a_step == 1 else " are copied"
     words += " out of DDP's buckets"
     if lost < options.least_share:
         text = f"{words} in {share(lost)} of the time."
-        yield Rejected(message=text, evidence=tuple(_evidence(trace, found)))
+        yield RuledOut(message=text, evidence=tuple(_evidence(trace, found)))
         return
     cost = duration(window(trace).per_step(found.lost_ns))
     yield Finding(
         severity=severity_of(lost) or "info",
-        message=f"{words}, which costs {cost}{phrases.a_step(trace)} ({share(lost)}).",
+        message=f"{words}, which costs {cost} {phrases.per_step(trace)} ({share(lost)}).",
         evidence=tuple(_evidence(trace, found)),
         events=ddp.longest(trace, calls),
         claims=(
             Claim(
-                intervals=found.host,
-                factor=HALF_TO_ALL,
-                method="At least half of the host's time in the copies while no device worked.",
+                found.host,
+                HALF_TO_ALL,
+                "At least half of the host's time in the copies while no device worked.",
             ),
             Claim(
-                intervals=found.device,
-                factor=ALL_OF_IT,
-                method="Where a device did nothing but these copies, all of that.",
+                found.device,
+                ALL_OF_IT,
+                "Where a device did nothing but these copies, all of that.",
                 is_device_work=True,
             ),
         ),
@@ -92,11 +92,9 @@ def _fix(trace: Trace) -> Fix | None:
     if not recorded_settings(trace).distributed.gradient_as_bucket_view:
         return None
     return Fix(
-        summary="Leave the gradients where they are: they are views of the buckets already.",
-        code=(
-            "optimizer.zero_grad()  # set_to_none=True, the default: DDP makes them views again\n"
-            "# and assign no other tensor: parameter.grad.copy_(new), not parameter.grad = new"
-        ),
+        "Leave the gradients where they are: they are views of the buckets already.",
+        "optimizer.zero_grad()  # set_to_none=True, the default: DDP makes them views again\n"
+        "# and assign no other tensor: parameter.grad.copy_(new), not parameter.grad = new",
         verify=RULE.fix.verify,
         caveats=(f"gradient_as_bucket_view=True was {RECORDED}.",),
     )
@@ -115,20 +113,16 @@ def _copies(trace: Trace, calls: NDArray[np.int64]) -> _Copies:
 
 def _evidence(trace: Trace, found: _Copies) -> Iterator[Evidence]:
     link = Link(view="operators", search="copy_bucket_to_grad")
-    yield Evidence(label="Copies", value=len(found.calls), unit="count", link=link)
+    yield facts.count("Copies", len(found.calls), link)
     if found.copied_bytes:
         a_step = window(trace).per_step(found.copied_bytes)
-        yield Evidence(label=f"Copied{phrases.a_step(trace)}", value=a_step, unit="bytes")
+        yield facts.size(f"Copied {phrases.per_step(trace)}", a_step)
     host_ns = int(trace.host_calls["duration_ns"].to_numpy()[found.calls].sum())
-    yield Evidence(label="Host time in them", value=host_ns, unit="ns")
-    yield Evidence(
-        label="With no device at work", value=intervals.duration_ns(found.host), unit="ns"
-    )
+    yield facts.duration("Host time in them", host_ns)
+    yield facts.duration("With no device at work", intervals.duration_ns(found.host))
     if found.copied_bytes:
-        yield Evidence(
-            label="Device in nothing but these copies",
-            value=intervals.duration_ns(found.device),
-            unit="ns",
+        yield facts.duration(
+            "Device in nothing but these copies", intervals.duration_ns(found.device)
         )
 
 
@@ -136,31 +130,23 @@ RULE = Rule(
     id="ddp-bucket-copy",
     title="DDP copies every reduced gradient out of its bucket",
     category="communication",
-    why=(
-        "DistributedDataParallel reduces gradients in flat buckets. By default it then copies each "
-        "parameter's part back into its own gradient, one small copy a parameter, behind which the "
-        "optimizer waits; and the gradients lie in memory twice."
-    ),
-    detects=(
-        "The reducer's copies (copy_bucket_to_grad): the host's time in them while no device "
-        "worked, and the device's time in nothing but their copies. It speaks where both together "
-        "take `least_share` of the window or more."
-    ),
+    why="DistributedDataParallel reduces gradients in flat buckets. By default it then copies each "
+    "parameter's part back into its own gradient, one small copy a parameter, behind which the "
+    "optimizer waits; and the gradients lie in memory twice.",
+    detects="The reducer's copies (copy_bucket_to_grad): the host's time in them while no device "
+    "worked, and the device's time in nothing but their copies. It speaks where both together take "
+    "`least_share` of the window or more.",
     silent=(
         "With no DistributedDataParallel it does not apply.",
         "Copies that take next to no time are listed as harmless.",
     ),
-    saving=(
-        "All of the device's time in them, where the device is the limit, and half to all of the "
-        "host's: it still has to look at each bucket."
-    ),
+    saving="All of the device's time in them, where the device is the limit, and half to all of "
+    "the host's: it still has to look at each bucket.",
     fix=Fix(
-        summary="Let the gradients be views of the buckets.",
-        code="model = DDP(model, gradient_as_bucket_view=True)",
-        verify=(
-            "The next recording has no copy_bucket_to_grad in Operators, and its memory's peak is "
-            "lower by up to the size of all gradients."
-        ),
+        "Let the gradients be views of the buckets.",
+        "model = DDP(model, gradient_as_bucket_view=True)",
+        verify="The next recording has no copy_bucket_to_grad in Operators, and its memory's peak "
+        "is lower by up to the size of all gradients.",
         caveats=("detach_() cannot be called on such gradients.",),
     ),
     effort="flag",

@@ -11,8 +11,8 @@ from stepscope.base.calibration import HALF_TO_ALL
 from stepscope.base.formatting import count, duration, share
 from stepscope.base.report import Evidence, Fix
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Finding, Rejected, Rule, option
-from stepscope.rules.shared import collective_costs, ddp, phrases, recorded_facts
+from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules.shared import collective_costs, ddp, facts, phrases, recorded_facts
 
 BUCKET_SIZES_TYPE = "int32"
 """Of DDP's own broadcast, once, when it has ordered its buckets anew (reducer.cpp)."""
@@ -33,7 +33,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report broadcasts that DDP's forward asks for."""
     ddp.insist(trace)
     is_asked_for = recorded_settings(trace).distributed.broadcast_buffers
@@ -51,8 +51,8 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     sent = collective_costs.message_words(events[chosen]) or "of unknown size"
     words = f"{count(number, 'broadcast')} of buffers ({sent})"
     evidence: tuple[Evidence, ...] = (
-        Evidence(label="Broadcasts", value=number, unit="count"),
-        Evidence(label="Exposed, of the window", value=lost.share, unit="share"),
+        facts.count("Broadcasts", number),
+        facts.fraction("Exposed, of the window", lost.share),
     )
     if is_asked_for is not None:
         evidence += (recorded_facts.evidence("broadcast_buffers", str(is_asked_for), "code"),)
@@ -60,15 +60,13 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     if lost.won_share < options.least_share:
         text = f"{words} in DDP's forward take {share(lost.share)} of the time."
         text += collective_costs.host_is_late(trace, lost)
-        yield Rejected(message=text, evidence=evidence, tables=tables)
+        yield RuledOut(message=text, evidence=evidence, tables=tables)
         return
     yield Finding(
         severity=collective_costs.severity(lost),
         confidence="medium",
-        message=(
-            f"{words} in DDP's forward cost {duration(lost.a_step_ns)}"
-            f"{phrases.a_step(trace)} ({share(lost.share)})."
-        ),
+        message=f"{words} in DDP's forward cost {duration(lost.a_step_ns)} "
+        f"{phrases.per_step(trace)} ({share(lost.share)}).",
         evidence=evidence,
         tables=tables,
         events=collective_costs.longest(trace, events, chosen),
@@ -80,15 +78,11 @@ RULE = Rule(
     id="ddp-buffer-broadcast",
     title="DDP sends all buffers before every forward",
     category="communication",
-    why=(
-        "By default DistributedDataParallel sends rank 0's buffers (mostly the running statistics "
-        "of batch norms) to all ranks at the start of every forward. Nothing can compute until "
-        "they have come, and every rank waits there for the latest."
-    ),
-    detects=(
-        "Broadcasts that were asked for in DistributedDataParallel.forward, while nothing "
-        "computed. It speaks where they take `least_share` of the window or more."
-    ),
+    why="By default DistributedDataParallel sends rank 0's buffers (mostly the running statistics "
+    "of batch norms) to all ranks at the start of every forward. Nothing can compute until they "
+    "have come, and every rank waits there for the latest.",
+    detects="Broadcasts that were asked for in DistributedDataParallel.forward, while nothing "
+    "computed. It speaks where they take `least_share` of the window or more.",
     silent=(
         "With no DistributedDataParallel, or no collective at all, it does not apply.",
         "The one broadcast with which DDP orders its buckets is none of a buffer, nor is any where "
@@ -96,16 +90,12 @@ RULE = Rule(
         "Broadcasts that take next to no time, or during which the host has not launched yet what "
         "comes next, are listed as harmless.",
     ),
-    saving=(
-        "Half to all of the exposed time: where a rank comes late, the others wait for it in the "
-        "gradients' all-reduces instead."
-    ),
+    saving="Half to all of the exposed time: where a rank comes late, the others wait for it in "
+    "the gradients' all-reduces instead.",
     fix=Fix(
-        summary="Do not send buffers, or hold none that must be equal on all ranks.",
-        code=(
-            "model = DDP(model, broadcast_buffers=False)\n"
-            "# as torch 2.13 has it: DDP(model, forward_sync_buffers=False)"
-        ),
+        "Do not send buffers, or hold none that must be equal on all ranks.",
+        "model = DDP(model, broadcast_buffers=False)\n"
+        "# as torch 2.13 has it: DDP(model, forward_sync_buffers=False)",
         verify="The next recording has no broadcast in DistributedDataParallel.forward.",
         caveats=(
             "Each rank then keeps running statistics of its own data; what rank 0 saves are its "

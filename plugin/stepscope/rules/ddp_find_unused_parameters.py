@@ -15,8 +15,8 @@ from stepscope.base.report import Evidence, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option, severity_of
-from stepscope.rules.shared import collective_costs, ddp, phrases, recorded_facts
+from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option, severity_of
+from stepscope.rules.shared import collective_costs, ddp, facts, phrases, recorded_facts
 
 SEARCH = f"{ddp.REDUCER}search_unused_parameters"
 BITMAP_TYPE = "int32"
@@ -50,7 +50,7 @@ class _Cost:
         return intervals.merged(self.search, self.reduction)
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report the search by the time in which nothing else went on, and that of its all-reduce."""
     ddp.insist(trace)
     rows = ddp.calls(trace, SEARCH)
@@ -62,30 +62,26 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     words = f"{count(len(rows), 'search', 'searches')} for unused parameters"
     evidence = tuple(_evidence(trace, cost, rows))
     if lost < options.least_share:
-        yield Rejected(message=f"{words} hold nothing up: {share(lost)}.", evidence=evidence)
+        yield RuledOut(message=f"{words} hold nothing up: {share(lost)}.", evidence=evidence)
         return
     a_step = window(trace).per_step(intervals.duration_ns(cost.times))
     yield Finding(
         severity=severity_of(lost) or "info",
-        message=(
-            f"{words}{_reductions(cost)} cost "
-            f"{duration(a_step)}{phrases.a_step(trace)} ({share(lost)})."
-        ),
+        message=f"{words}{_reductions(cost)} cost {duration(a_step)} {phrases.per_step(trace)} "
+        f"({share(lost)}).",
         evidence=evidence,
         events=ddp.longest(trace, rows),
         claims=(
             Claim(
-                intervals=cost.search,
-                factor=HALF_TO_ALL,
-                method="The searches while no device worked, half of them at least.",
+                cost.search,
+                HALF_TO_ALL,
+                "The searches while no device worked, half of them at least.",
             ),
             Claim(
-                intervals=cost.reduction,
-                factor=EXPOSED_COMMUNICATION,
-                method=(
-                    "Of the all-reduces of what they found, while nothing computed, 30 % at least: "
-                    "waiting for other ranks may move to the gradients."
-                ),
+                cost.reduction,
+                EXPOSED_COMMUNICATION,
+                "Of the all-reduces of what they found, while nothing computed, 30 % at least: "
+                "waiting for other ranks may move to the gradients.",
             ),
         ),
     )
@@ -110,20 +106,13 @@ def _cost(trace: Trace, rows: NDArray[np.int64]) -> _Cost:
 
 def _evidence(trace: Trace, cost: _Cost, rows: NDArray[np.int64]) -> Iterator[Evidence]:
     host_ns = int(trace.host_calls["duration_ns"].to_numpy()[rows].sum())
-    yield Evidence(
-        label="Searches",
-        value=len(rows),
-        unit="count",
-        link=Link(view="operators", search="search_unused_parameters"),
+    yield facts.count(
+        "Searches", len(rows), Link(view="operators", search="search_unused_parameters")
     )
-    yield Evidence(label="Host time in them", value=host_ns, unit="ns")
-    yield Evidence(
-        label="With no device at work", value=intervals.duration_ns(cost.search), unit="ns"
-    )
-    yield Evidence(label="All-reduces of the result", value=cost.reduction_count, unit="count")
-    yield Evidence(
-        label="Exposed time of those", value=intervals.duration_ns(cost.reduction), unit="ns"
-    )
+    yield facts.duration("Host time in them", host_ns)
+    yield facts.duration("With no device at work", intervals.duration_ns(cost.search))
+    yield facts.count("All-reduces of the result", cost.reduction_count)
+    yield facts.duration("Exposed time of those", intervals.duration_ns(cost.reduction))
     said = recorded_settings(trace).distributed
     if said.find_unused_parameters is not None:
         label = "find_unused_parameters"
@@ -134,34 +123,26 @@ RULE = Rule(
     id="ddp-find-unused-parameters",
     title="DDP searches for unused parameters in every step",
     category="communication",
-    why=(
-        "With find_unused_parameters=True, DistributedDataParallel walks the whole autograd graph "
-        "after each forward, and all ranks agree on which parameters were used by one more "
-        "all-reduce after each backward. A model that uses all its parameters gains nothing by it."
-    ),
-    detects=(
-        "Searches by the reducer (search_unused_parameters) while no device worked, and "
-        "all-reduces of 32-bit whole numbers while nothing computed. It speaks where there is one "
-        "behind `least_forward_share` of the forward passes, and both together take `least_share` "
-        "of the window or more."
-    ),
+    why="With find_unused_parameters=True, DistributedDataParallel walks the whole autograd graph "
+    "after each forward, and all ranks agree on which parameters were used by one more all-reduce "
+    "after each backward. A model that uses all its parameters gains nothing by it.",
+    detects="Searches by the reducer (search_unused_parameters) while no device worked, and "
+    "all-reduces of 32-bit whole numbers while nothing computed. It speaks where there is one "
+    "behind `least_forward_share` of the forward passes, and both together take `least_share` of "
+    "the window or more.",
     silent=(
         "With no DistributedDataParallel it does not apply.",
         "A search in the first step alone is what static_graph=True makes of it.",
         "A search behind which the device goes on working, and an all-reduce that is hidden, are "
         "listed as harmless.",
     ),
-    saving=(
-        "All of the searches' exposed time, at least half of it, and of the all-reduces' at least "
-        "30 %: a part of that may be waiting for other ranks, which then wait in the next one."
-    ),
+    saving="All of the searches' exposed time, at least half of it, and of the all-reduces' at "
+    "least 30 %: a part of that may be waiting for other ranks, which then wait in the next one.",
     fix=Fix(
-        summary="Do not search: where all parameters are used, or always the same ones.",
-        code=(
-            "model = DDP(model)                      # find_unused_parameters=False, the default\n"
-            "# where the same parameters stay unused in every step:\n"
-            "model = DDP(model, static_graph=True)   # looks once, in the first step"
-        ),
+        "Do not search: where all parameters are used, or always the same ones.",
+        "model = DDP(model)                      # find_unused_parameters=False, the default\n"
+        "# where the same parameters stay unused in every step:\n"
+        "model = DDP(model, static_graph=True)   # looks once, in the first step",
         verify="The next recording has no search_unused_parameters in Operators.",
         caveats=(
             "Where different steps use different parameters the search is needed: without it DDP "

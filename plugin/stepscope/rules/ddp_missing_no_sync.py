@@ -9,8 +9,8 @@ from stepscope.base.errors import NotApplicableError
 from stepscope.base.formatting import duration, share, significant
 from stepscope.base.report import Evidence, Fix, Risk
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Finding, Rejected, Rule, option
-from stepscope.rules.shared import collective_costs, ddp, phrases
+from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules.shared import collective_costs, ddp, facts, phrases
 
 VERIFY = (
     "In the next recording all-reduces (or reduce-scatters) follow only the last backward pass "
@@ -48,7 +48,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report reductions between the forward passes of one optimizer step."""
     found = accumulation(trace)
     if found is None:
@@ -68,21 +68,19 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     if lost.won_share < options.least_share:
         text = f"{words}; nothing waits for them: {share(lost.share)} of the time is exposed."
         text += collective_costs.host_is_late(trace, lost)
-        yield Rejected(message=text, evidence=evidence)
+        yield RuledOut(message=text, evidence=evidence)
         return
     yield Finding(
         severity=collective_costs.severity(lost),
-        message=(
-            f"{words}, which costs {duration(lost.a_step_ns)}{phrases.a_step(trace)} "
-            f"({share(lost.share)})."
-        ),
+        message=f"{words}, which costs {duration(lost.a_step_ns)} {phrases.per_step(trace)} "
+        f"({share(lost.share)}).",
         evidence=evidence,
         tables=(collective_costs.table(events, found.early),),
         events=collective_costs.longest(trace, events, found.early),
         claims=(collective_costs.claim(lost, HALF_TO_ALL, METHOD),),
         fix=_fix(found, k),
         risk=_risk(found),
-        place=found.wrapper,
+        subject=found.wrapper,
     )
 
 
@@ -96,11 +94,11 @@ def _is_needless(found: Accumulation, options: Options) -> bool:
 
 
 def _evidence(found: Accumulation, lost: collective_costs.Exposed) -> Iterator[Evidence]:
-    yield Evidence(label="Forward passes", value=found.forward_count, unit="count")
-    yield Evidence(label="With an optimizer step behind", value=found.update_count, unit="count")
-    yield Evidence(label="Without one, but reduced", value=found.reduced_count, unit="count")
-    yield Evidence(label="Needless reductions", value=int(found.early.sum()), unit="count")
-    yield Evidence(label="Exposed, of the window", value=lost.share, unit="share")
+    yield facts.count("Forward passes", found.forward_count)
+    yield facts.count("With an optimizer step behind", found.update_count)
+    yield facts.count("Without one, but reduced", found.reduced_count)
+    yield facts.count("Needless reductions", int(found.early.sum()))
+    yield facts.fraction("Exposed, of the window", lost.share)
 
 
 def _risk(found: Accumulation) -> Risk:
@@ -109,12 +107,10 @@ def _risk(found: Accumulation) -> Risk:
 
 def _with_no_sync(k: int, caveats: tuple[str, ...]) -> Fix:
     return Fix(
-        summary="Reduce gradients in the last of the accumulated passes only.",
-        code=(
-            f"is_last = (index + 1) % {k} == 0\n"
-            "with contextlib.nullcontext() if is_last else model.no_sync():\n"
-            f"    (loss_of(model(batch)) / {k}).backward()"
-        ),
+        "Reduce gradients in the last of the accumulated passes only.",
+        f"is_last = (index + 1) % {k} == 0\n"
+        "with contextlib.nullcontext() if is_last else model.no_sync():\n"
+        f"    (loss_of(model(batch)) / {k}).backward()",
         verify=VERIFY,
         caveats=caveats,
     )
@@ -126,12 +122,10 @@ def _fix(found: Accumulation, k: int) -> Fix:
     if found.wrapper == "FSDP":
         return _with_no_sync(k, (HELD_WHOLE,))
     return Fix(
-        summary="Reduce gradients in the last of the accumulated passes only.",
-        code=(
-            f"is_last = (index + 1) % {k} == 0\n"
-            "model.set_requires_gradient_sync(is_last)\n"
-            f"(loss_of(model(batch)) / {k}).backward()"
-        ),
+        "Reduce gradients in the last of the accumulated passes only.",
+        f"is_last = (index + 1) % {k} == 0\n"
+        "model.set_requires_gradient_sync(is_last)\n"
+        f"(loss_of(model(batch)) / {k}).backward()",
         verify=VERIFY,
         caveats=(HELD_WHOLE,),
     )
@@ -141,16 +135,12 @@ RULE = Rule(
     id="ddp-missing-no-sync",
     title="Gradients are reduced in every accumulation step",
     category="communication",
-    why=(
-        "Where gradients are summed over several backward passes before the optimizer steps, only "
-        "their sum is needed on all ranks. Without no_sync() every pass sends all of them."
-    ),
-    detects=(
-        "Forward passes of a wrapped model (DDP, FSDP) that another follows before the optimizer "
-        "steps, at least `least_forwards_per_update` an optimizer step; after at least "
-        "`least_reduced_share` of them as much is reduced as before an optimizer step. It speaks "
-        "where those reductions are exposed for `least_share` of the window."
-    ),
+    why="Where gradients are summed over several backward passes before the optimizer steps, only "
+    "their sum is needed on all ranks. Without no_sync() every pass sends all of them.",
+    detects="Forward passes of a wrapped model (DDP, FSDP) that another follows before the "
+    "optimizer steps, at least `least_forwards_per_update` an optimizer step; after at least "
+    "`least_reduced_share` of them as much is reduced as before an optimizer step. It speaks where "
+    "those reductions are exposed for `least_share` of the window.",
     silent=(
         "With no collective, no wrapped model or no optimizer step it does not apply.",
         "Several forward passes with one backward pass (a GAN, contrastive losses) reduce nothing "
@@ -159,10 +149,8 @@ RULE = Rule(
         "gradients do.",
         "Reductions that are hidden behind computing are listed as harmless.",
     ),
-    saving=(
-        "Half to all of the exposed time of the reductions that no optimizer step follows: where a "
-        "rank comes late, the others wait for it in the last reduction instead."
-    ),
+    saving="Half to all of the exposed time of the reductions that no optimizer step follows: "
+    "where a rank comes late, the others wait for it in the last reduction instead.",
     fix=_with_no_sync(4, DDP_CAVEATS),
     effort="flag",
     risk="none",

@@ -20,13 +20,13 @@ from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.calibration import ALL_OF_IT
 from stepscope.base.errors import NotApplicableError
 from stepscope.base.formatting import share
-from stepscope.base.report import Evidence, Fix, Link
+from stepscope.base.report import Fix, Link
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, option, severity_of
-from stepscope.rules.shared import call_costs, phrases
+from stepscope.rules.shared import call_costs, facts, phrases
 
 FRAME = re.compile(r"\btorch[/\\]autograd[/\\](?P<what>anomaly_mode|gradcheck)\.py\(")
 COMPILER = re.compile(r"\btorch[/\\](?:_dynamo|_functorch)[/\\]")
@@ -65,11 +65,12 @@ def _checking(trace: Trace, questions: Rows, chain: Rows) -> Finding:
     lost = _lost(trace, host, chain)
     within = window(trace)
     number = len(questions) / max(1, within.step_count)
-    taking = phrases.lasting(trace, intervals.duration_ns(host))
-    costs = call_costs.share_of_window(trace, sum(intervals.duration_ns(times) for times in lost))
+    taking = phrases.time(trace, intervals.duration_ns(host))
+    costs = phrases.fraction_of_window(trace, sum(intervals.duration_ns(times) for times in lost))
     text = (
-        f"Anomaly detection is on: the backward pass checks {number:.3g} results "
-        f"{phrases.each(trace)} for NaN and reads each answer, for which the host takes {taking}"
+        f"Anomaly detection is on: the backward pass checks {number:.3g} "
+        f"results {phrases.per_step(trace)} for NaN and reads each answer, for "
+        f"which the host takes {taking}"
     )
     if len(trace.device_events):
         text += f"; the {trace.dialect.device} loses {share(costs)} of the time to it"
@@ -78,19 +79,16 @@ def _checking(trace: Trace, questions: Rows, chain: Rows) -> Finding:
         severity="critical" if serious == "critical" else "warning",
         message=f"{text}. In the forward pass it also records a stack for every operator.",
         evidence=(
-            Evidence(
-                label="Checks for NaN in the backward pass",
-                value=len(questions),
-                unit="count",
-                link=Link(view="operators", search="aten::isnan"),
+            facts.count(
+                "Checks for NaN in the backward pass",
+                len(questions),
+                Link(view="operators", search="aten::isnan"),
             ),
-            Evidence(
-                label="Time lost to them", value=costs, unit="share", link=Link(view="overview")
-            ),
+            facts.fraction("Time lost to them", costs, "overview"),
         ),
         events=call_costs.longest(trace, questions),
         claims=_claims(lost),
-        place="checks for NaN",
+        subject="checks for NaN",
     )
 
 
@@ -98,8 +96,8 @@ def _claims(lost: tuple[Intervals, Intervals]) -> tuple[Claim, ...]:
     idle, work = lost
     method = "The time of the checks, and what the device stands still behind them."
     return (
-        Claim(intervals=idle, factor=ALL_OF_IT, method=method),
-        Claim(intervals=work, factor=ALL_OF_IT, is_device_work=True),
+        Claim(idle, ALL_OF_IT, method),
+        Claim(work, ALL_OF_IT, is_device_work=True),
     )
 
 
@@ -149,11 +147,11 @@ def _running(trace: Trace, tools: dict[str, Rows]) -> Finding:
         severity="warning",
         confidence="medium",
         message=f"{names} ran within the steps: its frames are on the stack {count:,} times.",
-        evidence=(Evidence(label="Frames of it", value=count, unit="count"),),
+        evidence=(facts.count("Frames of it", count),),
         locations=call_costs.lines_around(
             trace, trace.python_calls, next(iter(tools.values()))[: call_costs.MOST_LINES].tolist()
         ),
-        place=names,
+        subject=names,
     )
 
 
@@ -161,33 +159,25 @@ RULE = Rule(
     id="debug-mode-on",
     title="A debugging mode of autograd is on",
     category="debugging",
-    why=(
-        "Anomaly detection asks of every result of the backward pass whether it is NaN, waits for "
-        "the answer, and records a stack for every operator of the forward pass. gradcheck runs a "
-        "function once for every input."
-    ),
-    detects=(
-        "Counts aten::isnan right in autograd::engine::evaluate_function, where only the engine "
-        "asks, or a hook on a gradient. It speaks from `least_checks` on, or where frames of "
-        "anomaly_mode.py or gradcheck.py stand on the stack within the steps."
-    ),
+    why="Anomaly detection asks of every result of the backward pass whether it is NaN, waits for "
+    "the answer, and records a stack for every operator of the forward pass. gradcheck runs a "
+    "function once for every input.",
+    detects="Counts aten::isnan right in autograd::engine::evaluate_function, where only the "
+    "engine asks, or a hook on a gradient. It speaks from `least_checks` on, or where frames of "
+    "anomaly_mode.py or gradcheck.py stand on the stack within the steps.",
     silent=(
         "Checks for NaN elsewhere, such as of the loss or of clipped gradients, are the program's "
         "own.",
         "torch.compile traces under anomaly detection: frames below its compiler do not count.",
         "With check_nan=False and without stacks the mode cannot be seen.",
     ),
-    saving=(
-        "The idle time during the checks and right behind the reads, and the device's work for "
-        "them; on a CPU the checks' own time. What recording stacks in the forward pass takes "
-        "comes on top and is not claimed."
-    ),
+    saving="The idle time during the checks and right behind the reads, and the device's work for "
+    "them; on a CPU the checks' own time. What recording stacks in the forward pass takes comes on "
+    "top and is not claimed.",
     fix=Fix(
-        summary="Switch it on to hunt a NaN, and off again.",
-        code=(
-            "torch.autograd.set_detect_anomaly(False)    # and no `with detect_anomaly():` around\n"
-            "# Lightning: Trainer(detect_anomaly=False); accelerate, Hydra: look into the config"
-        ),
+        "Switch it on to hunt a NaN, and off again.",
+        "torch.autograd.set_detect_anomaly(False)    # and no `with detect_anomaly():` around\n"
+        "# Lightning: Trainer(detect_anomaly=False); accelerate, Hydra: look into the config",
         verify="No aten::isnan stands below autograd::engine::evaluate_function.",
         caveats=("A NaN then shows later, in the loss: check that one every N steps.",),
     ),

@@ -12,8 +12,8 @@ from stepscope.base.calibration import NO_CASTS
 from stepscope.base.formatting import count, duration, share
 from stepscope.base.report import Evidence, EvidenceTable, Fix, Link
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Finding, Rule, option
-from stepscope.rules.shared import kernel_time, phrases, product_evidence, recorded_facts
+from stepscope.rules import Finding, Rule, RuleResult, option
+from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence, recorded_facts
 from stepscope.rules.shared.kernel_time import Work
 
 BY_THE_PROGRAM = "the program itself"
@@ -30,7 +30,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report kernels of conversions between floating-point types."""
     casts = type_casts(trace)
     total_ns = int(casts.duration_ns.sum())
@@ -82,19 +82,19 @@ def _message(trace: Trace, casts: TypeCasts, table: pd.DataFrame) -> str:
     part = share(int(casts.duration_ns.sum()) / casts.kernel_ns)
     known = table["pair"][table["pair"] != UNKNOWN].drop_duplicates().head(2).tolist()
     pairs = f", {' and '.join(known)}" if known else ""
-    step = phrases.a_step(trace)
+    scope = phrases.per_step(trace)
     return (
-        f"{count(number, 'kernel')}{step} only {'converts' if number == 1 else 'convert'} from one "
-        f"floating-point type to another: {lasting}{step} ({part} of the kernels' time){pairs}, "
-        f"asked for by {table['asker'].iloc[0]}."
+        f"{count(number, 'kernel')} {scope} only {'converts' if number == 1 else 'convert'} "
+        f"from one floating-point type to another: {lasting} {scope} ({part} of the kernels' time)"
+        f"{pairs}, asked for by {table['asker'].iloc[0]}."
     )
 
 
 def _evidence(trace: Trace, casts: TypeCasts) -> Iterator[Evidence]:
     link = Link(view="operators", search="aten::_to_copy")
     value = int(casts.duration_ns.sum()) / casts.kernel_ns
-    yield Evidence(label="Kernels that only convert", value=value, unit="share", link=link)
-    yield Evidence(label="Conversions", value=len(casts.rows), unit="count", link=link)
+    yield facts.fraction("Kernels that only convert", value, link)
+    yield facts.count("Conversions", len(casts.rows), link)
     yield from product_evidence.limit(trace)
 
 
@@ -106,7 +106,7 @@ def _conversions(trace: Trace, casts: TypeCasts, table: pd.DataFrame) -> Evidenc
             "Types": "text",
             "Asked for by": "text",
             "Kernels": "count",
-            f"Time{phrases.a_step(trace)}": "ns",
+            f"Time {phrases.per_step(trace)}": "ns",
             "Of all kernels": "share",
         },
         (
@@ -126,12 +126,10 @@ def _fix(trace: Trace, table: pd.DataFrame) -> Fix:
     if is_product(asker):
         target = "dtype" if pair == UNKNOWN else f"torch.{pair.rpartition('→ ')[2]}"
         return Fix(
-            summary="Keep the weights in the type that they are multiplied in.",
-            code=(
-                f"model = model.to({target})   # instead of converting for every {asker}\n"
-                "# in training: float32 weights in the optimizer, or a type that sums up exactly;\n"
-                "# under autocast leave cache_enabled=True: a weight is converted once a pass"
-            ),
+            "Keep the weights in the type that they are multiplied in.",
+            f"model = model.to({target})   # instead of converting for every {asker}\n"
+            "# in training: float32 weights in the optimizer, or a type that sums up exactly;\n"
+            "# under autocast leave cache_enabled=True: a weight is converted once a pass",
             verify=verify,
             caveats=("Weights of 16 bits lose small updates without a copy in float32.",),
         )
@@ -139,11 +137,9 @@ def _fix(trace: Trace, table: pd.DataFrame) -> Fix:
     if recorded_facts.is_compiled(trace):
         compiled = recorded_facts.compiling(trace)
     return Fix(
-        summary="Let operators work in the type that they are given; fuse what has to convert.",
-        code=(
-            "y = F.rms_norm(x, shape, weight)   # sums in float32 itself: no x.float() before it\n"
-            f"{compiled}"
-        ),
+        "Let operators work in the type that they are given; fuse what has to convert.",
+        "y = F.rms_norm(x, shape, weight)   # sums in float32 itself: no x.float() before it\n"
+        f"{compiled}",
         verify=verify,
         caveats=("A softmax or a sum written by hand may need float32: convert that alone.",),
     )
@@ -153,28 +149,22 @@ RULE = Rule(
     id="dtype-cast-overhead",
     title="Kernels only convert between floating-point types",
     category="precision",
-    why=(
-        "A conversion reads and writes a whole tensor and computes nothing. Norms written with "
-        "`x.float()`, weights in another type than the products and modules of two types each cost "
-        "some in every layer."
-    ),
-    detects=(
-        "Kernels of `aten::copy_` below `aten::_to_copy` whose operands have different "
-        "floating-point types; where types were not recorded, all kernels below `aten::_to_copy`. "
-        "It speaks from `least_share` of all kernels' time on."
-    ),
+    why="A conversion reads and writes a whole tensor and computes nothing. Norms written with "
+    "`x.float()`, weights in another type than the products and modules of two types each cost "
+    "some in every layer.",
+    detects="Kernels of `aten::copy_` below `aten::_to_copy` whose operands have different "
+    "floating-point types; where types were not recorded, all kernels below `aten::_to_copy`. It "
+    "speaks from `least_share` of all kernels' time on.",
     silent=(
         "Copies between host and device are no kernels.",
         "Conversions from and to integers are left out: images and indices need them.",
         "Quantising to 8-bit floats is what their products need.",
     ),
-    saving=(
-        "The kernels' time on the device, at least 30 % of it, since some conversions stay at the "
-        "borders; only where the host is early enough."
-    ),
+    saving="The kernels' time on the device, at least 30 % of it, since some conversions stay at "
+    "the borders; only where the host is early enough.",
     fix=Fix(
-        summary="Let neighbours have the same type.",
-        code="model = torch.compile(model)",
+        "Let neighbours have the same type.",
+        "model = torch.compile(model)",
         verify="In Operators, aten::_to_copy takes less device time.",
     ),
     effort="hour",

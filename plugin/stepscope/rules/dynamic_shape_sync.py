@@ -11,7 +11,7 @@ from stepscope.analyses.core.synchronizations import DYNAMIC, ancestor_named, sy
 from stepscope.base.report import Fix, Link
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Rule
+from stepscope.rules import Rule, RuleResult
 from stepscope.rules.shared import sync_waits
 from stepscope.rules.shared.sync_waits import Options, Waits, Words, waits
 
@@ -46,7 +46,7 @@ INSTEAD = {
 """By the beginning of an operator's name: what does the same with a shape known beforehand."""
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report boolean masks, nonzero, unique and the like by the idle time that they cause."""
     found = waits(trace, "dynamic", options)
     if found is None:
@@ -82,12 +82,10 @@ def _fix(trace: Trace, operators: NDArray[np.int64]) -> Fix:
     known = tuple(lines)[:3] or (MASK,)
     listed = ", ".join(dict.fromkeys(seen))
     return Fix(
-        summary=f"Give {listed} a result whose shape does not depend on values.",
-        code="\n".join(known),
-        verify=(
-            f"In the next trace no wait lies below {listed}, and `After a sync` in Overview is "
-            "near 0."
-        ),
+        f"Give {listed} a result whose shape does not depend on values.",
+        "\n".join(known),
+        verify=f"In the next trace no wait lies below {listed}, and `After a sync` in Overview is "
+        "near 0.",
         caveats=RULE.fix.caveats,
     )
 
@@ -100,10 +98,8 @@ RULE = Rule(
     id="dynamic-shape-sync",
     title="Results of unknown shape (nonzero, boolean masks, unique) drain the device",
     category="synchronization",
-    why=(
-        "The host must know how large the result is before it can go on, so it waits for the "
-        "device to count. By then nothing is queued, and the device stands still."
-    ),
+    why="The host must know how large the result is before it can go on, so it waits for the "
+    "device to count. By then nothing is queued, and the device stands still.",
     detects=(
         "Waits of the host below `aten::nonzero`, `aten::masked_select`, `aten::unique`, "
         "`aten::repeat_interleave`, `aten::bincount`, `aten::one_hot` and indexing with a boolean "
@@ -115,8 +111,8 @@ RULE = Rule(
     ),
     saving=sync_waits.SAVING,
     fix=Fix(
-        summary="Give the result a shape that does not depend on values.",
-        code="\n".join((MASK, NONZERO)),
+        "Give the result a shape that does not depend on values.",
+        "\n".join((MASK, NONZERO)),
         caveats=("Masked arithmetic computes what is masked, too.",),
         verify="In the next trace `After a sync` in Overview is near 0.",
     ),

@@ -16,7 +16,7 @@ from stepscope.model import call_tree
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.spans import spans
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Rule
+from stepscope.rules import Rule, RuleResult
 from stepscope.rules.shared import sync_waits
 from stepscope.rules.shared.sync_waits import Options, Waits, Words, waits
 
@@ -35,7 +35,7 @@ WORDS = Words(
 )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report `torch.cuda.synchronize()` and the like by the idle time that they cause."""
     found = waits(trace, "explicit", options, _of_program(trace))
     if found is None:
@@ -80,10 +80,8 @@ RULE = Rule(
     id="explicit-device-sync",
     title="The program waits for the device in the loop (torch.cuda.synchronize())",
     category="synchronization",
-    why=(
-        "The host stands still until the device has finished everything. By then nothing is "
-        "queued, so the device stands still until the host has launched again."
-    ),
+    why="The host stands still until the device has finished everything. By then nothing is "
+    "queued, so the device stands still until the host has launched again.",
     detects=(
         "Calls that wait for a device, a stream or an event and that no operator made. "
         + sync_waits.DETECTS
@@ -96,14 +94,12 @@ RULE = Rule(
     ),
     saving=sync_waits.SAVING,
     fix=Fix(
-        summary="Take the waits out of the loop.",
-        code=(
-            "# without synchronize() in the loop; to measure, record events:\n"
-            "begin, end = (torch.Event(enable_timing=True) for _ in range(2))\n"
-            "begin.record(); loss = step(batch); end.record()\n"
-            "...                             # read begin.elapsed_time(end) a hundred steps later\n"
-            "stream.wait_event(event)        # one stream waits for another: the host need not"
-        ),
+        "Take the waits out of the loop.",
+        "# without synchronize() in the loop; to measure, record events:\n"
+        "begin, end = (torch.Event(enable_timing=True) for _ in range(2))\n"
+        "begin.record(); loss = step(batch); end.record()\n"
+        "...                             # read begin.elapsed_time(end) a hundred steps later\n"
+        "stream.wait_event(event)        # one stream waits for another: the host need not",
         caveats=(
             "A wait that protects memory which the host reads or frees must stay, or become an "
             "event's.",

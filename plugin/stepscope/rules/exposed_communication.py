@@ -12,8 +12,8 @@ from stepscope.base.calibration import EXPOSED_COMMUNICATION
 from stepscope.base.formatting import duration, share
 from stepscope.base.report import Evidence, Link
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Finding, Rejected, Rule, option
-from stepscope.rules.shared import collective_costs, ddp, overlap_fixes, phrases
+from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules.shared import collective_costs, ddp, facts, overlap_fixes, phrases
 
 METHOD = (
     "At most the time in which collectives ran and nothing computed (of a device's, that in which "
@@ -37,7 +37,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report collectives by the time in which they ran and nothing computed."""
     events = collective_costs.timed(trace)
     chosen = collective_costs.within(trace) & events["duration_ns"].notna().to_numpy()
@@ -48,24 +48,22 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     running = running_ns / window(trace).reference_ns
     hidden = 1 - lost.share / running
     evidence = tuple(_evidence(running, hidden, lost))
-    lasting = f"{duration(window(trace).per_step(running_ns))}{phrases.a_step(trace)}"
+    lasting = f"{phrases.time(trace, running_ns)}"
     text = f"Communication takes {lasting} ({share(running)})"
     if lost.share < options.least_exposed_share:
         if running >= options.least_running_share:
             text += f", of which {share(hidden)} is hidden behind computing."
             tables = (collective_costs.table(events, chosen),)
-            yield Rejected(message=text, evidence=evidence, tables=tables)
+            yield RuledOut(message=text, evidence=evidence, tables=tables)
         return
     worst = _worst(events[chosen])
     who, fix, effort, risk = overlap_fixes.advice(trace, worst, _passes(trace))
     yield Finding(
         severity=collective_costs.severity(lost),
         confidence="medium",
-        message=(
-            f"{text}; for {duration(lost.a_step_ns)} of it ({share(lost.share)}) nothing computes. "
-            f"Most of that is {worst['kind'].iloc[0]}{_in_group(worst)}."
-            f"{collective_costs.host_is_late(trace, lost)}"
-        ),
+        message=f"{text}; for {duration(lost.a_step_ns)} of it ({share(lost.share)}) nothing "
+        "computes. Most of that is "
+        f"{worst['kind'].iloc[0]}{_in_group(worst)}.{collective_costs.host_is_late(trace, lost)}",
         evidence=evidence,
         tables=(collective_costs.table(events, chosen),),
         events=collective_costs.longest(trace, events, chosen),
@@ -73,7 +71,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         fix=fix,
         effort=effort,
         risk=risk,
-        place=who,
+        subject=who,
     )
 
 
@@ -98,39 +96,33 @@ def _passes(trace: Trace) -> int:
 
 def _evidence(running: float, hidden: float, lost: collective_costs.Exposed) -> Iterator[Evidence]:
     overview = Link(view="overview")
-    yield Evidence(label="Exposed, of the window", value=lost.share, unit="share", link=overview)
-    yield Evidence(label="Communication, of the window", value=running, unit="share", link=overview)
-    yield Evidence(label="Hidden, of communication", value=hidden, unit="share")
+    yield facts.fraction("Exposed, of the window", lost.share, overview)
+    yield facts.fraction("Communication, of the window", running, overview)
+    yield facts.fraction("Hidden, of communication", hidden)
     if lost.is_device_work:
         label = "Exposed while the device was the limit"
-        yield Evidence(label=label, value=lost.won_share, unit="share")
+        yield facts.fraction(label, lost.won_share)
 
 
 RULE = Rule(
     id="exposed-communication",
     title="Communication is not hidden behind computing",
     category="communication",
-    why=(
-        "A collective that runs while its device computes costs next to nothing; one beside which "
-        "nothing computes lengthens the step by as much as it takes. A part of that may be waiting "
-        "for ranks that come late."
-    ),
-    detects=(
-        "The time in which collectives run and no other kernel does (without a device: no "
-        "operator), of the main device and the window. It speaks from `least_exposed_share` on, "
-        "and names the kind and group with most of it. Vendors' libraries, gloo, and kernels that "
-        "reach into other devices' memory themselves all count."
-    ),
+    why="A collective that runs while its device computes costs next to nothing; one beside which "
+    "nothing computes lengthens the step by as much as it takes. A part of that may be waiting for "
+    "ranks that come late.",
+    detects="The time in which collectives run and no other kernel does (without a device: no "
+    "operator), of the main device and the window. It speaks from `least_exposed_share` on, and "
+    "names the kind and group with most of it. Vendors' libraries, gloo, and kernels that reach "
+    "into other devices' memory themselves all count.",
     silent=(
         "With no collective it does not apply; where only the host's calls were recorded, or "
         "graphs were being captured, it cannot tell.",
         "Communication of `least_running_share` or more that is hidden is listed as harmless.",
     ),
-    saving=(
-        "At most the exposed time in which the device, not the host, was the limit; at least 30 % "
-        "of it, an estimate. Over a run's ranks, waiting for late ones is counted under "
-        "straggler-rank."
-    ),
+    saving="At most the exposed time in which the device, not the host, was the limit; at least 30 "
+    "% of it, an estimate. Over a run's ranks, waiting for late ones is counted under "
+    "straggler-rank.",
     fix=overlap_fixes.ANY,
     effort="hour",
     risk="numerics",

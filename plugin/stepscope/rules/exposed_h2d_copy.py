@@ -16,8 +16,8 @@ from stepscope.base.report import Evidence, Fix
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option
-from stepscope.rules.shared import copy_sources
+from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules.shared import copy_sources, facts, phrases
 from stepscope.rules.shared.copy_sources import ANY_DEVICE
 
 VERIFY = "Memcpy's share of the step in Overview falls: copies then run beside kernels."
@@ -34,7 +34,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report copies to the device that no kernel hides and that no data loading owns."""
     device = requirements.main_device(trace)
     within = window(trace)
@@ -48,27 +48,23 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     evidence = tuple(_evidence(copies, intervals.duration_ns(exposed) / whole_ns, lost))
     if lost < options.least_share:
         if intervals.duration_ns(copies.on_device) >= options.least_share * whole_ns:
-            yield Rejected(message=_acquitted(trace, copies, exposed, lost), evidence=evidence)
+            yield RuledOut(message=_acquitted(trace, copies, exposed, lost), evidence=evidence)
         return
     tables, events, lines = copy_sources.shown(trace, copies, copy_sources.longest(copies))
     lasting = duration(within.per_step(intervals.duration_ns(waited)))
     yield Finding(
-        message=(
-            f"{_copied(copies)} take {lasting}{' a step' if within.has_steps else ''} "
-            f"({share(lost)}) for which the step waits and nothing computes."
-        ),
+        message=f"{_copied(copies)} take {lasting} {phrases.per_step(trace)} ({share(lost)}) for "
+        "which the step waits and nothing computes.",
         evidence=evidence,
         tables=tables,
         events=events,
         locations=lines,
         claims=(
             Claim(
-                intervals=waited,
-                factor=HALF_TO_ALL,
-                method=(
-                    "Copying that no kernel hides and that the step waits for; a prefetcher hides "
-                    "half of it at least."
-                ),
+                waited,
+                HALF_TO_ALL,
+                "Copying that no kernel hides and that the step waits for; a prefetcher hides half "
+                "of it at least.",
             ),
         ),
         fix=_fix(copy_sources.module(trace), copy_sources.target(trace)),
@@ -101,10 +97,9 @@ def _copied(copies: HostCopies) -> str:
 
 
 def _acquitted(trace: Trace, copies: HostCopies, exposed: Intervals, lost: float) -> str:
-    within = window(trace)
     copying_ns = intervals.duration_ns(copies.on_device)
     hidden = 1 - intervals.duration_ns(exposed) / max(1, copying_ns)
-    took = f"{duration(within.per_step(copying_ns))}{' a step' if within.has_steps else ''}"
+    took = phrases.time(trace, copying_ns)
     return (
         f"{_copied(copies)} take {took}, of which computing or waiting for data hides "
         f"{share(hidden)}; the step waits for {share(lost)} of the time."
@@ -112,33 +107,31 @@ def _acquitted(trace: Trace, copies: HostCopies, exposed: Intervals, lost: float
 
 
 def _evidence(copies: HostCopies, exposed: float, lost: float) -> Iterator[Evidence]:
-    yield Evidence(label="Exposed copying", value=exposed, unit="share")
-    yield Evidence(label="Of that, waited for by the step", value=lost, unit="share")
+    yield facts.fraction("Exposed copying", exposed)
+    yield facts.fraction("Of that, waited for by the step", lost)
     copying_ns = intervals.duration_ns(copies.on_device)
-    yield Evidence(label="Copying in all", value=copying_ns, unit="ns")
-    yield Evidence(label="Bytes copied", value=copies.total_bytes, unit="bytes")
-    yield Evidence(label="Copies", value=len(copies.rows), unit="count")
+    yield facts.duration("Copying in all", copying_ns)
+    yield facts.size("Bytes copied", copies.total_bytes)
+    yield facts.count("Copies", len(copies.rows))
 
 
 def _fix(module: str, target: str) -> Fix:
     """Return the prefetcher for torch's module of the device, and what `.to()` takes there."""
     is_known = target != ANY_DEVICE
     return Fix(
-        summary="Copy the next batch on a stream of its own while this one is computed.",
-        code=(
-            f"copier = {f'{module}.Stream()' if is_known else 'torch.Stream(device)'}\n"
-            "def prefetch(batch):\n"
-            "    if batch is None:\n"
-            "        return None\n"
-            f"    with {f'{module}.stream(copier)' if is_known else 'copier'}:\n"
-            f"        return batch.to({target}, non_blocking=True)  # from pinned memory\n"
-            "upcoming = prefetch(next(batches, None))\n"
-            "while upcoming is not None:\n"
-            f"    {module}.current_stream().wait_stream(copier)\n"
-            "    ready, upcoming = upcoming, prefetch(next(batches, None))\n"
-            f"    ready.record_stream({module}.current_stream())\n"
-            "    train_step(ready)"
-        ),
+        "Copy the next batch on a stream of its own while this one is computed.",
+        f"copier = {f'{module}.Stream()' if is_known else 'torch.Stream(device)'}\n"
+        "def prefetch(batch):\n"
+        "    if batch is None:\n"
+        "        return None\n"
+        f"    with {f'{module}.stream(copier)' if is_known else 'copier'}:\n"
+        f"        return batch.to({target}, non_blocking=True)  # from pinned memory\n"
+        "upcoming = prefetch(next(batches, None))\n"
+        "while upcoming is not None:\n"
+        f"    {module}.current_stream().wait_stream(copier)\n"
+        "    ready, upcoming = upcoming, prefetch(next(batches, None))\n"
+        f"    ready.record_stream({module}.current_stream())\n"
+        "    train_step(ready)",
         verify=VERIFY,
         caveats=(
             "Needs pinned memory; sending uint8 and converting on the device halves it again.",
@@ -152,11 +145,9 @@ RULE = Rule(
     title="Copies to the device are not overlapped with computing",
     category="transfer",
     why="A copy and kernels can run at once, on different streams; here the kernels wait for it.",
-    detects=(
-        "Copies to the device during which nothing computes and the host does not wait for data. "
-        "It speaks where the step waits for at least `least_share` of the device's time of that: "
-        "what follows is launched already, or the host waits for the copy."
-    ),
+    detects="Copies to the device during which nothing computes and the host does not wait for "
+    "data. It speaks where the step waits for at least `least_share` of the device's time of that: "
+    "what follows is launched already, or the host waits for the copy.",
     silent=(
         "The copies lie in a first step that has ten times the copies of any later one: the model "
         "is being loaded.",

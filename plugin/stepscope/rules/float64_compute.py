@@ -25,7 +25,7 @@ from stepscope.base.formatting import count, share
 from stepscope.base.report import Fix
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Claim, Finding, Rule, option
+from stepscope.rules import Claim, Finding, Rule, RuleResult, option
 from stepscope.rules.shared import float64_evidence, kernel_time, product_evidence
 
 MEMORY_TIMES = 2
@@ -53,7 +53,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report what works in float64, on the device, or on a machine without one on the host."""
     try:
         requirements.main_device(trace)
@@ -73,7 +73,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         locations=product_evidence.locations(trace, found.calls, found.cost_ns),
         claims=tuple(_claims(trace, found)),
         fix=_fix(trace, found, is_default=is_default),
-        place="default dtype" if is_default else "a part",
+        subject="default dtype" if is_default else "a part",
     )
     yield kernel_time.answer(trace, finding)
 
@@ -127,12 +127,7 @@ def _claim(
     method: str,
 ) -> Claim:
     is_device_work = len(found.device_rows) > 0
-    return Claim(
-        intervals=_when(trace, found, chosen),
-        factor=factor,
-        method=method,
-        is_device_work=is_device_work,
-    )
+    return Claim(_when(trace, found, chosen), factor, method, is_device_work=is_device_work)
 
 
 def _when(trace: Trace, found: DoublePrecision, chosen: NDArray[np.bool_]) -> Intervals:
@@ -154,19 +149,17 @@ def _fix(trace: Trace, found: DoublePrecision, *, is_default: bool) -> Fix:
     caveats = ("What needs 15 digits (solvers, some metrics) may keep float64.",)
     if is_default:
         return Fix(
-            summary="Work in float32, torch's own default dtype.",
-            code=_whole(trace),
+            "Work in float32, torch's own default dtype.",
+            _whole(trace),
             verify=verify,
             caveats=caveats,
         )
     where = f"   # before {names[0]}" if names else ""
     return Fix(
-        summary="Convert to float32 where the float64 tensors come from.",
-        code=(
-            f"x = x.float(){where}\n"
-            "x = torch.from_numpy(a).float()   # NumPy makes float64\n"
-            "x = torch.tensor(values, dtype=torch.float32)"
-        ),
+        "Convert to float32 where the float64 tensors come from.",
+        f"x = x.float(){where}\n"
+        "x = torch.from_numpy(a).float()   # NumPy makes float64\n"
+        "x = torch.tensor(values, dtype=torch.float32)",
         verify=verify,
         caveats=caveats,
     )
@@ -176,30 +169,24 @@ RULE = Rule(
     id="float64-compute",
     title="Work is done in double precision (float64)",
     category="precision",
-    why=(
-        "Double precision moves twice the bytes, and most devices compute it at a half to a 64th "
-        "of the speed, without matrix units. On a CPU, torch's fast convolutions (oneDNN) know "
-        "only float32 and below: in float64 it takes slow ones."
-    ),
-    detects=(
-        "Kernels whose names, or whose operators' recorded operands, are float64; on a machine "
-        "without a device, operators with such operands. It speaks from `least_share` on. Where "
-        "they are `default_share` of all floating-point work, it names the default dtype."
-    ),
+    why="Double precision moves twice the bytes, and most devices compute it at a half to a 64th "
+    "of the speed, without matrix units. On a CPU, torch's fast convolutions (oneDNN) know only "
+    "float32 and below: in float64 it takes slow ones.",
+    detects="Kernels whose names, or whose operators' recorded operands, are float64; on a machine "
+    "without a device, operators with such operands. It speaks from `least_share` on. Where they "
+    "are `default_share` of all floating-point work, it names the default dtype.",
     silent=(
         "Numbers that Python computes with (a learning rate) are float64 tensors without "
         "dimensions: they cost nothing and do not count.",
         "On a machine with a device, float64 on the host does not count.",
     ),
-    saving=(
-        "Where the same operator with the same shapes also runs in float32, the difference of the "
-        "two. Else a range: on a device by the ratio of its two peaks, at least twice for memory; "
-        "on a CPU what the recordings in sample_logs/precision and a published case show. Of a "
-        "device's work only the part in which the host is early enough."
-    ),
+    saving="Where the same operator with the same shapes also runs in float32, the difference of "
+    "the two. Else a range: on a device by the ratio of its two peaks, at least twice for memory; "
+    "on a CPU what the recordings in sample_logs/precision and a published case show. Of a "
+    "device's work only the part in which the host is early enough.",
     fix=Fix(
-        summary="Work in float32.",
-        code=WHOLE,
+        "Work in float32.",
+        WHOLE,
         verify="In Operators by shapes, no operator has the type double any more.",
     ),
     effort="flag",

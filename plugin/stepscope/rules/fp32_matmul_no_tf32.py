@@ -17,8 +17,8 @@ from stepscope.base.formatting import duration, share
 from stepscope.base.report import Evidence, Fix, Link
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Finding, Rejected, Rule, option
-from stepscope.rules.shared import kernel_time, phrases, product_evidence, recorded_facts
+from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence, recorded_facts
 
 FIRST_MAJOR = 8
 """Compute capability from which matrix units round float32 to TF32."""
@@ -42,7 +42,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report float32 products whose kernels' names tell that they use no matrix unit."""
     products = product_kernels(trace)
     _insist_on_telling_names(trace)
@@ -115,23 +115,14 @@ def _finding(
     unit, found = trace.dialect.matrix_unit, product_evidence.work(products, plain)
     factor = TF32_PRODUCTS if ratio is None else at_most(TF32_PRODUCTS, ratio)
     return Finding(
-        message=(
-            f"Float32 matrix products run without {unit}s for {lasting}{phrases.a_step(trace)} "
-            f"({share(part)} of the kernels' time): TF32 is not allowed for them."
-        ),
+        message=f"Float32 matrix products run without {unit}s for {lasting} "
+        f"{phrases.per_step(trace)} ({share(part)} of the kernels' time): TF32 is not allowed for "
+        "them.",
         evidence=(
-            Evidence(
-                label=f"Float32 products without {unit}s",
-                value=part,
-                unit="share",
-                link=Link(view="kernels", search="gemm"),
+            facts.fraction(
+                f"Float32 products without {unit}s", part, Link(view="kernels", search="gemm")
             ),
-            Evidence(
-                label="Products in TF32",
-                value=products.share(products.of_type(TF32)),
-                unit="share",
-                link=Link(view="kernels"),
-            ),
+            facts.fraction("Products in TF32", products.share(products.of_type(TF32)), "kernels"),
             *_ratio(ratio),
             *_recorded_flags(trace),
             *product_evidence.limit(trace),
@@ -166,11 +157,11 @@ def _fix(trace: Trace) -> Fix:
 
 def _ratio(ratio: float | None) -> Iterator[Evidence]:
     if ratio is not None:
-        yield Evidence(label="TF32 over float32, by the data sheet", value=ratio, unit="count")
+        yield facts.count("TF32 over float32, by the data sheet", ratio)
 
 
-def _acquitted(finding: Finding, reason: str) -> Rejected:
-    return Rejected(
+def _acquitted(finding: Finding, reason: str) -> RuledOut:
+    return RuledOut(
         message=f"{finding.message.partition(':')[0]}. {reason}",
         evidence=finding.evidence,
         tables=finding.tables,
@@ -182,16 +173,12 @@ RULE = Rule(
     id="fp32-matmul-no-tf32",
     title="Float32 matrix products do not use the matrix units (TF32)",
     category="precision",
-    why=(
-        "From compute capability 8 (NVIDIA's A100) on, matrix units multiply float32 that is "
-        "rounded to 10 bits of mantissa (TF32), and add in float32. torch allows that for "
-        "convolutions; for matrix products it has to be told."
-    ),
-    detects=(
-        "Kernels of mm, addmm, bmm and the like, whose names say float32 and no matrix unit "
-        "(`sgemm`, `simt`). It speaks from `least_share` of all kernels' time on, where the "
-        "device's data sheet has TF32 1.5 times as fast or more, or is not known."
-    ),
+    why="From compute capability 8 (NVIDIA's A100) on, matrix units multiply float32 that is "
+    "rounded to 10 bits of mantissa (TF32), and add in float32. torch allows that for "
+    "convolutions; for matrix products it has to be told.",
+    detects="Kernels of mm, addmm, bmm and the like, whose names say float32 and no matrix unit "
+    "(`sgemm`, `simt`). It speaks from `least_share` of all kernels' time on, where the device's "
+    "data sheet has TF32 1.5 times as fast or more, or is not known.",
     silent=(
         "NVIDIA's devices before compute capability 8 have no TF32; those of other vendors "
         "multiply float32 as it is.",
@@ -201,13 +188,11 @@ RULE = Rule(
         "them: torch rounds for them unless it is told not to.",
         "The trace handler recorded that TF32 is allowed: it is rejected.",
     ),
-    saving=(
-        "The products' time on the device, 2 to 6 times as fast, at most as many times as the "
-        "device's data sheet says; only where the host is early enough."
-    ),
+    saving="The products' time on the device, 2 to 6 times as fast, at most as many times as the "
+    "device's data sheet says; only where the host is early enough.",
     fix=Fix(
-        summary="Allow TF32 for matrix products: one line, at the program's beginning.",
-        code='torch.set_float32_matmul_precision("high")',
+        "Allow TF32 for matrix products: one line, at the program's beginning.",
+        'torch.set_float32_matmul_precision("high")',
         verify="In Kernels, `sgemm` has become `tf32` or `s1688gemm`.",
         caveats=(
             "Products then have 10 bits of mantissa instead of 23. Training rarely minds; solvers "

@@ -14,10 +14,10 @@ from stepscope.analyses.operators.product_shapes import distinct, operands
 from stepscope.base.calibration import FLOAT8_PRODUCTS
 from stepscope.base.errors import NotApplicableError
 from stepscope.base.formatting import duration, share
-from stepscope.base.report import Evidence, Fix, Link
+from stepscope.base.report import Fix, Link
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Finding, Rule, option
-from stepscope.rules.shared import kernel_time, phrases, product_evidence
+from stepscope.rules import Finding, Rule, RuleResult, option
+from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence
 
 SIXTEEN_BITS = ("float16", "bfloat16")
 EIGHT_BITS = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")
@@ -47,7 +47,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report large products of linear layers in 16 bits."""
     products = product_kernels(trace)
     ratio = peak_ratio(trace, "float8", "bfloat16")
@@ -83,19 +83,14 @@ def _finding(
     return Finding(
         severity="info",
         confidence="low",
-        message=(
-            f"Large matrix products in 16 bits take {lasting}{phrases.a_step(trace)} "
-            f"({share(part)} of the kernels' time); this device's peak in 8-bit floats is "
-            f"{ratio:.2g} times as high."
-        ),
+        message=f"Large matrix products in 16 bits take {lasting} {phrases.per_step(trace)} "
+        f"({share(part)} of the kernels' time); this device's peak in 8-bit floats is {ratio:.2g} "
+        "times as high.",
         evidence=(
-            Evidence(
-                label="Large products in 16 bits",
-                value=part,
-                unit="share",
-                link=Link(view="operators", group="shape"),
+            facts.fraction(
+                "Large products in 16 bits", part, Link(view="operators", group="shape")
             ),
-            Evidence(label="Peak in 8 bits over 16", value=ratio, unit="count"),
+            facts.count("Peak in 8 bits over 16", ratio),
             *product_evidence.limit(trace),
         ),
         tables=product_evidence.tables(trace, products, large),
@@ -106,9 +101,8 @@ def _finding(
                 trace,
                 found,
                 FLOAT8_PRODUCTS,
-                f"In 8-bit floats {product_evidence.times(FLOAT8_PRODUCTS)} "
-                "times as fast, with scaling "
-                "and converting.",
+                f"In 8-bit floats {product_evidence.times(FLOAT8_PRODUCTS)} times as fast, with "
+                "scaling and converting.",
             ),
         ),
         fix=_fix(trace),
@@ -125,8 +119,8 @@ def _fix(trace: Trace) -> Fix:
             "model = torch.compile(model)"
         )
     return Fix(
-        summary="Try 8-bit floats for the large linear layers.",
-        code=code,
+        "Try 8-bit floats for the large linear layers.",
+        code,
         verify="In Operators, aten::_scaled_mm has taken the place of aten::mm.",
         caveats=(
             "Only with torch.compile, which fuses the scaling: alone it costs what is won.",
@@ -139,27 +133,21 @@ RULE = Rule(
     id="fp8-candidate",
     title="Large products run in 16 bits where 8 would be faster",
     category="precision",
-    why=(
-        "From compute capability 8.9 (NVIDIA's Ada and Hopper) and gfx942 (AMD's MI300) on, matrix "
-        "units multiply 8-bit floats twice as fast as 16-bit types. Large linear layers win more "
-        "by that than scaling costs."
-    ),
-    detects=(
-        "Products of linear layers in 16-bit types, all of whose sizes are `least_size` and more "
-        "and fit; `least_share` of all kernels' time, on a device whose data sheet has 8-bit "
-        "floats at least 1.5 times as fast."
-    ),
+    why="From compute capability 8.9 (NVIDIA's Ada and Hopper) and gfx942 (AMD's MI300) on, matrix "
+    "units multiply 8-bit floats twice as fast as 16-bit types. Large linear layers win more by "
+    "that than scaling costs.",
+    detects="Products of linear layers in 16-bit types, all of whose sizes are `least_size` and "
+    "more and fit; `least_share` of all kernels' time, on a device whose data sheet has 8-bit "
+    "floats at least 1.5 times as fast.",
     silent=(
         "Programs that use 8-bit floats already.",
         "Small or odd products, attention and convolutions do not count.",
     ),
-    saving=(
-        "The products' time on the device, 1.2 to 1.8 times as fast; only where the host is early "
-        "enough. It comes after all other claims on the same kernels."
-    ),
+    saving="The products' time on the device, 1.2 to 1.8 times as fast; only where the host is "
+    "early enough. It comes after all other claims on the same kernels.",
     fix=Fix(
-        summary="Try 8-bit floats for the large linear layers.",
-        code=TRAINING,
+        "Try 8-bit floats for the large linear layers.",
+        TRAINING,
         verify="In Operators, aten::_scaled_mm has taken the place of aten::mm.",
     ),
     effort="day",

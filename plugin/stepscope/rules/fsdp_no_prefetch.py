@@ -19,8 +19,8 @@ from stepscope.base.formatting import duration, share
 from stepscope.base.report import Evidence, Fix
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Finding, Rule, option
-from stepscope.rules.shared import collective_costs, phrases, recorded_facts
+from stepscope.rules import Finding, Rule, RuleResult, option
+from stepscope.rules.shared import collective_costs, facts, phrases, recorded_facts
 
 SHARDED = re.compile(r"^FSDP::|^FullyShardedDataParallel\.")
 EARLY = "BACKWARD_PRE"
@@ -49,7 +49,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report all-gathers of FSDP that begin only when there is nothing left to compute."""
     device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
@@ -70,23 +70,21 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     yield Finding(
         severity=collective_costs.severity(lost),
         confidence="medium",
-        message=(
-            f"{int(late.sum()) / steps:.3g} of {number / steps:.3g} all-gathers"
-            f"{phrases.a_step(trace)} of sharded parameters begin when "
-            f"{trace.dialect.device} {device.device} has nothing left to compute; it waits for "
-            f"them for {duration(lost.a_step_ns)}{phrases.a_step(trace)} ({share(lost.share)})."
-        ),
+        message=f"{int(late.sum()) / steps:.3g} of {number / steps:.3g} all-gathers "
+        f"{phrases.per_step(trace)} of sharded parameters begin when {trace.dialect.device} "
+        f"{device.device} has nothing left to compute; it waits for them for "
+        f"{duration(lost.a_step_ns)} {phrases.per_step(trace)} ({share(lost.share)}).",
         evidence=(
-            Evidence(label="All-gathers of parameters", value=number, unit="count"),
-            Evidence(label="That begin late", value=int(late.sum()), unit="count"),
-            Evidence(label="Exposed time of those, of the window", value=lost.share, unit="share"),
+            facts.count("All-gathers of parameters", number),
+            facts.count("That begin late", int(late.sum())),
+            facts.fraction("Exposed time of those, of the window", lost.share),
             *_recorded_evidence(trace),
         ),
         tables=(collective_costs.table(events, late),),
         events=collective_costs.longest(trace, events, late),
         claims=(collective_costs.claim(lost, EXPOSED_COMMUNICATION, METHOD),),
         fix=_fix(wrapper, recorded_settings(trace).distributed),
-        place=wrapper,
+        subject=wrapper,
     )
 
 
@@ -140,12 +138,10 @@ def _fix(wrapper: str, said: DistributedSettings) -> Fix:
     if wrapper == "FSDP":
         code = f"model = FullyShardedDataParallel(\n    model, {', '.join(_missing(said))}\n)"
     return Fix(
-        summary="Gather the next unit's parameters while this one computes.",
-        code=code,
-        verify=(
-            "All-gathers begin while kernels run, and communication in the step's breakdown "
-            "(Overview) falls."
-        ),
+        "Gather the next unit's parameters while this one computes.",
+        code,
+        verify="All-gathers begin while kernels run, and communication in the step's breakdown "
+        "(Overview) falls.",
         caveats=(
             "One more unit's parameters are held whole: more memory.",
             "It asks for the same order of units in every step.",
@@ -157,16 +153,12 @@ RULE = Rule(
     id="fsdp-no-prefetch",
     title="Sharded parameters are gathered only when they are needed",
     category="communication",
-    why=(
-        "A fully sharded model gathers each unit's parameters before the unit runs. Where that "
-        "begins only when the unit before has ended, the device waits for the whole transfer, unit "
-        "for unit; begun one unit earlier, it would be hidden."
-    ),
-    detects=(
-        "All-gathers that FSDP asked for, which began on the main device while nothing computed "
-        "and not right behind another collective. It speaks where at least `least_late_share` of "
-        "them did, and they keep the device waiting for `least_share` of the window."
-    ),
+    why="A fully sharded model gathers each unit's parameters before the unit runs. Where that "
+    "begins only when the unit before has ended, the device waits for the whole transfer, unit for "
+    "unit; begun one unit earlier, it would be hidden.",
+    detects="All-gathers that FSDP asked for, which began on the main device while nothing "
+    "computed and not right behind another collective. It speaks where at least `least_late_share` "
+    "of them did, and they keep the device waiting for `least_share` of the window.",
     silent=(
         "With no device or no fully sharded model it does not apply; while graphs are captured it "
         "cannot tell.",
@@ -175,10 +167,8 @@ RULE = Rule(
         "Where the host launches what follows later than the gather ends, it is the host that is "
         "late.",
     ),
-    saving=(
-        "At most the late gathers' exposed time in which the device was the limit; at least 30 % "
-        "of it, since a unit's computing may be shorter than the next one's transfer."
-    ),
+    saving="At most the late gathers' exposed time in which the device was the limit; at least 30 "
+    "% of it, since a unit's computing may be shorter than the next one's transfer.",
     fix=_fix("FSDP2", DistributedSettings()),
     effort="hour",
     risk="memory",

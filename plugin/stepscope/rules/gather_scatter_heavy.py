@@ -8,10 +8,10 @@ import numpy as np
 
 from stepscope.analyses.core.links import links
 from stepscope.base.calibration import GATHERS
-from stepscope.base.report import Evidence, Fix, Link
+from stepscope.base.report import Fix
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Finding, Rule, option
-from stepscope.rules.shared import kernel_time
+from stepscope.rules import Finding, Rule, RuleResult, option
+from stepscope.rules.shared import facts, kernel_time
 from stepscope.rules.shared.kernel_time import Work
 
 TABLES = re.compile(r"^fbgemm::\w*lookup\w*$|CppNode<\w*(?:Split|Dense)\w*Lookup")
@@ -24,40 +24,32 @@ GATHERING = re.compile(
 """By the operator that launched a kernel: names of kernels say `indexed` of products, too."""
 VERIFY = "The operators of this table take less of the kernels' time in the next trace."
 READ_IN_ORDER = Fix(
-    summary="Gather fewer and longer rows: once, and in the order in which they lie.",
-    code=(
-        "rows = rows.sort().values              # neighbours are read together\n"
-        "chosen = table.index_select(0, rows)   # one gather, used by all that need it"
-    ),
+    "Gather fewer and longer rows: once, and in the order in which they lie.",
+    "rows = rows.sort().values              # neighbours are read together\n"
+    "chosen = table.index_select(0, rows)   # one gather, used by all that need it",
     verify=VERIFY,
     caveats=("Sorting pays where the same rows are read several times, or rows are short.",),
 )
 WRITES = Fix(
-    summary="Choose rows by an operator whose backward adds, instead of sorting what it writes.",
-    code=(
-        "chosen = table.index_select(0, rows)    # instead of table[rows]: backward is index_add_\n"
-        "values = torch.gather(scores, 1, best)  # instead of scores[arange, best]"
-    ),
+    "Choose rows by an operator whose backward adds, instead of sorting what it writes.",
+    "chosen = table.index_select(0, rows)    # instead of table[rows]: backward is index_add_\n"
+    "values = torch.gather(scores, 1, best)  # instead of scores[arange, best]",
     verify=VERIFY,
     caveats=(
         "index_add_ adds in any order: results may differ in the last digits from run to run.",
     ),
 )
 DENSE_GRADIENTS = Fix(
-    summary="Make the embedding's gradient as small as the rows that were read.",
-    code=(
-        "embedding = nn.Embedding(rows, width, sparse=True)\n"
-        "optimizer = torch.optim.SparseAdam(embedding.parameters())"
-    ),
+    "Make the embedding's gradient as small as the rows that were read.",
+    "embedding = nn.Embedding(rows, width, sparse=True)\n"
+    "optimizer = torch.optim.SparseAdam(embedding.parameters())",
     verify=VERIFY,
     caveats=("Few optimizers take sparse gradients: SGD, SparseAdam and Adagrad do.",),
 )
 FUSED_TABLES = Fix(
-    summary="Store the tables' rows in half precision: a lookup takes as long as its bytes.",
-    code=(
-        "SplitTableBatchedEmbeddingBagsCodegen(..., weights_precision=SparseType.FP16)\n"
-        "# torchrec: EmbeddingBagConfig(..., data_type=DataType.FP16)"
-    ),
+    "Store the tables' rows in half precision: a lookup takes as long as its bytes.",
+    "SplitTableBatchedEmbeddingBagsCodegen(..., weights_precision=SparseType.FP16)\n"
+    "# torchrec: EmbeddingBagConfig(..., data_type=DataType.FP16)",
     verify=VERIFY,
     caveats=(
         "Small updates are rounded away unless rounding is stochastic, which is the default.",
@@ -76,7 +68,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report gathers, scatters, indexing and embeddings, by the operators that launched them."""
     rows = kernel_time.rows_in_window(trace)
     is_gather = kernel_time.owned_by(trace, GATHERING.search)
@@ -91,13 +83,8 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
             f"Gathers and scatters take {kernel_time.taking(trace, found)}, most of them by {most}."
         ),
         evidence=(
-            Evidence(
-                label="Of the kernels' time",
-                value=found.share,
-                unit="share",
-                link=Link(view="operators"),
-            ),
-            Evidence(label="Kernels", value=len(found.rows), unit="count"),
+            facts.fraction("Of the kernels' time", found.share, "operators"),
+            facts.count("Kernels", len(found.rows)),
         ),
         tables=(kernel_time.by_operator(trace, found, "Gathers and scatters"),),
         events=kernel_time.longest(trace, found),
@@ -111,7 +98,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
             ),
         ),
         fix=_fix(most),
-        place=most,
+        subject=most,
     )
     yield kernel_time.answer(trace, finding)
 
@@ -136,24 +123,18 @@ RULE = Rule(
     id="gather-scatter-heavy",
     title="Gathers and scatters take much of the device's time",
     category="operators",
-    why=(
-        "A gather reads rows that lie here and there, a scatter writes them: memory delivers a "
-        "fraction of its bandwidth, and rows that are written twice wait for each other or are "
-        "sorted first."
-    ),
-    detects=(
-        "Kernels launched by gathers, scatters, indexing and embeddings, by the operator and not "
-        "by the kernel's name, as a share of all kernels' time. It speaks from `least_share` on."
-    ),
+    why="A gather reads rows that lie here and there, a scatter writes them: memory delivers a "
+    "fraction of its bandwidth, and rows that are written twice wait for each other or are sorted "
+    "first.",
+    detects="Kernels launched by gathers, scatters, indexing and embeddings, by the operator and "
+    "not by the kernel's name, as a share of all kernels' time. It speaks from `least_share` on.",
     silent=(
         "Convolutions and products whose kernels are called `indexed` are none.",
         "What compiled code gathers within a fused kernel is not seen.",
         "Where the host is the limit it is rejected.",
     ),
-    saving=(
-        "Half of their time at most, where the device is the limit; nothing at least: it depends "
-        "on which rows are read, which a trace does not tell."
-    ),
+    saving="Half of their time at most, where the device is the limit; nothing at least: it "
+    "depends on which rows are read, which a trace does not tell.",
     fix=READ_IN_ORDER,
     effort="hour",
     risk="numerics",

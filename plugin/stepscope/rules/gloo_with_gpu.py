@@ -14,8 +14,8 @@ from stepscope.base.formatting import count, duration, share
 from stepscope.base.report import Evidence, Fix
 from stepscope.model.frames.collective_names import HOST_BACKENDS
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Finding, Rejected, Rule, option
-from stepscope.rules.shared import collective_costs, phrases, recorded_facts
+from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules.shared import collective_costs, facts, phrases, recorded_facts
 
 GLOO = "gloo"
 
@@ -37,7 +37,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report gloo where devices compute and no library of theirs communicates."""
     device = requirements.main_device(trace)
     events = collective_events(trace)
@@ -57,14 +57,14 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     lasting = duration(window(trace).per_step(running_ns))
     text = (
         f"{count(int(chosen.sum()), 'collective')}{f' of {sent}' if sent else ''} went through "
-        f"gloo, for {lasting}{phrases.a_step(trace)} ({share(running)}), though "
+        f"gloo, for {lasting} {phrases.per_step(trace)} ({share(running)}), though "
         f"{trace.dialect.device} {device.device} computes."
     )
     evidence = tuple(_evidence(trace, int(chosen.sum()), running))
     tables = (collective_costs.table(events, chosen),)
     is_control = events["message_bytes"][chosen].max() < options.least_bytes  # not where unknown
     if running < options.least_share or is_control:
-        yield Rejected(message=text, evidence=evidence, tables=tables)
+        yield RuledOut(message=text, evidence=evidence, tables=tables)
         return
     yield Finding(
         severity="warning",
@@ -77,11 +77,11 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
 
 
 def _evidence(trace: Trace, number: int, running: float) -> Iterator[Evidence]:
-    yield Evidence(label="Collectives through gloo", value=number, unit="count")
-    yield Evidence(label="Their time, of the window", value=running, unit="share")
+    yield facts.count("Collectives through gloo", number)
+    yield facts.fraction("Their time, of the window", running)
     info = trace.metadata.get("distributedInfo")
     if isinstance(info, Mapping) and isinstance(info.get("backend"), str):
-        yield Evidence(label="Backend in the header", value=str(info["backend"]), unit="text")
+        yield facts.text("Backend in the header", str(info["backend"]))
     elif (backend := recorded_settings(trace).distributed.backend) is not None:
         yield recorded_facts.evidence("Backend", backend)
 
@@ -101,12 +101,10 @@ def _fix(trace: Trace) -> Fix | None:
 
 def _through(library: str, code: str) -> Fix:
     return Fix(
-        summary=f"Let {library} communicate between the devices.",
-        code=code,
-        verify=(
-            "The next recording holds collectives as kernels of the device, and no copies of "
-            "gradients to the host."
-        ),
+        f"Let {library} communicate between the devices.",
+        code,
+        verify="The next recording holds collectives as kernels of the device, and no copies of "
+        "gradients to the host.",
         caveats=(
             "It needs a device of its own for every rank: two ranks on one device, as in some "
             "tests, can only use gloo.",
@@ -118,16 +116,12 @@ RULE = Rule(
     id="gloo-with-gpu",
     title="Gloo carries what devices compute",
     category="communication",
-    why=(
-        "Gloo sends from the host's memory: gradients are copied off the device, sent over the "
-        "network's ordinary stack, reduced by the CPU and copied back. The device's own library "
-        "sends from device to device, and reduces there."
-    ),
-    detects=(
-        "Collectives of gloo in a recording in which a device computes and no collective of "
-        "another library was recorded, where gloo's take `least_share` of the window or more and "
-        "the largest sends `least_bytes` or more (or no size was recorded)."
-    ),
+    why="Gloo sends from the host's memory: gradients are copied off the device, sent over the "
+    "network's ordinary stack, reduced by the CPU and copied back. The device's own library sends "
+    "from device to device, and reduces there.",
+    detects="Collectives of gloo in a recording in which a device computes and no collective of "
+    "another library was recorded, where gloo's take `least_share` of the window or more and the "
+    "largest sends `least_bytes` or more (or no size was recorded).",
     silent=(
         "With no device, or no collective through gloo, it does not apply.",
         "Gloo for the host's tensors and barriers beside the device's own library is usual.",
@@ -136,10 +130,8 @@ RULE = Rule(
             "what takes next to no time are listed as harmless."
         ),
     ),
-    saving=(
-        "None is claimed here: the time in which the device waits for gloo is counted under "
-        "exposed-communication."
-    ),
+    saving="None is claimed here: the time in which the device waits for gloo is counted under "
+    "exposed-communication.",
     fix=_through(
         "the device's own library",
         "dist.init_process_group()  # without a name: gloo for the host, the device's for it",

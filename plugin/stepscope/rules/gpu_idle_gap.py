@@ -14,19 +14,12 @@ from stepscope.analyses.idle.lazy_loading import first_use_times
 from stepscope.analyses.idle.ledger import LongGaps, idle_ledger, late_times, long_gaps
 from stepscope.base.calibration import HALF_TO_ALL, UP_TO_ALL
 from stepscope.base.formatting import count, duration, share
-from stepscope.base.report import (
-    EventReference,
-    Evidence,
-    EvidenceColumn,
-    EvidenceRow,
-    EvidenceTable,
-    Fix,
-    Link,
-)
+from stepscope.base.report import EventReference, EvidenceTable, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option
+from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules.shared import facts, phrases
 
 CODE = """\
 # prepare the next batch while the device computes this one
@@ -44,18 +37,16 @@ WITHOUT_STACKS = (
     "Where stacks were not recorded, the source line is unknown: profile(with_stack=True)."
 )
 UNSEEN_WORK = Fix(
-    summary="Record what that call waits for: work of another process, thread or earlier step.",
-    code="torch.profiler.profile(...)  # without `activities`: all; begin a step or two earlier",
+    "Record what that call waits for: work of another process, thread or earlier step.",
+    "torch.profiler.profile(...)  # without `activities`: all; begin a step or two earlier",
     verify="The device is busy while the host waits, or the wait is gone.",
     caveats=("If the device works meanwhile, nothing is lost here.",),
 )
 OF_THE_MODEL = re.compile(r": (?:forward|backward|__call__)$")
 STAGED_COPY = Fix(
-    summary="In the longest the host stages a copy: load into pinned memory, and do not block.",
-    code=(
-        "loader = DataLoader(dataset, ..., pin_memory=True)\n"
-        "batch = batch.to(device, non_blocking=True)"
-    ),
+    "In the longest the host stages a copy: load into pinned memory, and do not block.",
+    "loader = DataLoader(dataset, ..., pin_memory=True)\n"
+    "batch = batch.to(device, non_blocking=True)",
     verify="Copies come from pinned memory, and their calls take microseconds.",
     caveats=("pageable-h2d-copy tells what all such copies cost.",),
 )
@@ -85,7 +76,7 @@ class Options:
     shown_count: int = option(10, "How many stalls are named.", origin="", is_threshold=False)
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report the idle time of long gaps in which the host was late for no device's sake."""
     device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
@@ -109,22 +100,14 @@ def _finding(trace: Trace, device: DeviceActivity, stalls: LongGaps, options: Op
     doubtful = waits or is_single or _unknown(trace, device) > options.unknown_share
     return Finding(
         confidence="low" if doubtful else "medium" if events[0].name == NOTHING else "high",
-        message=(
-            f"{count(len(stalls.idle_ns), 'stall')} of {trace.dialect.device} {device.device} "
-            f"{'costs' if len(stalls.idle_ns) == 1 else 'cost'} "
-            f"{duration(within.per_step(total_ns))}"
-            f"{' a step' if within.has_steps else ''} "
-            f"({share(total_ns / within.reference_ns)}). "
-            f"{_host_was(events[0], waits=waits)}"
-        ),
+        message=f"{count(len(stalls.idle_ns), 'stall')} of {trace.dialect.device} {device.device} "
+        f"{'costs' if len(stalls.idle_ns) == 1 else 'cost'} {phrases.time(trace, total_ns)} "
+        f"({share(total_ns / within.reference_ns)}). {_host_was(events[0], waits=waits)}",
         evidence=(
-            Evidence(label="Long stalls", value=len(stalls.idle_ns), unit="count"),
-            Evidence(label="Idle time in them", value=total_ns, unit="ns"),
-            Evidence(
-                label="Longest stall",
-                value=end - start,
-                unit="ns",
-                link=Link(view="overview", start_ns=start, end_ns=end),
+            facts.count("Long stalls", len(stalls.idle_ns)),
+            facts.duration("Idle time in them", total_ns),
+            facts.duration(
+                "Longest stall", end - start, Link(view="overview", start_ns=start, end_ns=end)
             ),
         ),
         tables=(_table(events),),
@@ -134,26 +117,22 @@ def _finding(trace: Trace, device: DeviceActivity, stalls: LongGaps, options: Op
         ),
         claims=(
             Claim(
-                intervals=stalls.times,
-                factor=UP_TO_ALL if waits else HALF_TO_ALL,
-                method=WAITED if waits else OVERLAPPED,
+                stalls.times, UP_TO_ALL if waits else HALF_TO_ALL, WAITED if waits else OVERLAPPED
             ),
         ),
         fix=UNSEEN_WORK if waits else _fix(trace, events[0]),
     )
 
 
-def _rejected(trace: Trace, device: DeviceActivity, loading: Intervals) -> Rejected:
+def _rejected(trace: Trace, device: DeviceActivity, loading: Intervals) -> RuledOut:
     total_ns = intervals.duration_ns(loading)
-    return Rejected(
-        message=(
-            f"{trace.dialect.device} {device.device} stands still for {duration(total_ns)} in all "
-            "while kernels' code is loaded at their first use. That happens once: record behind "
-            "the warm-up."
-        ),
+    return RuledOut(
+        message=f"{trace.dialect.device} {device.device} stands still for {duration(total_ns)} in "
+        "all while kernels' code is loaded at their first use. That happens once: record behind "
+        "the warm-up.",
         evidence=(
-            Evidence(label="Loading code, device idle", value=total_ns, unit="ns"),
-            Evidence(label="Calls", value=len(loading), unit="count"),
+            facts.duration("Loading code, device idle", total_ns),
+            facts.count("Calls", len(loading)),
         ),
     )
 
@@ -166,16 +145,10 @@ def _table(events: tuple[EventReference, ...]) -> EvidenceTable:
         number_and_time[0] += 1
         number_and_time[1] += each.duration_ns
     ordered = sorted(totals.items(), key=lambda item: -item[1][1])
-    return EvidenceTable(
-        label="What the host did in the longest stalls",
-        columns=(
-            EvidenceColumn(label="Host", unit="code"),
-            EvidenceColumn(label="Stalls", unit="count"),
-            EvidenceColumn(label="Device idle", unit="ns"),
-        ),
-        rows=tuple(
-            EvidenceRow(cells=(name, number, time_ns)) for name, (number, time_ns) in ordered
-        ),
+    return facts.table(
+        "What the host did in the longest stalls",
+        {"Host": "code", "Stalls": "count", "Device idle": "ns"},
+        ((name, number, time_ns) for name, (number, time_ns) in ordered),
     )
 
 
@@ -188,12 +161,10 @@ def _fix(trace: Trace, longest: EventReference) -> Fix:
     within = "" if longest.name == NOTHING else f" within {function}"
     caveats = () if len(trace.python_calls) else (WITHOUT_STACKS,)
     return Fix(
-        summary=(
-            f"Move {function} off the critical path, or let it overlap the previous step."
-            if is_function
-            else f"Find what the host does then{within}, and let it overlap the previous step."
-        ),
-        code=CODE if is_function else RECORD_STACKS if caveats else "",
+        f"Move {function} off the critical path, or let it overlap the previous step."
+        if is_function
+        else f"Find what the host does then{within}, and let it overlap the previous step.",
+        CODE if is_function else RECORD_STACKS if caveats else "",
         verify="The stalls of 1 ms and more are gone from the idle causes in Overview.",
         caveats=("What needs this step's results cannot overlap it.", *caveats),
     )
@@ -245,19 +216,15 @@ RULE = Rule(
     id="gpu-idle-gap",
     title="Long stalls of the device",
     category="utilization",
-    why=(
-        "For a millisecond or more the host gave the device nothing to do: preprocessing, file "
-        "access, logging or other Python ran in between."
-    ),
-    detects=(
-        "Gaps of the busiest device in which the host was late by `least_ns` or more, and the time "
-        "behind the device's last work, with what the main thread did meanwhile. It speaks where "
-        "the longest stall, or a step's stalls together, reach `least_step_share` of the median "
-        "step. Its confidence is low where more than `unknown_share` of the window is idle without "
-        "a recorded launch, or where the host itself waited for something that was not recorded, "
-        "or where nothing tells what it did in the only step, or that begins with an operator's "
-        "stall; it is medium where nothing tells it of the longest."
-    ),
+    why="For a millisecond or more the host gave the device nothing to do: preprocessing, file "
+    "access, logging or other Python ran in between.",
+    detects="Gaps of the busiest device in which the host was late by `least_ns` or more, and the "
+    "time behind the device's last work, with what the main thread did meanwhile. It speaks where "
+    "the longest stall, or a step's stalls together, reach `least_step_share` of the median step. "
+    "Its confidence is low where more than `unknown_share` of the window is idle without a "
+    "recorded launch, or where the host itself waited for something that was not recorded, or "
+    "where nothing tells what it did in the only step, or that begins with an operator's stall; it "
+    "is medium where nothing tells it of the longest.",
     silent=(
         "What data loading, the allocator or a wait for the device took is theirs.",
         "Loading a kernel's code at its first use happens once: it is listed as rejected.",
@@ -266,13 +233,11 @@ RULE = Rule(
         "Without steps, what lies before the device's first work is no stall.",
         "On the CPU alone nothing stands still: numpy-in-step tells of time without operators.",
     ),
-    saving=(
-        "At most the idle time of these stalls; at least half of it, if the work is overlapped "
-        "with the previous step, or nothing, where the host waited for what was not recorded."
-    ),
+    saving="At most the idle time of these stalls; at least half of it, if the work is overlapped "
+    "with the previous step, or nothing, where the host waited for what was not recorded.",
     fix=Fix(
-        summary="Move that work off the critical path, or let it overlap the previous step.",
-        code=CODE,
+        "Move that work off the critical path, or let it overlap the previous step.",
+        CODE,
         verify="The stalls of 1 ms and more are gone from the idle causes in Overview.",
         caveats=(WITHOUT_STACKS,),
     ),

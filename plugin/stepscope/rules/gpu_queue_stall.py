@@ -13,19 +13,12 @@ from stepscope.analyses.core.links import links
 from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.formatting import count, duration, share
-from stepscope.base.report import (
-    EventReference,
-    Evidence,
-    EvidenceColumn,
-    EvidenceRow,
-    EvidenceTable,
-    Fix,
-    Link,
-)
+from stepscope.base.report import EventReference, EvidenceTable, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import CRITICAL_SHARE, Finding, Rule, option
+from stepscope.rules.shared import facts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,25 +59,22 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     longest = int(stalls.times[0, 1] - stalls.times[0, 0])
     yield Finding(
         severity="warning" if lost >= CRITICAL_SHARE else "info",
-        message=(
-            f"{trace.dialect.device} {device.device} stands still for {share(lost)} of the time "
-            f"though its next work had been launched: {count(len(stalls.times), 'stall')}, the "
-            f"longest {duration(longest)}."
-        ),
+        message=f"{trace.dialect.device} {device.device} stands still for {share(lost)} of the "
+        f"time though its next work had been launched: {count(len(stalls.times), 'stall')}, the "
+        f"longest {duration(longest)}.",
         evidence=(
-            Evidence(label="Idle with work queued", value=lost, unit="share"),
-            Evidence(label="Stalls", value=len(stalls.times), unit="count"),
-            Evidence(
-                label="Longest stall",
-                value=longest,
-                unit="ns",
-                link=Link(
+            facts.fraction("Idle with work queued", lost),
+            facts.count("Stalls", len(stalls.times)),
+            facts.duration(
+                "Longest stall",
+                longest,
+                Link(
                     view="overview",
                     start_ns=int(stalls.times[0, 0]),
                     end_ns=int(stalls.times[0, 1]),
                 ),
             ),
-            Evidence(label="Device work with a recorded launch", value=linked, unit="share"),
+            facts.fraction("Device work with a recorded launch", linked),
         ),
         tables=(_table(trace, stalls, options),),
         events=tuple(_events(trace, stalls, options)),
@@ -108,25 +98,19 @@ def _table(trace: Trace, stalls: _Stalls, options: Options) -> EvidenceTable:
     length = stalls.times[:, 1] - stalls.times[:, 0]
     total_ns = np.bincount(codes, weights=length, minlength=len(names.categories))
     number = np.bincount(codes, minlength=len(names.categories))
-    return EvidenceTable(
-        label="What began late, by the time it waited",
-        columns=(
-            EvidenceColumn(label="Kernel or copy", unit="code"),
-            EvidenceColumn(label="Stalls", unit="count"),
-            EvidenceColumn(label="Idle before it", unit="ns"),
-        ),
-        rows=tuple(
-            EvidenceRow(
-                cells=(
-                    short(str(names.categories[code])),
-                    int(number[code]),
-                    int(total_ns[code]),
-                ),
-                link=Link(view="kernels", search=short(str(names.categories[code]))),
+    return facts.table(
+        "What began late, by the time it waited",
+        {"Kernel or copy": "code", "Stalls": "count", "Idle before it": "ns"},
+        (
+            (
+                short(str(names.categories[code])),
+                int(number[code]),
+                int(total_ns[code]),
             )
             for code in np.argsort(-total_ns, kind="stable")[: options.shown_count].tolist()
             if number[code]
         ),
+        "kernels",
     )
 
 
@@ -143,29 +127,21 @@ RULE = Rule(
     id="gpu-queue-stall",
     title="Work is queued and the device does not run it",
     category="utilization",
-    why=(
-        "The host was in time, so launching faster wins nothing. The device waits for something "
-        "else: an event of another stream, a transfer, a peer, or another process that uses it."
-    ),
-    detects=(
-        "Idle time of the busiest device in which the work that came next had already been "
-        "launched, in stalls of `least_gap_ns` or more. It speaks from `least_idle_share` of the "
-        "window; its confidence is low where launches were not recorded."
-    ),
+    why="The host was in time, so launching faster wins nothing. The device waits for something "
+    "else: an event of another stream, a transfer, a peer, or another process that uses it.",
+    detects="Idle time of the busiest device in which the work that came next had already been "
+    "launched, in stalls of `least_gap_ns` or more. It speaks from `least_idle_share` of the "
+    "window; its confidence is low where launches were not recorded.",
     silent=(
         "Waits of less than `least_gap_ns` between a launch and its kernel are latency.",
         "While graphs are captured, launches are recorded and not run.",
     ),
     saving="None is claimed: what the device waited for is not in the recording.",
     fix=Fix(
-        summary=(
-            "Find what it waits for: events between streams, other processes on the same device, "
-            "collectives' helper threads. Record who waits for whom."
-        ),
-        code=(
-            "from torch._C._profiler import _ExperimentalConfig\n"
-            "profile(..., experimental_config=_ExperimentalConfig(enable_cuda_sync_events=True))"
-        ),
+        "Find what it waits for: events between streams, other processes on the same device, "
+        "collectives' helper threads. Record who waits for whom.",
+        "from torch._C._profiler import _ExperimentalConfig\n"
+        "profile(..., experimental_config=_ExperimentalConfig(enable_cuda_sync_events=True))",
         verify="The next recording names the stream and event that is waited for.",
         caveats=(
             "Device events that were left out of the file, by a filter or a full buffer, look the "

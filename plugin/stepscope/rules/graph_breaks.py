@@ -15,11 +15,11 @@ from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.base.calibration import HALF_TO_ALL
 from stepscope.base.errors import NotApplicableError
 from stepscope.base.formatting import count, duration
-from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.base.report import Evidence, EvidenceTable, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, option
-from stepscope.rules.shared import phrases, recorded_facts
+from stepscope.rules.shared import facts, phrases, recorded_facts
 
 MOST_ROWS = 10
 MOST_NAMED = 3
@@ -57,17 +57,14 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     yield Finding(
         severity="info",
         confidence="high" if found.lines else "medium",
-        message=(
-            f"{breaks} {phrases.each(trace)}: compiled code is left for Python and entered "
-            f"again, {lost} {phrases.each(trace)} in between{_where(found)}."
-        ),
+        message=f"{breaks} {phrases.per_step(trace)}: compiled code is left for Python and entered "
+        f"again, {lost} {phrases.per_step(trace)} in between{_where(found)}.",
         evidence=(
-            Evidence(label="Graph breaks", value=number, unit="count"),
-            Evidence(
-                label="Python between graphs",
-                value=within.per_step(intervals.duration_ns(times)),
-                unit="ns",
-                link=Link(view="operators", search="Torch-Compiled Region"),
+            facts.count("Graph breaks", number),
+            facts.duration(
+                "Python between graphs",
+                within.per_step(intervals.duration_ns(times)),
+                Link(view="operators", search="Torch-Compiled Region"),
             ),
             *_in_code(trace),
         ),
@@ -79,9 +76,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         locations=found.lines[:MOST_ROWS],
         claims=(
             Claim(
-                intervals=times,
-                factor=HALF_TO_ALL,
-                method="Python and guards between two graphs, while no device works.",
+                times, HALF_TO_ALL, "Python and guards between two graphs, while no device works."
             ),
         ),
         fix=_fix(found.between),
@@ -106,16 +101,16 @@ def _where(found: GraphBreaks) -> str:
 def _table(trace: Trace) -> EvidenceTable:
     columns = ["region", "next_region", "count", "lookup_ns", "next_ns"]
     rows = graph_break_table(trace)[columns].head(MOST_ROWS).astype(object).to_numpy().tolist()
-    return EvidenceTable(
-        label="Breaks",
-        columns=(
-            EvidenceColumn(label="Left", unit="text"),
-            EvidenceColumn(label="Entered", unit="text"),
-            EvidenceColumn(label="Times", unit="count"),
-            EvidenceColumn(label="Guards", unit="ns"),
-            EvidenceColumn(label="In what was entered", unit="ns"),
-        ),
-        rows=tuple(EvidenceRow(cells=tuple(row)) for row in rows),
+    return facts.table(
+        "Breaks",
+        {
+            "Left": "text",
+            "Entered": "text",
+            "Times": "count",
+            "Guards": "ns",
+            "In what was entered": "ns",
+        },
+        (tuple(row) for row in rows),
     )
 
 
@@ -132,12 +127,10 @@ def _fix(between: tuple[str, ...]) -> Fix:
             "torch._dynamo.config.reorderable_logging_functions.add(print)"
         )
     return Fix(
-        summary="Find what breaks the graph, and take it out of the compiled function.",
-        code=code,
-        verify=(
-            "TORCH_LOGS=graph_breaks names every break; in the next trace no Torch-Compiled Region "
-            "lies within another."
-        ),
+        "Find what breaks the graph, and take it out of the compiled function.",
+        code,
+        verify="TORCH_LOGS=graph_breaks names every break; in the next trace no Torch-Compiled "
+        "Region lies within another.",
         caveats=(
             "A compiled function that is called by name in another's graph break looks the same.",
         ),
@@ -148,23 +141,17 @@ RULE = Rule(
     id="graph-breaks",
     title="torch.compile breaks its graph in the middle of a function",
     category="compile",
-    why=(
-        "Where the compiler meets what it cannot trace, the graph ends: Python runs that line, "
-        "guards are checked, and another graph begins. Nothing is fused across, and the device may "
-        "wait."
-    ),
-    detects=(
-        "Calls of a `Torch-Compiled Region` from within another: the rest of a frame behind a "
-        "break. It speaks from `least_a_step` on."
-    ),
+    why="Where the compiler meets what it cannot trace, the graph ends: Python runs that line, "
+    "guards are checked, and another graph begins. Nothing is fused across, and the device may "
+    "wait.",
+    detects="Calls of a `Torch-Compiled Region` from within another: the rest of a frame behind a "
+    "break. It speaks from `least_a_step` on.",
     silent=(
         "Several compiled modules called one after the other are no breaks.",
         "A single break, such as that of one line of logging, stays below the threshold.",
     ),
-    saving=(
-        "The Python and the guards between two graphs while no device works: half of it at least. "
-        "What fusing across would win is not counted."
-    ),
+    saving="The Python and the guards between two graphs while no device works: half of it at "
+    "least. What fusing across would win is not counted.",
     fix=_fix(between=()),
     effort="hour",
     risk="none",

@@ -26,7 +26,8 @@ from stepscope.base.report import Confidence, EventReference, Evidence, Fix
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option, severity_of
+from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option, severity_of
+from stepscope.rules.shared import facts, phrases
 
 MOST_SHOWN = 10
 DELIBERATE = ("offload", "Offload")
@@ -54,7 +55,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report copies to the host that are followed by a copy of as many bytes back, in one step."""
     device = requirements.main_device(trace)
     pairs = round_trips(trace, device, options.least_bytes)
@@ -66,7 +67,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     copying = alone(trace, np.concatenate((pairs.out_rows, pairs.back_rows)))
     cost_ns = intervals.duration_ns(lost) + intervals.duration_ns(copying)
     if severity_of(cost_ns / within.reference_ns) is None:
-        yield Rejected(
+        yield RuledOut(
             message=f"{_message(trace, pairs, lost)} That is next to nothing.",
             evidence=_evidence(pairs, lost, copying),
             events=tuple(_references(trace, pairs)),
@@ -90,18 +91,16 @@ def _message(trace: Trace, pairs: RoundTrips, lost: Intervals) -> str:
         f"A tensor of {size(pairs.moved_bytes / number)} (mean) goes to "
         f"the host and comes straight back, {count(number, 'time')} in all; meanwhile the "
         f"{trace.dialect.device} stands still for {duration(within.per_step(lost_ns))}"
-        f"{' a step' if within.has_steps else ''} ({share(lost_ns / within.reference_ns)})."
+        f" {phrases.per_step(trace)} ({share(lost_ns / within.reference_ns)})."
     )
 
 
 def _evidence(pairs: RoundTrips, lost: Intervals, copying: Intervals) -> tuple[Evidence, ...]:
     return (
-        Evidence(label="Round trips", value=len(pairs.out), unit="count"),
-        Evidence(label="Bytes sent out and back", value=2 * pairs.moved_bytes, unit="bytes"),
-        Evidence(label="Device idle meanwhile", value=intervals.duration_ns(lost), unit="ns"),
-        Evidence(
-            label="Copying, and nothing else", value=intervals.duration_ns(copying), unit="ns"
-        ),
+        facts.count("Round trips", len(pairs.out)),
+        facts.size("Bytes sent out and back", 2 * pairs.moved_bytes),
+        facts.duration("Device idle meanwhile", intervals.duration_ns(lost)),
+        facts.duration("Copying, and nothing else", intervals.duration_ns(copying)),
     )
 
 
@@ -111,16 +110,16 @@ def _claims(
     sure = intervals.intersection(lost, idle_ledger(trace)[device.device].times["post-sync"])
     return (
         Claim(
-            intervals=lost,
-            factor=ALL_OF_IT,
+            lost,
+            ALL_OF_IT,
+            "Idle time from asking for the copy out to the end of the copy back.",
             low_intervals=sure,
-            method="Idle time from asking for the copy out to the end of the copy back.",
         ),
         # No work of the device that its queue decides on: the host waits for both copies.
         Claim(
-            intervals=copying,
-            factor=ROUND_TRIP_COPIES,
-            method="Beside that the two copies themselves, where nothing else runs.",
+            copying,
+            ROUND_TRIP_COPIES,
+            "Beside that the two copies themselves, where nothing else runs.",
         ),
     )
 
@@ -202,33 +201,25 @@ RULE = Rule(
     id="host-device-pingpong",
     title="A tensor goes to the CPU and comes straight back",
     category="transfer",
-    why=(
-        "The host must wait for the device to finish, copy, compute on a few cores, and copy "
-        "back, while the device stands still."
-    ),
-    detects=(
-        "Copies to the host of at least `least_bytes` that are followed, in the same step, by a "
-        "copy of exactly as many bytes back. It speaks where such pairs lie in `least_steps` "
-        "steps, or there are `least_pairs` in all, and where they cost 1 % of the window."
-    ),
+    why="The host must wait for the device to finish, copy, compute on a few cores, and copy back, "
+    "while the device stands still.",
+    detects="Copies to the host of at least `least_bytes` that are followed, in the same step, by "
+    "a copy of exactly as many bytes back. It speaks where such pairs lie in `least_steps` steps, "
+    "or there are `least_pairs` in all, and where they cost 1 % of the window.",
     silent=(
         "A copy back in the next step is a new batch.",
         "Where the numbers of elements differ, equal sizes are chance: confidence is low.",
         "Libraries that offload tensors move them on purpose: confidence is low.",
         "Where the round trips cost less than 1 %, they are listed as considered and rejected.",
     ),
-    saving=(
-        "The idle time from asking for the copy out to the end of the copy back, of which that "
-        "behind the wait for the first copy is sure; beside it the time of the two copies "
-        "themselves, 0.75 of it at least, since the device has to do what the host did."
-    ),
+    saving="The idle time from asking for the copy out to the end of the copy back, of which that "
+    "behind the wait for the first copy is sure; beside it the time of the two copies themselves, "
+    "0.75 of it at least, since the device has to do what the host did.",
     fix=Fix(
-        summary="Keep it on the device: torch has the operation.",
-        code=(
-            "# instead of: y = operation(x.cpu()).to(device)\n"
-            "y = operation(x)              # the same operation runs where x is\n"
-            "index = torch.nonzero(mask)   # and torch.where, torch.unique, … for NumPy's"
-        ),
+        "Keep it on the device: torch has the operation.",
+        "# instead of: y = operation(x.cpu()).to(device)\n"
+        "y = operation(x)              # the same operation runs where x is\n"
+        "index = torch.nonzero(mask)   # and torch.where, torch.unique, … for NumPy's",
         verify="In the next trace no copy to the host is left inside the step.",
         caveats=(
             "Equal sizes may be chance: look at the pairs.",

@@ -10,10 +10,10 @@ from stepscope.analyses.core.training_detection import is_training
 from stepscope.analyses.operators.training_layers import training_layers
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.formatting import count, share
-from stepscope.base.report import Evidence, Fix, Link
+from stepscope.base.report import Fix, Link
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, option
-from stepscope.rules.shared import call_costs
+from stepscope.rules.shared import call_costs, facts
 
 RECORD_OPERATORS = "torch.profiler.profile(activities=[ProfilerActivity.CPU, ...])"
 Rows = NDArray[np.int64]
@@ -60,15 +60,11 @@ def _with_gradients(trace: Trace, recorded: Rows, recorded_share: float) -> Find
     number = count(len(recorded), "operator")
     return Finding(
         severity="info",
-        message=(
-            f"{number} ({share(recorded_share)}) were recorded for a backward pass that never "
-            "comes: gradients are on. Results of these operators may be kept in memory for it."
-        ),
+        message=f"{number} ({share(recorded_share)}) were recorded for a backward pass that never "
+        "comes: gradients are on. Results of these operators may be kept in memory for it.",
         evidence=(
-            Evidence(
-                label="Operators recorded for a backward pass", value=len(recorded), unit="count"
-            ),
-            Evidence(label="Of all operators", value=recorded_share, unit="share"),
+            facts.count("Operators recorded for a backward pass", len(recorded)),
+            facts.fraction("Of all operators", recorded_share),
         ),
         tables=(
             call_costs.by_name(
@@ -77,7 +73,7 @@ def _with_gradients(trace: Trace, recorded: Rows, recorded_share: float) -> Find
         ),
         locations=call_costs.lines(trace, recorded),
         fix=GRADIENTS_OFF,
-        place="gradients",
+        subject="gradients",
     )
 
 
@@ -95,11 +91,8 @@ def _in_training_mode(trace: Trace, rows: Rows, *, is_recording: bool) -> Findin
         confidence="medium",
         message=text,
         evidence=(
-            Evidence(
-                label="Calls in training mode",
-                value=len(rows),
-                unit="count",
-                link=Link(view="operators", search=names.iloc[0]),
+            facts.count(
+                "Calls in training mode", len(rows), Link(view="operators", search=names.iloc[0])
             ),
         ),
         tables=(call_costs.by_name(trace.host_calls, rows, "Layers in training mode"),),
@@ -107,23 +100,21 @@ def _in_training_mode(trace: Trace, rows: Rows, *, is_recording: bool) -> Findin
         locations=call_costs.lines(trace, rows),
         fix=EVALUATING,
         risk="behaviour",
-        place="training mode",
+        subject="training mode",
     )
 
 
 GRADIENTS_OFF = Fix(
-    summary="Switch gradients off for inference.",
-    code=(
-        "model.eval()\n"
-        "with torch.inference_mode():    # or torch.no_grad(), where results are trained on later\n"
-        "    output = model(batch)"
-    ),
+    "Switch gradients off for inference.",
+    "model.eval()\n"
+    "with torch.inference_mode():    # or torch.no_grad(), where results are trained on later\n"
+    "    output = model(batch)",
     verify="Operators carry no sequence number, and the peak of memory is lower.",
     caveats=("What inference_mode returns cannot take part in a backward pass later.",),
 )
 EVALUATING = Fix(
-    summary="Put the model into evaluation mode before it is asked.",
-    code="model.eval()    # and model.train() again before training goes on",
+    "Put the model into evaluation mode before it is asked.",
+    "model.eval()    # and model.train() again before training goes on",
     verify="aten::dropout calls nothing, and aten::batch_norm has training=False.",
     caveats=("Monte Carlo dropout wants this: then suppress the rule with that reason.",),
 )
@@ -132,17 +123,12 @@ RULE = Rule(
     id="inference-mode-off",
     title="Inference records gradients or runs in training mode",
     category="inference",
-    why=(
-        "With gradients on, each operator makes a node for the backward pass and keeps what that "
-        "would need. In training mode dropout drops, and normalisation takes the batch's own "
-        "statistics and changes the model's."
-    ),
-    detects=(
-        "Looks at recordings without a backward pass and without an optimizer. It speaks where "
-        "`least_share` of the operators, and `least_count`, have a sequence number, which torch "
-        "gives where gradients are on; and where dropout or batch normalisation were called to "
-        "train."
-    ),
+    why="With gradients on, each operator makes a node for the backward pass and keeps what that "
+    "would need. In training mode dropout drops, and normalisation takes the batch's own "
+    "statistics and changes the model's.",
+    detects="Looks at recordings without a backward pass and without an optimizer. It speaks where "
+    "`least_share` of the operators, and `least_count`, have a sequence number, which torch gives "
+    "where gradients are on; and where dropout or batch normalisation were called to train.",
     silent=(
         "In training: a backward pass or an optimizer's step was recorded.",
         "Batch normalisation without running statistics has no other mode.",

@@ -13,7 +13,7 @@ from stepscope.base.report import Fix, Link
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Claim, Finding, Rule
+from stepscope.rules import Claim, Finding, Rule, RuleResult
 from stepscope.rules.shared import phrases, sync_waits
 from stepscope.rules.shared.sync_waits import Options, Waits, Words, waits
 
@@ -30,7 +30,7 @@ WORDS = Words(
 )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report `.item()`, `if tensor:` and the like by the idle time that they cause."""
     found = waits(trace, "item", options)
     if found is None:
@@ -54,19 +54,15 @@ def _of_scaler(trace: Trace, found: Waits) -> Finding:
     """Return what is to be said of the one read of a loss scaler: it has another fix."""
     return Finding(
         severity="info",
-        message=(
-            f"GradScaler reads one value a step by design; behind that {sync_waits.device(trace)} "
-            f"stands still for {phrases.lasting(trace, found.idle_ns)}."
-        ),
+        message=f"GradScaler reads one value a step by design; behind that {phrases.device(trace)} "
+        f"stands still for {phrases.time(trace, found.idle_ns)}.",
         evidence=sync_waits.evidence(trace, found, WORDS),
         fix=Fix(
-            summary="bfloat16 has the range of float32: it needs no loss scaling, and no read.",
-            code=(
-                f'with torch.autocast("{_module(trace)}", dtype=torch.bfloat16):\n'
-                "    loss = criterion(model(inputs), targets)\n"
-                "loss.backward()   # without GradScaler\n"
-                "optimizer.step()"
-            ),
+            "bfloat16 has the range of float32: it needs no loss scaling, and no read.",
+            f'with torch.autocast("{_module(trace)}", dtype=torch.bfloat16):\n'
+            "    loss = criterion(model(inputs), targets)\n"
+            "loss.backward()   # without GradScaler\n"
+            "optimizer.step()",
             verify=f"{SCALER} is gone from the operators.",
             caveats=(
                 "bfloat16 has 8 bits of precision where float16 has 11: watch the loss.",
@@ -74,7 +70,7 @@ def _of_scaler(trace: Trace, found: Waits) -> Finding:
             ),
         ),
         risk="numerics",
-        place="GradScaler",
+        subject="GradScaler",
     )
 
 
@@ -87,13 +83,11 @@ def _work_for_reads(trace: Trace, found: Waits) -> Claim:
     copies = alone(trace, work.copies)
     both = alone(trace, np.concatenate((work.copies, work.makers)))
     return Claim(
-        intervals=_with_pauses(both),
-        factor=ALL_OF_IT,
+        _with_pauses(both),
+        ALL_OF_IT,
+        "Beside that the copies of the values, and at most the comparisons and reductions right in "
+        "front of the reads.",
         low_intervals=copies,
-        method=(
-            "Beside that the copies of the values, and at most the comparisons and reductions "
-            "right in front of the reads."
-        ),
     )
 
 
@@ -120,10 +114,8 @@ RULE = Rule(
     id="item-sync",
     title="Reading values (.item(), if tensor:) drains the device",
     category="synchronization",
-    why=(
-        "The host waits until the device has computed the value. By then nothing is queued, so the "
-        "device stands still until the host has launched again."
-    ),
+    why="The host waits until the device has computed the value. By then nothing is queued, so the "
+    "device stands still until the host has launched again.",
     detects=(
         "Waits of the host below `aten::item`, `aten::_local_scalar_dense` and `aten::is_nonzero`: "
         "`.item()`, `float(tensor)`, `if tensor:`, `print(tensor)`. " + sync_waits.DETECTS
@@ -140,14 +132,12 @@ RULE = Rule(
         "for the reads alone."
     ),
     fix=Fix(
-        summary="Keep values on the device and read them every N steps.",
-        code=(
-            "running += loss.detach()          # instead of running += loss.item()\n"
-            "if step % 100 == 0:\n"
-            "    print(running.item() / 100)   # one wait in a hundred steps\n"
-            "    running.zero_()\n"
-            "# and torch.where(condition, a, b) instead of `if condition:` on a tensor"
-        ),
+        "Keep values on the device and read them every N steps.",
+        "running += loss.detach()          # instead of running += loss.item()\n"
+        "if step % 100 == 0:\n"
+        "    print(running.item() / 100)   # one wait in a hundred steps\n"
+        "    running.zero_()\n"
+        "# and torch.where(condition, a, b) instead of `if condition:` on a tensor",
         verify="In the next trace `After a sync` in Overview is near 0.",
         caveats=("A wait at the step's end may be needed by what follows.",),
     ),

@@ -20,6 +20,7 @@ from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, option, severity_of
+from stepscope.rules.shared import facts, phrases
 
 MOST_SHOWN = 5
 
@@ -77,15 +78,11 @@ def _finding(trace: Trace, found: BlockingLaunches, idle: Intervals, how: str) -
     within = window(trace)
     idle_ns = intervals.duration_ns(idle)
     won_ns = min(idle_ns, found.blocked_ns)
-    a_step = " a step" if within.has_steps else ""
     return Finding(
         severity=_severity(won_ns / within.reference_ns),
-        message=(
-            f"{how[0].upper()}{how[1:]}: host and {trace.dialect.device} work in turn. The host "
-            f"waits for {duration(within.per_step(found.blocked_ns))}{a_step}, and then the "
-            f"{trace.dialect.device} for {duration(within.per_step(idle_ns))}."
-            f"{_cause(trace)}"
-        ),
+        message=f"{how[0].upper()}{how[1:]}: host and {trace.dialect.device} work in turn. The "
+        f"host waits for {phrases.time(trace, found.blocked_ns)}, and then the "
+        f"{trace.dialect.device} for {duration(within.per_step(idle_ns))}.{_cause(trace)}",
         evidence=tuple(_evidence(trace, found, idle_ns)),
         events=tuple(
             event_references.runtime_call(
@@ -97,12 +94,10 @@ def _finding(trace: Trace, found: BlockingLaunches, idle: Intervals, how: str) -
         ),
         claims=(
             Claim(
-                intervals=idle,
-                factor=part_of(HALF_TO_ALL, won_ns / max(1, idle_ns)),
-                method=(
-                    "Where both work at once, the step is as long as the one that needs longer: "
-                    "what is won is at most the host's waiting, and at most the device's."
-                ),
+                idle,
+                part_of(HALF_TO_ALL, won_ns / max(1, idle_ns)),
+                "Where both work at once, the step is as long as the one that needs longer: what "
+                "is won is at most the host's waiting, and at most the device's.",
             ),
         ),
         fix=_fix(trace),
@@ -122,19 +117,13 @@ def _severity(won: float) -> Severity:
 
 def _evidence(trace: Trace, found: BlockingLaunches, idle_ns: int) -> Iterator[Evidence]:
     device, view = trace.dialect.device, Link(view="overview")
-    yield Evidence(
-        label="Launches that block", value=float(found.blocks.mean()), unit="share", link=view
-    )
-    yield Evidence(
-        label="Launches with a wait behind them",
-        value=float(found.is_waited_for.mean()),
-        unit="share",
-    )
-    yield Evidence(label="Launches", value=len(found.calls), unit="count")
-    yield Evidence(label="Host waits in or behind launches", value=found.blocked_ns, unit="ns")
-    yield Evidence(label=f"{device} waits for the next launch", value=idle_ns, unit="ns", link=view)
+    yield facts.fraction("Launches that block", float(found.blocks.mean()), view)
+    yield facts.fraction("Launches with a wait behind them", float(found.is_waited_for.mean()))
+    yield facts.count("Launches", len(found.calls))
+    yield facts.duration("Host waits in or behind launches", found.blocked_ns)
+    yield facts.duration(f"{device} waits for the next launch", idle_ns, view)
     duration_ns = trace.device_events["duration_ns"].to_numpy()[found.rows]
-    yield Evidence(label="Median kernel", value=int(np.median(duration_ns)), unit="ns")
+    yield facts.duration("Median kernel", int(np.median(duration_ns)))
 
 
 def _fix(trace: Trace) -> Fix:
@@ -154,26 +143,20 @@ RULE = Rule(
     id="launch-blocking-mode",
     title="Every launch waits for its kernel: a debugging mode is on",
     category="synchronization",
-    why=(
-        "Host and device work in turn instead of at the same time: while one works, the other "
-        "waits. No two streams overlap, and no queue hides the host's work."
-    ),
-    detects=(
-        "Launches of single kernels, at least `least_launches` of them, of which "
-        "`least_blocked_share` return only when their kernel has ended, or behind "
-        "`least_waited_share` of which the same thread waits for the device."
-    ),
+    why="Host and device work in turn instead of at the same time: while one works, the other "
+    "waits. No two streams overlap, and no queue hides the host's work.",
+    detects="Launches of single kernels, at least `least_launches` of them, of which "
+    "`least_blocked_share` return only when their kernel has ended, or behind `least_waited_share` "
+    "of which the same thread waits for the device.",
     silent=(
         "What graphs replay is launched by one call and is left out.",
         "A kernel may have ended by chance before its launch returned: not nine of ten.",
     ),
-    saving=(
-        "Idle time of under 1 ms before launches (and behind waits), at most as much as the host "
-        "waits in launches: with both at work at once, the longer one decides. At least half of "
-        "it, by an estimate."
-    ),
+    saving="Idle time of under 1 ms before launches (and behind waits), at most as much as the "
+    "host waits in launches: with both at work at once, the longer one decides. At least half of "
+    "it, by an estimate.",
     fix=Fix(
-        summary="Take the debugging mode out of the environment of the job.",
+        "Take the debugging mode out of the environment of the job.",
         language="sh",
         caveats=(
             "It may be set in the job's script, a Dockerfile, or by os.environ at a module's top.",

@@ -10,13 +10,13 @@ from stepscope.analyses.idle.dispatch_gaps import DispatchGaps, dispatch_gaps
 from stepscope.analyses.idle.idle_by_source import idle_by_source_line
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.base.calibration import FEWER_LAUNCHES
-from stepscope.base.formatting import duration, share
-from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.base.formatting import share
+from stepscope.base.report import Evidence, EvidenceTable, Fix, Link
 from stepscope.dialects import Kind
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, option
-from stepscope.rules.shared import recorded_facts
+from stepscope.rules.shared import facts, phrases, recorded_facts
 
 MOST_ROWS = 10
 OUTSIDE = "outside any operator"
@@ -63,21 +63,17 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     yield Finding(
         severity="critical" if lost >= options.critical_share else "warning",
         confidence="medium" if is_distorted else "high",
-        message=(
-            f"{trace.dialect.device} {device.device} waits "
-            f"{duration(within.per_step(cost.idle_ns))}"
-            f"{' a step' if within.has_steps else ''} ({share(lost)}) for the next of "
-            f"{within.per_step(cost.kernel_count):,} kernels, in gaps of under 1 ms"
-            f"{_split(cost)}."
-        ),
+        message=f"{trace.dialect.device} {device.device} waits {phrases.time(trace, cost.idle_ns)} "
+        f"({share(lost)}) for the next of {within.per_step(cost.kernel_count):,} kernels, in gaps "
+        f"of under 1 ms{_split(cost)}.",
         evidence=tuple(_evidence(trace, device, cost, lost)),
         tables=(table,) if table.rows else (),
         locations=event_references.source_lines(lines),
         claims=(
             Claim(
-                intervals=cost.idle,
-                factor=FEWER_LAUNCHES,
-                method="All idle time in gaps of under 1 ms: graphs win nearly all, compile half.",
+                cost.idle,
+                FEWER_LAUNCHES,
+                "All idle time in gaps of under 1 ms: graphs win nearly all, compile half.",
             ),
         ),
         fix=_fix(trace, cost, options, is_distorted=is_distorted),
@@ -107,47 +103,43 @@ def _table(trace: Trace, device: DeviceActivity) -> EvidenceTable:
     """Return the operators and lines in front of which the device waits longest."""
     idle = idle_by_source_line(trace)
     mine = idle[(idle["device"] == device.device) & (idle["cause"] == "dispatch")].head(MOST_ROWS)
-    columns = (
-        EvidenceColumn(label="Operator", unit="code"),
-        EvidenceColumn(label="Source line", unit="code"),
-        EvidenceColumn(label="Gaps", unit="count"),
-        EvidenceColumn(label="Idle", unit="ns"),
-    )
     places = zip(
         mine["operator"], mine["source_line"], mine["gap_count"], mine["idle_ns"], strict=True
     )
     rows = tuple(
-        EvidenceRow(
-            cells=(operator or OUTSIDE, line or None, int(gaps), int(idle_ns)),
+        facts.row(
+            operator or OUTSIDE,
+            line or None,
+            int(gaps),
+            int(idle_ns),
             link=Link(view="operators", search=operator) if operator else None,
         )
         for operator, line, gaps, idle_ns in places
     )
-    return EvidenceTable(label="Where it waits for launches", columns=columns, rows=rows)
+    return facts.table(
+        "Where it waits for launches",
+        {"Operator": "code", "Source line": "code", "Gaps": "count", "Idle": "ns"},
+        rows,
+    )
 
 
 def _evidence(
     trace: Trace, device: DeviceActivity, cost: DispatchGaps, lost: float
 ) -> Iterator[Evidence]:
     within = window(trace)
-    yield Evidence(label="Idle, dispatch", value=lost, unit="share", link=Link(view="overview"))
-    yield Evidence(
-        label="Kernels a step" if within.has_steps else "Kernels",
-        value=within.per_step(cost.kernel_count),
-        unit="count",
-        link=Link(view="kernels"),
+    yield facts.fraction("Idle, dispatch", lost, "overview")
+    yield facts.count(
+        "Kernels a step" if within.has_steps else "Kernels",
+        within.per_step(cost.kernel_count),
+        "kernels",
     )
-    yield Evidence(
-        label="Median kernel", value=cost.median_kernel_ns, unit="ns", link=Link(view="kernels")
-    )
+    yield facts.duration("Median kernel", cost.median_kernel_ns, "kernels")
     if cost.has_operators:
-        yield Evidence(label="Of the gaps, inside operators", value=cost.inside_share, unit="share")
-        yield Evidence(label="Of the gaps, in launch calls", value=cost.launch_share, unit="share")
-        yield Evidence(
-            label="Of the gaps, between operators", value=cost.between_share, unit="share"
-        )
+        yield facts.fraction("Of the gaps, inside operators", cost.inside_share)
+        yield facts.fraction("Of the gaps, in launch calls", cost.launch_share)
+        yield facts.fraction("Of the gaps, between operators", cost.between_share)
     busy = intervals.duration_ns(device.busy) / max(1, within.device_duration_ns)
-    yield Evidence(label=f"{trace.dialect.device} busy", value=busy, unit="share")
+    yield facts.fraction(f"{trace.dialect.device} busy", busy)
 
 
 def _fix(trace: Trace, cost: DispatchGaps, options: Options, *, is_distorted: bool) -> Fix:
@@ -174,7 +166,7 @@ def _fix(trace: Trace, cost: DispatchGaps, options: Options, *, is_distorted: bo
     else:
         summary = "Fuse the step's kernels, so that there are fewer to launch."
         code = recorded_facts.compiling(trace)
-    return Fix(summary=summary, code=code, verify=VERIFY, caveats=tuple(caveats))
+    return Fix(summary, code, verify=VERIFY, caveats=tuple(caveats))
 
 
 def _of_compiled(trace: Trace, graph: str, caveats: tuple[str, ...]) -> Fix:
@@ -182,15 +174,15 @@ def _of_compiled(trace: Trace, graph: str, caveats: tuple[str, ...]) -> Fix:
     mode = recorded_settings(trace).compile.mode
     if mode in REPLAYING:
         return Fix(
-            summary=f"Find what keeps these launches out of {graph}s: the mode asks for them.",
-            code="# TORCH_LOGS=cudagraphs,graph_breaks,recompiles python train.py",
+            f"Find what keeps these launches out of {graph}s: the mode asks for them.",
+            "# TORCH_LOGS=cudagraphs,graph_breaks,recompiles python train.py",
             verify=VERIFY,
             caveats=(f'It is compiled with mode="{mode}" ({RECORDED}).', *caveats),
         )
     now = f'  # was mode="{mode}"' if mode else ""
     return Fix(
-        summary=f"Compile in the mode that replays each step's launches as one {graph}.",
-        code=f'model = torch.compile(model, mode="reduce-overhead"){now}',
+        f"Compile in the mode that replays each step's launches as one {graph}.",
+        f'model = torch.compile(model, mode="reduce-overhead"){now}',
         verify=VERIFY,
         caveats=(
             f"It is compiled already ({RECORDED}), or a part of it: compile all that is launched "
@@ -207,16 +199,12 @@ RULE = Rule(
     id="launch-bound",
     title="The CPU cannot launch kernels fast enough",
     category="kernel launch",
-    why=(
-        "Each kernel costs the host some 5 to 20 µs of Python, dispatch and launch. Where kernels "
-        "are shorter than that, the device waits for the host."
-    ),
-    detects=(
-        "Gaps of under 1 ms on the busiest device that end with work which was launched, or still "
-        "being launched, after the gap began. It speaks where there are `least_kernels` kernels a "
-        "step and such gaps are `warning_share` of the window; from `critical_share` on it is "
-        "critical. From `python_share` of the gaps between operators on, Python is named."
-    ),
+    why="Each kernel costs the host some 5 to 20 µs of Python, dispatch and launch. Where kernels "
+    "are shorter than that, the device waits for the host.",
+    detects="Gaps of under 1 ms on the busiest device that end with work which was launched, or "
+    "still being launched, after the gap began. It speaks where there are `least_kernels` kernels "
+    "a step and such gaps are `warning_share` of the window; from `critical_share` on it is "
+    "critical. From `python_share` of the gaps between operators on, Python is named.",
     silent=(
         "Gaps of 1 ms and more are no dispatch: the host did something else.",
         "Gaps behind a wait, in the allocator or while data was loaded belong to other rules.",
@@ -224,13 +212,11 @@ RULE = Rule(
         "cannot be told.",
         "Where stacks were recorded, which slows just this, confidence is medium.",
     ),
-    saving=(
-        "At most all idle time in such gaps, as replaying a graph would win it; at least half of "
-        "it. More than the host's part of a step cannot be won: the device's work stays."
-    ),
+    saving="At most all idle time in such gaps, as replaying a graph would win it; at least half "
+    "of it. More than the host's part of a step cannot be won: the device's work stays.",
     fix=Fix(
-        summary="Launch fewer, larger kernels.",
-        code='model = torch.compile(model, mode="reduce-overhead")',
+        "Launch fewer, larger kernels.",
+        'model = torch.compile(model, mode="reduce-overhead")',
         verify=VERIFY,
         caveats=("Changing shapes make torch.compile compile again.",),
     ),

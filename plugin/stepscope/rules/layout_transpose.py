@@ -8,10 +8,10 @@ import numpy as np
 from stepscope.analyses.core.links import links
 from stepscope.analyses.operators.operator_arguments import shape
 from stepscope.base.calibration import LAYOUT_CONVERSIONS
-from stepscope.base.report import Evidence, Fix, Link
+from stepscope.base.report import Fix
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Finding, Rule, option
-from stepscope.rules.shared import kernel_time
+from stepscope.rules import Finding, Rule, RuleResult, option
+from stepscope.rules.shared import facts, kernel_time
 from stepscope.rules.shared.kernel_time import Work
 
 VOLUME_DIMENSIONS = 5
@@ -25,14 +25,12 @@ class Options:
     least_share: float = option(
         0.02,
         "Share of all kernels' time in conversions from which it speaks.",
-        origin=(
-            "ours: one conversion of a network's first input takes up to 1.9 % in real traces of "
-            "inference"
-        ),
+        origin="ours: one conversion of a network's first input takes up to 1.9 % in real traces "
+        "of inference",
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report kernels that only turn channels-first tensors into channels-last ones, or back."""
     rows = kernel_time.rows_in_window(trace)
     is_conversion = kernel_time.kernels_named(trace, trace.dialect.layout_kernel.search)
@@ -42,18 +40,11 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     yield kernel_time.answer(
         trace,
         Finding(
-            message=(
-                "Conversions between channels-first and channels-last take "
-                f"{kernel_time.taking(trace, found)}."
-            ),
+            message="Conversions between channels-first and channels-last take "
+            f"{kernel_time.taking(trace, found)}.",
             evidence=(
-                Evidence(
-                    label="Of the kernels' time",
-                    value=found.share,
-                    unit="share",
-                    link=Link(view="kernels"),
-                ),
-                Evidence(label="Conversions", value=len(found.rows), unit="count"),
+                facts.fraction("Of the kernels' time", found.share, "kernels"),
+                facts.count("Conversions", len(found.rows)),
             ),
             tables=(kernel_time.by_operator(trace, found, "Conversions"),),
             events=kernel_time.longest(trace, found),
@@ -78,11 +69,9 @@ def _fix(trace: Trace, found: Work) -> Fix:
 
 def _fix_to(layout: str, *caveats: str) -> Fix:
     return Fix(
-        summary="Keep the model and its inputs in the order that the convolutions compute in.",
-        code=(
-            f"model = model.to(memory_format={layout})\n"
-            f"inputs = inputs.to(device, memory_format={layout})"
-        ),
+        "Keep the model and its inputs in the order that the convolutions compute in.",
+        f"model = model.to(memory_format={layout})\n"
+        f"inputs = inputs.to(device, memory_format={layout})",
         verify="The conversions are gone from Kernels, all but those of the first input.",
         caveats=(
             *caveats,
@@ -112,25 +101,19 @@ RULE = Rule(
     id="layout-transpose",
     title="Convolutions convert between channels-first and channels-last",
     category="operators",
-    why=(
-        "Matrix units convolve channels-last tensors. Where the model keeps channels first, the "
-        "library reorders each convolution's input, weights and result, which moves all their "
-        "bytes and computes nothing."
-    ),
-    detects=(
-        "Kernels of the convolution libraries that only reorder, as a share of all kernels' time. "
-        "It speaks from `least_share` on."
-    ),
+    why="Matrix units convolve channels-last tensors. Where the model keeps channels first, the "
+    "library reorders each convolution's input, weights and result, which moves all their bytes "
+    "and computes nothing.",
+    detects="Kernels of the convolution libraries that only reorder, as a share of all kernels' "
+    "time. It speaks from `least_share` on.",
     silent=(
         "A few conversions of a network's first input stay below the threshold.",
         "Where the host is the limit, or the device hardly works, it is rejected: a shorter kernel "
         "would only lengthen the gap behind it.",
     ),
-    saving=(
-        "The times in which the device does nothing but convert, where the device is the limit: "
-        "70 % of them at least, all at most. That convolutions themselves may become faster is not "
-        "counted."
-    ),
+    saving="The times in which the device does nothing but convert, where the device is the limit: "
+    "70 % of them at least, all at most. That convolutions themselves may become faster is not "
+    "counted.",
     fix=_fix_to("torch.channels_last"),
     effort="flag",
     risk="none",

@@ -14,11 +14,11 @@ from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_set
 from stepscope.base.calibration import TUNED_PRODUCTS_SHARE, up_to_roofline
 from stepscope.base.errors import MissingDataError
 from stepscope.base.formatting import share
-from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.base.report import EvidenceRow, EvidenceTable, Fix, Link
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Finding, Rule, option
-from stepscope.rules.shared import kernel_time
+from stepscope.rules import Finding, Rule, RuleResult, option
+from stepscope.rules.shared import facts, kernel_time
 
 PRODUCT = re.compile(r"^aten::(?:mm|addmm|bmm|baddbmm|addbmm|linear|matmul|_scaled_mm|_addmm\w+)$")
 SHORT_NS = 20_000
@@ -48,7 +48,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report products by the roofline of their shapes and of the device.
 
     Raises:
@@ -71,19 +71,12 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     finding = Finding(
         severity="info",
         confidence="medium",
-        message=(
-            f"Matrix products that reach {share(reached)} of what the device can do with their "
-            f"shapes take {kernel_time.taking(trace, found)}."
-        ),
+        message=f"Matrix products that reach {share(reached)} of what the device can do with their "
+        f"shapes take {kernel_time.taking(trace, found)}.",
         evidence=(
-            Evidence(
-                label="Of the kernels' time",
-                value=found.share,
-                unit="share",
-                link=Link(view="kernels"),
-            ),
-            Evidence(label="Of the roofline, on average", value=reached, unit="share"),
-            Evidence(label="Peak from", value=str(worst["source"]), unit="text"),
+            facts.fraction("Of the kernels' time", found.share, "kernels"),
+            facts.fraction("Of the roofline, on average", reached),
+            facts.text("Peak from", str(worst["source"])),
         ),
         tables=(_table(low),),
         events=kernel_time.longest(trace, found),
@@ -110,18 +103,18 @@ def _reason(products: pd.DataFrame) -> str:
 def _table(low: pd.DataFrame) -> EvidenceTable:
     columns = ["name", "input_dims", "data_type", "call_count", "kernel_ns", "roofline_share"]
     cells = low[[*columns, "bound"]].head(MOST_ROWS).astype(object).to_numpy().tolist()
-    return EvidenceTable(
-        label="Products",
-        columns=(
-            EvidenceColumn(label="Operator", unit="text"),
-            EvidenceColumn(label="Shapes", unit="text"),
-            EvidenceColumn(label="Type", unit="text"),
-            EvidenceColumn(label="Calls", unit="count"),
-            EvidenceColumn(label="Time", unit="ns"),
-            EvidenceColumn(label="Of the roofline", unit="share"),
-            EvidenceColumn(label="Limit", unit="text"),
-        ),
-        rows=tuple(
+    return facts.table(
+        "Products",
+        {
+            "Operator": "text",
+            "Shapes": "text",
+            "Type": "text",
+            "Calls": "count",
+            "Time": "ns",
+            "Of the roofline": "share",
+            "Limit": "text",
+        },
+        (
             EvidenceRow(cells=tuple(row), link=Link(view="operators", search=str(row[0])))
             for row in cells
         ),
@@ -139,22 +132,17 @@ def _fix_of(case: str, *, is_short: bool, is_tuned: bool = False) -> Fix:
     verify = "Of the roofline, the same products reach more in the next trace."
     if is_short:
         return Fix(
-            summary="Make fewer and larger products: these end before the device is full.",
-            code=(
-                f"{case}"
-                "qkv = nn.Linear(width, 3 * width)  # one product in place of three of one input\n"
-                "loader = DataLoader(dataset, batch_size=2 * batch_size)"
-            ),
+            "Make fewer and larger products: these end before the device is full.",
+            f"{case}"
+            "qkv = nn.Linear(width, 3 * width)  # one product in place of three of one input\n"
+            "loader = DataLoader(dataset, batch_size=2 * batch_size)",
             verify=verify,
             caveats=("A larger batch needs more memory, and may want another learning rate.",),
         )
     return Fix(
-        summary="Let other tiles be tried for these shapes, or choose shapes that fill them.",
-        code=(
-            f"{case}"
-            f"{TUNED if is_tuned else TUNE}"
-            "# and sizes in multiples of 128: the last tiles of a row are filled, not padded"
-        ),
+        "Let other tiles be tried for these shapes, or choose shapes that fill them.",
+        f"{case}{TUNED if is_tuned else TUNE}# and sizes in multiples of 128: the last tiles of a "
+        "row are filled, not padded",
         verify=verify,
         caveats=("Peaks are the data sheet's: under a power limit no product reaches them.",),
     )
@@ -170,25 +158,19 @@ RULE = Rule(
     id="low-efficiency-gemm",
     title="Matrix products run far below what the device can do",
     category="operators",
-    why=(
-        "A product of given shapes can be no faster than the device's arithmetic or its memory "
-        "allows. Products that are small, or whose sizes do not fill the tiles that they are cut "
-        "into, leave most of the device idle."
-    ),
-    detects=(
-        "Matrix products whose operations and bytes, by their shapes, over their kernels' time "
-        "reach `most_roofline_share` of the device's peak or less, as a share of all kernels' "
-        "time. It speaks from `least_share` on."
-    ),
+    why="A product of given shapes can be no faster than the device's arithmetic or its memory "
+    "allows. Products that are small, or whose sizes do not fill the tiles that they are cut into, "
+    "leave most of the device idle.",
+    detects="Matrix products whose operations and bytes, by their shapes, over their kernels' time "
+    "reach `most_roofline_share` of the device's peak or less, as a share of all kernels' time. It "
+    "speaks from `least_share` on.",
     silent=(
         "Convolutions and attention have rules of their own.",
         "Where the device is not in the table of data sheets, it cannot tell.",
         "Where the host is the limit it is rejected.",
     ),
-    saving=(
-        "What would be won at 75 % of the roofline, where the device is the limit, at most; "
-        "nothing at least: whether such shapes allow it is known only by trying."
-    ),
+    saving="What would be won at 75 % of the roofline, where the device is the limit, at most; "
+    "nothing at least: whether such shapes allow it is known only by trying.",
     fix=_fix_of("", is_short=True),
     effort="hour",
     risk="none",

@@ -11,10 +11,11 @@ from stepscope.analyses.core.device_activity import DeviceActivity
 from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.ledger import CAUSES, idle_ledger
 from stepscope.base.formatting import duration, share
-from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.base.report import Evidence, EvidenceTable, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, option
+from stepscope.rules.shared import facts
 
 WHO_TELLS = {
     "dataloader": "dataloader-no-workers, dataloader-bound",
@@ -58,14 +59,12 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
             continue
         yield Finding(
             severity="critical" if busy < options.critical_below_share else "warning",
-            message=(
-                f"{trace.dialect.device} {device.device} is busy {share(busy)} of the "
-                f"{duration(total_ns)} recorded. Most of its idle time: {_worst(trace, device)}."
-            ),
+            message=f"{trace.dialect.device} {device.device} is busy {share(busy)} of the "
+            f"{duration(total_ns)} recorded. Most of its idle time: {_worst(trace, device)}.",
             evidence=tuple(_evidence(trace, device, busy)),
             tables=tuple(_steps(trace, device)),
             fix=_fix(trace, device),
-            place="another device, " * before,  # not its number: ranks have one each
+            subject="another device, " * before,  # not its number: ranks have one each
         )
 
 
@@ -83,18 +82,10 @@ def _worst(trace: Trace, device: DeviceActivity) -> str:
 
 def _evidence(trace: Trace, device: DeviceActivity, busy: float) -> Iterator[Evidence]:
     within = window(trace)
-    yield Evidence(
-        label=f"{trace.dialect.device} {device.device} busy",
-        value=busy,
-        unit="share",
-        link=Link(view="overview"),
-    )
+    yield facts.fraction(f"{trace.dialect.device} {device.device} busy", busy, "overview")
     for cause, time_ns in _idle(trace, device):
-        yield Evidence(
-            label=f"Idle, {CAUSES[cause][0].lower()}",
-            value=time_ns / within.device_duration_ns,
-            unit="share",
-            link=Link(view="overview"),
+        yield facts.fraction(
+            f"Idle, {CAUSES[cause][0].lower()}", time_ns / within.device_duration_ns, "overview"
         )
 
 
@@ -106,16 +97,14 @@ def _steps(trace: Trace, device: DeviceActivity) -> Iterator[EvidenceTable]:
     start, end = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
     busy = intervals.covered_ns(device.busy, start, end) / np.maximum(end - start, 1)
     numbers = steps["number"].to_numpy()
-    yield EvidenceTable(
-        label="Steps, the idlest first",
-        columns=(
-            EvidenceColumn(label="Step", unit="count"),
-            EvidenceColumn(label="Lasts", unit="ns"),
-            EvidenceColumn(label=f"{trace.dialect.device} busy", unit="share"),
-        ),
-        rows=tuple(
-            EvidenceRow(
-                cells=(int(numbers[row]), int(end[row] - start[row]), float(busy[row])),
+    yield facts.table(
+        "Steps, the idlest first",
+        {"Step": "count", "Lasts": "ns", f"{trace.dialect.device} busy": "share"},
+        (
+            facts.row(
+                int(numbers[row]),
+                int(end[row] - start[row]),
+                float(busy[row]),
                 link=Link(view="overview", step=int(numbers[row])),
             )
             for row in np.argsort(busy, kind="stable")[:STEPS_SHOWN]
@@ -126,11 +115,9 @@ def _steps(trace: Trace, device: DeviceActivity) -> Iterator[EvidenceTable]:
 def _fix(trace: Trace, device: DeviceActivity) -> Fix:
     cause, _ = _idle(trace, device)[0]
     return Fix(
-        summary=(
-            f"Fix the causes that are listed: of {CAUSES[cause][0].lower()} tells "
-            f"{WHO_TELLS[cause]}. If none is listed, make each step larger (batch size)."
-        ),
-        code=f"stepscope explain {WHO_TELLS[cause].partition(',')[0]}",
+        f"Fix the causes that are listed: of {CAUSES[cause][0].lower()} tells {WHO_TELLS[cause]}. "
+        "If none is listed, make each step larger (batch size).",
+        f"stepscope explain {WHO_TELLS[cause].partition(',')[0]}",
         language="shell",
         verify=f"Record again: the busy share of the {trace.dialect.device} in Overview rises.",
         caveats=("A device that is busy is not yet used well: its kernels may be small or slow.",),
@@ -142,22 +129,17 @@ RULE = Rule(
     title="The device is idle much of the time",
     category="utilization",
     why="Idle time is paid for and does nothing. This is a symptom: its causes stand above it.",
-    detects=(
-        "For each device, the share of the window in which anything runs on it: kernels, copies or "
-        "memory sets. It speaks below `warn_below_share`, and calls it critical below "
-        "`critical_below_share`. Without steps the window is from the device's first work to its "
-        "last."
-    ),
+    detects="For each device, the share of the window in which anything runs on it: kernels, "
+    "copies or memory sets. It speaks below `warn_below_share`, and calls it critical below "
+    "`critical_below_share`. Without steps the window is from the device's first work to its last.",
     silent=(
         "A device with less than 1 % of all kernels only holds a context.",
         "While graphs are captured, launches are recorded and not run.",
     ),
-    saving=(
-        "None is claimed: the causes claim the idle time, each its own part of it, so that nothing "
-        "is counted twice."
-    ),
+    saving="None is claimed: the causes claim the idle time, each its own part of it, so that "
+    "nothing is counted twice.",
     fix=Fix(
-        summary="Fix the causes that are listed; if none is, make each step larger (batch size).",
+        "Fix the causes that are listed; if none is, make each step larger (batch size).",
         verify="Record again: the busy share of the device rises.",
     ),
     effort="hour",

@@ -19,8 +19,8 @@ from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option
-from stepscope.rules.shared import copy_sources, recorded_facts
+from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules.shared import copy_sources, facts, phrases, recorded_facts
 
 PIN = "aten::pin_memory"
 VERIFY = f"{PIN} is gone from the thread that runs the loop."
@@ -38,7 +38,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report pinning on the loop's thread by the time in which no device works meanwhile."""
     requirements.main_device(trace)
     rows = _pinning(trace)
@@ -54,7 +54,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     said = _message(trace, rows, times, lost)
     if lost < options.least_share:
         if intervals.duration_ns(times) >= options.least_share * within.reference_ns:
-            yield Rejected(message=said, evidence=evidence)
+            yield RuledOut(message=said, evidence=evidence)
         return
     is_loading = _is_loading(trace, times)
     events, lines = _shown(trace, rows)
@@ -66,9 +66,9 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         locations=lines,
         claims=(
             Claim(
-                intervals=exposed,
-                factor=HALF_TO_ALL,
-                method="Pinning during which no device works; a thread beside the loop hides it.",
+                exposed,
+                HALF_TO_ALL,
+                "Pinning during which no device works; a thread beside the loop hides it.",
             ),
         ),
         fix=_fix_of_loader(trace) if is_loading else _fix_of_loop(trace),
@@ -99,16 +99,16 @@ def _message(trace: Trace, rows: NDArray[np.int64], times: Intervals, lost: floa
     device = trace.dialect.device
     return (
         f"{count(len(rows), 'tensor is', 'tensors are')} pinned by the thread that runs the loop, "
-        f"in {lasting}{' a step' if within.has_steps else ''}; during {share(lost)} of the time no "
+        f"in {lasting} {phrases.per_step(trace)}; during {share(lost)} of the time no "
         f"{device} works meanwhile."
     )
 
 
 def _evidence(rows: NDArray[np.int64], times: Intervals, lost: float) -> Iterator[Evidence]:
     link = Link(view="operators", search=PIN)
-    yield Evidence(label="Tensors pinned", value=len(rows), unit="count", link=link)
-    yield Evidence(label="Pinning in all", value=intervals.duration_ns(times), unit="ns", link=link)
-    yield Evidence(label="Exposed pinning", value=lost, unit="share", link=Link(view="overview"))
+    yield facts.count("Tensors pinned", len(rows), link)
+    yield facts.duration("Pinning in all", intervals.duration_ns(times), link)
+    yield facts.fraction("Exposed pinning", lost, "overview")
 
 
 def _shown(
@@ -127,8 +127,8 @@ def _shown(
 
 def _fix_of_loader(trace: Trace) -> Fix:
     return Fix(
-        summary="Give the loader workers: then it pins in a thread of its own, beside the loop.",
-        code=_pinning_loader(trace),
+        "Give the loader workers: then it pins in a thread of its own, beside the loop.",
+        _pinning_loader(trace),
         verify=VERIFY,
     )
 
@@ -143,14 +143,12 @@ def _pinning_loader(trace: Trace) -> str:
 
 def _fix_of_loop(trace: Trace) -> Fix:
     return Fix(
-        summary="Let the DataLoader pin its batches in a thread, or keep one pinned buffer.",
-        code=(
-            f"{_pinning_loader(trace)}\n"
-            "# or, for what comes from elsewhere:\n"
-            "staging = torch.empty(shape, pin_memory=True)  # once, not batch.pin_memory()\n"
-            "staging.copy_(batch)\n"
-            f"batch = staging.to({copy_sources.target(trace)}, non_blocking=True)"
-        ),
+        "Let the DataLoader pin its batches in a thread, or keep one pinned buffer.",
+        f"{_pinning_loader(trace)}\n"
+        "# or, for what comes from elsewhere:\n"
+        "staging = torch.empty(shape, pin_memory=True)  # once, not batch.pin_memory()\n"
+        "staging.copy_(batch)\n"
+        f"batch = staging.to({copy_sources.target(trace)}, non_blocking=True)",
         verify=VERIFY,
         caveats=("The buffer must not be filled anew before its copy has run.",),
     )
@@ -160,22 +158,18 @@ RULE = Rule(
     id="main-thread-pin-memory",
     title="The training loop pins memory itself",
     category="input pipeline",
-    why=(
-        "Pinning takes locked memory from the system and copies the tensor into it, on the CPU. "
-        "Pinning it and then copying it may take longer than copying it from pageable memory."
-    ),
-    detects=(
-        "on the thread that runs the loop. It speaks where those of them during which no device "
-        "works are at least `least_share` of the window."
-    ),
+    why="Pinning takes locked memory from the system and copies the tensor into it, on the CPU. "
+    "Pinning it and then copying it may take longer than copying it from pageable memory.",
+    detects="on the thread that runs the loop. It speaks where those of them during which no "
+    "device works are at least `least_share` of the window.",
     silent=(
         "The DataLoader's pinning thread does it: that lies beside the loop.",
         "A device works meanwhile: nothing could be won.",
     ),
     saving="At most all pinning during which no device works; half of it at least (an estimate).",
     fix=Fix(
-        summary="Let the DataLoader pin its batches in a thread of its own.",
-        code="loader = DataLoader(dataset, batch_size=..., num_workers=2, pin_memory=True)",
+        "Let the DataLoader pin its batches in a thread of its own.",
+        "loader = DataLoader(dataset, batch_size=..., num_workers=2, pin_memory=True)",
         verify=VERIFY,
     ),
     effort="flag",

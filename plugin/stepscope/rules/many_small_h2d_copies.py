@@ -12,8 +12,8 @@ from stepscope.base.formatting import count, share, significant, size
 from stepscope.base.report import Evidence, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option
-from stepscope.rules.shared import copy_sources, phrases
+from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules.shared import copy_sources, facts, phrases
 
 UNIT_NS = 100_000_000
 """Without steps, copies are counted in so much of the window."""
@@ -41,7 +41,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report small copies by the idle time in their calls and behind waits for them."""
     device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
@@ -55,7 +55,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     lost = intervals.duration_ns(cost.idle) / window(trace).reference_ns
     evidence = tuple(_evidence(copies, cost, often, lost))
     if lost < options.least_share:
-        yield Rejected(
+        yield RuledOut(
             message=f"{_copied(trace, copies, often)}, but {_idle(trace, cost, lost)}.",
             evidence=evidence,
         )
@@ -69,13 +69,11 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         locations=lines,
         claims=(
             Claim(
-                intervals=cost.idle,
-                factor=HALF_TO_ALL,
+                cost.idle,
+                HALF_TO_ALL,
+                "Idle time while the host is in the copies' calls, and at most also right behind "
+                "its waits for them; one copy in place of many wins half at least.",
                 low_intervals=cost.late,
-                method=(
-                    "Idle time while the host is in the copies' calls, and at most also right "
-                    "behind its waits for them; one copy in place of many wins half at least."
-                ),
             ),
         ),
         fix=_fix(significant(often), copy_sources.target(trace)),
@@ -99,33 +97,31 @@ def _idle(trace: Trace, cost: CopyCost, lost: float) -> str:
     idle_ns = intervals.duration_ns(cost.idle)
     if not idle_ns:
         return "the device does not stand still for them"
-    lasting = phrases.lasting(trace, idle_ns)
+    lasting = phrases.time(trace, idle_ns)
     return f"the device stands still for {lasting} ({share(lost)}) on account of them"
 
 
 def _evidence(copies: HostCopies, cost: CopyCost, often: float, lost: float) -> Iterator[Evidence]:
-    yield Evidence(label="Small copies", value=len(copies.rows), unit="count")
-    yield Evidence(label="A step, or in 100 ms", value=often, unit="count")
-    yield Evidence(label="Bytes copied", value=copies.total_bytes, unit="bytes")
+    yield facts.count("Small copies", len(copies.rows))
+    yield facts.count("A step, or in 100 ms", often)
+    yield facts.size("Bytes copied", copies.total_bytes)
     overview = Link(view="overview")
-    yield Evidence(label="Idle time for them", value=lost, unit="share", link=overview)
+    yield facts.fraction("Idle time for them", lost, overview)
     late_ns, behind_ns = intervals.duration_ns(cost.late), intervals.duration_ns(cost.behind)
-    yield Evidence(label="Idle in their calls", value=late_ns, unit="ns")
-    yield Evidence(label="Idle behind waits for them", value=behind_ns, unit="ns")
-    yield Evidence(label="Host time in their calls", value=copies.host_ns, unit="ns")
+    yield facts.duration("Idle in their calls", late_ns)
+    yield facts.duration("Idle behind waits for them", behind_ns)
+    yield facts.duration("Host time in their calls", copies.host_ns)
 
 
 def _fix(often: str, target: str) -> Fix:
     """Return what to do instead of so many copies a step; `target` is what `.to()` takes."""
     return Fix(
-        summary="Pack what belongs together into one tensor, and copy that.",
-        code=(
-            f"# one copy a step in place of {often}\n"
-            "packed = torch.cat([value.flatten() for value in small])  # of one dtype, pinned\n"
-            f"packed = packed.to({target}, non_blocking=True)\n"
-            "small = packed.split([value.numel() for value in small])\n"
-            "# what never changes: copy it once, before the loop (register_buffer in a module)"
-        ),
+        "Pack what belongs together into one tensor, and copy that.",
+        f"# one copy a step in place of {often}\n"
+        "packed = torch.cat([value.flatten() for value in small])  # of one dtype, pinned\n"
+        f"packed = packed.to({target}, non_blocking=True)\n"
+        "small = packed.split([value.numel() for value in small])\n"
+        "# what never changes: copy it once, before the loop (register_buffer in a module)",
         verify=VERIFY,
         caveats=(
             "Values of several types are packed one type at a time, or as bytes (view(dtype)).",
@@ -138,15 +134,11 @@ RULE = Rule(
     id="many-small-h2d-copies",
     title="Many small copies go to the device",
     category="transfer",
-    why=(
-        "A copy of a few bytes costs the host as much as a large one: the call, the operators "
-        "around it, and the wait for it where it blocks."
-    ),
-    detects=(
-        "Copies to the device of less than `below_bytes`. It speaks from `least_count` a step on "
-        "(without steps, in 100 ms) where the device stands still for `least_share` of the window "
-        "on account of them: while the host is in their calls, or right behind its waits for them."
-    ),
+    why="A copy of a few bytes costs the host as much as a large one: the call, the operators "
+    "around it, and the wait for it where it blocks.",
+    detects="Copies to the device of less than `below_bytes`. It speaks from `least_count` a step "
+    "on (without steps, in 100 ms) where the device stands still for `least_share` of the window "
+    "on account of them: while the host is in their calls, or right behind its waits for them.",
     silent=(
         "The device has work queued meanwhile: then they cost no time, and are listed as "
         "considered and rejected.",
@@ -156,10 +148,8 @@ RULE = Rule(
         ),
         "Graphs are being captured: what is recorded then was not run.",
     ),
-    saving=(
-        "At most the idle time while the host is in their calls and right behind its waits for "
-        "them; at least half of the former."
-    ),
+    saving="At most the idle time while the host is in their calls and right behind its waits for "
+    "them; at least half of the former.",
     fix=_fix("many", copy_sources.ANY_DEVICE),
     effort="hour",
     risk="none",

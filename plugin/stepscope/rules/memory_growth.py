@@ -14,16 +14,10 @@ from stepscope.analyses.memory.growth import memory_growth
 from stepscope.analyses.memory.leaks import memory_leaks
 from stepscope.base.errors import MissingDataError
 from stepscope.base.formatting import count, share, size
-from stepscope.base.report import (
-    Evidence,
-    EvidenceColumn,
-    EvidenceRow,
-    EvidenceTable,
-    Fix,
-    Link,
-)
+from stepscope.base.report import Evidence, EvidenceTable, Fix
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, option
+from stepscope.rules.shared import facts
 
 FEWEST_STEPS = 5
 """With fewer, a rise in every step still comes by chance more than once in twenty times."""
@@ -89,23 +83,21 @@ def _finding(trace: Trace, row: dict[Any, Any], grown: float, options: Options) 
         tables=(_table(leaks),) if len(leaks) else (),
         locations=event_references.source_lines(leak["function"] for leak in leaks),
         fix=FIX if trains else CACHE,
-        place=device,
+        subject=device,
     )
 
 
 def _evidence(row: dict[Any, Any], grown: float) -> Iterator[Evidence]:
-    yield Evidence(label="Growth a step", value=round(row["growth_bytes"]), unit="bytes")
-    yield Evidence(label="Growth a step, of what was allocated", value=grown, unit="share")
-    yield Evidence(
-        label="Growth a step, with 95 % confidence at least",
-        value=round(row["least_growth_bytes"]),
-        unit="bytes",
+    yield facts.size("Growth a step", round(row["growth_bytes"]))
+    yield facts.fraction("Growth a step, of what was allocated", grown)
+    yield facts.size(
+        "Growth a step, with 95 % confidence at least", round(row["least_growth_bytes"])
     )
-    yield Evidence(label="Grown in all", value=round(row["total_growth_bytes"]), unit="bytes")
-    yield Evidence(label="Steps compared", value=int(row["step_count"]), unit="count")
+    yield facts.size("Grown in all", round(row["total_growth_bytes"]))
+    yield facts.count("Steps compared", int(row["step_count"]))
     if not np.isnan(row["full_after_step_count"]):
         value = round(row["full_after_step_count"])
-        yield Evidence(label="Steps until the device is full", value=value, unit="count")
+        yield facts.count("Steps until the device is full", value)
 
 
 def _leaks(trace: Trace, row: dict[Any, Any]) -> list[dict[Any, Any]]:
@@ -116,50 +108,44 @@ def _leaks(trace: Trace, row: dict[Any, Any]) -> list[dict[Any, Any]]:
 
 
 def _table(leaks: list[dict[Any, Any]]) -> EvidenceTable:
-    return EvidenceTable(
-        label="What stays behind, step after step",
-        columns=(
-            EvidenceColumn(label="Operator", unit="text"),
-            EvidenceColumn(label="Module", unit="text"),
-            EvidenceColumn(label="Function", unit="code"),
-            EvidenceColumn(label="A step", unit="bytes"),
-            EvidenceColumn(label="In steps", unit="count"),
-        ),
-        rows=tuple(
-            EvidenceRow(
-                cells=(
-                    leak["operator"],
-                    leak["module"],
-                    leak["function"] or None,
-                    round(leak["bytes_per_step"]),
-                    int(leak["step_count"]),
-                ),
-                link=Link(view="operators", search=leak["operator"]),
+    return facts.table(
+        "What stays behind, step after step",
+        {
+            "Operator": "text",
+            "Module": "text",
+            "Function": "code",
+            "A step": "bytes",
+            "In steps": "count",
+        },
+        (
+            (
+                leak["operator"],
+                leak["module"],
+                leak["function"] or None,
+                round(leak["bytes_per_step"]),
+                int(leak["step_count"]),
             )
             for leak in leaks
         ),
+        "operators",
     )
 
 
 FIX = Fix(
-    summary="Let tensors of past steps go: keep numbers, or copies without their history.",
-    code=(
-        "losses.append(loss.detach())    # not loss, which keeps its graph\n"
-        "total += loss.detach()          # not total += loss\n"
-        "outputs.append(output.detach().cpu())    # or reduce them at once"
-    ),
+    "Let tensors of past steps go: keep numbers, or copies without their history.",
+    "losses.append(loss.detach())    # not loss, which keeps its graph\n"
+    "total += loss.detach()          # not total += loss\n"
+    "outputs.append(output.detach().cpu())    # or reduce them at once",
     verify="What is allocated at the ends of the steps stays the same in Memory.",
     caveats=(
-        "What the first steps make to keep (optimizer states, caches) may last longer than "
-        "the recording's warm-up.",
+        "What the first steps make to keep (optimizer states, caches) may last longer than the "
+        "recording's warm-up.",
     ),
 )
 CACHE = Fix(
-    summary="Give what grows a fixed size, or let it go between requests.",
-    code=(
-        "outputs.append(output.cpu())    # not the tensor on the device\n"
-        "cache = StaticCache(config, max_cache_len=4096)    # transformers: keys and values"
-    ),
+    "Give what grows a fixed size, or let it go between requests.",
+    "outputs.append(output.cpu())    # not the tensor on the device\n"
+    "cache = StaticCache(config, max_cache_len=4096)    # transformers: keys and values",
     verify=FIX.verify,
     caveats=("A cache of keys and values grows with each token, by design, until its text ends.",),
 )
@@ -168,16 +154,12 @@ RULE = Rule(
     id="memory-growth",
     title="Memory grows from step to step",
     category="memory",
-    why=(
-        "Something keeps tensors of past steps alive. It ends with the device out of memory, hours "
-        "after the start. A tensor that requires gradients keeps all that its backward pass needs."
-    ),
-    detects=(
-        "Compares what is allocated at the ends of the steps: the median slope between them "
-        "(Theil-Sen), and whether the rise may be chance (Mann-Kendall, 5 %). It speaks where a "
-        "step adds `least_share` or more, and warns where the device is full within "
-        "`soon_step_count` steps."
-    ),
+    why="Something keeps tensors of past steps alive. It ends with the device out of memory, hours "
+    "after the start. A tensor that requires gradients keeps all that its backward pass needs.",
+    detects="Compares what is allocated at the ends of the steps: the median slope between them "
+    "(Theil-Sen), and whether the rise may be chance (Mann-Kendall, 5 %). It speaks where a step "
+    "adds `least_share` or more, and warns where the device is full within `soon_step_count` "
+    "steps.",
     silent=(
         "With fewer than five steps growth cannot be told from chance.",
         "A rise in one step alone, such as of an optimizer's state in the first, is none.",

@@ -16,9 +16,10 @@ from stepscope.analyses.memory.memory_devices import REMEDY
 from stepscope.analyses.memory.ooms import memory_ooms
 from stepscope.base.errors import MissingDataError
 from stepscope.base.formatting import count, share, size
-from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.base.report import Evidence, EvidenceTable, Fix
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Finding, Rejected, Rule, option
+from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules.shared import facts
 
 MOST_ROWS = 10
 
@@ -64,7 +65,7 @@ class _Fullest:
         return self.taken_bytes / self.capacity_bytes
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report the fullest device, where it is nearly full."""
     requirements.main_device(trace)
     full, ooms = _fullest(trace), len(memory_ooms(trace))
@@ -74,7 +75,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
             raise MissingDataError(reason, "pip install --upgrade torch")
         return
     if not ooms and not is_training(trace) and _began_with(trace, full) >= options.least_share:
-        yield Rejected(message=_preallocated(full), evidence=_evidence(full, ooms))
+        yield RuledOut(message=_preallocated(full), evidence=_evidence(full, ooms))
         return
     is_tight = ooms > 0 or full.allocated_bytes >= options.least_share * full.capacity_bytes
     yield Finding(
@@ -84,7 +85,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         evidence=_evidence(full, ooms),
         tables=tuple(_holders(trace, full)),
         fix=_fix(trace),
-        place=full.label,
+        subject=full.label,
     )
 
 
@@ -147,16 +148,16 @@ def _message(full: _Fullest, ooms: int, *, is_tight: bool) -> str:
 
 
 def _evidence(full: _Fullest, ooms: int) -> tuple[Evidence, ...]:
-    facts = [
-        Evidence(label="Taken, of the device", value=full.taken_share, unit="share"),
-        Evidence(label="Allocated at the peak", value=int(full.allocated_bytes), unit="bytes"),
-        Evidence(label="The device has", value=int(full.capacity_bytes), unit="bytes"),
-        Evidence(label="Out of memory", value=ooms, unit="count"),
+    evidence = [
+        facts.fraction("Taken, of the device", full.taken_share),
+        facts.size("Allocated at the peak", int(full.allocated_bytes)),
+        facts.size("The device has", int(full.capacity_bytes)),
+        facts.count("Out of memory", ooms),
     ]
     if not np.isnan(full.reserved_bytes):
         reserved = int(full.reserved_bytes)
-        facts.insert(1, Evidence(label="Reserved at most", value=reserved, unit="bytes"))
-    return tuple(facts)
+        evidence.insert(1, facts.size("Reserved at most", reserved))
+    return tuple(evidence)
 
 
 def _holders(trace: Trace, full: _Fullest) -> Iterator[EvidenceTable]:
@@ -165,21 +166,14 @@ def _holders(trace: Trace, full: _Fullest) -> Iterator[EvidenceTable]:
     is_mine = (table["device_type"] == full.type) & (table["device"] == full.number)
     if not is_mine.any():
         return
-    yield EvidenceTable(
-        label="Who holds the memory at the peak",
-        columns=(
-            EvidenceColumn(label="Operator", unit="text"),
-            EvidenceColumn(label="Allocated", unit="text"),
-            EvidenceColumn(label="Held", unit="bytes"),
-            EvidenceColumn(label="Share", unit="share"),
-        ),
-        rows=tuple(
-            EvidenceRow(
-                cells=(row["holder"], row["origin"], int(row["held_bytes"]), row["peak_share"]),
-                link=Link(view="operators", search=row["holder"]),
-            )
+    yield facts.table(
+        "Who holds the memory at the peak",
+        {"Operator": "text", "Allocated": "text", "Held": "bytes", "Share": "share"},
+        (
+            (row["holder"], row["origin"], int(row["held_bytes"]), row["peak_share"])
             for row in table[is_mine].head(MOST_ROWS).to_dict("records")
         ),
+        "operators",
     )
 
 
@@ -187,30 +181,26 @@ def _fix(trace: Trace) -> Fix:
     module = trace.dialect.terms.get("module", "cuda")
     if not is_training(trace):
         return Fix(
-            summary="Hold less at once, or cap what the server takes.",
-            code=(
-                "with torch.inference_mode():    # keeps nothing for a backward pass\n"
-                "    outputs = [model(part).cpu() for part in batch.split(8)]"
-            ),
+            "Hold less at once, or cap what the server takes.",
+            "with torch.inference_mode():    # keeps nothing for a backward pass\n"
+            "    outputs = [model(part).cpu() for part in batch.split(8)]",
             verify=FIX.verify,
             caveats=("A cache of keys and values grows with the batch and the length.",),
         )
     return Fix(
-        summary=FIX.summary,
-        code=FIX.code.replace('"cuda"', f'"{module}"'),
+        FIX.summary,
+        FIX.code.replace('"cuda"', f'"{module}"'),
         verify=FIX.verify,
         caveats=FIX.caveats,
     )
 
 
 FIX = Fix(
-    summary="Keep less for the backward pass, keep it in 16 bits, or shard it.",
-    code=(
-        "x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)\n"
-        'with torch.autocast("cuda", dtype=torch.bfloat16):\n'
-        "    loss = model(batch)\n"
-        "torch.distributed.fsdp.fully_shard(model)    # with several devices"
-    ),
+    "Keep less for the backward pass, keep it in 16 bits, or shard it.",
+    "x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)\n"
+    'with torch.autocast("cuda", dtype=torch.bfloat16):\n'
+    "    loss = model(batch)\n"
+    "torch.distributed.fsdp.fully_shard(model)    # with several devices",
     verify="The most that is reserved lies below 90 % of the device in Memory.",
     caveats=(
         "Checkpointing computes the forward pass twice; fewer samples a step cost nothing else.",
@@ -222,16 +212,12 @@ RULE = Rule(
     id="memory-near-capacity",
     title="The device's memory is nearly full",
     category="memory",
-    why=(
-        "A longer sequence, a larger batch or an evaluation in between may run it out of memory. "
-        "Close to the limit torch's allocator also gives segments back and asks for them again, "
-        "which waits for the device."
-    ),
-    detects=(
-        "Compares the most that torch reserved on the fullest device with what it has "
-        "(deviceProperties.totalGlobalMem); it speaks from `least_share` on, and where an "
-        "out-of-memory was recorded. It warns then, and where tensors themselves hold as much."
-    ),
+    why="A longer sequence, a larger batch or an evaluation in between may run it out of memory. "
+    "Close to the limit torch's allocator also gives segments back and asks for them again, which "
+    "waits for the device.",
+    detects="Compares the most that torch reserved on the fullest device with what it has "
+    "(deviceProperties.totalGlobalMem); it speaks from `least_share` on, and where an "
+    "out-of-memory was recorded. It warns then, and where tensors themselves hold as much.",
     silent=(
         "Where nothing trains and the memory was reserved before the recording began: servers take "
         "theirs in advance.",

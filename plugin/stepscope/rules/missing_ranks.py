@@ -8,9 +8,9 @@ from stepscope.analyses.communication.ranked_run import REMEDY, several_ranks
 from stepscope.analyses.communication.run_groups import RunGroup, run_groups
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.formatting import count, number_ranges
-from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.base.report import EvidenceTable, Fix
 from stepscope.rules import Finding, Rule, RunEvidence, option
-from stepscope.rules.shared import rank_evidence
+from stepscope.rules.shared import facts, phrases, rank_evidence
 
 ROWS_SHOWN = 10
 
@@ -47,18 +47,13 @@ def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
         severity="info",
         message=_message(found, len(groups)),
         evidence=(
-            Evidence(label="Ranks of the job", value=found.world_size or 0, unit="count"),
-            Evidence(label="Without a file", value=len(found.missing), unit="count"),
-            Evidence(label="Whose file cannot be read", value=len(found.unreadable), unit="count"),
-            Evidence(
-                label="Process groups they are in",
-                value=len(groups),
-                unit="count",
-                link=Link(view="distributed"),
-            ),
+            facts.count("Ranks of the job", found.world_size or 0),
+            facts.count("Without a file", len(found.missing)),
+            facts.count("Whose file cannot be read", len(found.unreadable)),
+            facts.count("Process groups they are in", len(groups), "distributed"),
         ),
         tables=(_table(groups, found),) if groups else (),
-        place="ranks",
+        subject="ranks",
     )
 
 
@@ -81,27 +76,20 @@ def _message(found: MissingRanks, group_count: int) -> str:
 
 
 def _called(ranks: tuple[int, ...]) -> str:
-    named = rank_evidence.listed(number_ranges(ranks).split(", "))
+    named = phrases.joined(number_ranges(ranks).split(", "))
     return f"{'rank' if len(ranks) == 1 else 'ranks'} {named}"
 
 
 def _table(groups: list[RunGroup], found: MissingRanks) -> EvidenceTable:
-    return EvidenceTable(
-        label="Process groups with ranks that say nothing, those with most time first",
-        columns=(
-            EvidenceColumn(label="Group", unit="text"),
-            EvidenceColumn(label="For", unit="text"),
-            EvidenceColumn(label="Its ranks", unit="count"),
-            EvidenceColumn(label="Not recorded", unit="text"),
-        ),
-        rows=tuple(
-            EvidenceRow(
-                cells=(
-                    each.name,
-                    each.role or None,
-                    each.size,
-                    number_ranges(found.absent & set(each.ranks)),
-                )
+    return facts.table(
+        "Process groups with ranks that say nothing, those with most time first",
+        {"Group": "text", "For": "text", "Its ranks": "count", "Not recorded": "text"},
+        (
+            (
+                each.name,
+                each.role or None,
+                each.size,
+                number_ranges(found.absent & set(each.ranks)),
             )
             for each in groups[:ROWS_SHOWN]
         ),
@@ -112,17 +100,12 @@ RULE = Rule(
     id="missing-ranks",
     title="Some ranks of the job were not recorded",
     category="trace quality",
-    why=(
-        "How long a rank waits in a collective is known from the rank that came last. Where that "
-        "one has no recording, its lateness is taken for the transfer of the others, and who holds "
-        "the job up is not found."
-    ),
-    detects=(
-        "The job's size by `distributedInfo.world_size` or its process groups; the ranks that have "
-        "a recording by header, file name or content. It speaks from "
-        "`least_missing_count` ranks without one on, and tells files that could not be read from "
-        "those that are not there."
-    ),
+    why="How long a rank waits in a collective is known from the rank that came last. Where that "
+    "one has no recording, its lateness is taken for the transfer of the others, and who holds the "
+    "job up is not found.",
+    detects="The job's size by `distributedInfo.world_size` or its process groups; the ranks that "
+    "have a recording by header, file name or content. It speaks from `least_missing_count` ranks "
+    "without one on, and tells files that could not be read from those that are not there.",
     silent=(
         "Where one rank only was recorded, every rule about ranks says so itself.",
         "Recordings that name neither a job's size nor groups are not taken for ranks of one.",
@@ -130,12 +113,12 @@ RULE = Rule(
     ),
     saving="None: it is about what can be told of the others.",
     fix=Fix(
-        summary="Record the same steps on every rank, into one folder that all of them can write.",
-        code=REMEDY,
+        "Record the same steps on every rank, into one folder that all of them can write.",
+        REMEDY,
         verify="As many recordings as the job has ranks, and this is not found.",
         caveats=(
-            "A file that cannot be read was mostly cut off while it was written: the process ended"
-            " before its profiler had stopped, or the disk was full.",
+            "A file that cannot be read was mostly cut off while it was written: the process ended "
+            "before its profiler had stopped, or the disk was full.",
         ),
     ),
     effort="flag",

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from stepscope.analyses.core.batch_size import batch_size
 from stepscope.analyses.core.record_next import SHAPES
 from stepscope.base.errors import NotApplicableError
-from stepscope.base.report import Evidence, Fix
+from stepscope.base.report import Fix
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule
+from stepscope.rules.shared import facts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,11 +28,9 @@ def check(trace: Trace, _options: Options) -> Iterator[Finding]:
     batch = "" if batch_size(trace) else "the batch size, "
     yield Finding(
         severity="info",
-        message=(
-            f"None of {operators:,} operators has input shapes: {batch}types, alignment and "
-            "operations (FLOPs) cannot be told, and rules that need them have no answer."
-        ),
-        evidence=(Evidence(label="Operators without shapes", value=operators, unit="count"),),
+        message=f"None of {operators:,} operators has input shapes: {batch}types, alignment and "
+        "operations (FLOPs) cannot be told, and rules that need them have no answer.",
+        evidence=(facts.count("Operators without shapes", operators),),
     )
 
 
@@ -39,15 +38,13 @@ RULE = Rule(
     id="missing-shapes",
     title="Input shapes were not recorded",
     category="profiling",
-    why=(
-        "Shapes and types of inputs tell the batch size, what an operator should cost, and whether "
-        "it could run on faster units."
-    ),
+    why="Shapes and types of inputs tell the batch size, what an operator should cost, and whether "
+    "it could run on faster units.",
     detects="Whether any operator has input shapes.",
     saving="None: it is about the recording, not about the program.",
     fix=Fix(
-        summary="Record shapes.",
-        code="torch.profiler.profile(..., record_shapes=True)",
+        "Record shapes.",
+        "torch.profiler.profile(..., record_shapes=True)",
         verify="Operators can be grouped by input shape.",
         caveats=("It costs the host about a microsecond an operator, and makes files larger.",),
     ),

@@ -20,11 +20,12 @@ from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_set
 from stepscope.base.calibration import CPU_TO_DEVICE, LONG_CALLS_TO_DEVICE
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.formatting import count, duration, share
-from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.base.report import Evidence, EvidenceTable, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, option
+from stepscope.rules.shared import facts, phrases
 
 LINKED_SHARE = 0.5
 """Device work with a known operator, below which it is not known which operators launched none."""
@@ -73,23 +74,19 @@ def _claim(trace: Trace, calls: ModelCalls, lost: Intervals, *, is_known: bool) 
     """Claim the operators' time; of long ones something is sure where the model is on the CPU."""
     if not is_known:
         return Claim(
-            intervals=lost,
-            factor=CPU_TO_DEVICE,
-            method=(
-                "An estimate: the time of these operators; how much a device wins depends on "
-                "the model's size, and a small one wins nothing."
-            ),
+            lost,
+            CPU_TO_DEVICE,
+            "An estimate: the time of these operators; how much a device wins depends on the "
+            "model's size, and a small one wins nothing.",
         )
     rows = calls.rows[~calls.on_device]
     long = rows[trace.host_calls["duration_ns"].to_numpy()[rows] >= LONG_CALL_NS]
     return Claim(
-        intervals=lost,
+        lost,
+        LONG_CALLS_TO_DEVICE,
+        "An estimate: the time of these operators, and at least half of that of calls of "
+        f"{duration(LONG_CALL_NS)} and more, beside which a launch is nothing.",
         low_intervals=intervals.intersection(lost, frame_times.times(trace.host_calls, long)),
-        factor=LONG_CALLS_TO_DEVICE,
-        method=(
-            "An estimate: the time of these operators, and at least half of that of calls of "
-            f"{duration(LONG_CALL_NS)} and more, beside which a launch is nothing."
-        ),
     )
 
 
@@ -133,8 +130,10 @@ def _message(trace: Trace, found: Presence, calls: ModelCalls, taken: float) -> 
         )
     within = window(trace)
     lasting = duration(within.per_step(intervals.duration_ns(_lost(trace, calls))))
-    each = " a step" if within.has_steps else ""
-    text = f"{device} is at hand, and {where}. They take {lasting}{each} ({share(taken)})."
+    text = (
+        f"{device} is at hand, and {where}. They take {lasting} {phrases.per_step(trace)} "
+        f"({share(taken)})."
+    )
     if found.is_model_on_host:
         text += f" The model's parameters are on the CPU ({RECORDED})."
     return text
@@ -145,22 +144,12 @@ def _evidence(
 ) -> tuple[Evidence, ...]:
     link = Link(view="operators")
     return (
-        Evidence(label="Device", value=", ".join(found.device_names[:1]) or "seen", unit="text"),
-        Evidence(label="Calls on the CPU", value=calls.on_host_count, unit="count", link=link),
-        Evidence(
-            label="Calls on the device",
-            value=len(calls.rows) - calls.on_host_count,
-            unit="count",
-            link=link,
-        ),
-        Evidence(
-            label="Their time on the CPU, in all",
-            value=intervals.duration_ns(lost),
-            unit="ns",
-            link=link,
-        ),
-        Evidence(label="Of the window", value=taken, unit="share"),
-        Evidence(label="Events on the device", value=found.event_count, unit="count"),
+        facts.text("Device", ", ".join(found.device_names[:1]) or "seen"),
+        facts.count("Calls on the CPU", calls.on_host_count, link),
+        facts.count("Calls on the device", len(calls.rows) - calls.on_host_count, link),
+        facts.duration("Their time on the CPU, in all", intervals.duration_ns(lost), link),
+        facts.fraction("Of the window", taken),
+        facts.count("Events on the device", found.event_count),
     )
 
 
@@ -174,21 +163,15 @@ def _table(trace: Trace, calls: ModelCalls) -> EvidenceTable:
         codes, weights=frame["duration_ns"].to_numpy()[rows], minlength=len(names.categories)
     )
     number = np.bincount(codes, minlength=len(names.categories))
-    return EvidenceTable(
-        label="Operators on the CPU, those that take longest first",
-        columns=(
-            EvidenceColumn(label="Operator", unit="code"),
-            EvidenceColumn(label="Calls", unit="count"),
-            EvidenceColumn(label="Takes", unit="ns"),
-        ),
-        rows=tuple(
-            EvidenceRow(
-                cells=(str(names.categories[code]), int(number[code]), int(took_ns[code])),
-                link=Link(view="operators", search=str(names.categories[code])),
-            )
+    return facts.table(
+        "Operators on the CPU, those that take longest first",
+        {"Operator": "code", "Calls": "count", "Takes": "ns"},
+        (
+            (str(names.categories[code]), int(number[code]), int(took_ns[code]))
             for code in np.argsort(-took_ns, kind="stable")[:SHOWN].tolist()
             if number[code]
         ),
+        "operators",
     )
 
 
@@ -209,11 +192,9 @@ def _knows_devices(trace: Trace) -> bool:
 def _other_build(found: Presence) -> Fix:
     """Return the fix where torch itself was built without the device."""
     return Fix(
-        summary="Install a build of torch that knows the device; then move the model to it.",
-        code=(
-            "pip install torch  # from the index that https://pytorch.org/get-started names\n"
-            "python -c 'import torch; print(torch.accelerator.current_accelerator())'"
-        ),
+        "Install a build of torch that knows the device; then move the model to it.",
+        "pip install torch  # from the index that https://pytorch.org/get-started names\n"
+        "python -c 'import torch; print(torch.accelerator.current_accelerator())'",
         language="sh",
         verify="torch names the device; then `model.to(device)`, and every batch.",
         caveats=(
@@ -227,17 +208,13 @@ def _fix(found: Presence) -> Fix:
     visible = found.dialect.environment.get("devices", "")
     hidden = (f"Is it hidden from the process? See the variable {visible}.",) if visible else ()
     return Fix(
-        summary="Move the model and every batch to the device.",
-        code=(
-            f"device = {device_code(found.dialect)}\n"
-            "model = model.to(device)  # before the optimizer is made\n"
-            "for inputs, targets in loader:\n"
-            "    inputs = inputs.to(device, non_blocking=True)\n"
-            "    targets = targets.to(device, non_blocking=True)"
-        ),
-        verify=(
-            "The next recording has kernels, and these operators have device time in Operators."
-        ),
+        "Move the model and every batch to the device.",
+        f"device = {device_code(found.dialect)}\n"
+        "model = model.to(device)  # before the optimizer is made\n"
+        "for inputs, targets in loader:\n"
+        "    inputs = inputs.to(device, non_blocking=True)\n"
+        "    targets = targets.to(device, non_blocking=True)",
+        verify="The next recording has kernels, and these operators have device time in Operators.",
         caveats=(
             "The model, its gradients and the optimizer's state must fit the device's memory.",
             "A very small model may be faster on the CPU.",
@@ -250,36 +227,26 @@ RULE = Rule(
     id="model-on-cpu",
     title="The model computes on the CPU though a device is at hand",
     category="utilization",
-    why=(
-        "Convolutions and matrix products are what devices are made for: they compute them ten "
-        "times as fast and more. A forgotten `.to(device)` leaves them on the CPU, and nothing "
-        "fails."
-    ),
-    detects=(
-        "A device is in the file's header or the recorded settings, or its runtime or events were "
-        "recorded; and "
-        "convolutions, matrix products, attention and recurrent layers, forward and backward, "
-        "launch nothing on it. It speaks where they take `least_time_share` of the window or more "
-        "while no device works."
-    ),
+    why="Convolutions and matrix products are what devices are made for: they compute them ten "
+    "times as fast and more. A forgotten `.to(device)` leaves them on the CPU, and nothing fails.",
+    detects="A device is in the file's header or the recorded settings, or its runtime or events "
+    "were recorded; and convolutions, matrix products, attention and recurrent layers, forward and "
+    "backward, launch nothing on it. It speaks where they take `least_time_share` of the window or "
+    "more while no device works.",
     silent=(
         "What the DataLoader asks for in its own process is preprocessing, not the model.",
         "What torch.compile runs while it traces is no work.",
         "Where the device's activity was not recorded and no operator tells that it ran on the "
         "CPU, it cannot tell: see no-gpu-work.",
     ),
-    saving=(
-        "From nothing to 73 % of the time of these operators: an estimate, from one public case. "
-        "What a device wins depends on the model's size. Where the trace handler recorded that the "
-        "model is on the CPU, at least half of the time of calls of 1 ms and more."
-    ),
+    saving="From nothing to 73 % of the time of these operators: an estimate, from one public "
+    "case. What a device wins depends on the model's size. Where the trace handler recorded that "
+    "the model is on the CPU, at least half of the time of calls of 1 ms and more.",
     fix=Fix(
-        summary="Move the model and every batch to the device.",
-        code=(
-            "device = torch.accelerator.current_accelerator()\n"
-            "model = model.to(device)  # before the optimizer is made\n"
-            "inputs = inputs.to(device, non_blocking=True)  # and every batch"
-        ),
+        "Move the model and every batch to the device.",
+        "device = torch.accelerator.current_accelerator()\n"
+        "model = model.to(device)  # before the optimizer is made\n"
+        "inputs = inputs.to(device, non_blocking=True)  # and every batch",
         verify="The next recording has kernels.",
     ),
     effort="hour",

@@ -8,9 +8,9 @@ import numpy as np
 from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.base.errors import NotApplicableError
 from stepscope.base.formatting import share, size
-from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix
+from stepscope.base.report import Fix
 from stepscope.rules import Finding, Rule, RunEvidence, option
-from stepscope.rules.shared import rank_evidence
+from stepscope.rules.shared import facts, rank_evidence
 
 EXCHANGES = frozenset({"all_to_all", "all_to_allv"})
 ROWS_SHOWN = 10
@@ -43,22 +43,17 @@ def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
     yield Finding(
         severity="info",
         confidence=ranks.confidence("medium"),
-        message=(
-            f"{ordered[0][0]} exchanges {size(ordered[0][1])} in each all-to-all, {ordered[-1][0]} "
-            f"{size(ordered[-1][1])}: {share(excess)} more than the mean."
-        ),
-        evidence=(Evidence(label="Most beyond the mean", value=excess, unit="share"),),
+        message=f"{ordered[0][0]} exchanges {size(ordered[0][1])} in each all-to-all, "
+        f"{ordered[-1][0]} {size(ordered[-1][1])}: {share(excess)} more than the mean.",
+        evidence=(facts.fraction("Most beyond the mean", excess),),
         tables=(
-            EvidenceTable(
-                label="What each exchanges in an all-to-all",
-                columns=(
-                    EvidenceColumn(label="Worker", unit="text"),
-                    EvidenceColumn(label="Mean size", unit="bytes"),
-                ),
-                rows=tuple(EvidenceRow(cells=each) for each in ordered[:ROWS_SHOWN]),
+            facts.table(
+                "What each exchanges in an all-to-all",
+                {"Worker": "text", "Mean size": "bytes"},
+                (each for each in ordered[:ROWS_SHOWN]),
             ),
         ),
-        place="all-to-all",
+        subject="all-to-all",
     )
 
 
@@ -75,21 +70,15 @@ RULE = Rule(
     id="moe-imbalance",
     title="Some experts get more tokens than others",
     category="distributed balance",
-    why=(
-        "In a mixture of experts each rank computes the tokens that were routed to its experts. "
-        "The one with the most decides how long a step is; tokens beyond capacity are dropped."
-    ),
-    detects=(
-        "The mean size of each rank's all-to-alls, in which tokens travel to experts. It speaks "
-        "where one rank exchanges `least_excess_share` more than the mean."
-    ),
-    saving=(
-        "None: how much longer the experts compute is told by `rank-compute-imbalance` and "
-        "`straggler-rank`, which claim it."
-    ),
+    why="In a mixture of experts each rank computes the tokens that were routed to its experts. "
+    "The one with the most decides how long a step is; tokens beyond capacity are dropped.",
+    detects="The mean size of each rank's all-to-alls, in which tokens travel to experts. It "
+    "speaks where one rank exchanges `least_excess_share` more than the mean.",
+    saving="None: how much longer the experts compute is told by `rank-compute-imbalance` and "
+    "`straggler-rank`, which claim it.",
     fix=Fix(
-        summary="Balance the router: an auxiliary loss, or a bias on overloaded experts.",
-        code="loss = task_loss + 0.01 * load_balancing_loss(router_logits)",
+        "Balance the router: an auxiliary loss, or a bias on overloaded experts.",
+        "loss = task_loss + 0.01 * load_balancing_loss(router_logits)",
         verify="The ranks' all-to-alls are of about equal size.",
         caveats=("Other programs use all-to-all too: for sequences, for embedding tables.",),
     ),

@@ -14,9 +14,10 @@ from stepscope.analyses.operators.model_calls import model_calls
 from stepscope.analyses.settings.recorded_settings import RECORDED
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.formatting import count
-from stepscope.base.report import Confidence, Evidence, Fix, Link
+from stepscope.base.report import Confidence, Fix
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule
+from stepscope.rules.shared import facts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +60,8 @@ def _unreached(found: Presence) -> Finding:
         f"The host launched {count(found.launch_count, 'kernel')}, and no device event was "
         "recorded: the profiler could not reach the device.",
         Fix(
-            summary="Let the profiler reach the device, and record again.",
-            code=record_device(found.dialect),
+            "Let the profiler reach the device, and record again.",
+            record_device(found.dialect),
             verify="The recording has kernels.",
             caveats=(
                 "Its errors stand in the training process's log.",
@@ -82,8 +83,8 @@ def _unrecorded(found: Presence) -> Finding:
         found,
         f"{what}, but the profiler was not told to record the device.",
         Fix(
-            summary="Record the device's activity too.",
-            code=record_device(found.dialect),
+            "Record the device's activity too.",
+            record_device(found.dialect),
             verify="The recording has kernels.",
         ),
     )
@@ -102,11 +103,9 @@ def _unknown(found: Presence) -> Finding:
         found,
         text,
         Fix(
-            summary="Record the device's activity, and see that the model is on the device.",
-            code=(
-                f"{record_device(found.dialect)}\n"
-                f"model = model.to({device_code(found.dialect)})  # and every batch"
-            ),
+            "Record the device's activity, and see that the model is on the device.",
+            f"{record_device(found.dialect)}\n"
+            f"model = model.to({device_code(found.dialect)})  # and every batch",
             verify="The recording has kernels.",
             caveats=("If the program is meant to run on the CPU, there is nothing to do.",),
         ),
@@ -122,16 +121,11 @@ def _finding(
         confidence=confidence,
         message=message,
         evidence=(
-            Evidence(
-                label="Device", value=", ".join(found.device_names[:1]) or "seen", unit="text"
-            ),
-            Evidence(label="Events on the device", value=0, unit="count", link=Link(view="health")),
-            Evidence(label="Launches recorded", value=found.launch_count, unit="count"),
-            Evidence(label="Calls into its runtime recorded", value=found.call_count, unit="count"),
-            *(
-                Evidence(label="Runs on a device only", value=name, unit="code")
-                for name in found.device_operators[:3]
-            ),
+            facts.text("Device", ", ".join(found.device_names[:1]) or "seen"),
+            facts.count("Events on the device", 0, "health"),
+            facts.count("Launches recorded", found.launch_count),
+            facts.count("Calls into its runtime recorded", found.call_count),
+            *(facts.code("Runs on a device only", name) for name in found.device_operators[:3]),
         ),
         fix=fix,
     )
@@ -141,16 +135,12 @@ RULE = Rule(
     id="no-gpu-work",
     title="A device is at hand, and nothing of it was recorded",
     category="utilization",
-    why=(
-        "Without device events nothing can be said of how busy the device is: either it was not "
-        "recorded, or the program does not use it."
-    ),
-    detects=(
-        "A device in the file's header, its runtime's calls, operators that only run on one, or "
-        "memory allocated on one; and no device event. It says which of three it is: kernels were "
-        "launched and the profiler did not see them; the device worked and was not recorded; or "
-        "either that or the program ran on the CPU."
-    ),
+    why="Without device events nothing can be said of how busy the device is: either it was not "
+    "recorded, or the program does not use it.",
+    detects="A device in the file's header, its runtime's calls, operators that only run on one, "
+    "or memory allocated on one; and no device event. It says which of three it is: kernels were "
+    "launched and the profiler did not see them; the device worked and was not recorded; or either "
+    "that or the program ran on the CPU.",
     silent=(
         "Where the header names no device and nothing else tells of one, it does not apply.",
         "Where operators are known to have run on the CPU, model-on-cpu says so.",
@@ -159,8 +149,8 @@ RULE = Rule(
     ),
     saving="None is claimed: nothing of the device was measured.",
     fix=Fix(
-        summary="Record the device's activity, and see that the model is on the device.",
-        code="profile()  # without `activities`, all that are supported are recorded",
+        "Record the device's activity, and see that the model is on the device.",
+        "profile()  # without `activities`, all that are supported are recorded",
         verify="The recording has kernels.",
     ),
     effort="flag",

@@ -20,10 +20,10 @@ from stepscope.base.calibration import (
 )
 from stepscope.base.errors import NotApplicableError
 from stepscope.base.formatting import duration, share
-from stepscope.base.report import Evidence, Fix, Link
+from stepscope.base.report import Fix, Link
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Claim, Finding, Rule, option
-from stepscope.rules.shared import kernel_time, phrases, product_evidence
+from stepscope.rules import Claim, Finding, Rule, RuleResult, option
+from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence
 
 FLOAT16_MAJOR, BFLOAT16_MAJOR = 7, 8
 """Compute capability from which matrix units take these types."""
@@ -48,7 +48,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report products in float32 by their operands' types and their kernels' names."""
     products = product_kernels(trace)
     _insist_on_small_types(trace)
@@ -80,25 +80,12 @@ def _finding(
     link = Link(view="operators", group="shape")
     types = " and ".join(_types(products, wide))
     return Finding(
-        message=(
-            f"Matrix products and convolutions in {types} take "
-            f"{duration(window(trace).per_step(products.total_ns(wide)))}{phrases.a_step(trace)} "
-            f"({share(products.share(wide))} of the kernels' time), those in 16 bits and less "
-            f"{_none_or(trace, small_ns)}."
-        ),
+        message=f"Matrix products and convolutions in {types} take "
+        f"{phrases.time(trace, products.total_ns(wide))} ({share(products.share(wide))} of the "
+        f"kernels' time), those in 16 bits and less {_none_or(trace, small_ns)}.",
         evidence=(
-            Evidence(
-                label="Products in float32 and TF32",
-                value=products.share(wide),
-                unit="share",
-                link=link,
-            ),
-            Evidence(
-                label="Products in 16 bits and less",
-                value=small_ns / products.kernel_ns,
-                unit="share",
-                link=link,
-            ),
+            facts.fraction("Products in float32 and TF32", products.share(wide), link),
+            facts.fraction("Products in 16 bits and less", small_ns / products.kernel_ns, link),
             *product_evidence.limit(trace),
         ),
         tables=product_evidence.tables(trace, products, wide),
@@ -176,8 +163,8 @@ def _fix(trace: Trace) -> Fix:
             "scaler.update()"
         )
     return Fix(
-        summary=f"Let autocast multiply in {small}.",
-        code=code,
+        f"Let autocast multiply in {small}.",
+        code,
         verify=f"In Operators by shapes, products have the type {small}.",
         caveats=tuple(caveats),
     )
@@ -186,11 +173,9 @@ def _fix(trace: Trace) -> Fix:
 def _within_autocast(module: str, dtype: str) -> Fix:
     """Return what helps where autocast is on, and these products are not under it."""
     return Fix(
-        summary="Autocast is on, but not for these products: bring them under it.",
-        code=(
-            f'with torch.autocast("{module}", dtype=torch.{dtype}):\n'
-            "    loss = criterion(model(x), y)   # all of the model, and no .float() within it"
-        ),
+        "Autocast is on, but not for these products: bring them under it.",
+        f'with torch.autocast("{module}", dtype=torch.{dtype}):\n'
+        "    loss = criterion(model(x), y)   # all of the model, and no .float() within it",
         verify=f"In Operators by shapes, products have the type {dtype}.",
         caveats=(
             f"That autocast is on was {RECORDED}.",
@@ -204,29 +189,23 @@ RULE = Rule(
     id="no-mixed-precision",
     title="Matrix products run in float32 where 16 bits would do",
     category="precision",
-    why=(
-        "Matrix units multiply 16-bit types several times as fast as float32, which they take "
-        "rounded at half the speed or not at all, and 16-bit tensors are half the bytes. Autocast "
-        "keeps in float32 what needs it: the weights, the loss, reductions."
-    ),
-    detects=(
-        "Kernels of matrix products, convolutions and attention, forward and backward, by their "
-        "names and by the recorded types of the operands. It speaks where float32 and TF32 are "
-        "`least_share` of all kernels' time and `least_ratio` times that of 16-bit types."
-    ),
+    why="Matrix units multiply 16-bit types several times as fast as float32, which they take "
+    "rounded at half the speed or not at all, and 16-bit tensors are half the bytes. Autocast "
+    "keeps in float32 what needs it: the weights, the loss, reductions.",
+    detects="Kernels of matrix products, convolutions and attention, forward and backward, by "
+    "their names and by the recorded types of the operands. It speaks where float32 and TF32 are "
+    "`least_share` of all kernels' time and `least_ratio` times that of 16-bit types.",
     silent=(
         "Normalisations, losses and optimizers stay in float32 under autocast and do not count.",
         "Devices before compute capability 7 have no matrix units.",
         "A kernel whose name and operands tell no type counts on neither side.",
     ),
-    saving=(
-        "The products' time on the device: 1.5 to 4 times as fast from float32, 1.2 to 2 times "
-        "from TF32, at most as many times as the data sheet's peaks differ, and twice for memory; "
-        "only where the host is early enough."
-    ),
+    saving="The products' time on the device: 1.5 to 4 times as fast from float32, 1.2 to 2 times "
+    "from TF32, at most as many times as the data sheet's peaks differ, and twice for memory; only "
+    "where the host is early enough.",
     fix=Fix(
-        summary="Let autocast multiply in bfloat16.",
-        code='with torch.autocast("cuda", dtype=torch.bfloat16):\n    out = model(x)',
+        "Let autocast multiply in bfloat16.",
+        'with torch.autocast("cuda", dtype=torch.bfloat16):\n    out = model(x)',
     ),
     effort="hour",
     risk="numerics",

@@ -14,11 +14,12 @@ from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.calibration import NUMPY_TO_TENSORS, UNSEEN_PYTHON
 from stepscope.base.errors import MissingDataError
 from stepscope.base.formatting import duration, share
-from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.base.report import Evidence, EvidenceTable, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import INFO_SHARE, Answer, Claim, Finding, Rejected, Rule, option
+from stepscope.rules import INFO_SHARE, Claim, Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules.shared import facts, phrases
 
 RECORD_STACKS = "torch.profiler.profile(..., with_stack=True)"
 SPELLED = {"numpy": "NumPy", "pandas": "pandas", "PIL": "PIL"}
@@ -47,7 +48,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report time of the step that goes to NumPy, pandas or PIL while nothing else works."""
     if not len(trace.python_calls):
         yield from _by_label(trace, options)
@@ -86,13 +87,11 @@ def _finding(trace: Trace, lost: Intervals) -> Finding:
         locations=event_references.source_lines(each.frame or "" for each in where),
         claims=(
             Claim(
-                intervals=lost,
+                lost,
+                NUMPY_TO_TENSORS,
+                f"At least half of the time in {library}'s functions; at most all time around them "
+                "in which nothing else works.",
                 low_intervals=_lost(trace, library_times(trace).inside),
-                factor=NUMPY_TO_TENSORS,
-                method=(
-                    f"At least half of the time in {library}'s functions; at most all time around "
-                    "them in which nothing else works."
-                ),
             ),
         ),
         fix=_fix(trace, where[0], functions),
@@ -115,9 +114,8 @@ def _mostly(lost: Intervals, functions: tuple[tuple[str, str, int], ...]) -> str
 
 def _lasting(trace: Trace, times: Intervals) -> str:
     within, total_ns = window(trace), intervals.duration_ns(times)
-    each = " a step" if within.has_steps else ""
     part = share(total_ns / within.reference_ns)
-    return f"{duration(within.per_step(total_ns))}{each} ({part})"
+    return f"{phrases.time(trace, total_ns)} ({part})"
 
 
 def _at(place: Place) -> str:
@@ -134,40 +132,26 @@ def _evidence(
     start, end = max(lost.tolist(), key=lambda pair: pair[1] - pair[0])
     inside = _lost(trace, library_times(trace).inside)
     return (
-        Evidence(
-            label="In their functions, in all", value=intervals.duration_ns(inside), unit="ns"
-        ),
-        Evidence(
-            label="With the Python around them, in all",
-            value=intervals.duration_ns(lost),
-            unit="ns",
-        ),
-        Evidence(
-            label="Longest stretch",
-            value=end - start,
-            unit="ns",
-            link=Link(view="overview", start_ns=start, end_ns=end),
+        facts.duration("In their functions, in all", intervals.duration_ns(inside)),
+        facts.duration("With the Python around them, in all", intervals.duration_ns(lost)),
+        facts.duration(
+            "Longest stretch", end - start, Link(view="overview", start_ns=start, end_ns=end)
         ),
         *(
-            Evidence(label=f"In {SPELLED.get(library, library)}'s {name}", value=time, unit="ns")
+            facts.duration(f"In {SPELLED.get(library, library)}'s {name}", time)
             for library, name, time in functions[:3]
         ),
-        *(Evidence(label="Label", value=each, unit="text") for each in [where[0].label] if each),
+        *(facts.text("Label", each) for each in [where[0].label] if each),
     )
 
 
 def _table(where: tuple[Place, ...]) -> EvidenceTable:
-    return EvidenceTable(
-        label="Where, the costliest first",
-        columns=(
-            EvidenceColumn(label="Function", unit="code"),
-            EvidenceColumn(label="Label", unit="text"),
-            EvidenceColumn(label="Takes", unit="ns"),
-        ),
-        rows=tuple(
-            EvidenceRow(
-                cells=(each.frame, each.label, each.time_ns),
-                link=Link(view="operators", source=each.frame),
+    return facts.table(
+        "Where, the costliest first",
+        {"Function": "code", "Label": "text", "Takes": "ns"},
+        (
+            facts.row(
+                each.frame, each.label, each.time_ns, link=Link(view="operators", source=each.frame)
             )
             for each in where
         ),
@@ -186,8 +170,8 @@ def _fix(trace: Trace, place: Place, functions: tuple[tuple[str, str, int], ...]
     where = f"the label {place.label}" if place.label else "this function"
     device = trace.dialect.device if len(trace.device_events) else "device of the model"
     return Fix(
-        summary=f"Do it with torch on the tensors themselves, on the {device}.",
-        code=at + code,
+        f"Do it with torch on the tensors themselves, on the {device}.",
+        at + code,
         verify=f"The next recording has operators of torch in {where}, and no such functions.",
         caveats=(
             "NumPy computes in float64 where torch has float32: last digits of results differ.",
@@ -198,19 +182,16 @@ def _fix(trace: Trace, place: Place, functions: tuple[tuple[str, str, int], ...]
     )
 
 
-def _rejected(trace: Trace, around: Intervals) -> Rejected:
+def _rejected(trace: Trace, around: Intervals) -> RuledOut:
     functions = costliest_functions(trace, around)
-    return Rejected(
-        message=(
-            f"The host is in {_library(functions)} for {_lasting(trace, around)}, but the "
-            f"{trace.dialect.device} works meanwhile: moving it would save little now."
-        ),
+    return RuledOut(
+        message=f"The host is in {_library(functions)} for {_lasting(trace, around)}, but the "
+        f"{trace.dialect.device} works meanwhile: moving it would save little now.",
         evidence=(
-            Evidence(label="Host in them", value=intervals.duration_ns(around), unit="ns"),
-            Evidence(
-                label=f"{trace.dialect.device} idle meanwhile",
-                value=intervals.duration_ns(_lost(trace, around)),
-                unit="ns",
+            facts.duration("Host in them", intervals.duration_ns(around)),
+            facts.duration(
+                f"{trace.dialect.device} idle meanwhile",
+                intervals.duration_ns(_lost(trace, around)),
             ),
         ),
         tables=(_table(places(trace, around)),),
@@ -250,38 +231,29 @@ def _unseen(trace: Trace, label: LabelTime) -> Finding:
     empty_ns = intervals.duration_ns(label.without_operators)
     return Finding(
         confidence="low",
-        message=(
-            f"Under the label {label.label} no operator of torch runs for "
-            f"{_lasting(trace, label.without_operators)}. Stacks were not recorded, so nothing "
-            "tells what does: NumPy, pandas, PIL or other Python."
-        ),
+        message=f"Under the label {label.label} no operator of torch runs for "
+        f"{_lasting(trace, label.without_operators)}. Stacks were not recorded, so nothing tells "
+        "what does: NumPy, pandas, PIL or other Python.",
         evidence=(
-            Evidence(
-                label="Label",
-                value=label.label,
-                unit="text",
-                link=Link(view="operators", search=label.label),
-            ),
-            Evidence(label="Time under it", value=label.total_ns, unit="ns"),
-            Evidence(label="Of it in no operator", value=label.empty_share, unit="share"),
+            facts.text("Label", label.label, Link(view="operators", search=label.label)),
+            facts.duration("Time under it", label.total_ns),
+            facts.fraction("Of it in no operator", label.empty_share),
         ),
         claims=(
             Claim(
-                intervals=label.without_operators,
-                factor=UNSEEN_PYTHON,
-                method=(
-                    f"At most all {duration(window(trace).per_step(empty_ns))} without operators, "
-                    "if they can go; nothing, if they are needed."
-                ),
+                label.without_operators,
+                UNSEEN_PYTHON,
+                f"At most all {duration(window(trace).per_step(empty_ns))} without operators, if "
+                "they can go; nothing, if they are needed.",
             ),
         ),
         fix=Fix(
-            summary="Record stacks to see what runs there, then do it with torch on the tensors.",
-            code=f"{RECORD_STACKS}\ncells = torch.nonzero(x > limit)  # such as for np.argwhere",
+            "Record stacks to see what runs there, then do it with torch on the tensors.",
+            f"{RECORD_STACKS}\ncells = torch.nonzero(x > limit)  # such as for np.argwhere",
             verify=f"The next recording names the functions under {label.label}.",
             caveats=("Stacks make each operator slower to record: keep the steps few.",),
         ),
-        place=label.label,
+        subject=label.label,
     )
 
 
@@ -289,18 +261,14 @@ RULE = Rule(
     id="numpy-in-step",
     title="NumPy, pandas or PIL in the middle of the step",
     category="host",
-    why=(
-        "They compute on the CPU, mostly on one thread, and torch sees nothing of it: values are "
-        "read from the device, the device waits, and results are copied back."
-    ),
-    detects=(
-        "With stacks: time of the main thread within the window in functions of NumPy, pandas or "
-        "PIL, while no device works; and, since NumPy's operators leave no function, time without "
-        "an operator of torch which these functions fill for the most part, or between "
-        "`tensor.numpy()` and `torch.from_numpy()` in one function. Without stacks, on the CPU: "
-        "your labels (record_function) of which `empty_share` or more, and `least_label_share` of "
-        "the window, is in no operator of torch; then its confidence is low."
-    ),
+    why="They compute on the CPU, mostly on one thread, and torch sees nothing of it: values are "
+    "read from the device, the device waits, and results are copied back.",
+    detects="With stacks: time of the main thread within the window in functions of NumPy, pandas "
+    "or PIL, while no device works; and, since NumPy's operators leave no function, time without "
+    "an operator of torch which these functions fill for the most part, or between "
+    "`tensor.numpy()` and `torch.from_numpy()` in one function. Without stacks, on the CPU: your "
+    "labels (record_function) of which `empty_share` or more, and `least_label_share` of the "
+    "window, is in no operator of torch; then its confidence is low.",
     silent=(
         "What a DataLoader does in its own process is loading: the DataLoader's rules tell of it.",
         (
@@ -312,13 +280,11 @@ RULE = Rule(
         "is low.",
         "Without stacks, beside a device: gpu-idle-gap tells of its stalls, and names the label.",
     ),
-    saving=(
-        "At least half of the time in these functions: so much was won on the CPU in a pair of "
-        "recordings. At most all time around them. Without stacks from nothing to all."
-    ),
+    saving="At least half of the time in these functions: so much was won on the CPU in a pair of "
+    "recordings. At most all time around them. Without stacks from nothing to all.",
     fix=Fix(
-        summary="Do it with torch on the tensors themselves.",
-        code="cells = torch.nonzero(x > limit)  # in place of np.argwhere(x.cpu().numpy() > limit)",
+        "Do it with torch on the tensors themselves.",
+        "cells = torch.nonzero(x > limit)  # in place of np.argwhere(x.cpu().numpy() > limit)",
         verify="The next recording has no such function in its steps.",
     ),
     effort="hour",

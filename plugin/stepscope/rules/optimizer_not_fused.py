@@ -30,16 +30,16 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     """Report each optimizer that uses `foreach`, where its updates are a large part of the time."""
     for found in optimizer_steps.updates(trace):
         exposed_ns = found.cost.idle_ns + found.cost.work_ns
-        exposed = call_costs.share_of_window(trace, exposed_ns)
+        exposed = phrases.fraction_of_window(trace, exposed_ns)
         if found.is_listwise and not found.is_fused and exposed >= options.least_share:
             yield _finding(trace, found, exposed_ns)
 
 
 def _finding(trace: Trace, found: Updates, exposed_ns: int) -> Finding:
     has_fused = found.optimizer in FUSED
-    exposed = share(call_costs.share_of_window(trace, exposed_ns))
+    exposed = share(phrases.fraction_of_window(trace, exposed_ns))
     text = (
-        f"{found.optimizer}'s updates cost {phrases.lasting(trace, exposed_ns)} ({exposed}), with "
+        f"{found.optimizer}'s updates cost {phrases.time(trace, exposed_ns)} ({exposed}), with "
         f"{found.launches_each:.3g} launches each: they take lists of tensors, but no fused kernel."
     )
     if not has_fused:
@@ -58,7 +58,7 @@ def _finding(trace: Trace, found: Updates, exposed_ns: int) -> Finding:
         else (),
         fix=_fix(trace, found.optimizer),
         effort="flag" if has_fused else "day",
-        place=found.optimizer,
+        subject=found.optimizer,
     )
 
 
@@ -68,8 +68,8 @@ def _fix(trace: Trace, optimizer: str) -> Fix:
         return _not_torchs(optimizer)
     if optimizer in FUSED:
         return Fix(
-            summary="Use the fused update: one kernel, which reads and writes everything once.",
-            code=f"optimizer = torch.optim.{optimizer}(params, fused=True)",
+            "Use the fused update: one kernel, which reads and writes everything once.",
+            f"optimizer = torch.optim.{optimizer}(params, fused=True)",
             verify=VERIFY,
             caveats=(
                 "Results differ in the last digits.",
@@ -77,11 +77,9 @@ def _fix(trace: Trace, optimizer: str) -> Fix:
             ),
         )
     return Fix(
-        summary="Compile the update, or do its costly part in fewer steps.",
-        code=(
-            "update = torch.compile(optimizer.step)\n"
-            f"update()    # instead of optimizer.step() of {optimizer}"
-        ),
+        "Compile the update, or do its costly part in fewer steps.",
+        "update = torch.compile(optimizer.step)\n"
+        f"update()    # instead of optimizer.step() of {optimizer}",
         verify="Optimizer.step takes a smaller share of the step, with fewer launches.",
         caveats=("What an optimizer does on the host, or reads back, does not compile.",),
     )
@@ -90,11 +88,9 @@ def _fix(trace: Trace, optimizer: str) -> Fix:
 def _not_torchs(optimizer: str) -> Fix:
     """Return what to look at where `fused=True` was recorded, and no fused kernel ran."""
     return Fix(
-        summary=f"fused=True is set ({RECORDED}), and no fused kernel ran: see why.",
-        code=(
-            f"assert type(optimizer) is torch.optim.{optimizer}  # not a library's own class\n"
-            "torch.compile(optimizer.step)  # or let the compiler write the update"
-        ),
+        f"fused=True is set ({RECORDED}), and no fused kernel ran: see why.",
+        f"assert type(optimizer) is torch.optim.{optimizer}  # not a library's own class\n"
+        "torch.compile(optimizer.step)  # or let the compiler write the update",
         verify=VERIFY,
         caveats=("An optimizer of another library may take the argument and not use it.",),
     )
@@ -104,28 +100,20 @@ RULE = Rule(
     id="optimizer-not-fused",
     title="The optimizer does not use its fused kernel",
     category="optimizer",
-    why=(
-        "With foreach each arithmetic step of the update is a kernel over all parameters, which "
-        "reads and writes them again, and the host prepares each anew. A fused update is one."
-    ),
-    detects=(
-        "Looks at updates that call aten::_foreach_* and no aten::_fused_* operator. It speaks "
-        "where the device's idle time during the updates and the time of their kernels are "
-        "`least_share` of the window or more."
-    ),
+    why="With foreach each arithmetic step of the update is a kernel over all parameters, which "
+    "reads and writes them again, and the host prepares each anew. A fused update is one.",
+    detects="Looks at updates that call aten::_foreach_* and no aten::_fused_* operator. It speaks "
+    "where the device's idle time during the updates and the time of their kernels are "
+    "`least_share` of the window or more.",
     silent=(
         "On a CPU.",
         "Where the update is short: there is little to win.",
         "Forward and backward of a closure within Optimizer.step are not counted.",
     ),
-    saving=(
-        "At most half of the idle time and of the kernels' time of the updates, an estimate; "
-        "nothing for an optimizer of which torch has no fused version."
-    ),
+    saving="At most half of the idle time and of the kernels' time of the updates, an estimate; "
+    "nothing for an optimizer of which torch has no fused version.",
     fix=Fix(
-        summary="Use the fused update.",
-        code="optimizer = torch.optim.AdamW(params, fused=True)",
-        verify=VERIFY,
+        "Use the fused update.", "optimizer = torch.optim.AdamW(params, fused=True)", verify=VERIFY
     ),
     effort="flag",
     risk="numerics",

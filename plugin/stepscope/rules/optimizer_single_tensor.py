@@ -63,20 +63,20 @@ def _finding(trace: Trace, found: Updates) -> Finding:
         claims=claims if saves else (),
         fix=_fix(trace, found.optimizer),
         effort="flag" if found.optimizer in LISTWISE else "hour",
-        place=found.optimizer,
+        subject=found.optimizer,
     )
 
 
 def _message(trace: Trace, found: Updates, *, saves: bool) -> str:
     cost, device = found.cost, trace.dialect.device
-    host = share(call_costs.share_of_window(trace, cost.host_ns))
+    host = share(phrases.fraction_of_window(trace, cost.host_ns))
     text = (
         f"{found.optimizer} makes {round(found.launches_each):,} launches an update, parameter by "
-        f"parameter, which take the host {phrases.lasting(trace, cost.host_ns)} ({host})."
+        f"parameter, which take the host {phrases.time(trace, cost.host_ns)} ({host})."
     )
     if saves:
-        idle = f"stands still for {phrases.lasting(trace, cost.idle_ns)}"
-        work = f"works on the updates for {phrases.lasting(trace, cost.work_ns)}"
+        idle = f"stands still for {phrases.time(trace, cost.idle_ns)}"
+        work = f"works on the updates for {phrases.time(trace, cost.work_ns)}"
         return f"{text} The {device} {idle} meanwhile, and {work}."
     return (
         f"{text} The {device} still has work queued meanwhile: by itself that costs little now, "
@@ -101,15 +101,15 @@ def _fix(trace: Trace, optimizer: str) -> Fix:
             "update = torch.compile(optimizer.step)\n"
             "update()    # instead of optimizer.step()"
         )
-    return Fix(summary=SUMMARY, code=code, verify=VERIFY, caveats=CAVEATS)
+    return Fix(SUMMARY, code, verify=VERIFY, caveats=CAVEATS)
 
 
 def _switched_off(optimizer: str) -> Fix:
     """Return the fix where `foreach=False` was recorded: that is why."""
     arguments = "fused=True" if optimizer in FUSED else "foreach=True"
     return Fix(
-        summary=f"Take foreach=False out: it was set ({RECORDED}).",
-        code=f"optimizer = torch.optim.{optimizer}(params, {arguments})    # was foreach=False",
+        f"Take foreach=False out: it was set ({RECORDED}).",
+        f"optimizer = torch.optim.{optimizer}(params, {arguments})    # was foreach=False",
         verify=VERIFY,
         caveats=CAVEATS[1:],
     )
@@ -127,28 +127,22 @@ RULE = Rule(
     id="optimizer-single-tensor",
     title="The optimizer updates parameters one by one",
     category="optimizer",
-    why=(
-        "Each parameter takes several small kernels, and each of these a launch of some 5 to 10 µs "
-        "on the host. The same update of all parameters at once takes a few launches."
-    ),
-    detects=(
-        "Counts launches within Optimizer.step, not operators: a fused optimizer may call many "
-        "operators and launch little. It speaks where an update makes `least_launch_count` or more "
-        "and calls no aten::_foreach_* or aten::_fused_* operator."
-    ),
+    why="Each parameter takes several small kernels, and each of these a launch of some 5 to 10 µs "
+    "on the host. The same update of all parameters at once takes a few launches.",
+    detects="Counts launches within Optimizer.step, not operators: a fused optimizer may call many "
+    "operators and launch little. It speaks where an update makes `least_launch_count` or more and "
+    "calls no aten::_foreach_* or aten::_fused_* operator.",
     silent=(
         "On a CPU, where going through the parameters one by one is torch's default.",
         "For LBFGS and SparseAdam, which have no other form.",
         "Forward and backward of a closure within Optimizer.step are not counted.",
     ),
-    saving=(
-        "The idle time of the device while the host is in the updates: half of it at least. Of the "
-        "kernels that run alone, what a fused update saves of reading and writing memory, where "
-        "the device is the limit. Where both are below 1 %, nothing is claimed."
-    ),
+    saving="The idle time of the device while the host is in the updates: half of it at least. Of "
+    "the kernels that run alone, what a fused update saves of reading and writing memory, where "
+    "the device is the limit. Where both are below 1 %, nothing is claimed.",
     fix=Fix(
-        summary=SUMMARY,
-        code="optimizer = torch.optim.AdamW(params, fused=True)    # or foreach=True",
+        SUMMARY,
+        "optimizer = torch.optim.AdamW(params, fused=True)    # or foreach=True",
         verify=VERIFY,
         caveats=CAVEATS,
     ),

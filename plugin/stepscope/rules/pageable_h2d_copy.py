@@ -15,8 +15,8 @@ from stepscope.base.formatting import count, duration, share, size
 from stepscope.base.report import Evidence, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option, severity_of
-from stepscope.rules.shared import copy_sources, loading_costs, recorded_facts
+from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option, severity_of
+from stepscope.rules.shared import copy_sources, facts, loading_costs, phrases, recorded_facts
 
 VERIFY = "Recorded again, the copies say `Pinned`, no longer `Pageable`, and their rate is higher."
 
@@ -42,7 +42,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report copies from pageable memory that are large, or keep the host busy."""
     device = requirements.main_device(trace)
     copies = copy_sources.to_device(trace, device)
@@ -59,38 +59,32 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     cost = copy_cost(trace, device, copies)
     claimed = intervals.merged(cost.exposed, cost.idle)
     claimed_ns = intervals.duration_ns(claimed)
-    facts = tuple(_evidence(trace, copies, cost, host_share))
+    evidence = tuple(_evidence(trace, copies, cost, host_share))
     if not claimed_ns:
-        yield Rejected(
-            message=(
-                f"{_copied(copies)}, but kernels run meanwhile and behind them: nothing could be "
-                "won."
-            ),
-            evidence=facts,
+        yield RuledOut(
+            message=f"{_copied(copies)}, but kernels run meanwhile and behind them: nothing could "
+            "be won.",
+            evidence=evidence,
         )
         return
     tables, events, lines = copy_sources.shown(trace, copies, copy_sources.largest(copies))
     loading = data_loading(trace)
     yield Finding(
         severity=severity_of(claimed_ns / within.reference_ns) or "info",
-        message=(
-            f"{_copied(copies)}; the host spends {duration(within.per_step(copies.host_ns))}"
-            f"{' a step' if within.has_steps else ''} ({share(host_share)}) staging them."
-        ),
-        evidence=facts,
+        message=f"{_copied(copies)}; the host spends {duration(within.per_step(copies.host_ns))} "
+        f"{phrases.per_step(trace)} ({share(host_share)}) staging them.",
+        evidence=evidence,
         tables=tables,
         events=events,
         locations=lines,
         claims=(
             Claim(
-                intervals=claimed,
-                factor=HALF_TO_ALL,
+                claimed,
+                HALF_TO_ALL,
+                "Copying that no kernel hides, and idle time while the host stages the copies or "
+                "right behind its waits for them. Pinned copies have still to be made: at least "
+                "half of the copying is won.",
                 low_intervals=cost.exposed,
-                method=(
-                    "Copying that no kernel hides, and idle time while the host stages the copies "
-                    "or right behind its waits for them. Pinned copies have still to be made: at "
-                    "least half of the copying is won."
-                ),
             ),
         ),
         fix=_fix(trace, loading),
@@ -112,17 +106,17 @@ def _evidence(
     within = window(trace)
     a_step = within.per_step(copies.total_bytes)
     label = "Bytes a step" if within.has_steps else "Bytes"
-    yield Evidence(label=label, value=a_step, unit="bytes")
-    yield Evidence(label="Rate", value=copies.bytes_per_second, unit="bytes/s")
-    yield Evidence(label="Host time in the copy calls", value=host_share, unit="share")
+    yield facts.size(label, a_step)
+    yield facts.bandwidth("Rate", copies.bytes_per_second)
+    yield facts.fraction("Host time in the copy calls", host_share)
     exposed_ns = intervals.duration_ns(cost.exposed)
-    yield Evidence(label="Copying while no kernel runs", value=exposed_ns, unit="ns")
+    yield facts.duration("Copying while no kernel runs", exposed_ns)
     overview = Link(view="overview")
     late_ns, behind_ns = intervals.duration_ns(cost.late), intervals.duration_ns(cost.behind)
     staging = "Device idle while the host stages"
-    yield Evidence(label=staging, value=late_ns, unit="ns", link=overview)
+    yield facts.duration(staging, late_ns, overview)
     waiting = "Device idle behind waits for them"
-    yield Evidence(label=waiting, value=behind_ns, unit="ns", link=overview)
+    yield facts.duration(waiting, behind_ns, overview)
 
 
 def _fix(trace: Trace, loading: DataLoading) -> Fix:
@@ -133,12 +127,10 @@ def _fix(trace: Trace, loading: DataLoading) -> Fix:
     )
     if not loading.call_count:
         return Fix(
-            summary="Keep one pinned buffer, fill it, and copy from it without blocking.",
-            code=(
-                "staging = torch.empty(shape, pin_memory=True)  # once\n"
-                "staging.copy_(batch)\n"
-                f"batch = staging.to({copy_sources.target(trace)}, non_blocking=True)"
-            ),
+            "Keep one pinned buffer, fill it, and copy from it without blocking.",
+            "staging = torch.empty(shape, pin_memory=True)  # once\n"
+            "staging.copy_(batch)\n"
+            f"batch = staging.to({copy_sources.target(trace)}, non_blocking=True)",
             verify=VERIFY,
             caveats=caveats,
         )
@@ -149,12 +141,10 @@ def _fix(trace: Trace, loading: DataLoading) -> Fix:
     if not loading.multi_process_count:
         workers = recorded_facts.bounded(trace, 4)
     return Fix(
-        summary="Let the DataLoader pin its batches, and copy without blocking.",
-        code=(
-            f"loader = DataLoader(dataset, {known}, num_workers={workers}, pin_memory=True)\n"
-            "for batch in loader:\n"
-            f"    batch = batch.to({copy_sources.target(trace)}, non_blocking=True)"
-        ),
+        "Let the DataLoader pin its batches, and copy without blocking.",
+        f"loader = DataLoader(dataset, {known}, num_workers={workers}, pin_memory=True)\n"
+        "for batch in loader:\n"
+        f"    batch = batch.to({copy_sources.target(trace)}, non_blocking=True)",
         verify=VERIFY,
         caveats=caveats,
     )
@@ -163,15 +153,13 @@ def _fix(trace: Trace, loading: DataLoading) -> Fix:
 def _not_the_loaders(trace: Trace, caveats: tuple[str, ...]) -> Fix:
     """Return what helps where the loader pins already: these copies are of something else."""
     return Fix(
-        summary="The DataLoader pins already: pin what is copied beside its batches, too.",
-        code=(
-            "class Batch:\n"
-            "    def pin_memory(self):  # the loader calls it on a batch of a class of your own\n"
-            "        self.inputs = self.inputs.pin_memory()\n"
-            "        return self\n"
-            "# what is made behind the loader: make it on the device\n"
-            f"mask = torch.zeros(shape, device={copy_sources.target(trace)})"
-        ),
+        "The DataLoader pins already: pin what is copied beside its batches, too.",
+        "class Batch:\n"
+        "    def pin_memory(self):  # the loader calls it on a batch of a class of your own\n"
+        "        self.inputs = self.inputs.pin_memory()\n"
+        "        return self\n"
+        "# what is made behind the loader: make it on the device\n"
+        f"mask = torch.zeros(shape, device={copy_sources.target(trace)})",
         verify=VERIFY,
         caveats=(f"pin_memory=True of the loader was {RECORDED}.", *caveats),
     )
@@ -181,33 +169,25 @@ RULE = Rule(
     id="pageable-h2d-copy",
     title="Copies to the device come from pageable memory",
     category="transfer",
-    why=(
-        "The driver first copies pageable memory into a pinned buffer of its own, in the calling "
-        "thread: the copy is slower, cannot overlap, and blocks the host."
-    ),
-    detects=(
-        "Copies to the device of at least `least_copy_bytes` each that the profiler labels as "
-        "pageable. It speaks where they are at least `least_step_bytes` a step, or keep the host "
-        "in their calls for `least_host_share` of the window."
-    ),
+    why="The driver first copies pageable memory into a pinned buffer of its own, in the calling "
+    "thread: the copy is slower, cannot overlap, and blocks the host.",
+    detects="Copies to the device of at least `least_copy_bytes` each that the profiler labels as "
+    "pageable. It speaks where they are at least `least_step_bytes` a step, or keep the host in "
+    "their calls for `least_host_share` of the window.",
     silent=(
         "The copies lie in a first step that has ten times the copies of any later one: the model "
         "is being loaded.",
         "They are smaller than `least_copy_bytes`: many-small-h2d-copies answers for those.",
         "No time is lost: kernels run meanwhile, and the device is never idle for them.",
     ),
-    saving=(
-        "At most all copying that no kernel hides, and the idle time while the host is in their "
-        "calls or right behind its waits for them; at least half of that copying, since pinned "
-        "copies have to be made too."
-    ),
+    saving="At most all copying that no kernel hides, and the idle time while the host is in their "
+    "calls or right behind its waits for them; at least half of that copying, since pinned copies "
+    "have to be made too.",
     fix=Fix(
-        summary="Let the DataLoader pin its batches, and copy without blocking.",
-        code=(
-            "loader = DataLoader(dataset, num_workers=4, pin_memory=True)\n"
-            "for batch in loader:\n"
-            "    batch = batch.to(device, non_blocking=True)"
-        ),
+        "Let the DataLoader pin its batches, and copy without blocking.",
+        "loader = DataLoader(dataset, num_workers=4, pin_memory=True)\n"
+        "for batch in loader:\n"
+        "    batch = batch.to(device, non_blocking=True)",
         verify=VERIFY,
     ),
     effort="flag",

@@ -9,10 +9,11 @@ from stepscope.analyses.core.window import window
 from stepscope.base.calibration import UP_TO_ALL, part_of
 from stepscope.base.errors import NotApplicableError
 from stepscope.base.formatting import duration, share, significant
-from stepscope.base.report import Evidence, Fix, Link
+from stepscope.base.report import Evidence, Fix
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, option
+from stepscope.rules.shared import facts, phrases
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,59 +42,46 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     waited_ns = within.per_step(intervals.duration_ns(found.waiting))
     yield Finding(
         confidence="medium",
-        message=(
-            f"The stage waits for its neighbours {duration(waited_ns)}"
-            f"{' a step' if within.has_steps else ''} ({share(waited)}); with "
-            f"{found.stage_count} stages and "
-            f"{significant(found.part_count)} micro-batches {share(found.bubble_share)} are to be "
-            "expected."
-        ),
+        message=f"The stage waits for its neighbours {duration(waited_ns)} "
+        f"{phrases.per_step(trace)} ({share(waited)}); with {found.stage_count} stages and "
+        f"{significant(found.part_count)} micro-batches {share(found.bubble_share)} are to be "
+        "expected.",
         evidence=tuple(_evidence(found, waited, excess)),
         claims=(
             Claim(
-                intervals=found.waiting,
-                factor=part_of(UP_TO_ALL, excess / waited),
-                method=(
-                    "The waiting in sends and receives while nothing computes; of it the part "
-                    "beyond the schedule's own bubble, and nothing at least."
-                ),
+                found.waiting,
+                part_of(UP_TO_ALL, excess / waited),
+                "The waiting in sends and receives while nothing computes; of it the part beyond "
+                "the schedule's own bubble, and nothing at least.",
             ),
         ),
-        place=f"{found.stage_count} stages",
+        subject=f"{found.stage_count} stages",
     )
 
 
 def _evidence(found: Pipeline, waited: float, excess: float) -> Iterator[Evidence]:
-    yield Evidence(
-        label="Waiting for neighbours", value=waited, unit="share", link=Link(view="overview")
-    )
-    yield Evidence(label="Stages", value=found.stage_count, unit="count")
-    yield Evidence(label="Micro-batches a step", value=found.part_count, unit="count")
-    yield Evidence(label="Bubble of that schedule", value=found.bubble_share, unit="share")
-    yield Evidence(label="Beyond it", value=excess, unit="share")
+    yield facts.fraction("Waiting for neighbours", waited, "overview")
+    yield facts.count("Stages", found.stage_count)
+    yield facts.count("Micro-batches a step", found.part_count)
+    yield facts.fraction("Bubble of that schedule", found.bubble_share)
+    yield facts.fraction("Beyond it", excess)
 
 
 RULE = Rule(
     id="pipeline-bubble",
     title="A pipeline's stage waits for its neighbours longer than its schedule has to",
     category="communication",
-    why=(
-        "A stage can compute only what its neighbours have sent. At the beginning and end of a "
-        "step some waiting is inherent; more of it means stages of unequal work, or slow transfers."
-    ),
-    detects=(
-        "Sends and receives between stages while nothing computes. With p stages and m "
-        "micro-batches a step, (p - 1) / (m + p - 1) of it is the schedule's own bubble (GPipe, "
-        "1F1B). It speaks from `least_excess_share` beyond that."
-    ),
+    why="A stage can compute only what its neighbours have sent. At the beginning and end of a "
+    "step some waiting is inherent; more of it means stages of unequal work, or slow transfers.",
+    detects="Sends and receives between stages while nothing computes. With p stages and m "
+    "micro-batches a step, (p - 1) / (m + p - 1) of it is the schedule's own bubble (GPipe, 1F1B). "
+    "It speaks from `least_excess_share` beyond that.",
     silent=("Interleaved and zero-bubble schedules wait less than that, and are never blamed.",),
     saving="At most the waiting beyond the schedule's bubble; nothing is sure.",
     fix=Fix(
-        summary="Give the stages equal work, and split the batch into more micro-batches.",
-        code=(
-            "from torch.distributed.pipelining import ScheduleInterleaved1F1B\n"
-            "schedule = ScheduleInterleaved1F1B(stages, n_microbatches=4 * len(stages))"
-        ),
+        "Give the stages equal work, and split the batch into more micro-batches.",
+        "from torch.distributed.pipelining import ScheduleInterleaved1F1B\n"
+        "schedule = ScheduleInterleaved1F1B(stages, n_microbatches=4 * len(stages))",
         verify="Waiting for neighbours is near the schedule's bubble.",
         caveats=("More micro-batches make each smaller: kernels may become too small.",),
     ),

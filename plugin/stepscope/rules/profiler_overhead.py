@@ -9,10 +9,11 @@ from stepscope.analyses.host.profiler_cost import RecordingCost, recording_cost
 from stepscope.analyses.idle.ledger import idle_ledger
 from stepscope.base.errors import NotApplicableError
 from stepscope.base.formatting import duration, share, significant
-from stepscope.base.report import Evidence, Fix, Link
+from stepscope.base.report import Evidence, Fix
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, option
+from stepscope.rules.shared import facts
 
 ROWS_SHOWN = 5
 HOST_CAUSES = ("dispatch", "host-stall")
@@ -84,48 +85,37 @@ def _sentences(
 
 
 def _evidence(cost: RecordingCost, own: float, late: float | None) -> Iterator[Evidence]:
-    yield Evidence(label="The profiler's own work", value=own, unit="share")
+    yield facts.fraction("The profiler's own work", own)
     for name, total_ns in list(cost.own_ns.items())[:ROWS_SHOWN]:
-        yield Evidence(label=f"Of that, {name}", value=total_ns, unit="ns")
+        yield facts.duration(f"Of that, {name}", total_ns)
     if cost.python_per_operator:
-        yield Evidence(
-            label="Python functions an operator", value=cost.python_per_operator, unit="count"
-        )
+        yield facts.count("Python functions an operator", cost.python_per_operator)
     if late is not None:
-        yield Evidence(
-            label="The device waits for the host",
-            value=late,
-            unit="share",
-            link=Link(view="overview"),
-        )
+        yield facts.fraction("The device waits for the host", late, "overview")
 
 
 _FLUSHED = Fix(
-    summary="Record fewer events, or a step more of warm-up: buffers are made in the first steps.",
-    code="schedule=torch.profiler.schedule(wait=1, warmup=2, active=3)",
+    "Record fewer events, or a step more of warm-up: buffers are made in the first steps.",
+    "schedule=torch.profiler.schedule(wait=1, warmup=2, active=3)",
     verify="The profiler's own work is below 1 % of the window.",
 )
 RULE = Rule(
     id="profiler-overhead",
     title="Recording takes a part of what was recorded",
     category="profiling",
-    why=(
-        "What the profiler does for itself is counted as the program's time, and stacks cost the "
-        "host about a microsecond for each Python function: a host that is late is later still."
-    ),
-    detects=(
-        "The profiler's own work (`overhead` events) from `least_own_share` on; and stacks with "
-        "`least_python_calls` for each operator where the device waits for the host for "
-        "`least_late_share`."
-    ),
+    why="What the profiler does for itself is counted as the program's time, and stacks cost the "
+    "host about a microsecond for each Python function: a host that is late is later still.",
+    detects="The profiler's own work (`overhead` events) from `least_own_share` on; and stacks "
+    "with `least_python_calls` for each operator where the device waits for the host for "
+    "`least_late_share`.",
     silent=(
         "Loading kernels at their first use is filed as overhead too, and is the program's own.",
         "Stacks cost nothing where the device is the limit.",
     ),
     saving="None: it is about the recording, not about the program.",
     fix=Fix(
-        summary="Measure without stacks; use the recording with them to find source lines.",
-        code="torch.profiler.profile(..., with_stack=False)",
+        "Measure without stacks; use the recording with them to find source lines.",
+        "torch.profiler.profile(..., with_stack=False)",
         verify="The step without stacks is the step that counts.",
     ),
     effort="flag",

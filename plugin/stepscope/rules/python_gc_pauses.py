@@ -11,19 +11,13 @@ from stepscope.analyses.core.device_activity import all_busy
 from stepscope.analyses.core.window import window
 from stepscope.analyses.host.garbage_collection import Collections, collections
 from stepscope.base.calibration import GARBAGE_COLLECTION
-from stepscope.base.formatting import count, duration, share
-from stepscope.base.report import (
-    EventReference,
-    Evidence,
-    EvidenceColumn,
-    EvidenceRow,
-    EvidenceTable,
-    Fix,
-)
+from stepscope.base.formatting import count, share
+from stepscope.base.report import EventReference, Evidence, EvidenceTable, Fix
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option, severity_of
+from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option, severity_of
+from stepscope.rules.shared import facts, phrases
 
 MOST_SHOWN = 10
 MOSTLY = 0.5
@@ -36,14 +30,12 @@ class Options:
     least_share: float = option(
         0.01,
         "Time in collections from which they are worth a word.",
-        origin=(
-            "ours: below 1 % no rule speaks; MindStudio Insight's `gc` rule lists collections of "
-            "1 ms and longer"
-        ),
+        origin="ours: below 1 % no rule speaks; MindStudio Insight's `gc` rule lists collections "
+        "of 1 ms and longer",
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report collections of garbage, by the time in which no device works."""
     found = collections(trace)
     exposed = intervals.difference(found.times, all_busy(trace))
@@ -51,11 +43,10 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     if intervals.duration_ns(found.times) < least_ns:
         return
     if intervals.duration_ns(exposed) < least_ns:
-        yield Rejected(
-            message=(
-                f"{_message(trace, found)}; but {_device(trace)} is at work meanwhile, and stands "
-                f"still for {_time(trace, exposed)}: collecting less would save next to nothing."
-            ),
+        yield RuledOut(
+            message=f"{_message(trace, found)}; but {_device(trace)} is at work meanwhile, and "
+            f"stands still for {_time(trace, exposed)}: collecting less would save next to "
+            "nothing.",
             evidence=_evidence(found, exposed),
             tables=(_table(trace, found),),
             events=_events(trace, found),
@@ -70,20 +61,14 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         events=_events(trace, found),
         locations=event_references.source_lines(line for line, _ in _by_line(trace, found)),
         claims=(
-            Claim(
-                intervals=exposed,
-                factor=GARBAGE_COLLECTION,
-                method="Time in collections in which no device works.",
-            ),
+            Claim(exposed, GARBAGE_COLLECTION, "Time in collections in which no device works."),
         ),
         fix=_fix(found),
     )
 
 
 def _time(trace: Trace, times: Intervals) -> str:
-    within, time_ns = window(trace), intervals.duration_ns(times)
-    a_step = " a step" if within.has_steps else ""
-    return f"{duration(within.per_step(time_ns))}{a_step} ({share(time_ns / within.reference_ns)})"
+    return phrases.time_and_fraction(trace, intervals.duration_ns(times))
 
 
 def _message(trace: Trace, found: Collections) -> str:
@@ -109,10 +94,10 @@ def _evidence(found: Collections, exposed: Intervals) -> tuple[Evidence, ...]:
     total_ns, exposed_ns = intervals.duration_ns(found.times), intervals.duration_ns(exposed)
     asked_ns = intervals.duration_ns(found.asked_for)
     return (
-        Evidence(label="Collections", value=len(found.rows), unit="count"),
-        Evidence(label="Time in collections", value=total_ns, unit="ns"),
-        Evidence(label="In gc.collect()", value=asked_ns, unit="ns"),
-        Evidence(label="While no device works", value=exposed_ns, unit="ns"),
+        facts.count("Collections", len(found.rows)),
+        facts.duration("Time in collections", total_ns),
+        facts.duration("In gc.collect()", asked_ns),
+        facts.duration("While no device works", exposed_ns),
     )
 
 
@@ -127,16 +112,13 @@ def _by_line(trace: Trace, found: Collections) -> list[tuple[str, int]]:
 
 def _table(trace: Trace, found: Collections) -> EvidenceTable:
     counts = Counter(found.lines)
-    columns = (
-        EvidenceColumn(label="Source line", unit="code"),
-        EvidenceColumn(label="Collections", unit="count"),
-        EvidenceColumn(label="Time", unit="ns"),
-    )
     rows = tuple(
-        EvidenceRow(cells=(line or None, counts[line], total_ns))
+        (line or None, counts[line], total_ns)
         for line, total_ns in _by_line(trace, found)[:MOST_SHOWN]
     )
-    return EvidenceTable(label="Where it collects", columns=columns, rows=rows)
+    return facts.table(
+        "Where it collects", {"Source line": "code", "Collections": "count", "Time": "ns"}, rows
+    )
 
 
 def _events(trace: Trace, found: Collections) -> tuple[EventReference, ...]:
@@ -152,11 +134,9 @@ def _fix(found: Collections) -> Fix:
     total_ns = max(1, intervals.duration_ns(found.times))
     if intervals.duration_ns(found.asked_for) >= MOSTLY * total_ns:
         return Fix(
-            summary="Do not call gc.collect() in every step.",
-            code=(
-                "if step % 1000 == 0:   # or never: reference counts free tensors at once\n"
-                "    gc.collect()"
-            ),
+            "Do not call gc.collect() in every step.",
+            "if step % 1000 == 0:   # or never: reference counts free tensors at once\n"
+            "    gc.collect()",
             verify=VERIFY,
             caveats=("Memory in cycles of references lives until the next collection.",),
         )
@@ -172,33 +152,25 @@ RULE = Rule(
     id="python-gc-pauses",
     title="Python's garbage collection stops the loop",
     category="kernel launch",
-    why=(
-        "While Python looks for cycles of references, no thread runs Python: nothing is launched. "
-        "A full collection looks at every object of the program, of which there may be millions."
-    ),
-    detects=(
-        "Runs of the collector (`Python GC`, recorded with `record_python_gc_info=True` since "
-        "torch 2.9) and calls of `gc.collect()`, from `least_share` of the window on."
-    ),
+    why="While Python looks for cycles of references, no thread runs Python: nothing is launched. "
+    "A full collection looks at every object of the program, of which there may be millions.",
+    detects="Runs of the collector (`Python GC`, recorded with `record_python_gc_info=True` since "
+    "torch 2.9) and calls of `gc.collect()`, from `least_share` of the window on.",
     silent=(
         "A collection is never guessed from a gap in which nothing was recorded.",
         "Collections during which the device works cost nothing: they are listed as rejected.",
     ),
-    saving=(
-        "The time in collections in which no device works; at least three quarters of it, since "
-        "what is collected less often takes longer."
-    ),
+    saving="The time in collections in which no device works; at least three quarters of it, since "
+    "what is collected less often takes longer.",
     fix=Fix(
-        summary="Leave out of collections what stays, and collect when it suits you.",
-        code=(
-            "# behind the warm-up, before the loop:\n"
-            "gc.collect(); gc.freeze()    # model, optimizer and datasets are not looked at again\n"
-            "gc.disable()\n"
-            "for step, batch in enumerate(loader):\n"
-            "    ...\n"
-            "    if step % 1000 == 0:\n"
-            "        gc.collect()         # on all ranks in the same step"
-        ),
+        "Leave out of collections what stays, and collect when it suits you.",
+        "# behind the warm-up, before the loop:\n"
+        "gc.collect(); gc.freeze()    # model, optimizer and datasets are not looked at again\n"
+        "gc.disable()\n"
+        "for step, batch in enumerate(loader):\n"
+        "    ...\n"
+        "    if step % 1000 == 0:\n"
+        "        gc.collect()         # on all ranks in the same step",
         verify=VERIFY,
         caveats=CAVEATS,
     ),

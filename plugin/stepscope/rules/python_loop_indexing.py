@@ -21,20 +21,13 @@ from stepscope.analyses.host.indexing_loops import (
 )
 from stepscope.base.calibration import LOOP_OF_SLICES
 from stepscope.base.errors import NotApplicableError
-from stepscope.base.formatting import count, duration, share
-from stepscope.base.report import (
-    EventReference,
-    Evidence,
-    EvidenceColumn,
-    EvidenceRow,
-    EvidenceTable,
-    Fix,
-    Link,
-)
+from stepscope.base.formatting import count
+from stepscope.base.report import EventReference, Evidence, EvidenceTable, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import INFO_SHARE, Answer, Claim, Finding, Rejected, Rule, option
+from stepscope.rules import INFO_SHARE, Claim, Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules.shared import facts, phrases
 
 MOST_SHOWN = 10
 ARROW = " → "
@@ -54,7 +47,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report loops over `x[i]` or rows of x, by the time in which no device works."""
     if not trace.host_calls["is_operator"].any():
         msg = "no operator was recorded"
@@ -68,11 +61,9 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     if intervals.duration_ns(times) < least_ns:
         return
     if intervals.duration_ns(exposed) < least_ns:
-        yield Rejected(
-            message=(
-                f"{_message(trace, loops, times)}; but the {trace.dialect.device} is at work "
-                f"meanwhile, and stands still for {_time(trace, exposed)}: next to nothing."
-            ),
+        yield RuledOut(
+            message=f"{_message(trace, loops, times)}; but the {trace.dialect.device} is at work "
+            f"meanwhile, and stands still for {_time(trace, exposed)}: next to nothing.",
             evidence=_evidence(loops, times, exposed),
             tables=(_table(trace, loops),),
             events=_events(trace, loops),
@@ -86,13 +77,13 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         locations=event_references.source_lines(_lines(trace, loops)),
         claims=(
             Claim(
-                intervals=exposed,
-                factor=LOOP_OF_SLICES,
-                method="From each loop's first operator to its last, where no device works.",
+                exposed,
+                LOOP_OF_SLICES,
+                "From each loop's first operator to its last, where no device works.",
             ),
         ),
         fix=_fix(_costliest(loops)),
-        place=ARROW.join(_costliest(loops)),
+        subject=ARROW.join(_costliest(loops)),
     )
 
 
@@ -107,9 +98,7 @@ def _worth_looking(trace: Trace, loops: IndexingLoops, options: Options) -> Inde
 
 
 def _time(trace: Trace, times: Intervals) -> str:
-    within, time_ns = window(trace), intervals.duration_ns(times)
-    a_step = " a step" if within.has_steps else ""
-    return f"{duration(within.per_step(time_ns))}{a_step} ({share(time_ns / within.reference_ns)})"
+    return phrases.time_and_fraction(trace, intervals.duration_ns(times))
 
 
 def _message(trace: Trace, loops: IndexingLoops, times: Intervals) -> str:
@@ -138,11 +127,11 @@ def _costliest(loops: IndexingLoops) -> tuple[str, ...]:
 def _evidence(loops: IndexingLoops, times: Intervals, exposed: Intervals) -> tuple[Evidence, ...]:
     link = _link(_costliest(loops))
     return (
-        Evidence(label="Loops", value=len(loops.first), unit="count", link=link),
-        Evidence(label="Turns", value=int(loops.repeats.sum()), unit="count"),
-        Evidence(label="Longest loop", value=int(loops.repeats.max()), unit="count"),
-        Evidence(label="Time in loops", value=intervals.duration_ns(times), unit="ns"),
-        Evidence(label="While no device works", value=intervals.duration_ns(exposed), unit="ns"),
+        facts.count("Loops", len(loops.first), link),
+        facts.count("Turns", int(loops.repeats.sum())),
+        facts.count("Longest loop", int(loops.repeats.max())),
+        facts.duration("Time in loops", intervals.duration_ns(times)),
+        facts.duration("While no device works", intervals.duration_ns(exposed)),
     )
 
 
@@ -167,27 +156,28 @@ def _lines(trace: Trace, loops: IndexingLoops) -> Iterator[str]:
 
 def _table(trace: Trace, loops: IndexingLoops) -> EvidenceTable:
     spent = _spent_ns(loops)
-    columns = (
-        EvidenceColumn(label="Operators of a turn", unit="code"),
-        EvidenceColumn(label="Source line", unit="code"),
-        EvidenceColumn(label="Loops", unit="count"),
-        EvidenceColumn(label="Turns", unit="count"),
-        EvidenceColumn(label="Time", unit="ns"),
-    )
     rows = tuple(
-        EvidenceRow(
-            cells=(
-                ARROW.join(loops.patterns[each]),
-                event_references.line_of_host_call(trace, _first_of(loops, each)) or None,
-                int((loops.pattern == each).sum()),
-                int(loops.repeats[loops.pattern == each].sum()),
-                int(spent[each]),
-            ),
+        facts.row(
+            ARROW.join(loops.patterns[each]),
+            event_references.line_of_host_call(trace, _first_of(loops, each)) or None,
+            int((loops.pattern == each).sum()),
+            int(loops.repeats[loops.pattern == each].sum()),
+            int(spent[each]),
             link=_link(loops.patterns[each]),
         )
         for each in _worst_patterns(loops)
     )
-    return EvidenceTable(label="What the loops repeat", columns=columns, rows=rows)
+    return facts.table(
+        "What the loops repeat",
+        {
+            "Operators of a turn": "code",
+            "Source line": "code",
+            "Loops": "count",
+            "Turns": "count",
+            "Time": "ns",
+        },
+        rows,
+    )
 
 
 def _events(trace: Trace, loops: IndexingLoops) -> tuple[EventReference, ...]:
@@ -228,18 +218,14 @@ RULE = Rule(
     id="python-loop-indexing",
     title="A Python loop takes a tensor apart",
     category="operators",
-    why=(
-        "Each turn costs some microseconds of Python and dispatch for each operator, however few "
-        "numbers it handles, and on a device a launch each. One operator over the whole tensor "
-        "costs them once."
-    ),
-    detects=(
-        "Operators under one caller that repeat a pattern of at most 8, `least_repeats` times or "
-        "more, where they take no longer than `most_operator_us` in the mean; from 1 % of the "
-        "window on. The pattern has `aten::select` in it (`x[i]`), or it reads a value "
-        "(`aten::item`, `aten::is_nonzero`) and stands right behind an `aten::unbind` "
-        "(`for row in x`, `zip(x, y)`): no more of its turns are counted than that gave rows."
-    ),
+    why="Each turn costs some microseconds of Python and dispatch for each operator, however few "
+    "numbers it handles, and on a device a launch each. One operator over the whole tensor costs "
+    "them once.",
+    detects="Operators under one caller that repeat a pattern of at most 8, `least_repeats` times "
+    "or more, where they take no longer than `most_operator_us` in the mean; from 1 % of the "
+    "window on. The pattern has `aten::select` in it (`x[i]`), or it reads a value (`aten::item`, "
+    "`aten::is_nonzero`) and stands right behind an `aten::unbind` (`for row in x`, `zip(x, y)`): "
+    "no more of its turns are counted than that gave rows.",
     silent=(
         "A loop over products, convolutions or recurrent cells is a recurrence: it has its reason.",
         "A loop over rows (`for row in x`) that reads no value may do a model's work, row by row.",
@@ -247,18 +233,14 @@ RULE = Rule(
         "Python.",
         "Loops during which the device works cost nothing: they are listed as rejected.",
     ),
-    saving=(
-        "The time from a loop's first operator (the `aten::unbind` in front of it included) to its "
-        "last, in which no device works; at least three quarters of it, since the one operator "
-        "takes time as well."
-    ),
+    saving="The time from a loop's first operator (the `aten::unbind` in front of it included) to "
+    "its last, in which no device works; at least three quarters of it, since the one operator "
+    "takes time as well.",
     fix=Fix(
-        summary="Do with one operator what the loop does element by element.",
-        code=(
-            "total = x.sum(0)                 # of all of x along its dimension 0\n"
-            "rows = x[index]                  # or x.index_select(0, index): many rows at once\n"
-            "out = torch.vmap(of_one_row)(x)  # what is written for one row"
-        ),
+        "Do with one operator what the loop does element by element.",
+        "total = x.sum(0)                 # of all of x along its dimension 0\n"
+        "rows = x[index]                  # or x.index_select(0, index): many rows at once\n"
+        "out = torch.vmap(of_one_row)(x)  # what is written for one row",
         caveats=(
             "Where a turn needs the result of the one before, take out of the loop what does not.",
             "Iterating over the rows (for row in x) saves the indexing alone, hardly any time.",

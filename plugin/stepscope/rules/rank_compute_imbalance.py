@@ -10,17 +10,9 @@ from stepscope.analyses.communication.stragglers import stragglers
 from stepscope.base.calibration import HALF_TO_ALL
 from stepscope.base.errors import NotApplicableError
 from stepscope.base.formatting import duration, share
-from stepscope.base.report import (
-    Evidence,
-    EvidenceColumn,
-    EvidenceRow,
-    EvidenceTable,
-    Fix,
-    Link,
-    Severity,
-)
+from stepscope.base.report import EvidenceTable, Fix, Severity
 from stepscope.rules import Finding, Rule, RunClaim, RunEvidence, option
-from stepscope.rules.shared import rank_evidence
+from stepscope.rules.shared import facts, rank_evidence
 from stepscope.rules.shared.rank_evidence import Ranks, called
 
 ROWS_SHOWN = 10
@@ -66,22 +58,15 @@ def check_run(evidence: RunEvidence, options: Options) -> Iterator[Finding]:
     yield Finding(
         severity=severity,
         confidence=ranks.confidence("medium"),
-        message=(
-            f"{slowest.capitalize()} computes {duration(float(computing.max()))} a step, "
-            f"{quickest} {duration(float(computing.min()))}: {share(spread)} of the mean apart."
-        ),
+        message=f"{slowest.capitalize()} computes {duration(float(computing.max()))} a step, "
+        f"{quickest} {duration(float(computing.min()))}: {share(spread)} of the mean apart.",
         evidence=(
-            Evidence(label="Longest less shortest, of the mean", value=spread, unit="share"),
-            Evidence(
-                label="Longest less mean, a step",
-                value=round(beyond_ns),
-                unit="ns",
-                link=Link(view="overview"),
-            ),
+            facts.fraction("Longest less shortest, of the mean", spread),
+            facts.duration("Longest less mean, a step", round(beyond_ns), "overview"),
         ),
         tables=(_table(table),),
         run_claim=None if _has_straggler(ranks) else _claim(beyond_ns, table, ranks),
-        place="computing",
+        subject="computing",
     )
 
 
@@ -106,22 +91,20 @@ def _claim(beyond_ns: float, table: pd.DataFrame, ranks: Ranks) -> RunClaim:
 
 def _table(table: pd.DataFrame) -> EvidenceTable:
     ordered = table.sort_values("computing_ns", ascending=False, kind="stable").head(ROWS_SHOWN)
-    return EvidenceTable(
-        label="Ranks, the longest computing first",
-        columns=(
-            EvidenceColumn(label="Rank", unit="text"),
-            EvidenceColumn(label="Computing a step", unit="ns"),
-            EvidenceColumn(label="Exposed communication a step", unit="ns"),
-            EvidenceColumn(label="Step", unit="ns"),
-        ),
-        rows=tuple(
-            EvidenceRow(
-                cells=(
-                    called(row),
-                    float(row["computing_ns"]),
-                    float(row["exposed_ns"]),
-                    float(row["step_ns"]),
-                )
+    return facts.table(
+        "Ranks, the longest computing first",
+        {
+            "Rank": "text",
+            "Computing a step": "ns",
+            "Exposed communication a step": "ns",
+            "Step": "ns",
+        },
+        (
+            (
+                called(row),
+                float(row["computing_ns"]),
+                float(row["exposed_ns"]),
+                float(row["step_ns"]),
             )
             for row in ordered.to_dict("records")
         ),
@@ -132,14 +115,11 @@ RULE = Rule(
     id="rank-compute-imbalance",
     title="The ranks do not have the same amount to compute",
     category="distributed balance",
-    why=(
-        "Ranks meet in collectives at least once a step. The step lasts as long as that of the "
-        "rank with the most to compute; the others wait."
-    ),
-    detects=(
-        "The time a step in which each rank's device computes (kernels that are no collectives). "
-        "It speaks from a spread of `least_spread_share`, and warns from `warning_spread_share`."
-    ),
+    why="Ranks meet in collectives at least once a step. The step lasts as long as that of the "
+    "rank with the most to compute; the others wait.",
+    detects="The time a step in which each rank's device computes (kernels that are no "
+    "collectives). It speaks from a spread of `least_spread_share`, and warns from "
+    "`warning_spread_share`.",
     silent=(
         "Without devices it says nothing: operators of the host also wait for cores.",
         "Recordings that do not meet in collectives are no ranks of one job.",
@@ -147,11 +127,9 @@ RULE = Rule(
     ),
     saving="At most the longest computing time less the mean; half of that at least.",
     fix=Fix(
-        summary="Give every rank the same amount of work: tokens, samples by length, experts.",
-        code=(
-            "# batches of about as many tokens on every rank, not as many samples\n"
-            "sampler = LengthGroupedDistributedSampler(lengths, num_replicas, rank)"
-        ),
+        "Give every rank the same amount of work: tokens, samples by length, experts.",
+        "# batches of about as many tokens on every rank, not as many samples\n"
+        "sampler = LengthGroupedDistributedSampler(lengths, num_replicas, rank)",
         verify="The ranks' computing times a step differ by less than 5 %.",
         caveats=("Stages of a pipeline differ by design: compare within a stage.",),
     ),

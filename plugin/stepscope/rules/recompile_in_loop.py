@@ -17,19 +17,12 @@ from stepscope.analyses.settings.recorded_settings import recorded_settings
 from stepscope.base.calibration import COMPILING_AGAIN
 from stepscope.base.errors import NotApplicableError
 from stepscope.base.formatting import count, duration, share
-from stepscope.base.report import (
-    Evidence,
-    EvidenceColumn,
-    EvidenceRow,
-    EvidenceTable,
-    Link,
-    SourceLine,
-)
+from stepscope.base.report import Evidence, EvidenceTable, Link, SourceLine
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import INFO_SHARE, Answer, Claim, Finding, Rejected, Rule, option
-from stepscope.rules.shared import phrases, recorded_facts
+from stepscope.rules import INFO_SHARE, Claim, Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules.shared import facts, phrases, recorded_facts
 from stepscope.rules.shared.recompile_fixes import cause, fix
 
 NONE = -1
@@ -45,23 +38,19 @@ class Options:
     settled_share: float = option(
         0.50,
         "Share of the steps, the last ones, without a recompilation: from that on it was warm-up.",
-        origin=(
-            "ours: after one change of shape torch.compile makes the dimension dynamic, and needs "
-            "no other"
-        ),
+        origin="ours: after one change of shape torch.compile makes the dimension dynamic, and "
+        "needs no other",
     )
     least_compiling_share: float = option(
         0.90,
         "Of the calls that compile and the first runs of their code: share of compiling from which "
         "all of their time may be won.",
-        origin=(
-            "ours: what is computed in such calls cannot be told from running cold, and stays in "
-            "part; so no more than a tenth is claimed for it. 0.998 in a recording on the CPU"
-        ),
+        origin="ours: what is computed in such calls cannot be told from running cold, and stays "
+        "in part; so no more than a tenth is claimed for it. 0.998 in a recording on the CPU",
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report compilations of frames that were compiled before.
 
     Raises:
@@ -79,11 +68,11 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     inputs = changing_inputs(trace, _numbers(again)["frame"].tolist())
     message = (
         f"{count(number, 'recompilation takes', 'recompilations take')} {lasting} "
-        f"{phrases.each(trace)} ({share(time_ns / within.duration_ns)})"
+        f"{phrases.per_step(trace)} ({share(time_ns / within.duration_ns)})"
     )
     settled = _settled_share(trace, again)
     if settled >= options.settled_share:
-        yield Rejected(message=f"{message}, and the last {share(settled)} of the steps need none.")
+        yield RuledOut(message=f"{message}, and the last {share(settled)} of the steps need none.")
         return
     yield Finding(
         confidence="high" if len(told) else "medium",
@@ -104,19 +93,17 @@ def _claim(trace: Trace, took: Intervals, calls: Intervals, options: Options) ->
     compiling_share = intervals.duration_ns(sure) / max(1, intervals.duration_ns(around))
     if compiling_share < options.least_compiling_share:
         return Claim(
-            intervals=sure,
-            factor=COMPILING_AGAIN,
-            method="The time in which frames are compiled again and no device works.",
+            sure,
+            COMPILING_AGAIN,
+            "The time in which frames are compiled again and no device works.",
         )
     return Claim(
-        intervals=around,
+        around,
+        COMPILING_AGAIN,
+        "At least the time in which frames are compiled again and no device works; at most also "
+        "what dynamo and autograd do around that, and the first run of the new code, which is "
+        "slower than later ones.",
         low_intervals=sure,
-        factor=COMPILING_AGAIN,
-        method=(
-            "At least the time in which frames are compiled again and no device works; at most "
-            "also what dynamo and autograd do around that, and the first run of the new code, "
-            "which is slower than later ones."
-        ),
     )
 
 
@@ -154,16 +141,13 @@ def _numbers(again: pd.DataFrame) -> pd.DataFrame:
 
 def _evidence(trace: Trace, again: pd.DataFrame, number: int, time_ns: int) -> Iterator[Evidence]:
     within = window(trace)
-    yield Evidence(label="Recompilations", value=number, unit="count")
-    yield Evidence(
-        label="Compiling again",
-        value=time_ns / within.duration_ns,
-        unit="share",
-        link=Link(view="operators", search=FRAME_PHASE),
+    yield facts.count("Recompilations", number)
+    yield facts.fraction(
+        "Compiling again", time_ns / within.duration_ns, Link(view="operators", search=FRAME_PHASE)
     )
     times = _numbers(again)["number"]
     if len(times):
-        yield Evidence(label="Compilations of one frame", value=int(times.max()) + 1, unit="count")
+        yield facts.count("Compilations of one frame", int(times.max()) + 1)
     said = recorded_settings(trace).compile
     if said.recompile_count is not None:
         yield recorded_facts.evidence(
@@ -176,15 +160,10 @@ def _table(again: pd.DataFrame) -> EvidenceTable:
     columns = ("compile_id", "step", "source_line", "duration_ns")
     chosen = again[list(columns)].astype(object)
     cells = chosen.where(chosen.notna(), None).to_numpy().tolist()[:MOST_ROWS]
-    return EvidenceTable(
-        label="Recompilations",
-        columns=(
-            EvidenceColumn(label="Frame and compilation", unit="text"),
-            EvidenceColumn(label="Step", unit="text"),
-            EvidenceColumn(label="Called from", unit="text"),
-            EvidenceColumn(label="Time", unit="ns"),
-        ),
-        rows=tuple(EvidenceRow(cells=tuple(row)) for row in cells),
+    return facts.table(
+        "Recompilations",
+        {"Frame and compilation": "text", "Step": "text", "Called from": "text", "Time": "ns"},
+        (tuple(row) for row in cells),
     )
 
 
@@ -198,27 +177,21 @@ RULE = Rule(
     id="recompile-in-loop",
     title="torch.compile compiles again while the loop runs",
     category="compile",
-    why=(
-        "Compiled code holds for the shapes and values that it was compiled for. Where a guard on "
-        "them fails, the frame is compiled again, for seconds often; after eight times it is given "
-        "up and runs uncompiled."
-    ),
-    detects=(
-        "Compilations of frames that were compiled before (`compile_id=0/1` and higher; before "
-        "torch 2.12 whatever is compiled behind the first step). It speaks where they take 1 % of "
-        "the window or more."
-    ),
+    why="Compiled code holds for the shapes and values that it was compiled for. Where a guard on "
+    "them fails, the frame is compiled again, for seconds often; after eight times it is given up "
+    "and runs uncompiled.",
+    detects="Compilations of frames that were compiled before (`compile_id=0/1` and higher; before "
+    "torch 2.12 whatever is compiled behind the first step). It speaks where they take 1 % of the "
+    "window or more.",
     silent=(
         "A frame's first compilation is warm-up.",
         "Where the last steps, `settled_share` of all, run without one, it is rejected: that was "
         "warm-up.",
     ),
-    saving=(
-        "The time in which frames are compiled again while no device works: all of it, since it "
-        "vanishes once guards hold. At most also the rest of the calls that compile (dynamo's and "
-        "autograd's work around it) and the first run of the new code, which runs cold: where "
-        "compiling is `least_compiling_share` of all that."
-    ),
+    saving="The time in which frames are compiled again while no device works: all of it, since it "
+    "vanishes once guards hold. At most also the rest of the calls that compile (dynamo's and "
+    "autograd's work around it) and the first run of the new code, which runs cold: where "
+    "compiling is `least_compiling_share` of all that.",
     fix=fix(ChangingInputs(change="unknown")),
     effort="hour",
     risk="none",

@@ -15,8 +15,8 @@ from stepscope.base.calibration import EXPOSED_COMMUNICATION, Factor
 from stepscope.base.formatting import duration, share, size
 from stepscope.base.report import Evidence
 from stepscope.model.trace import Trace
-from stepscope.rules import INFO_SHARE, Answer, Finding, Rejected, Rule, option
-from stepscope.rules.shared import bundle_fixes, collective_costs, ddp, phrases
+from stepscope.rules import INFO_SHARE, Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules.shared import bundle_fixes, collective_costs, ddp, facts, phrases
 
 KINDS = frozenset({"all_reduce", "all_gather", "reduce_scatter"})
 """What gradients and parameters are sent by; an exchange of all with all has sizes of its own."""
@@ -61,7 +61,7 @@ class _Many:
     """Messages a backward pass over those of default buckets; NaN where it is not DDP's."""
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report small messages by what would be won if they were sent together."""
     events = collective_costs.timed(trace)
     found = _many(trace, events, options)
@@ -77,11 +77,11 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         text = (
             f"{words} In inference they belong to the model: two a layer with tensor parallelism."
         )
-        yield Rejected(message=text, evidence=evidence, tables=tables)
+        yield RuledOut(message=text, evidence=evidence, tables=tables)
         return
     if factor.high * lost.share < INFO_SHARE:
         text = f"{words} Sent together they would win {share(factor.high * lost.share)}."
-        yield Rejected(message=text, evidence=evidence, tables=tables)
+        yield RuledOut(message=text, evidence=evidence, tables=tables)
         return
     claim = replace(
         collective_costs.claim(
@@ -91,10 +91,8 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     )
     yield Finding(
         confidence="low" if np.isnan(transfer_share(mine)) else "medium",
-        message=(
-            f"{words} They keep the {trace.dialect.device} waiting for "
-            f"{duration(lost.a_step_ns)}{phrases.a_step(trace)} ({share(lost.share)})."
-        ),
+        message=f"{words} They keep the {trace.dialect.device} waiting for "
+        f"{duration(lost.a_step_ns)} {phrases.per_step(trace)} ({share(lost.share)}).",
         evidence=evidence,
         tables=tables,
         events=collective_costs.longest(trace, events, found.chosen),
@@ -102,7 +100,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         claims=(claim,),
         fix=bundle_fixes.fix(trace, is_ddp=not np.isnan(found.bucket_ratio)),
         effort=None if np.isnan(found.bucket_ratio) else "flag",
-        place=collective_costs.wrapper(trace),
+        subject=collective_costs.wrapper(trace),
     )
 
 
@@ -163,8 +161,8 @@ def _sentence(trace: Trace, mine: pd.DataFrame, found: _Many) -> str:
         middle = f"of {size(float(known.median()))}"
     else:
         middle = f"of {duration(float(mine['duration_ns'].median()))}"
-    each = " a step" if window(trace).has_steps else " in 100 ms"
-    text = f"{found.a_step:.3g} messages{each} ({kinds}), in the median {middle}"
+    scope = "per step" if window(trace).has_steps else "in 100 ms"
+    text = f"{found.a_step:.3g} messages {scope} ({kinds}), in the median {middle}"
     if np.isnan(found.bucket_ratio):
         return f"{text}."
     return f"{text}: {found.bucket_ratio:.3g} times as many as DDP's default buckets."
@@ -173,47 +171,40 @@ def _sentence(trace: Trace, mine: pd.DataFrame, found: _Many) -> str:
 def _evidence(
     mine: pd.DataFrame, found: _Many, lost: collective_costs.Exposed
 ) -> Iterator[Evidence]:
-    yield Evidence(label="Messages a step", value=found.a_step, unit="count")
+    yield facts.count("Messages a step", found.a_step)
     known = mine["message_bytes"].dropna()
     if len(known):
-        yield Evidence(label="Median message", value=int(known.median()), unit="bytes")
+        yield facts.size("Median message", int(known.median()))
     median_ns = int(mine["duration_ns"].median())
-    yield Evidence(label="Median duration", value=median_ns, unit="ns")
+    yield facts.duration("Median duration", median_ns)
     transfer = transfer_share(mine)
     if not np.isnan(transfer):
-        yield Evidence(label="Transfer, of their time", value=transfer, unit="share")
+        yield facts.fraction("Transfer, of their time", transfer)
     if not np.isnan(found.bucket_ratio):
         label = "Times DDP's default buckets"
-        yield Evidence(label=label, value=found.bucket_ratio, unit="count")
-    yield Evidence(label="Exposed, of the window", value=lost.share, unit="share")
+        yield facts.count(label, found.bucket_ratio)
+    yield facts.fraction("Exposed, of the window", lost.share)
 
 
 RULE = Rule(
     id="small-collectives",
     title="Communication goes in many small messages",
     category="communication",
-    why=(
-        "A message of a few kilobytes takes as long as one of a hundred: its time is the latency "
-        "of the call, the kernel and the ranks' meeting, not transfer. Sent together they pay it "
-        "once."
-    ),
-    detects=(
-        "All-reduces, all-gathers and reduce-scatters: at least `least_a_step` a step whose median "
-        "message is below `small_bytes` (or whose median duration is below `short_ns`, where "
-        "messages were not recorded); or of DDP at least `least_bucket_ratio` times as many as its "
-        "default buckets for the same bytes."
-    ),
+    why="A message of a few kilobytes takes as long as one of a hundred: its time is the latency "
+    "of the call, the kernel and the ranks' meeting, not transfer. Sent together they pay it once.",
+    detects="All-reduces, all-gathers and reduce-scatters: at least `least_a_step` a step whose "
+    "median message is below `small_bytes` (or whose median duration is below `short_ns`, where "
+    "messages were not recorded); or of DDP at least `least_bucket_ratio` times as many as its "
+    "default buckets for the same bytes.",
     silent=(
         "With no collective it does not apply.",
         "Inference with tensor parallelism sends two small messages a layer by design.",
         "Exchanges of all with all, and the statistics of SyncBatchNorm, cannot be put together.",
         "Messages that would win less than 1 % of the window are listed as harmless.",
     ),
-    saving=(
-        "Their exposed time but for the transfer, which is what grows with the size from the "
-        "shortest of the smallest to the shortest of the largest messages; at least 30 % of that, "
-        "since a part may be waiting for other ranks."
-    ),
+    saving="Their exposed time but for the transfer, which is what grows with the size from the "
+    "shortest of the smallest to the shortest of the largest messages; at least 30 % of that, "
+    "since a part may be waiting for other ranks.",
     fix=bundle_fixes.TOGETHER,
     effort="hour",
     risk="memory",

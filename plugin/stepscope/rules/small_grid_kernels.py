@@ -11,10 +11,10 @@ from stepscope.analyses.core.kernel_names import short
 from stepscope.analyses.devices.grid_sizes import GridSizes, grid_sizes
 from stepscope.base.errors import MissingDataError, NotApplicableError
 from stepscope.base.formatting import share
-from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.base.report import EvidenceTable, Fix
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, option
-from stepscope.rules.shared import recorded_facts
+from stepscope.rules.shared import facts, recorded_facts
 
 ROWS_SHOWN = 10
 
@@ -54,28 +54,12 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
         severity="info",
         message=_message(trace, grids, small),
         evidence=(
-            Evidence(
-                label=f"Kernel time in kernels with fewer blocks than {_unit(trace)}s",
-                value=small,
-                unit="share",
-                link=Link(view="kernels"),
+            facts.fraction(
+                f"Kernel time in kernels with fewer blocks than {_unit(trace)}s", small, "kernels"
             ),
-            Evidence(
-                label="Of it in matrix products",
-                value=(grids.small_matrix_share or 0.0) / small,
-                unit="share",
-            ),
-            Evidence(
-                label=f"{_unit(trace)}s with a block, mean",
-                value=grids.filled_share or 0.0,
-                unit="share",
-            ),
-            Evidence(
-                label="Such kernels",
-                value=int(grids.is_small.sum()),
-                unit="count",
-                link=Link(view="kernels"),
-            ),
+            facts.fraction("Of it in matrix products", (grids.small_matrix_share or 0.0) / small),
+            facts.fraction(f"{_unit(trace)}s with a block, mean", grids.filled_share or 0.0),
+            facts.count("Such kernels", int(grids.is_small.sum()), "kernels"),
         ),
         tables=(_table(trace, grids),),
         fix=_fix(trace),
@@ -114,29 +98,27 @@ def _table(trace: Trace, grids: GridSizes) -> EvidenceTable:
     )
     worst = np.argsort(-total_ns, kind="stable")[:ROWS_SHOWN]
     whole_ns = max(1, int(grids.duration_ns.sum()))
-    return EvidenceTable(
-        label="Small kernels, those that take longest first",
-        columns=(
-            EvidenceColumn(label="Kernel", unit="code"),
-            EvidenceColumn(label="Times", unit="count"),
-            EvidenceColumn(label="Takes", unit="ns"),
-            EvidenceColumn(label="Of kernel time", unit="share"),
-            EvidenceColumn(label=f"Blocks a {_unit(trace)}", unit="count"),
-        ),
-        rows=tuple(
-            EvidenceRow(
-                cells=(
-                    short(str(names.categories[code])),
-                    int(count[code]),
-                    int(total_ns[code]),
-                    float(total_ns[code] / whole_ns),
-                    round(float(blocks[code] / max(1.0, total_ns[code])), 2),
-                ),
-                link=Link(view="kernels", search=short(str(names.categories[code]))),
+    return facts.table(
+        "Small kernels, those that take longest first",
+        {
+            "Kernel": "code",
+            "Times": "count",
+            "Takes": "ns",
+            "Of kernel time": "share",
+            f"Blocks a {_unit(trace)}": "count",
+        },
+        (
+            (
+                short(str(names.categories[code])),
+                int(count[code]),
+                int(total_ns[code]),
+                float(total_ns[code] / whole_ns),
+                round(float(blocks[code] / max(1.0, total_ns[code])), 2),
             )
             for code in worst.tolist()
             if count[code]
         ),
+        "kernels",
     )
 
 
@@ -154,11 +136,9 @@ def _fix(trace: Trace) -> Fix:
         else ""
     )
     return Fix(
-        summary=(
-            "Give each kernel more to do: more samples a step, neighbouring operations fused, many "
-            "small products as one batched one."
-        ),
-        code=(f"{larger}{_compiling(trace)}\ntorch.bmm(a, b)  # in place of a loop over torch.mm"),
+        "Give each kernel more to do: more samples a step, neighbouring operations fused, many "
+        "small products as one batched one.",
+        f"{larger}{_compiling(trace)}\ntorch.bmm(a, b)  # in place of a loop over torch.mm",
         verify="The share of kernel time in small grids falls; samples a second rise.",
         caveats=(
             "Where latency is the goal, as in serving one request, small grids may be the price.",
@@ -172,15 +152,11 @@ RULE = Rule(
     id="small-grid-kernels",
     title="Kernels too small to fill the device",
     category="utilization",
-    why=(
-        "A kernel's blocks are spread over the device's multiprocessors. With fewer blocks than "
-        "multiprocessors some stand idle for as long as it runs, though the device counts as busy."
-    ),
-    detects=(
-        "Of the busiest device, the share of kernel time in kernels with fewer blocks than the "
-        "device has multiprocessors. It speaks above `least_time_share`, where at least "
-        "`least_kernel_count` kernels tell their grids."
-    ),
+    why="A kernel's blocks are spread over the device's multiprocessors. With fewer blocks than "
+    "multiprocessors some stand idle for as long as it runs, though the device counts as busy.",
+    detects="Of the busiest device, the share of kernel time in kernels with fewer blocks than the "
+    "device has multiprocessors. It speaks above `least_time_share`, where at least "
+    "`least_kernel_count` kernels tell their grids.",
     silent=(
         "Collectives are left out: few blocks are enough to move data.",
         (
@@ -192,13 +168,11 @@ RULE = Rule(
             "apply."
         ),
     ),
-    saving=(
-        "None is claimed: how much faster larger kernels are, the grid alone does not tell. It "
-        "makes it more likely that the batch is too small."
-    ),
+    saving="None is claimed: how much faster larger kernels are, the grid alone does not tell. It "
+    "makes it more likely that the batch is too small.",
     fix=Fix(
-        summary="Give each kernel more to do.",
-        code="model = torch.compile(model)  # fuses neighbours into fewer, larger kernels",
+        "Give each kernel more to do.",
+        "model = torch.compile(model)  # fuses neighbours into fewer, larger kernels",
         verify="The share of kernel time in small grids falls.",
     ),
     effort="flag",

@@ -11,10 +11,11 @@ from stepscope.analyses.steps.step_statistics import inputs_differ, steps_table
 from stepscope.base.calibration import UP_TO_ALL
 from stepscope.base.errors import MissingDataError
 from stepscope.base.formatting import count, duration, number_ranges, significant
-from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.base.report import EvidenceTable, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Claim, Finding, Rejected, Rule, option
+from stepscope.rules import Claim, Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules.shared import facts
 
 RECORD_MORE = "torch.profiler.schedule(wait=1, warmup=1, active=6)  # five steps or more"
 ROWS_SHOWN = 10
@@ -49,7 +50,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report steps that are much longer than the median, and what takes longer in them."""
     steps = steps_table(trace)
     steady = steps[steps["is_steady"]]
@@ -66,27 +67,26 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     which = f"Step {numbers[0]} takes" if len(numbers) == 1 else _several(numbers)
     text = f"{which} {significant(ratio)} times the median step of {duration(middle_ns)}"
     if inputs_differ(trace, numbers):
-        yield Rejected(message=f"{text}; their inputs have other shapes.", tables=(_table(odd),))
+        yield RuledOut(message=f"{text}; their inputs have other shapes.", tables=(_table(odd),))
         return
     yield Finding(
         severity="info" if len(numbers) < options.least_odd_steps else None,
         confidence="medium",
         message=f"{text}. {_most(trace, numbers)}",
         evidence=(
-            Evidence(label="Steps that stand out", value=len(numbers), unit="count"),
-            Evidence(
-                label="Longest over median step",
-                value=ratio,
-                unit="count",
-                link=Link(view="overview", step=int(odd["number"].iloc[0])),
+            facts.count("Steps that stand out", len(numbers)),
+            facts.count(
+                "Longest over median step",
+                ratio,
+                Link(view="overview", step=int(odd["number"].iloc[0])),
             ),
         ),
         tables=(_table(odd),),
         claims=(
             Claim(
-                intervals=_beyond(odd, middle_ns),
-                factor=UP_TO_ALL,
-                method="What those steps take beyond the median, nothing at least.",
+                _beyond(odd, middle_ns),
+                UP_TO_ALL,
+                "What those steps take beyond the median, nothing at least.",
             ),
         ),
     )
@@ -114,16 +114,14 @@ def _most(trace: Trace, numbers: list[int]) -> str:
 
 def _table(odd: pd.DataFrame) -> EvidenceTable:
     ordered = odd.sort_values("duration_ns", ascending=False, kind="stable").head(ROWS_SHOWN)
-    return EvidenceTable(
-        label="Steps that stand out",
-        columns=(
-            EvidenceColumn(label="Step", unit="count"),
-            EvidenceColumn(label="Duration", unit="ns"),
-            EvidenceColumn(label="Beyond the median", unit="ns"),
-        ),
-        rows=tuple(
-            EvidenceRow(
-                cells=(int(row["number"]), int(row["duration_ns"]), float(row["from_median_ns"])),
+    return facts.table(
+        "Steps that stand out",
+        {"Step": "count", "Duration": "ns", "Beyond the median": "ns"},
+        (
+            facts.row(
+                int(row["number"]),
+                int(row["duration_ns"]),
+                float(row["from_median_ns"]),
                 link=Link(view="overview", step=int(row["number"])),
             )
             for _, row in ordered.iterrows()
@@ -135,19 +133,15 @@ RULE = Rule(
     id="step-time-jitter",
     title="Some steps take much longer than the others",
     category="distributed balance",
-    why=(
-        "A step that is long now and then (a checkpoint, a garbage collection, a slow shard) costs "
-        "every rank, and mean step times hide it."
-    ),
-    detects=(
-        "The steps but the first and the last. It speaks where a step's modified z-score is above "
-        "`least_z` and it is longer than `least_ratio` times the median, of `least_steps` or more. "
-        "Fewer than `least_odd_steps` of them are a hint, whatever they cost."
-    ),
+    why="A step that is long now and then (a checkpoint, a garbage collection, a slow shard) costs "
+    "every rank, and mean step times hide it.",
+    detects="The steps but the first and the last. It speaks where a step's modified z-score is "
+    "above `least_z` and it is longer than `least_ratio` times the median, of `least_steps` or "
+    "more. Fewer than `least_odd_steps` of them are a hint, whatever they cost.",
     silent=("Steps whose inputs have other shapes than the rest take longer for that.",),
     saving="At most what those steps take beyond the median, as far as no other rule claims it.",
     fix=Fix(
-        summary="Look at what the long steps do and the others do not.",
+        "Look at what the long steps do and the others do not.",
         verify="The longest step is less than 1.2 times the median one.",
         caveats=("What happens once in many steps may be missing from a short recording.",),
     ),

@@ -14,9 +14,9 @@ from stepscope.analyses.communication.straggler_groups import StragglerGroup, st
 from stepscope.analyses.communication.stragglers import stragglers_of
 from stepscope.base.calibration import WAITING_FOR_A_LATE_RANK
 from stepscope.base.formatting import duration, number_ranges, share
-from stepscope.base.report import Evidence, EvidenceColumn, EvidenceRow, EvidenceTable, Fix, Link
+from stepscope.base.report import EvidenceTable, Fix, Link
 from stepscope.rules import Finding, Rule, RunClaim, RunEvidence, option
-from stepscope.rules.shared import rank_evidence
+from stepscope.rules.shared import facts, phrases, rank_evidence
 from stepscope.rules.shared.rank_evidence import Ranks, called
 
 ROWS_SHOWN = 10
@@ -42,8 +42,8 @@ class Options:
     least_wait_share: float = option(
         0.05,
         "Of the step: how long the others wait for it on average.",
-        origin="HTA's stragglers and torch-tb-profiler's overview name no threshold; 5 % is where"
-        " torch-tb-profiler and xprof speak of lost time",
+        origin="HTA's stragglers and torch-tb-profiler's overview name no threshold; 5 % is where "
+        "torch-tb-profiler and xprof speak of lost time",
     )
     shown_count: int = option(
         3, "How many ranks are told at most.", origin="ours", is_threshold=False
@@ -152,15 +152,9 @@ def _finding(ranks: Ranks, late: _Late, table: pd.DataFrame) -> Finding:
         confidence=ranks.confidence("high" if cause is not None else "medium"),
         message=_message(ranks, late),
         evidence=(
-            Evidence(label="Waiting of the others a step", value=round(late.mean_ns), unit="ns"),
-            Evidence(
-                label="Collectives to which it comes last",
-                value=float(first["last_share"]),
-                unit="share",
-            ),
-            Evidence(
-                label="Lateness in a collective", value=round(first["lateness_ns"]), unit="ns"
-            ),
+            facts.duration("Waiting of the others a step", round(late.mean_ns)),
+            facts.fraction("Collectives to which it comes last", float(first["last_share"])),
+            facts.duration("Lateness in a collective", round(first["lateness_ns"])),
         ),
         tables=(_table(table),),
         run_claim=RunClaim(
@@ -172,7 +166,7 @@ def _finding(ranks: Ranks, late: _Late, table: pd.DataFrame) -> Finding:
         ),
         fix=_fix(str(cause)) if cause is not None else None,
         blamed=tuple(ranks.recording(row).trace for row in late.of_ranks),
-        place=late.place,
+        subject=late.place,
     )
 
 
@@ -195,7 +189,7 @@ def _message(ranks: Ranks, late: _Late) -> str:
         who = f"The slowest, {called(first)}, takes" if many else "It takes"
         text += f" {who} {longer} a step longer than the median rank in {first['cause']}."
     if alone := _own_findings(ranks, late.rows):
-        text += f" On {'them' if many else 'it'} alone: {rank_evidence.listed(alone)}."
+        text += f" On {'them' if many else 'it'} alone: {phrases.joined(alone)}."
     return text
 
 
@@ -214,21 +208,24 @@ def _own_findings(ranks: Ranks, rows: Sequence[Mapping[Any, Any]]) -> list[str]:
 
 def _table(late: pd.DataFrame) -> EvidenceTable:
     rows = [
-        EvidenceRow(
-            cells=(called(row), row["lateness_ns"], row["last_share"], row["wait_ns"]),
+        facts.row(
+            called(row),
+            row["lateness_ns"],
+            row["last_share"],
+            row["wait_ns"],
             link=Link(view="overview", rank=_number(row)),
         )
         for row in late.head(ROWS_SHOWN).to_dict("records")
     ]
-    return EvidenceTable(
-        label="Ranks, the latest first",
-        columns=(
-            EvidenceColumn(label="Rank", unit="text"),
-            EvidenceColumn(label="Lateness in a collective", unit="ns"),
-            EvidenceColumn(label="Comes last", unit="share"),
-            EvidenceColumn(label="Waits for others in all", unit="ns"),
-        ),
-        rows=tuple(rows),
+    return facts.table(
+        "Ranks, the latest first",
+        {
+            "Rank": "text",
+            "Lateness in a collective": "ns",
+            "Comes last": "share",
+            "Waits for others in all": "ns",
+        },
+        rows,
     )
 
 
@@ -238,40 +235,34 @@ def _number(row: Mapping[Any, Any]) -> int | None:
 
 
 def _fix(cause: str) -> Fix:
-    return Fix(summary=REMEDIES[cause], verify=RULE.fix.verify, caveats=RULE.fix.caveats)
+    return Fix(REMEDIES[cause], verify=RULE.fix.verify, caveats=RULE.fix.caveats)
 
 
 RULE = Rule(
     id="straggler-rank",
     title="One rank comes late to collectives, and the others wait for it",
     category="distributed balance",
-    why=(
-        "No rank leaves a collective before all have come. A rank that is late makes every other "
-        "rank stand still, and the job as slow as itself."
-    ),
-    detects=(
-        "Collectives matched across ranks by group and sequence. All ranks leave together, so the "
-        "one whose call is shortest came last; this needs no common clock. A rank is late if its "
-        "lateness is an outlier among the ranks (modified z-score above 3.5; of two ranks, last in "
-        "60 % of the collectives) and 1 % of a step or more; or if that holds of its own work, the "
-        "step less communication that nothing hides, beside the ranks of its pipeline stage. Late "
-        "ranks that are most of a machine, or of a process group, are told as one. It speaks where "
-        "the others wait for all of them together for `least_wait_share` of a step."
-    ),
+    why="No rank leaves a collective before all have come. A rank that is late makes every other "
+    "rank stand still, and the job as slow as itself.",
+    detects="Collectives matched across ranks by group and sequence. All ranks leave together, so "
+    "the one whose call is shortest came last; this needs no common clock. A rank is late if its "
+    "lateness is an outlier among the ranks (modified z-score above 3.5; of two ranks, last in 60 "
+    "% of the collectives) and 1 % of a step or more; or if that holds of its own work, the step "
+    "less communication that nothing hides, beside the ranks of its pipeline stage. Late ranks "
+    "that are most of a machine, or of a process group, are told as one. It speaks where the "
+    "others wait for all of them together for `least_wait_share` of a step.",
     silent=(
         "A rank that is late in one of its groups only because another made it wait there does not "
         "count as late.",
         "Collectives that do not make every rank wait (sends, receives, broadcasts) are left out.",
     ),
-    saving=(
-        "At most the others' mean waiting a step that no computing hides, as far as it is for this "
-        "rank: by how much longer its own work is than that of the slowest other, or else before "
-        "collectives to which it comes last. 30 % of that at least, what evening out the work of "
-        "the recordings in sample_logs/ranks won. What the others' `exposed-communication` claims "
-        "is lessened by it."
-    ),
+    saving="At most the others' mean waiting a step that no computing hides, as far as it is for "
+    "this rank: by how much longer its own work is than that of the slowest other, or else before "
+    "collectives to which it comes last. 30 % of that at least, what evening out the work of the "
+    "recordings in sample_logs/ranks won. What the others' `exposed-communication` claims is "
+    "lessened by it.",
     fix=Fix(
-        summary="Find out what is different on that rank, and make its work equal to the others'.",
+        "Find out what is different on that rank, and make its work equal to the others'.",
         verify="In the next recording no rank comes last to more than its share of collectives.",
         caveats=(
             "Stages of a pipeline wait for each other by design.",
@@ -288,8 +279,6 @@ RULE = Rule(
     links=(
         "https://docs.pytorch.org/docs/stable/distributed.html#debugging-torch-distributed-applications",
     ),
-    origin=(
-        "HTA's stragglers; torch-tb-profiler's minimum over the workers; Iglewicz and Hoaglin, How "
-        "to Detect and Handle Outliers (1993)"
-    ),
+    origin="HTA's stragglers; torch-tb-profiler's minimum over the workers; Iglewicz and Hoaglin, "
+    "How to Detect and Handle Outliers (1993)",
 )

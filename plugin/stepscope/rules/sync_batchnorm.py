@@ -12,8 +12,8 @@ from stepscope.base.errors import NotApplicableError
 from stepscope.base.formatting import duration, share
 from stepscope.base.report import Evidence, Fix, Link
 from stepscope.model.trace import Trace
-from stepscope.rules import INFO_SHARE, Answer, Finding, Rejected, Rule, option
-from stepscope.rules.shared import collective_costs, ddp, phrases
+from stepscope.rules import INFO_SHARE, Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules.shared import collective_costs, ddp, facts, phrases
 
 FORWARD = "SyncBatchNorm"
 METHOD = (
@@ -33,7 +33,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report SyncBatchNorm by the exposed time of its messages."""
     rows = ddp.calls(trace, FORWARD)
     if not len(rows):
@@ -46,7 +46,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     chosen = requested_in_calls(trace, IN_BATCH_NORM) & collective_costs.within(trace)
     lost = collective_costs.exposed(trace, chosen)
     text = (
-        f"{a_step:.3g} synchronized batch norms{phrases.a_step(trace)} send "
+        f"{a_step:.3g} synchronized batch norms {phrases.per_step(trace)} send "
         f"{int(chosen.sum()) / max(1, window(trace).step_count):.3g} messages, exposed for "
         f"{duration(lost.a_step_ns)} ({share(lost.share)})."
     )
@@ -54,7 +54,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     tables = (collective_costs.table(events, chosen),)
     if lost.won_share < INFO_SHARE:
         text += collective_costs.host_is_late(trace, lost)
-        yield Rejected(message=text, evidence=evidence, tables=tables)
+        yield RuledOut(message=text, evidence=evidence, tables=tables)
         return
     yield Finding(
         severity=collective_costs.severity(lost),
@@ -69,43 +69,35 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
 
 def _evidence(trace: Trace, a_step: float, lost: collective_costs.Exposed) -> Iterator[Evidence]:
     link = Link(view="operators", search=FORWARD)
-    label = f"Synchronized batch norms{phrases.a_step(trace)}"
-    yield Evidence(label=label, value=a_step, unit="count", link=link)
-    yield Evidence(label="Exposed, of the window", value=lost.share, unit="share")
+    label = f"Synchronized batch norms {phrases.per_step(trace)}"
+    yield facts.count(label, a_step, link)
+    yield facts.fraction("Exposed, of the window", lost.share)
     batch = batch_size(trace)
     if batch is not None:
-        yield Evidence(label="Samples of this rank's batch", value=batch.size, unit="count")
+        yield facts.count("Samples of this rank's batch", batch.size)
 
 
 RULE = Rule(
     id="sync-batchnorm",
     title="Batch norms wait for all ranks",
     category="communication",
-    why=(
-        "SyncBatchNorm gathers every layer's statistics from all ranks in the forward pass, and "
-        "reduces two sums in the backward pass. What follows needs them at once: nothing hides "
-        "these messages, and every rank waits for the latest at every layer."
-    ),
-    detects=(
-        "At least `least_a_step` calls of SyncBatchNorm a step, and the collectives that were "
-        "asked for within them and their backward. It speaks where those are exposed for 1 % of "
-        "the window or more."
-    ),
+    why="SyncBatchNorm gathers every layer's statistics from all ranks in the forward pass, and "
+    "reduces two sums in the backward pass. What follows needs them at once: nothing hides these "
+    "messages, and every rank waits for the latest at every layer.",
+    detects="At least `least_a_step` calls of SyncBatchNorm a step, and the collectives that were "
+    "asked for within them and their backward. It speaks where those are exposed for 1 % of the "
+    "window or more.",
     silent=(
         "With no SyncBatchNorm it does not apply.",
         "Messages that cost less than 1 % of the window are listed as harmless.",
     ),
-    saving=(
-        "Half to all of the messages' exposed time, where the device is the limit: late ranks are "
-        "waited for elsewhere instead."
-    ),
+    saving="Half to all of the messages' exposed time, where the device is the limit: late ranks "
+    "are waited for elsewhere instead.",
     fix=Fix(
-        summary="Normalize over each rank's own samples, or not over the batch at all.",
-        code=(
-            "model = DDP(model)  # without SyncBatchNorm.convert_sync_batchnorm(model)\n"
-            "# or, where a rank has too few samples for statistics of its own:\n"
-            "norm = nn.GroupNorm(32, channels)"
-        ),
+        "Normalize over each rank's own samples, or not over the batch at all.",
+        "model = DDP(model)  # without SyncBatchNorm.convert_sync_batchnorm(model)\n"
+        "# or, where a rank has too few samples for statistics of its own:\n"
+        "norm = nn.GroupNorm(32, channels)",
         verify="The next recording has no SyncBatchNorm in Operators.",
         caveats=(
             "With fewer than some 16 samples a rank, statistics are noisy: that is what "

@@ -7,17 +7,14 @@ from dataclasses import dataclass
 import pandas as pd
 
 from stepscope.analyses.core.window import window
-from stepscope.analyses.operators.misaligned_products import (
-    MisalignedProducts,
-    misaligned_products,
-)
+from stepscope.analyses.operators.misaligned_products import MisalignedProducts, misaligned_products
 from stepscope.base.calibration import ALIGNED_PRODUCTS, ALIGNED_PRODUCTS_ON_OLDER_UNITS
 from stepscope.base.errors import NotApplicableError
 from stepscope.base.formatting import duration, share
 from stepscope.base.report import Evidence, EvidenceTable, Fix, Link
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Claim, Finding, Rule, option
-from stepscope.rules.shared import kernel_time, phrases, product_evidence
+from stepscope.rules import Claim, Finding, Rule, RuleResult, option
+from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence
 
 MISFIT = re.compile(r"(?P<what>.+?) (?P<size>\d+) → (?P<padded>\d+)")
 """A size as the analysis writes it: `K 2798 → 2800`."""
@@ -36,7 +33,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report products that are misaligned by their kernels' names or their operands' shapes."""
     found = misaligned_products(trace)
     if trace.dialect.alignment is None:
@@ -66,8 +63,8 @@ def _message(trace: Trace, found: MisalignedProducts) -> str:
     because = f", such as {worst}" if worst else ""
     return (
         f"Matrices whose rows {trace.dialect.matrix_unit}s cannot load at once are multiplied for "
-        f"{lasting}{phrases.a_step(trace)} ({share(products.share(found.chosen))} of the kernels' "
-        f"time){because}."
+        f"{lasting} {phrases.per_step(trace)} ({share(products.share(found.chosen))} of the "
+        f"kernels' time){because}."
     )
 
 
@@ -103,7 +100,7 @@ def _evidence(trace: Trace, found: MisalignedProducts) -> Iterator[Evidence]:
     for label, chosen in parts:
         if chosen.any():
             value = found.products.share(chosen)
-            yield Evidence(label=label, value=value, unit="share", link=link)
+            yield facts.fraction(label, value, link)
     yield from product_evidence.limit(trace)
 
 
@@ -122,7 +119,7 @@ def _sizes(trace: Trace, found: MisalignedProducts) -> EvidenceTable:
             "Shapes": "code",
             "Type": "text",
             "What does not fit": "text",
-            f"Kernel time{phrases.a_step(trace)}": "ns",
+            f"Kernel time {phrases.per_step(trace)}": "ns",
         },
         (
             (
@@ -164,8 +161,8 @@ def _fix(found: MisalignedProducts) -> Fix:
             f"layer = nn.Linear({layer})   # or pad the vocabulary, the sequence"
         )
     return Fix(
-        summary="Pad sizes to a multiple of 8 elements (4 in TF32, 16 in 8-bit types).",
-        code=code,
+        "Pad sizes to a multiple of 8 elements (4 in TF32, 16 in 8-bit types).",
+        code,
         verify="In Kernels, `align1` and `align2` have become `align8`, or the names are others.",
         caveats=(
             "Padding must be masked or cut off where it would count: in a softmax, in a loss.",
@@ -178,17 +175,13 @@ RULE = Rule(
     id="tensor-core-misaligned",
     title="Sizes of matrices keep the matrix units from loading whole rows",
     category="precision",
-    why=(
-        "Matrix units are fed by loads of 16 bytes: 8 elements of 16 bits, 4 of TF32. Where rows "
-        "do not begin at a multiple of that, libraries take kernels that load element by element, "
-        "some of them made for earlier devices."
-    ),
-    detects=(
-        "Kernels on matrix units whose names say that they load less than 16 bytes at a time "
-        "(`align1`, `align2`); where the names do not tell, products in 16-bit types of which a "
-        "row's length, or the distance of rows, is no multiple of 8. It speaks from `least_share` "
-        "of all kernels' time on."
-    ),
+    why="Matrix units are fed by loads of 16 bytes: 8 elements of 16 bits, 4 of TF32. Where rows "
+    "do not begin at a multiple of that, libraries take kernels that load element by element, some "
+    "of them made for earlier devices.",
+    detects="Kernels on matrix units whose names say that they load less than 16 bytes at a time "
+    "(`align1`, `align2`); where the names do not tell, products in 16-bit types of which a row's "
+    "length, or the distance of rows, is no multiple of 8. It speaks from `least_share` of all "
+    "kernels' time on.",
     silent=(
         "Dimensions that are not the length of a row in memory, such as tokens or batches, do not "
         "matter.",
@@ -196,12 +189,10 @@ RULE = Rule(
         "Without recorded strides, products of the backward pass are left out: which of their "
         "operands are transposed is not known.",
     ),
-    saving=(
-        "The products' time on the device, 1.1 to 2 times as fast, to 3 times where they run on "
-        "kernels of an earlier generation; only where the host is early enough. Attention that is "
-        "written out goes first: fused, it has no such product."
-    ),
-    fix=Fix(summary="Pad sizes to a multiple of 8.", code=PAD),
+    saving="The products' time on the device, 1.1 to 2 times as fast, to 3 times where they run on "
+    "kernels of an earlier generation; only where the host is early enough. Attention that is "
+    "written out goes first: fused, it has no such product.",
+    fix=Fix("Pad sizes to a multiple of 8.", PAD),
     effort="hour",
     risk="behaviour",
     options=Options(),

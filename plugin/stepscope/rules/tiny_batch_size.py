@@ -17,8 +17,8 @@ from stepscope.base.formatting import duration, share
 from stepscope.base.report import Evidence, Fix, Link
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Finding, Rejected, Rule, option
-from stepscope.rules.shared import batch_on_host
+from stepscope.rules import Finding, Rule, RuledOut, RuleResult, option
+from stepscope.rules.shared import batch_on_host, facts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +28,8 @@ class Options:
     most_count: int = option(
         8,
         "Samples a step up to which a batch is looked at.",
-        origin="ours: SageMaker's BatchSize looks at utilisation alone; the size spares batches "
-        "of 16 and more, which are idle for other reasons in public traces",
+        origin="ours: SageMaker's BatchSize looks at utilisation alone; the size spares batches of "
+        "16 and more, which are idle for other reasons in public traces",
     )
     busy_below_share: float = option(
         0.70,
@@ -94,7 +94,7 @@ class _Signs:
     """Share of the device's memory held at the peak; None: not recorded."""
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report a batch of at most `most_count` samples on a device that has room for more."""
     try:
         device = requirements.main_device(trace)
@@ -108,7 +108,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     signs = _signs(trace, device)
     text, evidence = _message(trace, batch, signs), tuple(_evidence(trace, batch, signs))
     if acquittal := _acquittal(signs, options):
-        yield Rejected(message=f"{text} {acquittal}", evidence=evidence)
+        yield RuledOut(message=f"{text} {acquittal}", evidence=evidence)
         return
     yield Finding(
         severity="warning" if is_training(trace) else "info",
@@ -116,7 +116,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         message=text,
         evidence=evidence,
         fix=_fix(batch),
-        place=batch.operator,
+        subject=batch.operator,
     )
 
 
@@ -207,32 +207,21 @@ def _message(trace: Trace, batch: BatchSize, signs: _Signs) -> str:
 
 def _evidence(trace: Trace, batch: BatchSize, signs: _Signs) -> Iterator[Evidence]:
     yield from batch_on_host.told(batch, Link(view="overview"))
-    yield Evidence(label=f"{trace.dialect.device} busy", value=signs.busy, unit="share")
-    yield Evidence(
-        label="Throughput to gain at most (time lost to dispatch)",
-        value=signs.dispatch,
-        unit="share",
-        link=Link(view="overview"),
+    yield facts.fraction(f"{trace.dialect.device} busy", signs.busy)
+    yield facts.fraction(
+        "Throughput to gain at most (time lost to dispatch)", signs.dispatch, "overview"
     )
-    yield Evidence(
-        label="Median kernel",
-        value=signs.median_kernel_ns,
-        unit="ns",
-        link=Link(view="kernels"),
-    )
+    yield facts.duration("Median kernel", signs.median_kernel_ns, "kernels")
     if signs.small_grid is not None:
-        yield Evidence(
-            label="Kernel time with less than one block a multiprocessor",
-            value=signs.small_grid,
-            unit="share",
-            link=Link(view="kernels"),
+        yield facts.fraction(
+            "Kernel time with less than one block a multiprocessor", signs.small_grid, "kernels"
         )
 
 
 def _fix(batch: BatchSize) -> Fix:
     return Fix(
-        summary="Give each step more samples; the launches then cost the same for more work.",
-        code=f"loader = DataLoader(dataset, batch_size={4 * batch.size})  # was {batch.size}",
+        "Give each step more samples; the launches then cost the same for more work.",
+        f"loader = DataLoader(dataset, batch_size={4 * batch.size})  # was {batch.size}",
         verify="Samples a second rise; the step gets longer by less than the batch grew.",
         caveats=(
             "A larger batch changes training: scale the learning rate, and watch convergence.",
@@ -246,21 +235,16 @@ RULE = Rule(
     id="tiny-batch-size",
     title="The batch is too small for what each step costs",
     category="utilization",
-    why=(
-        "Every kernel costs a launch however little it computes. With few samples the device waits "
-        "for launches and runs kernels that do not fill it. On a CPU every operator costs its call."
-    ),
-    detects=(
-        "The batch is what the trace handler recorded, else the first dimension of each step's "
-        "first convolution, embedding or linear layer. It speaks where that is at most "
-        "`most_count` samples and the device has room for more: it is busy less than "
-        "`busy_below_share` while `least_dispatch_share` or more goes to launching, its median "
-        "kernel takes less than `kernel_below_ns`, or more than `small_grid_share` of kernel time "
-        "is in kernels with fewer blocks than the device has multiprocessors. Where the model "
-        "computes on the CPU it speaks of at most `most_count_on_host` samples, where "
-        "`least_short_share` or more of the window goes to operators shorter than "
-        "`operator_below_ns` and to what is between them."
-    ),
+    why="Every kernel costs a launch however little it computes. With few samples the device waits "
+    "for launches and runs kernels that do not fill it. On a CPU every operator costs its call.",
+    detects="The batch is what the trace handler recorded, else the first dimension of each step's "
+    "first convolution, embedding or linear layer. It speaks where that is at most `most_count` "
+    "samples and the device has room for more: it is busy less than `busy_below_share` while "
+    "`least_dispatch_share` or more goes to launching, its median kernel takes less than "
+    "`kernel_below_ns`, or more than `small_grid_share` of kernel time is in kernels with fewer "
+    "blocks than the device has multiprocessors. Where the model computes on the CPU it speaks of "
+    "at most `most_count_on_host` samples, where `least_short_share` or more of the window goes to "
+    "operators shorter than `operator_below_ns` and to what is between them.",
     silent=(
         "Where kernels fill `filled_least_share` or more of the device while they run, as with one "
         "large image, and launches do not hold it up: it is listed as rejected.",
@@ -269,15 +253,13 @@ RULE = Rule(
         "Rows of a linear layer may be tokens, not samples: the confidence is low. On a CPU it "
         "cannot tell.",
     ),
-    saving=(
-        "On a device none is claimed: the gain is in samples a second, not in the time of a step. "
-        "At most the time lost to dispatch is gained in throughput; it is shown as evidence. On a "
-        "CPU it is the time in short operators and between them, saved for the same number of "
-        "samples: half of it at least, as twice the batch wins, and all at most."
-    ),
+    saving="On a device none is claimed: the gain is in samples a second, not in the time of a "
+    "step. At most the time lost to dispatch is gained in throughput; it is shown as evidence. On "
+    "a CPU it is the time in short operators and between them, saved for the same number of "
+    "samples: half of it at least, as twice the batch wins, and all at most.",
     fix=Fix(
-        summary="Give each step more samples.",
-        code="loader = DataLoader(dataset, batch_size=4 * batch_size)",
+        "Give each step more samples.",
+        "loader = DataLoader(dataset, batch_size=4 * batch_size)",
         verify="Samples a second rise; the step gets longer by less than the batch grew.",
     ),
     effort="flag",

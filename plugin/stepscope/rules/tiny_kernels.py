@@ -13,20 +13,21 @@ from stepscope.analyses.devices.kernel_sequences import kernel_sequences
 from stepscope.analyses.idle.short_kernels import ShortKernels, idle_before, short_kernels
 from stepscope.base.calibration import FUSED_LAUNCHES, FUSED_SHORT_KERNELS
 from stepscope.base.formatting import duration, share
-from stepscope.base.report import (
-    Evidence,
-    EvidenceColumn,
-    EvidenceRow,
-    EvidenceTable,
-    Fix,
-    Link,
-    Severity,
-)
+from stepscope.base.report import Evidence, EvidenceTable, Fix, Link, Severity
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import INFO_SHARE, Answer, Claim, Finding, Rejected, Rule, option, severity_of
-from stepscope.rules.shared import recorded_facts
+from stepscope.rules import (
+    INFO_SHARE,
+    Claim,
+    Finding,
+    Rule,
+    RuledOut,
+    RuleResult,
+    option,
+    severity_of,
+)
+from stepscope.rules.shared import facts, phrases, recorded_facts
 
 MOST_ROWS = 10
 COMPILING = "model = torch.compile(model)"
@@ -52,7 +53,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report many short kernels by the idle time before those that could be part of another."""
     device = requirements.main_device(trace)
     requirements.reliable_timeline(trace)
@@ -67,7 +68,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     cost_ns = intervals.duration_ns(idle) + intervals.duration_ns(work)
     table = _table(trace, options)
     if cost_ns < INFO_SHARE * within.reference_ns:
-        yield Rejected(
+        yield RuledOut(
             message=f"{_message(trace, found, idle, options)} Fusing would save next to nothing.",
             evidence=_evidence(trace, device, found, idle),
             tables=(table,) if table.rows else (),
@@ -93,34 +94,30 @@ def _severity(trace: Trace, idle: Intervals) -> Severity:
 def _claims(idle: Intervals, work: Intervals) -> tuple[Claim, ...]:
     return (
         Claim(
-            intervals=idle,
-            factor=FUSED_LAUNCHES,
-            method=(
-                "Idle time of under 1 ms before short kernels that could be part of the short one "
-                "in front of them."
-            ),
+            idle,
+            FUSED_LAUNCHES,
+            "Idle time of under 1 ms before short kernels that could be part of the short one in "
+            "front of them.",
         ),
         Claim(
-            intervals=work,
-            factor=FUSED_SHORT_KERNELS,
+            work,
+            FUSED_SHORT_KERNELS,
+            "Beside that what the device would save in such kernels.",
             is_device_work=True,
-            method="Beside that what the device would save in such kernels.",
         ),
     )
 
 
 def _message(trace: Trace, found: ShortKernels, idle: Intervals, options: Options) -> str:
     within, idle_ns = window(trace), intervals.duration_ns(idle)
-    each = " a step" if within.has_steps else ""
     short_ns = trace.device_events["duration_ns"].to_numpy()[found.short].sum()
     portion = len(found.short) / max(1, len(found.kernels))
     return (
-        f"{share(portion)} of {within.per_step(len(found.kernels)):,} kernels{each} take less than "
-        f"{duration(options.short_us * 1000)}, together "
-        f"{duration(within.per_step(short_ns))}{each}; "
-        f"{within.per_step(len(found.saved)):,} of them "
+        f"{share(portion)} of {within.per_step(len(found.kernels)):,} kernels "
+        f"{phrases.per_step(trace)} take less than {duration(options.short_us * 1000)}, together "
+        f"{phrases.time(trace, short_ns)}; {within.per_step(len(found.saved)):,} of them "
         f"follow another such, and before these the {trace.dialect.device} waits for "
-        f"{duration(within.per_step(idle_ns))}{each} ({share(idle_ns / within.reference_ns)})."
+        f"{phrases.time(trace, idle_ns)} ({share(idle_ns / within.reference_ns)})."
     )
 
 
@@ -131,12 +128,12 @@ def _evidence(
     kernels = Link(view="kernels")
     busy = intervals.duration_ns(device.busy) / max(1, within.device_duration_ns)
     return (
-        Evidence(label="Kernels", value=len(found.kernels), unit="count", link=kernels),
-        Evidence(label="Short kernels", value=len(found.short), unit="count", link=kernels),
-        Evidence(label="Launches that fusing saves", value=len(found.saved), unit="count"),
-        Evidence(label="Time in short kernels", value=int(events[found.short].sum()), unit="ns"),
-        Evidence(label="Idle before those", value=intervals.duration_ns(idle), unit="ns"),
-        Evidence(label=f"{trace.dialect.device} busy", value=busy, unit="share"),
+        facts.count("Kernels", len(found.kernels), kernels),
+        facts.count("Short kernels", len(found.short), kernels),
+        facts.count("Launches that fusing saves", len(found.saved)),
+        facts.duration("Time in short kernels", int(events[found.short].sum())),
+        facts.duration("Idle before those", intervals.duration_ns(idle)),
+        facts.fraction(f"{trace.dialect.device} busy", busy),
     )
 
 
@@ -145,21 +142,28 @@ def _table(trace: Trace, options: Options) -> EvidenceTable:
     table = kernel_sequences(trace)
     short = table[table["mean_kernel_ns"] < options.short_us * 1000].head(MOST_ROWS)
     names = ("operators", "sequence", "occurrence_count", "saved_launch_count", "mean_kernel_ns")
-    columns = (
-        EvidenceColumn(label="Operators", unit="code"),
-        EvidenceColumn(label="Kernels", unit="code"),
-        EvidenceColumn(label="Times", unit="count"),
-        EvidenceColumn(label="Launches saved", unit="count"),
-        EvidenceColumn(label="Mean kernel", unit="ns"),
-    )
     rows = tuple(
-        EvidenceRow(
-            cells=(str(operators), str(kernels), int(times), int(saved), float(mean_ns)),
+        facts.row(
+            str(operators),
+            str(kernels),
+            int(times),
+            int(saved),
+            float(mean_ns),
             link=Link(view="kernels"),
         )
         for operators, kernels, times, saved, mean_ns in short[list(names)].itertuples(index=False)
     )
-    return EvidenceTable(label="Short kernels that follow each other", columns=columns, rows=rows)
+    return facts.table(
+        "Short kernels that follow each other",
+        {
+            "Operators": "code",
+            "Kernels": "code",
+            "Times": "count",
+            "Launches saved": "count",
+            "Mean kernel": "ns",
+        },
+        rows,
+    )
 
 
 def _fix(trace: Trace, table: EvidenceTable) -> Fix:
@@ -176,33 +180,25 @@ RULE = Rule(
     id="tiny-kernels",
     title="Most kernels are very short",
     category="kernel launch",
-    why=(
-        "A kernel of some microseconds is over before the host has launched the next, reads and "
-        "writes all of its data for a single operation, and fills the device for no time at all."
-    ),
-    detects=(
-        "Kernels of less than `short_us`, where they are `least_short_share` of at least "
-        "`least_kernels` kernels a step and the device is busy for less than `most_busy_share`. "
-        "Counted are those that follow another short one on their stream with nothing between."
-    ),
+    why="A kernel of some microseconds is over before the host has launched the next, reads and "
+    "writes all of its data for a single operation, and fills the device for no time at all.",
+    detects="Kernels of less than `short_us`, where they are `least_short_share` of at least "
+    "`least_kernels` kernels a step and the device is busy for less than `most_busy_share`. "
+    "Counted are those that follow another short one on their stream with nothing between.",
     silent=(
         "A device that is busy all the same hides its launches behind its work.",
         "What graphs replay is launched together already.",
         "Where idle time and work of such kernels are under 1 % of the window, they are listed as "
         "considered and rejected.",
     ),
-    saving=(
-        "The idle time of under 1 ms before kernels that could be part of the one in front of "
-        "them, a quarter of it at least; and of the work of all such kernels what fusing saves, "
-        "where the device is the limit. What launch-bound claims is not counted again."
-    ),
+    saving="The idle time of under 1 ms before kernels that could be part of the one in front of "
+    "them, a quarter of it at least; and of the work of all such kernels what fusing saves, where "
+    "the device is the limit. What launch-bound claims is not counted again.",
     fix=Fix(
-        summary="Fuse kernels that follow each other.",
-        code=(
-            f"{COMPILING}\n"
-            "# and what comes fused: F.scaled_dot_product_attention, F.rms_norm,\n"
-            "# optimizers with fused=True or foreach=True"
-        ),
+        "Fuse kernels that follow each other.",
+        f"{COMPILING}\n"
+        "# and what comes fused: F.scaled_dot_product_attention, F.rms_norm,\n"
+        "# optimizers with fused=True or foreach=True",
         verify="In the next trace the Kernels view has fewer kernels a step, and longer ones.",
         caveats=("Products and convolutions are not fused with each other.",),
     ),

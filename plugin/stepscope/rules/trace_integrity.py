@@ -8,6 +8,7 @@ from stepscope.base.formatting import count
 from stepscope.base.report import Evidence, Fix, HealthItem
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule
+from stepscope.rules.shared import facts
 
 ROWS_SHOWN = 10
 
@@ -30,17 +31,13 @@ def check(trace: Trace, _options: Options) -> Iterator[Finding]:
         severity="warning" if withheld else "info",
         message=f"{_capital(worst.message)}{others}: answers that rest on it {what}.",
         evidence=tuple(_evidence(item) for item in damaging[:ROWS_SHOWN]),
-        fix=Fix(
-            summary=worst.remedy or RULE.fix.summary,
-            verify=RULE.fix.verify,
-            caveats=RULE.fix.caveats,
-        ),
-        place=worst.kind,
+        fix=Fix(worst.remedy or RULE.fix.summary, verify=RULE.fix.verify, caveats=RULE.fix.caveats),
+        subject=worst.kind,
     )
 
 
 def _evidence(item: HealthItem) -> Evidence:
-    return Evidence(label=item.kind.replace("-", " ").capitalize(), value=item.count, unit="count")
+    return facts.count(item.kind.replace("-", " ").capitalize(), item.count)
 
 
 def _capital(text: str) -> str:
@@ -51,19 +48,15 @@ RULE = Rule(
     id="trace-integrity",
     title="Parts of the recording are not to be relied upon",
     category="profiling",
-    why=(
-        "Work without its launch, clocks that disagree, lost records and cut-off files make some "
-        "figures wrong. It is better to know which than to believe them."
-    ),
-    detects=(
-        "Everything that the health checks call damage with an effect on answers: events that were "
-        "repaired or lost, device work whose launch was not recorded, work before its launch, "
-        "steps that are cut, ranks recorded twice. `stepscope health` tells each with its place."
-    ),
+    why="Work without its launch, clocks that disagree, lost records and cut-off files make some "
+    "figures wrong. It is better to know which than to believe them.",
+    detects="Everything that the health checks call damage with an effect on answers: events that "
+    "were repaired or lost, device work whose launch was not recorded, work before its launch, "
+    "steps that are cut, ranks recorded twice. `stepscope health` tells each with its place.",
     silent=("What is merely missing (shapes, stacks, steps) is no damage.",),
     saving="None: it is about the recording, not about the program.",
     fix=Fix(
-        summary="Record it again.",
+        "Record it again.",
         verify="`stepscope health` finds nothing that puts answers in doubt.",
         caveats=("Rules that do not rest on what is damaged are as right as ever.",),
     ),

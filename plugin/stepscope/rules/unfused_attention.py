@@ -11,12 +11,12 @@ from stepscope.analyses.core.window import window
 from stepscope.analyses.devices.exclusive_device_time import alone
 from stepscope.analyses.operators.attention_chains import AttentionChains, attention_chains
 from stepscope.base.calibration import FUSED_ATTENTION, FUSED_SHORT_ATTENTION
-from stepscope.base.formatting import count, duration, share, size
+from stepscope.base.formatting import count, share, size
 from stepscope.base.report import Evidence, EvidenceTable, Fix, Link
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Claim, Finding, Rule, option
-from stepscope.rules.shared import kernel_time, phrases, product_evidence
+from stepscope.rules import Claim, Finding, Rule, RuleResult, option
+from stepscope.rules.shared import facts, kernel_time, phrases, product_evidence
 from stepscope.rules.shared.kernel_time import Work
 
 LONG = 512
@@ -36,7 +36,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report attention that is written out, by the order of operators on a thread."""
     chains = attention_chains(trace)
     duration_ns = trace.device_events["duration_ns"].to_numpy()[chains.kernels]
@@ -57,7 +57,7 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
         claims=tuple(_claims(trace, chains)),
         fix=_fix(trace, chains, is_math=is_math),
         effort="flag" if _is_eager(trace) else None,
-        place="math fallback" if is_math else "",
+        subject="math fallback" if is_math else "",
     )
     yield kernel_time.answer(trace, finding)
 
@@ -70,9 +70,9 @@ def _message(trace: Trace, chains: AttentionChains, total_ns: int, *, is_math: b
         if is_math
         else "written as product, softmax, product"
     )
-    lasting = duration(window(trace).per_step(total_ns)) + phrases.a_step(trace)
+    lasting = phrases.time(trace, total_ns)
     text = (
-        f"{count(number, 'attention')}{phrases.a_step(trace)} {'is' if number == 1 else 'are'} "
+        f"{count(number, 'attention')} {phrases.per_step(trace)} {'is' if number == 1 else 'are'} "
         f"{what}: {lasting} ({share(total_ns / chains.kernel_ns)} of the kernels' time)."
     )
     largest = np.nanmax(chains.scores_bytes, initial=0)
@@ -83,24 +83,15 @@ def _message(trace: Trace, chains: AttentionChains, total_ns: int, *, is_math: b
 
 def _evidence(trace: Trace, chains: AttentionChains, total_ns: int) -> Iterator[Evidence]:
     link = Link(view="operators", search="softmax")
-    yield Evidence(
-        label="Kernels of attention written out",
-        value=total_ns / chains.kernel_ns,
-        unit="share",
-        link=link,
-    )
-    yield Evidence(
-        label="Forward attentions", value=int((~chains.is_backward).sum()), unit="count", link=link
-    )
-    yield Evidence(
-        label="Backward attentions", value=int(chains.is_backward.sum()), unit="count", link=link
-    )
+    yield facts.fraction("Kernels of attention written out", total_ns / chains.kernel_ns, link)
+    yield facts.count("Forward attentions", int((~chains.is_backward).sum()), link)
+    yield facts.count("Backward attentions", int(chains.is_backward.sum()), link)
     if chains.is_math.any():
         value = int(chains.is_math.sum())
-        yield Evidence(label="By torch's fallback", value=value, unit="count", link=link)
+        yield facts.count("By torch's fallback", value, link)
     largest = float(np.nanmax(chains.scores_bytes, initial=0))
     if largest:
-        yield Evidence(label="Scores of one attention", value=round(largest), unit="bytes")
+        yield facts.size("Scores of one attention", round(largest))
     yield from product_evidence.limit(trace)
 
 
@@ -117,7 +108,7 @@ def _shapes(trace: Trace, chains: AttentionChains, duration_ns: NDArray[np.int64
         {
             "Shapes": "code",
             "Attentions": "count",
-            f"Kernel time{phrases.a_step(trace)}": "ns",
+            f"Kernel time {phrases.per_step(trace)}": "ns",
             "Of all kernels": "share",
         },
         (
@@ -145,12 +136,9 @@ def _claims(trace: Trace, chains: AttentionChains) -> Iterator[Claim]:
         rows = chains.kernels[chosen[chains.chains]]
         if len(rows):
             yield Claim(
-                intervals=alone(trace, rows),
-                factor=factor,
-                method=(
-                    f"Fused, attention with {what} is {product_evidence.times(factor)} "
-                    "times as fast."
-                ),
+                alone(trace, rows),
+                factor,
+                f"Fused, attention with {what} is {product_evidence.times(factor)} times as fast.",
                 is_device_work=True,
             )
 
@@ -163,14 +151,12 @@ def _fix(trace: Trace, chains: AttentionChains, *, is_math: bool) -> Fix:
     softmaxes = "aten::_softmax is gone from the operators, aten::_scaled_dot_product_… has come."
     if is_math:
         return Fix(
-            summary="Give scaled_dot_product_attention what its fused kernels take.",
-            code=(
-                "# 16-bit types, heads of up to 256, a mask of the queries' type or none\n"
-                "from torch.nn.attention import SDPBackend, sdpa_kernel\n"
-                "fused = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]\n"
-                "with sdpa_kernel(fused):   # warns why a kernel cannot be taken\n"
-                "    out = F.scaled_dot_product_attention(q, k, v, is_causal=True)"
-            ),
+            "Give scaled_dot_product_attention what its fused kernels take.",
+            "# 16-bit types, heads of up to 256, a mask of the queries' type or none\n"
+            "from torch.nn.attention import SDPBackend, sdpa_kernel\n"
+            "fused = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]\n"
+            "with sdpa_kernel(fused):   # warns why a kernel cannot be taken\n"
+            "    out = F.scaled_dot_product_attention(q, k, v, is_causal=True)",
             verify=softmaxes,
             caveats=(
                 "A bias or mask of one's own that no kernel takes: FlexAttention compiles one.",
@@ -184,8 +170,8 @@ def _fix(trace: Trace, chains: AttentionChains, *, is_math: bool) -> Fix:
     if _is_eager(trace):
         code = 'model = AutoModel.from_pretrained(name, attn_implementation="sdpa")'
     return Fix(
-        summary="Let one kernel do it, which never writes the scores to memory.",
-        code=code,
+        "Let one kernel do it, which never writes the scores to memory.",
+        code,
         verify=softmaxes,
         caveats=(
             "Whoever reads the attention's weights (output_attentions=True) needs them written.",
@@ -198,29 +184,23 @@ RULE = Rule(
     id="unfused-attention",
     title="Attention writes its matrix of scores to memory",
     category="operators",
-    why=(
-        "Queries times keys give a matrix of scores that grows with the square of the sequence. "
-        "Written out it goes to memory and back for the scaling, the mask, the softmax, the "
-        "dropout and the second product. A fused kernel keeps it in registers, tile by tile."
-    ),
-    detects=(
-        "On one thread, `aten::bmm` or `aten::baddbmm`, then a softmax, then such a product again "
-        "whose left operand has the first one's shape; scaling, masks and dropout may lie between. "
-        "In the backward pass, two products on each side of the softmax's. It speaks where the "
-        "kernels launched there are `least_share` of all kernels' time."
-    ),
+    why="Queries times keys give a matrix of scores that grows with the square of the sequence. "
+    "Written out it goes to memory and back for the scaling, the mask, the softmax, the dropout "
+    "and the second product. A fused kernel keeps it in registers, tile by tile.",
+    detects="On one thread, `aten::bmm` or `aten::baddbmm`, then a softmax, then such a product "
+    "again whose left operand has the first one's shape; scaling, masks and dropout may lie "
+    "between. In the backward pass, two products on each side of the softmax's. It speaks where "
+    "the kernels launched there are `least_share` of all kernels' time.",
     silent=(
         "Products of batches without a softmax between them, as recommenders have, are none.",
         "Attention within a replayed graph is launched by no operator: it cannot be told.",
         "Fused kernels of torch, FlashAttention and the like have no softmax of their own.",
     ),
-    saving=(
-        "The kernels' time on the device, 1.5 to 4 times as fast from 512 rows of scores on, below "
-        "that 1.2 to 2 times; only where the host is early enough."
-    ),
+    saving="The kernels' time on the device, 1.5 to 4 times as fast from 512 rows of scores on, "
+    "below that 1.2 to 2 times; only where the host is early enough.",
     fix=Fix(
-        summary="Use F.scaled_dot_product_attention.",
-        code="out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)",
+        "Use F.scaled_dot_product_attention.",
+        "out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)",
     ),
     effort="hour",
     risk="numerics",

@@ -13,12 +13,11 @@ from stepscope.analyses.operators.pointwise_chains import kernel_chains, operato
 from stepscope.base.calibration import POINTWISE_CHAINS, POINTWISE_CHAINS_ON_CPU
 from stepscope.base.errors import NotApplicableError
 from stepscope.base.formatting import duration, share
-from stepscope.base.report import Evidence, Link
 from stepscope.dialects import TRITON_NAME
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Answer, Claim, Finding, Rule, option
-from stepscope.rules.shared import kernel_time, phrases
+from stepscope.rules import Claim, Finding, Rule, RuleResult, option
+from stepscope.rules.shared import facts, kernel_time, phrases
 from stepscope.rules.shared.kernel_time import Work
 from stepscope.rules.shared.pointwise_evidence import (
     chain_table,
@@ -46,7 +45,7 @@ class Options:
     )
 
 
-def check(trace: Trace, options: Options) -> Iterator[Answer]:
+def check(trace: Trace, options: Options) -> Iterator[RuleResult]:
     """Report chains of pointwise operators and reductions that one kernel could do."""
     try:
         rows = kernel_time.rows_in_window(trace)
@@ -61,18 +60,11 @@ def check(trace: Trace, options: Options) -> Iterator[Answer]:
     took = trace.device_events["duration_ns"].to_numpy()[chains.rows]
     length = len(chains.chained) / chains.count
     finding = Finding(
-        message=(
-            f"Pointwise and reduction kernels follow each other in chains of {length:.1f} on "
-            f"average; all but the longest of each chain take {kernel_time.taking(trace, found)}, "
-            "which one kernel a chain could save."
-        ),
+        message=f"Pointwise and reduction kernels follow each other in chains of {length:.1f} on "
+        f"average; all but the longest of each chain take {kernel_time.taking(trace, found)}, "
+        "which one kernel a chain could save.",
         evidence=(
-            Evidence(
-                label="Of the kernels' time",
-                value=found.share,
-                unit="share",
-                link=Link(view="kernels"),
-            ),
+            facts.fraction("Of the kernels' time", found.share, "kernels"),
             *counts(chains),
         ),
         tables=(
@@ -106,18 +98,11 @@ def _on_host(trace: Trace, options: Options) -> Iterator[Finding]:
     lasting = duration(within.per_step(time_ns))
     length = len(chains.chained) / chains.count
     yield Finding(
-        message=(
-            f"Pointwise operators and reductions follow each other in chains of {length:.1f} on "
-            f"average; all but the longest of each chain take {lasting} {phrases.each(trace)} "
-            f"({share(found.share)}), which one loop a chain could save."
-        ),
+        message=f"Pointwise operators and reductions follow each other in chains of {length:.1f} "
+        f"on average; all but the longest of each chain take {lasting} {phrases.per_step(trace)} "
+        f"({share(found.share)}), which one loop a chain could save.",
         evidence=(
-            Evidence(
-                label="Of the window",
-                value=found.share,
-                unit="share",
-                link=Link(view="operators"),
-            ),
+            facts.fraction("Of the window", found.share, "operators"),
             *counts(chains),
         ),
         tables=(
@@ -126,9 +111,9 @@ def _on_host(trace: Trace, options: Options) -> Iterator[Finding]:
         locations=lines_of_calls(trace, chains.chained),
         claims=(
             Claim(
-                intervals=ran,
-                factor=POINTWISE_CHAINS_ON_CPU,
-                method="All but the longest of each chain, 75 % of it at least.",
+                ran,
+                POINTWISE_CHAINS_ON_CPU,
+                "All but the longest of each chain, 75 % of it at least.",
             ),
         ),
         fix=fix(trace, chains.rows, is_compiled=False),
@@ -150,28 +135,22 @@ RULE = Rule(
     id="unfused-elementwise",
     title="Pointwise operators run one by one, each through memory",
     category="kernel launch",
-    why=(
-        "A pointwise operator reads its inputs from memory and writes its result there, for a "
-        "little arithmetic. Of several in a row, each reads again what the one before has just "
-        "written; one fused kernel reads once and writes once."
-    ),
-    detects=(
-        "Torch's own pointwise, reduction and layer-norm kernels that follow each other on a "
-        "stream, two or more with nothing else in between. All but the longest of each chain "
-        "count, as a share of all kernels' time; on a CPU such operators on a thread, as a share "
-        "of the window. It speaks from `least_share` on, where there is `least_time_ns` of work."
-    ),
+    why="A pointwise operator reads its inputs from memory and writes its result there, for a "
+    "little arithmetic. Of several in a row, each reads again what the one before has just "
+    "written; one fused kernel reads once and writes once.",
+    detects="Torch's own pointwise, reduction and layer-norm kernels that follow each other on a "
+    "stream, two or more with nothing else in between. All but the longest of each chain count, as "
+    "a share of all kernels' time; on a CPU such operators on a thread, as a share of the window. "
+    "It speaks from `least_share` on, where there is `least_time_ns` of work.",
     silent=(
         "What stands alone between products or convolutions is no chain.",
         "Where one of a chain takes nearly all of its time, there is nothing to fuse.",
         "What an optimizer does has fused versions of its own, and rules of its own.",
         "Where the host is the limit it is rejected: then it is the launches that count.",
     ),
-    saving=(
-        "The time of all but the longest of each chain where the device is the limit: 30 % of it "
-        "at least, 75 at most; on a CPU 75 % at least, as the recordings in sample_logs/compiled "
-        "show."
-    ),
+    saving="The time of all but the longest of each chain where the device is the limit: 30 % of "
+    "it at least, 75 at most; on a CPU 75 % at least, as the recordings in sample_logs/compiled "
+    "show.",
     fix=fix_by("model = torch.compile(model)"),
     effort="hour",
     risk="numerics",

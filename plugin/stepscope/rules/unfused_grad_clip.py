@@ -16,7 +16,7 @@ from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, option
-from stepscope.rules.shared import call_costs, claimable_time, phrases
+from stepscope.rules.shared import call_costs, claimable_time, facts, phrases
 
 READ = frozenset({"aten::item"})
 
@@ -54,40 +54,35 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
 def _claim(trace: Trace, cost: CallCost) -> Claim:
     if len(trace.device_events):
         return Claim(
-            intervals=cost.idle,
-            factor=HALF_TO_ALL,
-            method="Idle time while gradients are clipped; half of it at least.",
+            cost.idle, HALF_TO_ALL, "Idle time while gradients are clipped; half of it at least."
         )
     return Claim(
-        intervals=cost.host,
-        factor=CLIPPING_ON_CPU,
-        method="The host's time for clipping; on a CPU each gradient is still computed by itself.",
+        cost.host,
+        CLIPPING_ON_CPU,
+        "The host's time for clipping; on a CPU each gradient is still computed by itself.",
     )
 
 
 def _message(trace: Trace, cost: CallCost, norms: float) -> str:
-    host = share(call_costs.share_of_window(trace, cost.host_ns))
+    host = share(phrases.fraction_of_window(trace, cost.host_ns))
     text = (
         f"Gradients are clipped one by one, {norms:.3g} norms an update: that takes the host "
-        f"{phrases.lasting(trace, cost.host_ns)} ({host})"
+        f"{phrases.time(trace, cost.host_ns)} ({host})"
     )
     if not len(trace.device_events):
         return f"{text}."
     if not cost.idle_ns:
         return f"{text}; the {trace.dialect.device} is not kept waiting by their launches."
-    idle = phrases.lasting(trace, cost.idle_ns)
+    idle = phrases.time(trace, cost.idle_ns)
     return f"{text}, and the {trace.dialect.device} stands still for {idle} meanwhile."
 
 
 def _evidence(trace: Trace, found: GradientNorms, cost: CallCost) -> tuple[Evidence, ...]:
     return (
-        Evidence(
-            label="Norms of single gradients",
-            value=len(found.rows),
-            unit="count",
-            link=Link(view="operators", search="norm"),
+        facts.count(
+            "Norms of single gradients", len(found.rows), Link(view="operators", search="norm")
         ),
-        Evidence(label="Values read meanwhile", value=_reads(trace, found), unit="count"),
+        facts.count("Values read meanwhile", _reads(trace, found)),
         *call_costs.evidence(trace, cost),
     )
 
@@ -107,24 +102,15 @@ def _fix(trace: Trace, found: GradientNorms) -> Fix:
         "Each norm is read back (.item()), which waits for the device each time: "
         "clip_grad_norm_ reads nothing."
     )
-    return Fix(
-        summary=FIX.summary,
-        code=FIX.code,
-        verify=FIX.verify,
-        caveats=(own, *FIX.caveats),
-    )
+    return Fix(FIX.summary, FIX.code, verify=FIX.verify, caveats=(own, *FIX.caveats))
 
 
 FIX = Fix(
-    summary="Clip all gradients at once.",
-    code=(
-        "torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm, foreach=True)\n"
-        "# in place of a loop over p.grad, and of foreach=False"
-    ),
-    verify=(
-        "aten::_foreach_norm and aten::_foreach_mul_ stand between the backward pass and the "
-        "optimizer's step, and no norms of single tensors."
-    ),
+    "Clip all gradients at once.",
+    "torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm, foreach=True)\n"
+    "# in place of a loop over p.grad, and of foreach=False",
+    verify="aten::_foreach_norm and aten::_foreach_mul_ stand between the backward pass and the "
+    "optimizer's step, and no norms of single tensors.",
     caveats=(
         "error_if_nonfinite=True and reading the norm that it returns wait for the device.",
         "Sharded gradients (FSDP) are clipped by the wrapper's own clip_grad_norm_.",
@@ -135,23 +121,17 @@ RULE = Rule(
     id="unfused-grad-clip",
     title="Gradients are clipped one by one",
     category="optimizer",
-    why=(
-        "A norm and a multiplication for each parameter are two small kernels and two launches. "
-        "For all gradients at once they are a few."
-    ),
-    detects=(
-        "Counts aten::linalg_vector_norm and aten::norm between the end of the backward pass and "
-        "Optimizer.step, those within an aten::_foreach_* operator apart. It speaks where there "
-        "are `least_an_update` or more for each update."
-    ),
+    why="A norm and a multiplication for each parameter are two small kernels and two launches. "
+    "For all gradients at once they are a few.",
+    detects="Counts aten::linalg_vector_norm and aten::norm between the end of the backward pass "
+    "and Optimizer.step, those within an aten::_foreach_* operator apart. It speaks where there "
+    "are `least_an_update` or more for each update.",
     silent=(
         "Norms of the model itself lie before the end of the backward pass.",
         "An optimizer's own norms (LARS, LAMB) lie within its step.",
     ),
-    saving=(
-        "The idle time of the device while the host clips: half of it at least. On a CPU a part of "
-        "the host's time, as measured. Where that is below 1 %, nothing is claimed."
-    ),
+    saving="The idle time of the device while the host clips: half of it at least. On a CPU a part "
+    "of the host's time, as measured. Where that is below 1 %, nothing is claimed.",
     fix=FIX,
     effort="flag",
     risk="none",

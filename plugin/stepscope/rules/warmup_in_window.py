@@ -13,10 +13,11 @@ from stepscope.analyses.idle.lazy_loading import first_use_times
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
 from stepscope.analyses.steps.step_breakdown import step_breakdown
 from stepscope.base.formatting import duration, share, significant
-from stepscope.base.report import Evidence, Fix, Link
+from stepscope.base.report import Evidence, Fix
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, option
+from stepscope.rules.shared import facts
 
 LEAST_STEPS = 3
 
@@ -102,37 +103,28 @@ def _sentences(
 
 def _evidence(ratio: float | None, loading_ns: int) -> Iterator[Evidence]:
     if ratio is not None:
-        yield Evidence(
-            label="First step over the median of the others",
-            value=ratio,
-            unit="count",
-            link=Link(view="overview"),
-        )
+        yield facts.count("First step over the median of the others", ratio, "overview")
     if loading_ns:
-        yield Evidence(label="Loading code while the device is idle", value=loading_ns, unit="ns")
+        yield facts.duration("Loading code while the device is idle", loading_ns)
 
 
 RULE = Rule(
     id="warmup-in-window",
     title="The recording holds the program's start",
     category="profiling",
-    why=(
-        "The first steps allocate memory, load kernels, choose algorithms and compile. Figures "
-        "that include them say little of the thousands of steps that follow."
-    ),
-    detects=(
-        "The first step's duration over the median of the others (three steps or more), and "
-        "calls of 1 ms or more that load code at its first use while the device does nothing. It "
-        "speaks from `least_ratio` or `least_loading_share` on."
-    ),
+    why="The first steps allocate memory, load kernels, choose algorithms and compile. Figures "
+    "that include them say little of the thousands of steps that follow.",
+    detects="The first step's duration over the median of the others (three steps or more), and "
+    "calls of 1 ms or more that load code at its first use while the device does nothing. It "
+    "speaks from `least_ratio` or `least_loading_share` on.",
     silent=(
         "A launch that lasts long because the queue is full is no start: the device works "
         "meanwhile.",
     ),
     saving="None: it is about the recording, not about the program.",
     fix=Fix(
-        summary="Let the profiler warm up for longer before it records.",
-        code="schedule=torch.profiler.schedule(wait=5, warmup=2, active=3)",
+        "Let the profiler warm up for longer before it records.",
+        "schedule=torch.profiler.schedule(wait=5, warmup=2, active=3)",
         verify="The first step in Overview is as long as the others.",
         caveats=("Where start-up is what you care about, record it alone.",),
     ),

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from stepscope.analyses.core.window import window
 from stepscope.base.formatting import count
-from stepscope.base.report import Evidence, Fix, Link
+from stepscope.base.report import Fix
 from stepscope.model.trace import Trace
 from stepscope.rules import Finding, Rule, option
+from stepscope.rules.shared import facts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +37,7 @@ def check(trace: Trace, options: Options) -> Iterator[Finding]:
     yield Finding(
         severity="info",
         message=message,
-        evidence=(Evidence(label="Steps", value=steps, unit="count", link=Link(view="overview")),),
+        evidence=(facts.count("Steps", steps, "overview"),),
     )
 
 
@@ -46,22 +47,18 @@ RULE = Rule(
     category="profiling",
     why=("Only steps tell what an iteration costs and how much it varies; the first ones warm up."),
     fix=Fix(
-        summary="Record at least three steps behind a warm-up, and say where each ends.",
-        code=(
-            "with torch.profiler.profile(\n"
-            "    schedule=torch.profiler.schedule(wait=1, warmup=1, active=3),\n"
-            '    on_trace_ready=torch.profiler.tensorboard_trace_handler("log/run"),\n'
-            ") as prof:\n"
-            "    for batch in loader:\n"
-            "        train_step(batch)\n"
-            "        prof.step()"
-        ),
+        "Record at least three steps behind a warm-up, and say where each ends.",
+        "with torch.profiler.profile(\n"
+        "    schedule=torch.profiler.schedule(wait=1, warmup=1, active=3),\n"
+        '    on_trace_ready=torch.profiler.tensorboard_trace_handler("log/run"),\n'
+        ") as prof:\n"
+        "    for batch in loader:\n"
+        "        train_step(batch)\n"
+        "        prof.step()",
         verify="Overview shows at least three steps.",
     ),
-    detects=(
-        "The steps that were recorded whole. It speaks below `least_steps`; from there on findings "
-        "may have high confidence."
-    ),
+    detects="The steps that were recorded whole. It speaks below `least_steps`; from there on "
+    "findings may have high confidence.",
     saving="None: it is about the recording, not about the program.",
     effort="flag",
     risk="none",

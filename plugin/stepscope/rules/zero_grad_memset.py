@@ -8,10 +8,10 @@ from stepscope.analyses.idle.call_cost import CallCost
 from stepscope.analyses.idle.zeroed_gradients import ZeroedGradients, zeroed_gradients
 from stepscope.base.calibration import ALL_OF_IT, HALF_TO_ALL, ZEROING_ON_CPU
 from stepscope.base.formatting import share
-from stepscope.base.report import Evidence, Fix, Link
+from stepscope.base.report import Fix, Link
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding, Rule, option
-from stepscope.rules.shared import call_costs, claimable_time, phrases
+from stepscope.rules.shared import call_costs, claimable_time, facts, phrases
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,12 +40,7 @@ def _finding(trace: Trace, found: ZeroedGradients) -> Finding:
     return Finding(
         message=_message(trace, len(found.fills), cost),
         evidence=(
-            Evidence(
-                label="Fills",
-                value=len(found.fills),
-                unit="count",
-                link=Link(view="operators", search="aten::zero_"),
-            ),
+            facts.count("Fills", len(found.fills), Link(view="operators", search="aten::zero_")),
             *call_costs.evidence(trace, cost),
         ),
         events=call_costs.longest(trace, found.zeroing),
@@ -65,15 +60,15 @@ def _claims(cost: CallCost, *, has_device: bool) -> tuple[Claim, ...]:
 def _message(trace: Trace, fill_count: int, cost: CallCost) -> str:
     number = fill_count / max(1, window(trace).step_count)
     noun = "operator" if number == 1 else "operators"
-    host = share(call_costs.share_of_window(trace, cost.host_ns))
+    host = share(phrases.fraction_of_window(trace, cost.host_ns))
     text = (
-        f"Gradients are filled with zeros, {number:.3g} {noun} {phrases.each(trace)}: the host "
-        f"is at it for {phrases.lasting(trace, cost.host_ns)} ({host})"
+        f"Gradients are filled with zeros, {number:.3g} {noun} {phrases.per_step(trace)}: the host "
+        f"is at it for {phrases.time(trace, cost.host_ns)} ({host})"
     )
     if not len(trace.device_events):
         return f"{text}."
-    idle = f"stands still for {phrases.lasting(trace, cost.idle_ns)} meanwhile"
-    work = f"fills memory for {phrases.lasting(trace, cost.work_ns)}"
+    idle = f"stands still for {phrases.time(trace, cost.idle_ns)} meanwhile"
+    work = f"fills memory for {phrases.time(trace, cost.work_ns)}"
     return f"{text}, the {trace.dialect.device} {idle} and {work}."
 
 
@@ -81,26 +76,20 @@ RULE = Rule(
     id="zero-grad-memset",
     title="Gradients are filled with zeros instead of freed",
     category="optimizer",
-    why=(
-        "A fill is an operator and a launch for every gradient, and the backward pass then reads "
-        "the zeros and adds to them. A gradient that is None is simply written."
-    ),
-    detects=(
-        "Looks for aten::zero_ and aten::_foreach_zero_ within Optimizer.zero_grad. It speaks "
-        "where there are `least_a_step` or more of them a step, or one that takes all gradients."
-    ),
+    why="A fill is an operator and a launch for every gradient, and the backward pass then reads "
+    "the zeros and adds to them. A gradient that is None is simply written.",
+    detects="Looks for aten::zero_ and aten::_foreach_zero_ within Optimizer.zero_grad. It speaks "
+    "where there are `least_a_step` or more of them a step, or one that takes all gradients.",
     silent=(
         "Fills elsewhere are not counted: the backward pass makes some of its own.",
         "model.zero_grad() is not seen, as torch does not record it.",
     ),
-    saving=(
-        "The idle time of the device during zero_grad, half of it at least, and the time in which "
-        "the device does nothing but the fills. On a CPU the time of the fills, less what freeing "
-        "takes. Where that is below 1 %, nothing is claimed."
-    ),
+    saving="The idle time of the device during zero_grad, half of it at least, and the time in "
+    "which the device does nothing but the fills. On a CPU the time of the fills, less what "
+    "freeing takes. Where that is below 1 %, nothing is claimed.",
     fix=Fix(
-        summary="Let the gradients go; the next backward pass makes new ones.",
-        code=("optimizer.zero_grad(set_to_none=True)    # the default since torch 2.0"),
+        "Let the gradients go; the next backward pass makes new ones.",
+        "optimizer.zero_grad(set_to_none=True)    # the default since torch 2.0",
         verify="No aten::zero_ and no aten::_foreach_zero_ stands inside Optimizer.zero_grad.",
         caveats=(
             "Code that reads p.grad must expect None.",

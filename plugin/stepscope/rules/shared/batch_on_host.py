@@ -13,7 +13,7 @@ from stepscope.base.report import Evidence, Fix, Link
 from stepscope.model.intervals import duration_ns
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim, Finding
-from stepscope.rules.shared import phrases
+from stepscope.rules.shared import facts, phrases
 
 COMPARE = "Record once with a larger batch, and hold the two together with `stepscope compare`"
 OPERATORS = Link(view="operators")
@@ -38,26 +38,22 @@ def finding(trace: Trace, batch: BatchSize, turns: ShortTurns, below_ns: int) ->
     return Finding(
         severity="warning" if is_training(trace) else "info",
         confidence="medium",
-        message=(
-            f"The batch is {batch.size} ({batch.source_text}); "
-            f"{phrases.lasting(trace, duration_ns(turns.times))} ({share(turns.share)}) goes to "
-            f"operators of less than {duration(below_ns)} and to what is between them. A larger "
-            "batch calls no more of them."
-        ),
+        message=f"The batch is {batch.size} ({batch.source_text}); "
+        f"{phrases.time(trace, duration_ns(turns.times))} ({share(turns.share)}) goes to operators "
+        f"of less than {duration(below_ns)} and to what is between them. A larger batch calls no "
+        "more of them.",
         evidence=tuple(_evidence(trace, batch, turns)),
         claims=(
             Claim(
-                intervals=turns.times,
-                factor=LARGER_BATCH_ON_CPU,
-                method=(
-                    f"The loop's thread in operators of less than {duration(below_ns)}, and "
-                    "between them. A larger batch saves it for the same number of samples: a step "
-                    "takes longer, a sample less."
-                ),
+                turns.times,
+                LARGER_BATCH_ON_CPU,
+                f"The loop's thread in operators of less than {duration(below_ns)}, and between "
+                "them. A larger batch saves it for the same number of samples: a step takes "
+                "longer, a sample less.",
             ),
         ),
         fix=_fix(batch),
-        place=batch.operator,
+        subject=batch.operator,
     )
 
 
@@ -66,31 +62,24 @@ def told(batch: BatchSize, otherwise: Link) -> Iterator[Evidence]:
     link = otherwise
     if batch.operator:
         link = Link(view="operators", search=batch.operator, group="shape")
-    yield Evidence(label="Batch size", value=batch.size, unit="count", link=link)
+    yield facts.count("Batch size", batch.size, link)
     if batch.operator:
-        yield Evidence(
-            label="Read from", value=f"{batch.operator} {batch.dims}", unit="code", link=link
-        )
+        yield facts.code("Read from", f"{batch.operator} {batch.dims}", link)
 
 
 def _evidence(trace: Trace, batch: BatchSize, turns: ShortTurns) -> Iterator[Evidence]:
     within = window(trace)
     yield from told(batch, OPERATORS)
-    yield Evidence(
-        label="Time in short operators and between them", value=turns.share, unit="share"
-    )
-    yield Evidence(
-        label=f"Short operators {phrases.each(trace)}",
-        value=within.per_step(turns.operators),
-        unit="count",
-        link=OPERATORS,
+    yield facts.fraction("Time in short operators and between them", turns.share)
+    yield facts.count(
+        f"Short operators {phrases.per_step(trace)}", within.per_step(turns.operators), OPERATORS
     )
 
 
 def _fix(batch: BatchSize) -> Fix:
     return Fix(
-        summary="Give each step more samples; its calls then cost the same for more work.",
-        code=f"loader = DataLoader(dataset, batch_size={4 * batch.size})  # was {batch.size}",
+        "Give each step more samples; its calls then cost the same for more work.",
+        f"loader = DataLoader(dataset, batch_size={4 * batch.size})  # was {batch.size}",
         verify="Samples a second rise; the step gets longer by less than the batch grew.",
         caveats=(
             "A larger batch changes training: scale the learning rate, and watch convergence.",

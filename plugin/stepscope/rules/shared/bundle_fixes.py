@@ -12,19 +12,17 @@ def fix(trace: Trace, *, is_ddp: bool) -> Fix:
     """Return how to send in fewer messages, of DDP's buckets, sharded units, or by hand."""
     if is_ddp:
         return Fix(
-            summary="Let DDP fill larger buckets.",
-            code=f"model = DDP(model, {_larger(trace)}",
+            "Let DDP fill larger buckets.",
+            f"model = DDP(model, {_larger(trace)}",
             verify=VERIFY,
             caveats=("Too large a bucket begins late: nothing of the backward pass is left then.",),
         )
     if collective_costs.wrapper(trace).startswith("FSDP"):
         return Fix(
-            summary="Shard larger units: whole blocks, not single layers.",
-            code=(
-                "for block in model.blocks:   # not each nn.Linear\n"
-                "    fully_shard(block)\n"
-                "fully_shard(model)"
-            ),
+            "Shard larger units: whole blocks, not single layers.",
+            "for block in model.blocks:   # not each nn.Linear\n"
+            "    fully_shard(block)\n"
+            "fully_shard(model)",
             verify=VERIFY,
             caveats=("A unit's parameters are held whole while it runs: more memory.",),
         )
@@ -42,15 +40,13 @@ def _larger(trace: Trace) -> str:
 DEFAULT = 25
 """DDP's `bucket_cap_mb`."""
 TOGETHER = Fix(
-    summary="Send all gradients in a few messages.",
-    code=(
-        "model = DDP(model)  # reduces gradients in buckets, during the backward pass\n"
-        "# or by hand, one message for all of them:\n"
-        "flat = torch.cat([grad.flatten() for grad in grads])\n"
-        "dist.all_reduce(flat)\n"
-        "for grad, part in zip(grads, flat.split([grad.numel() for grad in grads])):\n"
-        "    grad.copy_(part.view_as(grad))"
-    ),
+    "Send all gradients in a few messages.",
+    "model = DDP(model)  # reduces gradients in buckets, during the backward pass\n"
+    "# or by hand, one message for all of them:\n"
+    "flat = torch.cat([grad.flatten() for grad in grads])\n"
+    "dist.all_reduce(flat)\n"
+    "for grad, part in zip(grads, flat.split([grad.numel() for grad in grads])):\n"
+    "    grad.copy_(part.view_as(grad))",
     verify=VERIFY,
     caveats=("The flat copy needs the memory of all gradients once more.",),
 )

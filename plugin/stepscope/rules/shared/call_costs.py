@@ -5,62 +5,40 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stepscope.analyses.core import event_references
-from stepscope.analyses.core.window import window
 from stepscope.analyses.idle.call_cost import CallCost
 from stepscope.base.calibration import Factor
-from stepscope.base.report import (
-    EventReference,
-    Evidence,
-    EvidenceColumn,
-    EvidenceRow,
-    EvidenceTable,
-    Link,
-    SourceLine,
-)
+from stepscope.base.report import EventReference, Evidence, EvidenceTable, Link, SourceLine
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim
+from stepscope.rules.shared import facts, phrases
 
 MOST_ROWS = 10
 MOST_LINES = 5
 
 
-def share_of_window(trace: Trace, time_ns: float) -> float:
-    """Return a time of the window as a share of it."""
-    return time_ns / window(trace).reference_ns
-
-
 def claims(cost: CallCost, late: Factor, work: Factor, method: str) -> tuple[Claim, ...]:
     """Claim the idle time and the device's work, each with its factor; `method` says how."""
     return (
-        Claim(intervals=cost.idle, factor=late, method=method),
-        Claim(intervals=cost.work, factor=work, is_device_work=True),
+        Claim(cost.idle, late, method),
+        Claim(cost.work, work, is_device_work=True),
     )
 
 
 def evidence(trace: Trace, cost: CallCost) -> tuple[Evidence, ...]:
     """Return what calls cost, as shares of the window."""
     overview = Link(view="overview")
-    host = Evidence(
-        label="Host time in them",
-        value=share_of_window(trace, cost.host_ns),
-        unit="share",
-        link=overview,
+    host = facts.fraction(
+        "Host time in them", phrases.fraction_of_window(trace, cost.host_ns), overview
     )
     if not len(trace.device_events):
         return (host,)
     return (
         host,
-        Evidence(
-            label="Idle time meanwhile",
-            value=share_of_window(trace, cost.idle_ns),
-            unit="share",
-            link=overview,
+        facts.fraction(
+            "Idle time meanwhile", phrases.fraction_of_window(trace, cost.idle_ns), overview
         ),
-        Evidence(
-            label="Device time of their work",
-            value=share_of_window(trace, cost.work_ns),
-            unit="share",
-            link=Link(view="kernels"),
+        facts.fraction(
+            "Device time of their work", phrases.fraction_of_window(trace, cost.work_ns), "kernels"
         ),
     )
 
@@ -73,20 +51,14 @@ def by_name(frame: pd.DataFrame, rows: NDArray[np.int64], label: str) -> Evidenc
     total = np.bincount(codes, weights=took, minlength=len(names.categories))
     count = np.bincount(codes, minlength=len(names.categories))
     order = np.argsort(-total, kind="stable")[:MOST_ROWS]
-    return EvidenceTable(
-        label=label,
-        columns=(
-            EvidenceColumn(label="Call", unit="code"),
-            EvidenceColumn(label="Calls", unit="count"),
-            EvidenceColumn(label="Host time", unit="ns"),
-        ),
-        rows=tuple(
-            EvidenceRow(
-                cells=(str(names.categories[code]), int(count[code]), int(total[code])),
-                link=Link(view="operators", search=str(names.categories[code])),
-            )
+    return facts.table(
+        label,
+        {"Call": "code", "Calls": "count", "Host time": "ns"},
+        (
+            (str(names.categories[code]), int(count[code]), int(total[code]))
             for code in order[count[order] > 0].tolist()
         ),
+        "operators",
     )
 
 

@@ -1,6 +1,7 @@
 """What the rules on communication have in common: which collectives, how long exposed, in words."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +21,6 @@ from stepscope.base.formatting import size
 from stepscope.base.report import (
     Effort,
     EventReference,
-    EvidenceColumn,
     EvidenceRow,
     EvidenceTable,
     Fix,
@@ -28,11 +28,13 @@ from stepscope.base.report import (
     Risk,
     Severity,
     SourceLine,
+    Unit,
 )
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
 from stepscope.rules import INFO_SHARE, Claim, severity_of
+from stepscope.rules.shared import facts
 
 Chosen = NDArray[np.bool_]
 """A mask over the rows of `collectives`."""
@@ -47,15 +49,15 @@ SINGLE_RANK = (
 VERIFY = "Communication in the step's breakdown (Overview) falls, and so does the step."
 Advice = tuple[str, Fix, Effort, Risk]
 """Who communicates, in a word; what to do about it; what that takes; what it may change."""
-COLUMNS = (
-    EvidenceColumn("Collective", "text"),
-    EvidenceColumn("Group", "text"),
-    EvidenceColumn("Message", "bytes"),
-    EvidenceColumn("Calls", "count"),
-    EvidenceColumn("Time", "ns"),
-    EvidenceColumn("Exposed", "ns"),
-    EvidenceColumn("Bus bandwidth", "bytes/s"),
-)
+COLUMNS: Mapping[str, Unit] = {
+    "Collective": "text",
+    "Group": "text",
+    "Message": "bytes",
+    "Calls": "count",
+    "Time": "ns",
+    "Exposed": "ns",
+    "Bus bandwidth": "bytes/s",
+}
 
 
 WRAPPERS: dict[str, re.Pattern[str]] = {
@@ -144,9 +146,7 @@ def running(trace: Trace, chosen: Chosen) -> int:
 
 def claim(lost: Exposed, factor: Factor, method: str) -> Claim:
     """Claim exposed time: of a device's, that part in which the device is the limit."""
-    return Claim(
-        intervals=lost.times, factor=factor, method=method, is_device_work=lost.is_device_work
-    )
+    return Claim(lost.times, factor, method, is_device_work=lost.is_device_work)
 
 
 def severity(lost: Exposed) -> Severity:
@@ -189,22 +189,20 @@ def table(events: pd.DataFrame, chosen: Chosen) -> EvidenceTable:
     lost = group_statistics.sums(mine["exposed_ns"].to_numpy().astype(np.int64), number, len(first))
     worst = np.argsort(-lost, kind="stable")[:SHOWN_COUNT]
     rows = tuple(_row(mine[number == place]) for place in worst)
-    return EvidenceTable(label="Collectives", columns=COLUMNS, rows=rows)
+    return facts.table("Collectives", COLUMNS, rows)
 
 
 def _row(same: pd.DataFrame) -> EvidenceRow:
     message, best = same["message_bytes"].iloc[0], same["bus_bytes_per_second"].max()
     name = str(same["name"].iloc[0])
-    return EvidenceRow(
-        cells=(
-            str(same["kind"].iloc[0]),
-            group_words(same) or None,
-            None if np.isnan(message) else int(message),
-            len(same),
-            int(same["duration_ns"].sum()),
-            int(same["exposed_ns"].sum()),
-            None if np.isnan(best) else float(best),
-        ),
+    return facts.row(
+        str(same["kind"].iloc[0]),
+        group_words(same) or None,
+        None if np.isnan(message) else int(message),
+        len(same),
+        int(same["duration_ns"].sum()),
+        int(same["exposed_ns"].sum()),
+        None if np.isnan(best) else float(best),
         link=Link(view="kernels", search=name) if same["kernel_count"].iloc[0] else None,
     )
 

@@ -1,6 +1,6 @@
 """What the rules on copies to the device have in common: what asked for them, and the code."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,29 +12,23 @@ from stepscope.analyses.devices.host_copies import HostCopies, copies_to_device
 from stepscope.analyses.idle.copy_cost import CopySite, copy_sites
 from stepscope.base.errors import NotApplicableError
 from stepscope.base.formatting import size
-from stepscope.base.report import (
-    EventReference,
-    EvidenceColumn,
-    EvidenceRow,
-    EvidenceTable,
-    Link,
-    SourceLine,
-)
+from stepscope.base.report import EventReference, EvidenceTable, Link, SourceLine, Unit
 from stepscope.model.trace import Trace
+from stepscope.rules.shared import facts
 
 TUTORIAL = "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html"
 ANY_DEVICE = "device"
 """What `.to()` takes where it is not known which device it is."""
 LOADING_RATIO = 10
 """A first step with so many times the copies, or bytes, of any later one loads the model."""
-COLUMNS = (
-    EvidenceColumn("Asked for by", "text"),
-    EvidenceColumn("Line", "text"),
-    EvidenceColumn("Bytes each", "bytes"),
-    EvidenceColumn("Copies", "count"),
-    EvidenceColumn("On the device", "ns"),
-    EvidenceColumn("In the calls", "ns"),
-)
+COLUMNS: Mapping[str, Unit] = {
+    "Asked for by": "text",
+    "Line": "text",
+    "Bytes each": "bytes",
+    "Copies": "count",
+    "On the device": "ns",
+    "In the calls": "ns",
+}
 
 
 def to_device(trace: Trace, device: DeviceActivity) -> HostCopies:
@@ -65,20 +59,18 @@ def _of_loading(trace: Trace, copies: HostCopies) -> NDArray[np.bool_]:
 def table(sites: Iterable[CopySite]) -> EvidenceTable:
     """Return what asked for copies, the costliest first."""
     rows = tuple(
-        EvidenceRow(
-            cells=(
-                site.operator,
-                site.line or None,
-                site.bytes,
-                site.count,
-                site.device_ns,
-                site.host_ns,
-            ),
+        facts.row(
+            site.operator,
+            site.line or None,
+            site.bytes,
+            site.count,
+            site.device_ns,
+            site.host_ns,
             link=Link(view="operators", search=site.operator, source=site.line or None),
         )
         for site in sites
     )
-    return EvidenceTable(label="What asks for the copies", columns=COLUMNS, rows=rows)
+    return facts.table("What asks for the copies", COLUMNS, rows)
 
 
 def shown(

@@ -33,8 +33,8 @@ def fix(makers: Counter[str], shapes: Mapping[str, str], target: str) -> Fix:
             "# a list still has to be copied: make what never changes once, before the loop"
         )
     return Fix(
-        summary="Make them on the device.",
-        code="\n".join(lines),
+        "Make them on the device.",
+        "\n".join(lines),
         verify=VERIFY,
         caveats=(
             "Random numbers come from the device's own generator then: others for the same seed.",

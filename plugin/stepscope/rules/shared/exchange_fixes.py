@@ -20,12 +20,10 @@ def advice(trace: Trace) -> Advice:
     if any(map(EMBEDDINGS.search, names)):
         return "embeddings", _sparse_pipeline(), "day", "none"
     fix = Fix(
-        summary="Exchange while something else computes.",
-        code=(
-            "work = dist.all_to_all_single(received, tokens, async_op=True)\n"
-            "shared = shared_expert(hidden)   # what needs no exchange\n"
-            "work.wait()"
-        ),
+        "Exchange while something else computes.",
+        "work = dist.all_to_all_single(received, tokens, async_op=True)\n"
+        "shared = shared_expert(hidden)   # what needs no exchange\n"
+        "work.wait()",
         verify=collective_costs.VERIFY,
         caveats=(
             collective_costs.SINGLE_RANK,
@@ -37,12 +35,10 @@ def advice(trace: Trace) -> Advice:
 
 def _sparse_pipeline() -> Fix:
     return Fix(
-        summary="Exchange the next batch's features while this batch computes.",
-        code=(
-            "from torchrec.distributed.train_pipeline import TrainPipelineSparseDist\n"
-            "pipeline = TrainPipelineSparseDist(model, optimizer, device)\n"
-            "output = pipeline.progress(batches)"
-        ),
+        "Exchange the next batch's features while this batch computes.",
+        "from torchrec.distributed.train_pipeline import TrainPipelineSparseDist\n"
+        "pipeline = TrainPipelineSparseDist(model, optimizer, device)\n"
+        "output = pipeline.progress(batches)",
         verify=collective_costs.VERIFY,
         caveats=(
             collective_costs.SINGLE_RANK,
@@ -54,16 +50,14 @@ def _sparse_pipeline() -> Fix:
 
 def _fewer_bytes() -> Fix:
     return Fix(
-        summary="Send embeddings in fewer bytes, and balance tables over ranks.",
-        code=(
-            "from torchrec.distributed.fbgemm_qcomm_codec import (\n"
-            "    CommType, QCommsConfig, get_qcomm_codecs_registry,\n"
-            ")\n"
-            "codecs = get_qcomm_codecs_registry(\n"
-            "    QCommsConfig(forward_precision=CommType.FP16, backward_precision=CommType.BF16)\n"
-            ")\n"
-            "sharder = EmbeddingBagCollectionSharder(qcomm_codecs_registry=codecs)"
-        ),
+        "Send embeddings in fewer bytes, and balance tables over ranks.",
+        "from torchrec.distributed.fbgemm_qcomm_codec import (\n"
+        "    CommType, QCommsConfig, get_qcomm_codecs_registry,\n"
+        ")\n"
+        "codecs = get_qcomm_codecs_registry(\n"
+        "    QCommsConfig(forward_precision=CommType.FP16, backward_precision=CommType.BF16)\n"
+        ")\n"
+        "sharder = EmbeddingBagCollectionSharder(qcomm_codecs_registry=codecs)",
         verify=collective_costs.VERIFY,
         caveats=(
             collective_costs.SINGLE_RANK,

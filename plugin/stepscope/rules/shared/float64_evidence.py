@@ -11,10 +11,10 @@ from stepscope.analyses.operators.double_precision import (
     slow_convolutions,
 )
 from stepscope.analyses.settings.recorded_settings import RECORDED, recorded_settings
-from stepscope.base.formatting import duration, share
+from stepscope.base.formatting import share
 from stepscope.base.report import Evidence, EvidenceTable, Link
 from stepscope.model.trace import Trace
-from stepscope.rules.shared import phrases, product_evidence
+from stepscope.rules.shared import facts, phrases, product_evidence
 from stepscope.rules.shared.kernel_time import Work
 
 NAMED_OPERATORS = 2
@@ -34,7 +34,7 @@ def costliest(trace: Trace, found: DoublePrecision) -> list[str]:
 def message(trace: Trace, found: DoublePrecision, *, is_default: bool) -> str:
     """Say how much works in float64, which operators, and whether that is the default dtype."""
     what, of = ("Kernels", "the kernels' time") if _on_device(found) else ("Operators", "the time")
-    lasting = duration(window(trace).per_step(found.total_ns)) + phrases.a_step(trace)
+    lasting = phrases.time(trace, found.total_ns)
     part = share(found.total_ns / found.whole_ns)
     names = costliest(trace, found)
     listed = f", most of it {' and '.join(names)}" if names else ""
@@ -70,14 +70,12 @@ def evidence(trace: Trace, found: DoublePrecision) -> Iterator[Evidence]:
     label = "Kernels in float64" if _on_device(found) else "Operators in float64"
     link = Link(view="kernels" if _on_device(found) else "operators")
     part = found.total_ns / found.whole_ns
-    yield Evidence(label=label, value=part, unit="share", link=link)
-    yield Evidence(
-        label="Of all floating-point work", value=found.floating_share, unit="share", link=link
-    )
+    yield facts.fraction(label, part, link)
+    yield facts.fraction("Of all floating-point work", found.floating_share, link)
     has_twin = ~np.isnan(found.twin_ns)
     if has_twin.any():
         value = int(found.cost_ns[has_twin].sum()) / found.total_ns
-        yield Evidence(label="With twins in float32", value=value, unit="share", link=link)
+        yield facts.fraction("With twins in float32", value, link)
     if _on_device(found):
         yield from product_evidence.limit(trace)
 
@@ -98,7 +96,7 @@ def _operators(trace: Trace, found: DoublePrecision) -> EvidenceTable:
             "Operator": "text",
             "Shapes": "code",
             "Calls": "count",
-            f"Time{phrases.a_step(trace)}": "ns",
+            f"Time {phrases.per_step(trace)}": "ns",
             "A call's mean": "ns",
             "The same in float32": "ns",
         },

@@ -21,21 +21,13 @@ from stepscope.analyses.devices.exclusive_device_time import alone
 from stepscope.analyses.operators.costs import owners_of_device_events
 from stepscope.base.calibration import Factor
 from stepscope.base.formatting import duration, share
-from stepscope.base.report import (
-    EventReference,
-    Evidence,
-    EvidenceColumn,
-    EvidenceRow,
-    EvidenceTable,
-    Link,
-    SourceLine,
-)
+from stepscope.base.report import EventReference, EvidenceColumn, EvidenceTable, Link, SourceLine
 from stepscope.dialects import Kind
 from stepscope.model import intervals
 from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.trace import Trace
-from stepscope.rules import INFO_SHARE, Answer, Claim, Finding, Rejected
-from stepscope.rules.shared import phrases
+from stepscope.rules import INFO_SHARE, Claim, Finding, RuledOut, RuleResult
+from stepscope.rules.shared import facts, phrases
 from stepscope.rules.shared.claimable_time import claimed_ns, is_worth_a_word
 
 HOST_IS_THE_LIMIT = (
@@ -116,12 +108,10 @@ def owned_by(trace: Trace, is_wanted: Callable[[str], object]) -> NDArray[np.boo
 
 def claim(trace: Trace, found: Work, factor: Factor, method: str) -> Claim:
     """Claim the times in which the device does this work and nothing else."""
-    return Claim(
-        intervals=alone(trace, found.rows), factor=factor, method=method, is_device_work=True
-    )
+    return Claim(alone(trace, found.rows), factor, method, is_device_work=True)
 
 
-def answer(trace: Trace, finding: Finding) -> Answer:
+def answer(trace: Trace, finding: Finding) -> RuleResult:
     """Return a finding about device work; rejected, where faster work would save next to nothing.
 
     What claims less than a finding must is no finding: either it is little time at all, or faster
@@ -135,16 +125,12 @@ def answer(trace: Trace, finding: Finding) -> Answer:
     most = sum(high * took_ns for high, took_ns in took) / whole_ns
     is_little = most < INFO_SHARE
     little = f"At most {share(most)} of the window could be saved."
-    return Rejected(
+    return RuledOut(
         message=f"{finding.message} {little if is_little else HOST_IS_THE_LIMIT}",
         evidence=(
             *finding.evidence,
-            Evidence(
-                label="Of the window",
-                value=sum(took_ns for _, took_ns in took) / whole_ns,
-                unit="share",
-            ),
-            Evidence(label="Of the window, what could be won", value=won, unit="share"),
+            facts.fraction("Of the window", sum(took_ns for _, took_ns in took) / whole_ns),
+            facts.fraction("Of the window, what could be won", won),
         ),
         tables=finding.tables,
         events=finding.events,
@@ -154,7 +140,7 @@ def answer(trace: Trace, finding: Finding) -> Answer:
 def taking(trace: Trace, found: Work, whole: str = "the kernels' time") -> str:
     """Say how long it takes: `take 3.10 ms a step, 9.3 % of the kernels' time`."""
     lasting = duration(window(trace).per_step(found.time_ns))
-    return f"{lasting} {phrases.each(trace)}, {share(found.share)} of {whole}"
+    return f"{lasting} {phrases.per_step(trace)}, {share(found.share)} of {whole}"
 
 
 def by_operator(
@@ -177,14 +163,12 @@ def by_operator(
             EvidenceColumn(label="Share", unit="share"),
         ),
         rows=tuple(
-            EvidenceRow(
-                cells=(
-                    operator[row],
-                    name[row],
-                    int(count[row]),
-                    int(took[row]),
-                    int(took[row]) / found.whole_ns,
-                ),
+            facts.row(
+                operator[row],
+                name[row],
+                int(count[row]),
+                int(took[row]),
+                int(took[row]) / found.whole_ns,
                 link=Link(view="kernels", search=name[row]),
             )
             for row in order.tolist()

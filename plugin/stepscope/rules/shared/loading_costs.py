@@ -11,18 +11,10 @@ from stepscope.analyses.settings.recorded_settings import RECORDED
 from stepscope.analyses.settings.user_metadata import hints
 from stepscope.base.calibration import EXPOSED_TIME, EXPOSED_TIME_WITHOUT_DEVICE
 from stepscope.base.formatting import duration, share
-from stepscope.base.report import (
-    Confidence,
-    Evidence,
-    EvidenceColumn,
-    EvidenceRow,
-    EvidenceTable,
-    Link,
-    SourceLine,
-)
+from stepscope.base.report import Confidence, Evidence, EvidenceTable, Link, SourceLine
 from stepscope.model.trace import Trace
 from stepscope.rules import Claim
-from stepscope.rules.shared import recorded_facts
+from stepscope.rules.shared import facts, phrases, recorded_facts
 
 WORTH_LISTING = 0.01
 """Of all loading: what takes less explains nothing."""
@@ -49,40 +41,26 @@ def claim(stalls: DataStalls) -> Claim:
     """Claim all loading that no device hides."""
     if stalls.has_device:
         return Claim(
-            intervals=stalls.exposed,
-            factor=EXPOSED_TIME,
-            method=(
-                "All loading time in which no device was busy; where it was measured, 77 and 84 % "
-                "of that were won."
-            ),
+            stalls.exposed,
+            EXPOSED_TIME,
+            "All loading time in which no device was busy; where it was measured, 77 and 84 % of "
+            "that were won.",
         )
     return Claim(
-        intervals=stalls.exposed,
-        factor=EXPOSED_TIME_WITHOUT_DEVICE,
-        method=(
-            "All loading time; on a CPU alone, loading and computing share the cores, and where it "
-            "was measured on two cores, a quarter of it to all of it was won."
-        ),
+        stalls.exposed,
+        EXPOSED_TIME_WITHOUT_DEVICE,
+        "All loading time; on a CPU alone, loading and computing share the cores, and where it was "
+        "measured on two cores, a quarter of it to all of it was won.",
     )
 
 
 def evidence(trace: Trace, stalls: DataStalls, label: str, search: str) -> tuple[Evidence, ...]:
     """Return the numbers behind a finding; `label` names the calls, `search` finds them."""
     return (
-        Evidence(
-            label="Exposed loading",
-            value=exposed_share(trace, stalls),
-            unit="share",
-            link=Link(view="overview"),
-        ),
-        Evidence(label="Loading in all", value=stalls.total_ns, unit="ns"),
-        Evidence(
-            label=label,
-            value=len(stalls.rows),
-            unit="count",
-            link=Link(view="operators", search=search),
-        ),
-        Evidence(label="Loading a batch, mean", value=round(stalls.batch_ns), unit="ns"),
+        facts.fraction("Exposed loading", exposed_share(trace, stalls), "overview"),
+        facts.duration("Loading in all", stalls.total_ns),
+        facts.count(label, len(stalls.rows), Link(view="operators", search=search)),
+        facts.duration("Loading a batch, mean", round(stalls.batch_ns)),
         *recorded_facts.cpus(trace),
     )
 
@@ -94,20 +72,23 @@ def work(trace: Trace, stalls: DataStalls) -> tuple[tuple[EvidenceTable, ...], l
     if not costs:
         return (), costs
     rows = tuple(
-        EvidenceRow(
-            cells=(cost.name, cost.time_ns, cost.time_ns / max(1, stalls.total_ns)),
+        facts.row(
+            cost.name,
+            cost.time_ns,
+            cost.time_ns / max(1, stalls.total_ns),
             link=Link(view="operators", search=cost.name)
             if not cost.is_function
             else Link(view="operators", source=cost.name),
         )
         for cost in costs
     )
-    columns = (
-        EvidenceColumn("Function or operator", "text"),
-        EvidenceColumn("With what it calls", "ns"),
-        EvidenceColumn("Of loading", "share"),
-    )
-    return (EvidenceTable(label="What loading does", columns=columns, rows=rows),), costs
+    return (
+        facts.table(
+            "What loading does",
+            {"Function or operator": "text", "With what it calls": "ns", "Of loading": "share"},
+            rows,
+        ),
+    ), costs
 
 
 def lines(costs: Iterable[LoadingCost]) -> tuple[SourceLine, ...]:
@@ -160,6 +141,6 @@ def too_little(trace: Trace, stalls: DataStalls, batches: str) -> str:
     working = f", but the {trace.dialect.device} works during {share(covered)} of that"
     return (
         f"{batches} take {duration(within.per_step(stalls.total_ns))}"
-        f"{' a step' if within.has_steps else ''}{working if covered >= 0.5 else ''}; "
+        f" {phrases.per_step(trace)}{working if covered >= 0.5 else ''}; "
         f"{share(exposed_share(trace, stalls))} of the time could be won at most."
     )

@@ -10,7 +10,7 @@ from stepscope.analyses.idle.call_cost import CallCost, call_cost
 from stepscope.base.report import Evidence, EvidenceTable, Link
 from stepscope.model import intervals
 from stepscope.model.trace import Trace, computed
-from stepscope.rules.shared import call_costs
+from stepscope.rules.shared import call_costs, facts
 
 LISTWISE = frozenset(
     # torch.optim: these take `foreach=True`
@@ -88,8 +88,8 @@ def evidence(trace: Trace, found: Updates) -> tuple[Evidence, ...]:
     """Return the numbers of one optimizer's updates."""
     search = Link(view="operators", search=f"Optimizer.step#{found.optimizer}")
     return (
-        Evidence(label="Updates", value=found.count, unit="count", link=search),
-        Evidence(label="Launches an update", value=round(found.launches_each), unit="count"),
+        facts.count("Updates", found.count, search),
+        facts.count("Launches an update", round(found.launches_each)),
         *call_costs.evidence(trace, found.cost),
     )
 

@@ -81,14 +81,12 @@ def _ddp(trace: Trace, worst: pd.DataFrame, passes: int) -> Advice:
         cap = max(1, round(total_bytes / 4 / 2**20))
         setting = f"bucket_cap_mb={cap}{graph})  # smaller ones begin earlier{now}"
     fix = Fix(
-        summary="Begin to reduce gradients earlier, and send less.",
-        code=(
-            f"{_about(worst)}\n"
-            f"model = DDP(model, {setting}\n"
-            "# half the bytes, where the model bears it:\n"
-            "from torch.distributed.algorithms.ddp_comm_hooks import default_hooks\n"
-            "model.register_comm_hook(None, default_hooks.bf16_compress_hook)"
-        ),
+        "Begin to reduce gradients earlier, and send less.",
+        f"{_about(worst)}\n"
+        f"model = DDP(model, {setting}\n"
+        "# half the bytes, where the model bears it:\n"
+        "from torch.distributed.algorithms.ddp_comm_hooks import default_hooks\n"
+        "model.register_comm_hook(None, default_hooks.bf16_compress_hook)",
         verify=collective_costs.VERIFY,
         caveats=(
             collective_costs.SINGLE_RANK,
@@ -103,15 +101,13 @@ def _ddp(trace: Trace, worst: pd.DataFrame, passes: int) -> Advice:
 
 def _little_to_send(worst: pd.DataFrame, total_bytes: float) -> Advice:
     fix = Fix(
-        summary="Compute more between two reductions: a larger batch, or accumulated gradients.",
-        code=(
-            f"{_about(worst)}\n"
-            f"# {size(total_bytes)} of gradients are sent at once, when the backward pass ends\n"
-            "loader = DataLoader(dataset, batch_size=2 * batch_size)\n"
-            "# or, where memory is short, in all but the last of several passes:\n"
-            "with model.no_sync():\n"
-            "    loss_of(model(batch)).backward()"
-        ),
+        "Compute more between two reductions: a larger batch, or accumulated gradients.",
+        f"{_about(worst)}\n"
+        f"# {size(total_bytes)} of gradients are sent at once, when the backward pass ends\n"
+        "loader = DataLoader(dataset, batch_size=2 * batch_size)\n"
+        "# or, where memory is short, in all but the last of several passes:\n"
+        "with model.no_sync():\n"
+        "    loss_of(model(batch)).backward()",
         verify=collective_costs.VERIFY,
         caveats=(
             collective_costs.SINGLE_RANK,
@@ -136,8 +132,8 @@ def _sharded(wrapper: str) -> Advice:
             "fully_shard(model, reshard_after_forward=False)  # gather once a step"
         )
     fix = Fix(
-        summary="Gather parameters earlier, and less often.",
-        code=code,
+        "Gather parameters earlier, and less often.",
+        code,
         verify=collective_costs.VERIFY,
         caveats=(
             collective_costs.SINGLE_RANK,
@@ -149,13 +145,11 @@ def _sharded(wrapper: str) -> Advice:
 
 def _tensor_parallel() -> Advice:
     fix = Fix(
-        summary="Cut collectives and matrix products into pieces that overlap.",
-        code=(
-            "from torch.distributed._symmetric_memory import enable_symm_mem_for_group\n"
-            "enable_symm_mem_for_group(mesh['tp'].get_group().group_name)\n"
-            "torch._inductor.config._micro_pipeline_tp = True\n"
-            "model = torch.compile(model)  # with SequenceParallel() for norms and dropouts"
-        ),
+        "Cut collectives and matrix products into pieces that overlap.",
+        "from torch.distributed._symmetric_memory import enable_symm_mem_for_group\n"
+        "enable_symm_mem_for_group(mesh['tp'].get_group().group_name)\n"
+        "torch._inductor.config._micro_pipeline_tp = True\n"
+        "model = torch.compile(model)  # with SequenceParallel() for norms and dropouts",
         verify=collective_costs.VERIFY,
         caveats=(
             collective_costs.SINGLE_RANK,
@@ -168,14 +162,12 @@ def _tensor_parallel() -> Advice:
 
 def _serving() -> Advice:
     fix = Fix(
-        summary="Cut the model over fewer devices, or overlap two halves of a batch.",
-        code=(
-            "# vLLM: half as many ranks in a group, twice as many replicas, where the model fits\n"
-            "vllm serve MODEL --tensor-parallel-size 4 --data-parallel-size 2\n"
-            "# SGLang\n"
-            "python -m sglang.launch_server --model-path MODEL --tp 4 --dp 2 "
-            "--enable-two-batch-overlap"
-        ),
+        "Cut the model over fewer devices, or overlap two halves of a batch.",
+        "# vLLM: half as many ranks in a group, twice as many replicas, where the model fits\n"
+        "vllm serve MODEL --tensor-parallel-size 4 --data-parallel-size 2\n"
+        "# SGLang\n"
+        "python -m sglang.launch_server --model-path MODEL --tp 4 --dp 2 "
+        "--enable-two-batch-overlap",
         language="shell",
         verify=collective_costs.VERIFY,
         caveats=(
@@ -189,11 +181,9 @@ def _serving() -> Advice:
 
 def _pipeline(_: Trace) -> Advice:
     fix = Fix(
-        summary="Run more and smaller micro-batches, or interleave stages.",
-        code=(
-            "schedule = ScheduleInterleaved1F1B(stages, n_microbatches=4 * pipeline_ranks)\n"
-            "# from torch.distributed.pipelining"
-        ),
+        "Run more and smaller micro-batches, or interleave stages.",
+        "schedule = ScheduleInterleaved1F1B(stages, n_microbatches=4 * pipeline_ranks)\n"
+        "# from torch.distributed.pipelining",
         verify=collective_costs.VERIFY,
         caveats=(
             collective_costs.SINGLE_RANK,
@@ -206,8 +196,8 @@ def _pipeline(_: Trace) -> Advice:
 def _through_the_host(trace: Trace, backend: str) -> Advice:
     name = trace.dialect.terms.get("process_group", "<the device's library>")
     fix = Fix(
-        summary=f"Communicate between devices, not through the host with {backend}.",
-        code=f'dist.init_process_group("{name}")',
+        f"Communicate between devices, not through the host with {backend}.",
+        f'dist.init_process_group("{name}")',
         verify="The next recording holds collectives as kernels of the device.",
         caveats=(collective_costs.SINGLE_RANK,),
     )
@@ -216,8 +206,8 @@ def _through_the_host(trace: Trace, backend: str) -> Advice:
 
 def _barrier(_: Trace) -> Advice:
     fix = Fix(
-        summary="Leave out the barrier: collectives wait for each other by themselves.",
-        code="# no dist.barrier() in the loop",
+        "Leave out the barrier: collectives wait for each other by themselves.",
+        "# no dist.barrier() in the loop",
         verify=collective_costs.VERIFY,
         caveats=(
             collective_costs.SINGLE_RANK,
@@ -229,13 +219,11 @@ def _barrier(_: Trace) -> Advice:
 
 def _by_hand(worst: pd.DataFrame) -> Advice:
     fix = Fix(
-        summary="Start collectives asynchronously, and wait for them where the result is needed.",
-        code=(
-            f"{_about(worst)}\n"
-            f"work = dist.{_function(worst)}(..., async_op=True)\n"
-            "...                         # what does not need the result\n"
-            "work.wait()"
-        ),
+        "Start collectives asynchronously, and wait for them where the result is needed.",
+        f"{_about(worst)}\n"
+        f"work = dist.{_function(worst)}(..., async_op=True)\n"
+        "...                         # what does not need the result\n"
+        "work.wait()",
         verify=collective_costs.VERIFY,
         caveats=(collective_costs.SINGLE_RANK,),
     )
@@ -255,18 +243,16 @@ BY_KIND: dict[str, Callable[[Trace], Advice]] = {
 }
 """Kinds that tell by themselves who communicates."""
 ANY = Fix(
-    summary="Begin to communicate earlier, and send less.",
-    code=(
-        "# DDP: buckets that fill early, half the bytes\n"
-        "model = DDP(model, bucket_cap_mb=25, static_graph=True)\n"
-        "model.register_comm_hook(None, default_hooks.bf16_compress_hook)\n"
-        "# fully sharded: gather ahead, keep what was gathered\n"
-        "block.set_modules_to_forward_prefetch([following])\n"
-        "fully_shard(model, reshard_after_forward=False)\n"
-        "# by hand\n"
-        "work = dist.all_reduce(tensor, async_op=True)\n"
-        "work.wait()  # where the result is needed"
-    ),
+    "Begin to communicate earlier, and send less.",
+    "# DDP: buckets that fill early, half the bytes\n"
+    "model = DDP(model, bucket_cap_mb=25, static_graph=True)\n"
+    "model.register_comm_hook(None, default_hooks.bf16_compress_hook)\n"
+    "# fully sharded: gather ahead, keep what was gathered\n"
+    "block.set_modules_to_forward_prefetch([following])\n"
+    "fully_shard(model, reshard_after_forward=False)\n"
+    "# by hand\n"
+    "work = dist.all_reduce(tensor, async_op=True)\n"
+    "work.wait()  # where the result is needed",
     verify=collective_costs.VERIFY,
     caveats=(collective_costs.SINGLE_RANK,),
 )

@@ -6,17 +6,9 @@ from numpy.typing import NDArray
 from stepscope.analyses.core import event_references
 from stepscope.analyses.core.group_statistics import sums
 from stepscope.analyses.operators.pointwise_chains import Chains
-from stepscope.base.report import (
-    Evidence,
-    EvidenceColumn,
-    EvidenceRow,
-    EvidenceTable,
-    Fix,
-    Link,
-    SourceLine,
-)
+from stepscope.base.report import Evidence, EvidenceRow, EvidenceTable, Fix, Link, SourceLine
 from stepscope.model.trace import Trace
-from stepscope.rules.shared import recorded_facts
+from stepscope.rules.shared import facts, recorded_facts
 
 NONE = -1
 MOST_ROWS = 10
@@ -67,15 +59,8 @@ def chain_table(
         cells = (text, size, int(count[place]), int(time_ns[place]))
         link = None if UNKNOWN in named else Link(view="operators", search=named[0])
         rows.append(EvidenceRow(cells=cells, link=link))
-    return EvidenceTable(
-        label="Chains",
-        columns=(
-            EvidenceColumn(label="Operators", unit="text"),
-            EvidenceColumn(label="Length", unit="count"),
-            EvidenceColumn(label="Chains", unit="count"),
-            EvidenceColumn(label="Time", unit="ns"),
-        ),
-        rows=tuple(rows),
+    return facts.table(
+        "Chains", {"Operators": "text", "Length": "count", "Chains": "count", "Time": "ns"}, rows
     )
 
 
@@ -101,9 +86,9 @@ def _functions(trace: Trace, call: NDArray[np.int64]) -> tuple[str, ...]:
 def counts(chains: Chains) -> tuple[Evidence, ...]:
     """Return how many chains there are, and how much stands alone."""
     return (
-        Evidence(label="Chains", value=chains.count, unit="count"),
-        Evidence(label="In chains", value=len(chains.chained), unit="count"),
-        Evidence(label="Alone", value=len(chains.rows) - len(chains.chained), unit="count"),
+        facts.count("Chains", chains.count),
+        facts.count("In chains", len(chains.chained)),
+        facts.count("Alone", len(chains.rows) - len(chains.chained)),
     )
 
 
@@ -127,8 +112,8 @@ def fix(trace: Trace, call: NDArray[np.int64], *, is_compiled: bool) -> Fix:
 def fix_by(code: str) -> Fix:
     """Return the fix that some code is."""
     return Fix(
-        summary="Let the compiler write each chain as one kernel, or call the fused function.",
-        code=code,
+        "Let the compiler write each chain as one kernel, or call the fused function.",
+        code,
         verify="After warm-up, kernels named triton_… (on a CPU CompiledFxGraph) do the work.",
         caveats=(
             "The first steps compile, and every new shape may compile again.",

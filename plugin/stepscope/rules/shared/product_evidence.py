@@ -24,7 +24,7 @@ from stepscope.base.report import (
     View,
 )
 from stepscope.model.trace import Trace
-from stepscope.rules.shared import phrases
+from stepscope.rules.shared import facts, phrases
 from stepscope.rules.shared.kernel_time import Work
 
 MOST_ROWS = 10
@@ -53,7 +53,7 @@ def limit(trace: Trace) -> Iterator[Evidence]:
     share = gpu_bound_share(trace, device) if device else None
     if share is not None:
         label = f"{trace.dialect.device} work for which the host is early enough"
-        yield Evidence(label=label, value=share, unit="share", link=Link(view="overview"))
+        yield facts.fraction(label, share, "overview")
 
 
 def tables(trace: Trace, products: ProductKernels, chosen: Chosen) -> tuple[EvidenceTable, ...]:
@@ -89,7 +89,7 @@ def operators(trace: Trace, products: ProductKernels, chosen: Chosen) -> Evidenc
             "Shapes": "code",
             "Type": "text",
             "Calls": "count",
-            f"Kernel time{phrases.a_step(trace)}": "ns",
+            f"Kernel time {phrases.per_step(trace)}": "ns",
             "Of all kernels": "share",
         },
         (
@@ -123,7 +123,7 @@ def kernels(trace: Trace, found: Work) -> EvidenceTable:
         {
             "Kernel": "code",
             "Launches": "count",
-            f"Time{phrases.a_step(trace)}": "ns",
+            f"Time {phrases.per_step(trace)}": "ns",
             "Of all kernels": "share",
         },
         (

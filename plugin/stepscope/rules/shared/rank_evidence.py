@@ -1,6 +1,6 @@
 """What the rules over a run have in common: whose recordings there are, and how they are called."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -60,8 +60,3 @@ def called(row: Mapping[Any, Any]) -> str:
     """Return what to call the rank of a row: `rank 3`, else the worker's name."""
     rank = row["rank"]
     return f"rank {int(rank)}" if isinstance(rank, float) and rank == rank else str(row["worker"])  # noqa: PLR0124 (NaN)
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return names as a sentence lists them: `a, b and c`."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

@@ -31,21 +31,17 @@ def fix(inputs: ChangingInputs) -> Fix:
     """Return what makes the guards hold."""
     if inputs.change == "sizes":
         return Fix(
-            summary="Say which dimension changes, so that one compilation holds for all its sizes.",
-            code=(
-                f"torch._dynamo.mark_dynamic(batch, {inputs.dimension})  # before the compiled call"
-                "\n# or pad to a few sizes, or torch.compile(model, dynamic=True)"
-            ),
+            "Say which dimension changes, so that one compilation holds for all its sizes.",
+            f"torch._dynamo.mark_dynamic(batch, {inputs.dimension})  # before the compiled call"
+            "\n# or pad to a few sizes, or torch.compile(model, dynamic=True)",
             verify=VERIFY,
             caveats=(GIVEN_UP, "Code for any size may be somewhat slower than for one."),
         )
     if inputs.change == "none":
         return Fix(
-            summary="Keep Python values that change out of compiled code, or pass them as tensors.",
-            code=(
-                "scale = torch.tensor(step, device=device)  # instead of a Python int or float\n"
-                "output = compiled(batch, scale)"
-            ),
+            "Keep Python values that change out of compiled code, or pass them as tensors.",
+            "scale = torch.tensor(step, device=device)  # instead of a Python int or float\n"
+            "output = compiled(batch, scale)",
             verify=VERIFY,
             caveats=(
                 GIVEN_UP,
@@ -54,11 +50,9 @@ def fix(inputs: ChangingInputs) -> Fix:
             ),
         )
     return Fix(
-        summary="Find the guard that fails, and make it hold.",
-        code=(
-            "# TORCH_LOGS=recompiles python train.py\n"
-            "model = torch.compile(model, dynamic=True)  # where it is a shape"
-        ),
+        "Find the guard that fails, and make it hold.",
+        "# TORCH_LOGS=recompiles python train.py\n"
+        "model = torch.compile(model, dynamic=True)  # where it is a shape",
         verify=VERIFY,
         caveats=(GIVEN_UP,),
     )

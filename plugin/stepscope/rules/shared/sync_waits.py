@@ -16,20 +16,11 @@ from stepscope.analyses.idle.sync_sites import SyncSites, sync_sites
 from stepscope.base.calibration import ALL_OF_IT
 from stepscope.base.errors import MissingDataError
 from stepscope.base.formatting import count, duration, share
-from stepscope.base.report import (
-    EventReference,
-    Evidence,
-    EvidenceColumn,
-    EvidenceRow,
-    EvidenceTable,
-    Fix,
-    Link,
-    Severity,
-)
+from stepscope.base.report import EventReference, Evidence, EvidenceTable, Fix, Link, Severity
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rejected, option, severity_of
-from stepscope.rules.shared.phrases import each, lasting
+from stepscope.rules import Claim, Finding, RuledOut, option, severity_of
+from stepscope.rules.shared import facts, phrases
 
 Rows = NDArray[np.int64]
 MOST_SHOWN = 10
@@ -57,10 +48,8 @@ class Options:
     least_idle_share: float = option(
         0.01,
         "Idle time right behind the waits, of the window, from which they are a fault.",
-        origin=(
-            "ours: below 1 % no rule speaks; Nsight Systems (cuda_api_sync) lists every wait, "
-            "which in a trace whose GPU is 96 % busy is 43 % of the time"
-        ),
+        origin="ours: below 1 % no rule speaks; Nsight Systems (cuda_api_sync) lists every wait, "
+        "which in a trace whose GPU is 96 % busy is 43 % of the time",
     )
     least_a_step: float = option(
         1.0,
@@ -134,11 +123,9 @@ def finding(
     claims = (_claim(found), *also)
     return Finding(
         severity=severity(trace, claims),
-        message=(
-            f"{words.happens(found.cost.count)} ({_often(found)} {each(trace)}); behind that "
-            f"{device(trace)} stands still for {lasting(trace, found.idle_ns)} "
-            f"({share(found.idle_share)})."
-        ),
+        message=f"{words.happens(found.cost.count)} ({_often(found)} {phrases.per_step(trace)}); "
+        f"behind that {phrases.device(trace)} stands still for "
+        f"{phrases.time(trace, found.idle_ns)} ({share(found.idle_share)}).",
         evidence=evidence(trace, found, words),
         tables=(_table(where),),
         events=_events(trace, found, where),
@@ -148,7 +135,7 @@ def finding(
     )
 
 
-def rejected(trace: Trace, found: Waits, words: Words, why: str = "") -> Rejected:
+def rejected(trace: Trace, found: Waits, words: Words, why: str = "") -> RuledOut:
     """Return the numbers that acquit waits; `why` is a last sentence.
 
     Raises:
@@ -161,14 +148,12 @@ def rejected(trace: Trace, found: Waits, words: Words, why: str = "") -> Rejecte
     meanwhile = ""
     if cost.working_share > 0.5:
         meanwhile = f" is at work {share(cost.working_share)} of that time, and"
-    return Rejected(
-        message=(
-            f"{words.happens(cost.count)} ({_often(found)} {each(trace)}), and the host is "
-            f"blocked for {lasting(trace, cost.blocked_ns)} ({blocked}); but "
-            f"{device(trace)}{meanwhile} stands still behind it for "
-            f"{lasting(trace, found.idle_ns)} ({share(found.idle_share)}): {words.less} would "
-            f"save next to nothing now.{why}"
-        ),
+    return RuledOut(
+        message=f"{words.happens(cost.count)} ({_often(found)} {phrases.per_step(trace)}), and the "
+        f"host is blocked for {phrases.time(trace, cost.blocked_ns)} ({blocked}); but "
+        f"{phrases.device(trace)}{meanwhile} stands still behind it for "
+        f"{phrases.time(trace, found.idle_ns)} ({share(found.idle_share)}): {words.less} would "
+        f"save next to nothing now.{why}",
         evidence=evidence(trace, found, words),
         tables=(_table(where),),
         events=_events(trace, found, where),
@@ -194,11 +179,6 @@ def severity(trace: Trace, claims: tuple[Claim, ...]) -> Severity:
     return "critical" if serious == "critical" else "warning"
 
 
-def device(trace: Trace) -> str:
-    """Return what a sentence calls the device: `the GPU`."""
-    return f"the {trace.dialect.device}"
-
-
 def _often(found: Waits) -> str:
     """Return how many waits there are a step, as a sentence has it: `1`, `2.5`, `6,000`."""
     return f"{found.a_step:,.0f}" if found.a_step >= 100 else f"{found.a_step:.3g}"
@@ -214,54 +194,47 @@ def evidence(trace: Trace, found: Waits, words: Words) -> tuple[Evidence, ...]:
     cost = found.cost
     overview = Link(view="overview")
     return (
-        Evidence(label=words.counted, value=cost.count, unit="count", link=words.link),
-        Evidence(
-            label="Idle time behind them", value=found.idle_share, unit="share", link=overview
-        ),
-        Evidence(label="Host blocked (no loss by itself)", value=cost.blocked_ns, unit="ns"),
-        Evidence(
-            label=f"{trace.dialect.device} at work meanwhile",
-            value=cost.working_share,
-            unit="share",
-        ),
+        facts.count(words.counted, cost.count, words.link),
+        facts.fraction("Idle time behind them", found.idle_share, overview),
+        facts.duration("Host blocked (no loss by itself)", cost.blocked_ns),
+        facts.fraction(f"{trace.dialect.device} at work meanwhile", cost.working_share),
     )
 
 
 def _claim(found: Waits) -> Claim:
     """Claim the idle time until the queue is filled again; what is right behind them is sure."""
     return Claim(
-        intervals=found.cost.refill,
-        factor=ALL_OF_IT,
+        found.cost.refill,
+        ALL_OF_IT,
+        "At least the idle time right behind the waits; at most all of it until two operations are "
+        "queued again.",
         low_intervals=found.cost.idle,
-        method=(
-            "At least the idle time right behind the waits; at most all of it until two operations "
-            "are queued again."
-        ),
     )
 
 
 def _table(where: SyncSites) -> EvidenceTable:
-    columns = (
-        EvidenceColumn(label="Source line", unit="code"),
-        EvidenceColumn(label="Operator", unit="code"),
-        EvidenceColumn(label="Waits", unit="count"),
-        EvidenceColumn(label="Host blocked", unit="ns"),
-        EvidenceColumn(label="Idle behind", unit="ns"),
-    )
     rows = tuple(
-        EvidenceRow(
-            cells=(
-                site.line or None,
-                site.operator,
-                site.count,
-                site.blocked_ns,
-                site.idle_ns,
-            ),
+        facts.row(
+            site.line or None,
+            site.operator,
+            site.count,
+            site.blocked_ns,
+            site.idle_ns,
             link=Link(view="operators", search=site.operator, source=site.line or None),
         )
         for site in where.sites[:MOST_SHOWN]
     )
-    return EvidenceTable(label="Where the host waits", columns=columns, rows=rows)
+    return facts.table(
+        "Where the host waits",
+        {
+            "Source line": "code",
+            "Operator": "code",
+            "Waits": "count",
+            "Host blocked": "ns",
+            "Idle behind": "ns",
+        },
+        rows,
+    )
 
 
 def _events(trace: Trace, found: Waits, where: SyncSites) -> tuple[EventReference, ...]:
