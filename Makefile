@@ -24,17 +24,7 @@ OLD_PANDAS_FOLDER := $(VENV)/pandas-$(OLD_PANDAS)
 # HTA with what it imports (it asks for JupyterLab too, which nothing here runs), and young advisers.
 PEERS := HolisticTraceAnalysis==0.5.0 narwhals orjson plotly psutil pydot \
 	gpu-idle==0.1.0 fournex==0.3.1 pytscope==0.2.1
-# Real browsers, servers, clusters and kills run beside each other: what fails is run again, and
-# the end of the output names each test that needed it (RERUN in the summary).
-PARALLEL := -n auto --dist loadfile --reruns 2 --reruns-delay 5
-# What is tested without a frame of pandas: once is enough (tests/test_pandas_versions.py).
-WITHOUT_FRAMES := advice_settings api_contract asking cache calibration catalog cli cli_looking cli_record \
-	cli_record_scripts cli_record_steps cluster comparison_noise dialects discover docs docs_site \
-	downloads following formats fuzz hatch_build ingest job_advice job_rendered looking \
-	malformations names_api packaging plain_pickles quantities readers remote_logs render \
-	render_brief render_github render_health render_html render_real_traces render_sarif \
-	rule_packages rule_pages storage stories synthesis tensorboard tracebuild two_readers \
-	whole_files
+PARALLEL := -n auto --dist loadfile
 # Bytecode is kept, whatever the shell says: two processes, twice, would compile every test anew.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -57,18 +47,22 @@ dask: $(MADE)/dask ## start a Dask scheduler and workers on this machine, for --
 	@exec $(BIN)/python scripts/dask_cluster.py --workers $(WORKERS)
 
 .PHONY: test
-test: $(MADE)/dev $(PAGE) $(MADE)/pandas-$(OLD_PANDAS) $(MADE)/peers chromium ## run every test: page, core under pandas 2.2, then all of it under pandas 3
+test: $(MADE)/dev $(PAGE) chromium ## run the tests of the page and of the package, in some minutes
 	$(NPM_RUN) test
-	PYTHONPATH=$(OLD_PANDAS_FOLDER) STEPSCOPE_HYPOTHESIS=again $(PYTEST) $(PARALLEL) \
-		-m "not (browser or peer or recording or slow)" $(patsubst %,--ignore=tests/test_%.py,$(WITHOUT_FRAMES))
-	$(PYTEST) $(PARALLEL)
+	$(PYTEST) $(PARALLEL) -m "not (long or peer)"
+
+.PHONY: test-all
+test-all: $(MADE)/dev $(PAGE) $(MADE)/pandas-$(OLD_PANDAS) $(MADE)/peers chromium ## run the long tests: peers, real traces in the browser, kills, pandas 2.2
+	PYTHONPATH=$(OLD_PANDAS_FOLDER) STEPSCOPE_HYPOTHESIS=again $(PYTEST) $(PARALLEL) -m "frames and not long"
+	$(PYTEST) $(PARALLEL) -m "long or peer"
 
 .PHONY: check
-check: $(MADE)/dev $(PAGE) ## check format, lint, types, layers, spelling, dependencies and the page's size
+check: $(MADE)/dev $(PAGE) ## check format, lint, types, layers, words, spelling, dependencies and the page's size
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python scripts/check_words.py
 	$(BIN)/codespell
 	$(BIN)/deptry plugin
 	$(NPM_RUN) check
@@ -109,6 +103,17 @@ score: $(MADE)/dev $(MADE)/peers ## hold the advice, and other programs', agains
 .PHONY: sample-outcomes
 sample-outcomes: $(MADE)/dev ## write the outcomes of the rules on sample_logs/ into tests/rules/*.yml
 	$(BIN)/python scripts/sample_outcomes.py
+
+.PHONY: new-rule
+new-rule: $(MADE)/run ## write the skeleton of a rule and its cases (NAME=pinned-memory-off)
+	@$(BIN)/python scripts/new_rule.py $(NAME)
+
+.PHONY: rule
+rule: $(MADE)/dev ## write what is generated of a rule, and run its cases and mutants (RULE=item-sync)
+	$(BIN)/python scripts/rule_pages.py
+	$(BIN)/python scripts/sample_outcomes.py 2>/dev/null
+	$(PYTEST) -n 0 -q tests/rules/test_rules.py tests/test_docs.py -k "$(subst -,_,$(RULE)) or $(RULE)"
+	PYTHONPATH=tests:sample_logs/record $(BIN)/python -m rules.mutants $(subst -,_,$(RULE))
 
 .PHONY: mutants
 mutants: $(MADE)/dev ## break each rule by hand, and print what its cases do not notice (RULE=name)

@@ -13,6 +13,10 @@ from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED_TRACES = ROOT.parent / "shared" / "traces"
+HERE = Path(__file__).parent
+FRAME_FOLDERS = ("analyses", "health")
+"""Folders of tests that all read pandas frames; files elsewhere are marked `frames`."""
+QUARANTINE = HERE / "quarantine.txt"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 TAKES_LONG = ("browser", "peer", "recording", "slow")
@@ -51,10 +55,24 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
     return ByFile(config, log)
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that take long."""
+    """Mark tests of frames, skip the quarantined ones, and begin with the files that take long."""
+    reasons = quarantined()
+    for item in items:
+        if item.path.relative_to(HERE).parts[0] in FRAME_FOLDERS:
+            item.add_marker(pytest.mark.frames)
+        if reason := reasons.get(item.nodeid):
+            item.add_marker(pytest.mark.skip(reason=f"quarantined: {reason}"))
     long = {item.path for item in items if any(map(item.get_closest_marker, TAKES_LONG))}
     items.sort(key=lambda item: item.path not in long)
+
+
+def quarantined() -> dict[str, str]:
+    """Return the flaky tests that wait to be mended, with the reason: `node id  # reason`."""
+    lines = QUARANTINE.read_text(encoding="utf-8").splitlines()
+    pairs = (line.partition("  # ") for line in lines if line and not line.startswith("#"))
+    return {node: reason for node, _, reason in pairs}
 
 
 def pytest_report_header() -> str:

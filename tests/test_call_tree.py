@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from stepscope.model import call_tree
 
+pytestmark = pytest.mark.frames
+
 # (thread, start, duration): short ranges, so that calls nest, touch, cross and are equal
 CALLS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 15), st.integers(0, 10)), max_size=14)
 Calls = list[tuple[int, int, int]]

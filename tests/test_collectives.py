@@ -11,6 +11,8 @@ from stepscope.model.frames.collective_names import kind_of, peers_of, type_of
 from stepscope.model.frames.collectives import SCHEMA
 from stepscope.model.frames.process_groups import header_groups, members
 
+pytestmark = pytest.mark.frames
+
 US = 1000
 REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 ANNOTATED = {"Input Dims": [[1024]], "Input type": ["float"]}

@@ -21,6 +21,8 @@ from stepscope.comparison.samples import Sample, sample
 from stepscope.comparison.side import MOST_SAMPLES, batched, together
 from stepscope.model.trace import Trace, trace_from_columns
 
+pytestmark = pytest.mark.frames
+
 STEP_US = 10_000
 JITTER_US = (0, 13, 7, 21, 4, 17)
 

@@ -14,6 +14,8 @@ from stepscope.comparison.samples import sample
 from stepscope.comparison.side import sampled, things, together
 from stepscope.comparison.significance import holm, incomplete_beta, judged, two_sided_p
 
+pytestmark = pytest.mark.frames
+
 Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, int]], Floats]
 STEPS: dict[str, Draw] = {

@@ -19,6 +19,8 @@ from stepscope.analyses.communication.straggler_groups import straggler_groups
 from stepscope.analyses.communication.stragglers import stragglers
 from stepscope.rules import Recording, RunEvidence, straggler_rank
 
+pytestmark = pytest.mark.frames
+
 SLOW = 37
 
 

@@ -29,6 +29,8 @@ from stepscope.api.operator_details import operator_details
 from stepscope.api.overview import overview
 from stepscope.base.errors import MissingDataError, UnknownNameError
 
+pytestmark = pytest.mark.frames
+
 SAMPLES = Path(__file__).resolve().parents[1] / "sample_logs"
 SMALL, LARGE = {"Input Dims": [[2, 2]]}, {"Input Dims": [[8, 8]]}
 SHAPE = {"grid": [4, 1, 1], "block": [128, 1, 1], "registers per thread": 32}

@@ -19,6 +19,8 @@ from stepscope.model.trace import Run, Trace
 from stepscope.rules import Claim, Finding, Rule
 from test_advice import claiming, rule
 
+pytestmark = pytest.mark.frames
+
 HALF = Factor(low=0.25, high=0.5, source="The test.")
 """Launch calls of 5 us; a kernel is queued behind one of 100 us, then the host is late."""
 ROWS: list[list[Any]] = [

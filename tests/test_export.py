@@ -28,6 +28,8 @@ from stepscope.render.table_export import LEADING, Request, schema_of
 from stepscope.render.table_file import About
 from stepscope.tables import RunTable, Table, all_tables, find
 
+pytestmark = pytest.mark.frames
+
 CPU_ROWS = tuple(row for row in ROWS if row[0] in {"user_annotation", "cpu_op"})
 EXACT_NS = 2**53 + 1
 """No float64 holds it."""

@@ -27,6 +27,8 @@ from stepscope.model.frames.name_masks import name_mask
 from stepscope.model.frames.string_storage import OPTION, object_strings
 from stepscope.model.trace import Trace, trace_from_columns
 
+pytestmark = pytest.mark.frames
+
 US = 1000
 FRAMES: dict[str, Schema] = {
     "host_calls": host_calls.SCHEMA,

@@ -11,6 +11,8 @@ from stepscope.analyses.communication.missing_ranks import missing_ranks
 from stepscope.analyses.communication.rank_summary import RankSummary
 from stepscope.analyses.communication.ranked_run import rank_run
 
+pytestmark = pytest.mark.frames
+
 LOST, CUT = {7, 38}, 60
 CUT_NAME = "rank60.pt.trace.json.gz"
 

@@ -15,6 +15,8 @@ from stepscope.api.grouped_tables import kernels_table, operators_table
 from stepscope.api.overview import overview
 from stepscope.model.trace import Run, Trace, trace_from_columns
 
+pytestmark = pytest.mark.frames
+
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 
 

@@ -1,10 +1,13 @@
 """Rows at or before a moment, against looking at every row."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stepscope.model.ordered_lookup import Grouped, first_not_before, last_not_after
+
+pytestmark = pytest.mark.frames
 
 PAIRS = st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 9)), max_size=12)
 Pairs = list[tuple[int, int]]

@@ -18,6 +18,8 @@ from stepscope.api.endpoint import Group
 from stepscope.api.run_ranks import SharedRun
 from stepscope.base.report import Problem
 
+pytestmark = pytest.mark.frames
+
 SLOW = {37: 0.3}
 
 

@@ -12,6 +12,8 @@ from stepscope.base.errors import MissingDataError, UsageError
 from stepscope.model.trace import Trace
 from stepscope.tables import AnyTable, RunTable, all_tables, find
 
+pytestmark = pytest.mark.frames
+
 SAMPLES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("sample_logs/*/*/*.gz"))
 UNIT_SUFFIXES = ("ns", "bytes", "share", "count")
 

@@ -26,6 +26,8 @@ from stepscope.cli.event_files import NAME, Scalars, content, write
 from stepscope.comparison.trends import FIGURES, frame, trend
 from waiting import LONG_SECONDS
 
+pytestmark = pytest.mark.frames
+
 RECORDED_S = (1_700_000_000, 1_700_000_060)
 
 

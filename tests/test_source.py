@@ -5,12 +5,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from loading import columns_of
 from stepscope.dialects import Kind
 from stepscope.model.frames.source import source
+
+pytestmark = pytest.mark.frames
 
 NAMES = st.sampled_from(["aten::mm", "aten::add", "ProfilerStep#1", "[memory]"])
 NUMBERS = st.integers(0, 3)

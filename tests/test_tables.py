@@ -15,6 +15,8 @@ from stepscope.api.messages import Table
 from stepscope.base.errors import UnknownNameError
 from stepscope.model.trace import Trace
 
+pytestmark = pytest.mark.frames
+
 US = 1000
 
 

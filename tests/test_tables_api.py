@@ -26,6 +26,8 @@ from stepscope.readers.pool import InProcessReader
 from stepscope.tables import RunTable, all_tables
 from stepscope.tables import Table as PublicTable
 
+pytestmark = pytest.mark.frames
+
 SAMPLE = Path(__file__).resolve().parents[1] / "sample_logs"
 RUN_TABLES = [name for name, table in all_tables().items() if isinstance(table, RunTable)]
 

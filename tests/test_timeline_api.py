@@ -17,6 +17,8 @@ from stepscope.analyses.timeline.timeline import timeline
 from stepscope.analyses.timeline.track_events import track_events
 from test_api import client_of
 
+pytestmark = pytest.mark.frames
+
 ROWS: tuple[tracebuild.Row, ...] = (
     ["user_annotation", "ProfilerStep#3", 0, 100],
     ["cpu_op", "aten::linear", 10, 40, {"Input Dims": [[8, 8]]}],

@@ -130,6 +130,7 @@ def planned(plan: dict[str, Any]) -> list[Trace]:
     return [loading.trace_of(document=rankbuild.document(truth, rank)) for rank in range(size)]
 
 
+@pytest.mark.frames
 @pytest.mark.parametrize(("stem", "case"), list(cases()))
 def test_a_case_has_the_answer_that_it_states(stem: str, case: dict[str, Any]) -> None:
     check_answer(said_of(stem, case), case)
