@@ -81,7 +81,7 @@ RULE = Rule(
     since="{version}",
 )
 '''
-CASES = '''rule: {id}
+CASES = """rule: {id}
 never_in_2021: the operator is newer  # TODO
 never_on_amd: TODO
 
@@ -118,7 +118,7 @@ it takes just too little to be reported:
 a trace without operators:
   trace: [[cuda_runtime, cudaDeviceSynchronize, 0, 100]]
   not_applicable: no operators
-'''
+"""
 
 
 def main() -> int:
