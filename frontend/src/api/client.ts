@@ -42,7 +42,7 @@ async function request(path: string, options: RequestInit): Promise<Response> {
     response = await fetch(url, { headers: HEADERS, ...options });
   } catch (error) {
     if (options.signal?.aborted) throw error;
-    throw new RequestError(0, 'unreachable', 'The server does not respond.', UNREACHABLE_HINT);
+    throw new RequestError(0, 'unreachable', 'The server does not answer.', UNREACHABLE_HINT);
   }
   if (!response.ok || response.headers.has(STATUS)) throw await refusal(response);
   return response;
@@ -62,24 +62,29 @@ export type ParametersOf<P extends GetPath> = Nullable<Gets[P][0]> & {
 };
 export type Parameters = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
-/** The path with its variable parts filled in, and the other parameters as its query. */
-export function filled(path: string, parameters: object): string {
-  const values = new Map(Object.entries(parameters));
+/** The path with its variable parts filled in, and the parameters that are left for its query. */
+export function filled(path: string, parameters: object): readonly [string, Parameters] {
+  const query = { ...parameters } as Record<string, Parameters[string]>;
   const place = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
-    const value = segment(String(values.get(name)));
-    values.delete(name);
+    const value = segment(String(query[name]));
+    delete query[name];
     return value;
   });
-  const given = [...values].filter(([, value]) => value !== null && value !== undefined);
-  const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
-  return given.length === 0 ? place : `${place}?${query}`;
+  return [place, query];
+}
+
+function relativeUrl(path: string, parameters: object): string {
+  const [place, query] = filled(path, parameters);
+  const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined);
+  const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+  return given.length === 0 ? place : `${place}?${text}`;
 }
 
 /** The URL of a response, for a link or an embedded page. */
 export function addressOf<P extends GetPath>(path: P, parameters: ParametersOf<P>): string;
 export function addressOf(path: string, parameters?: Parameters): string;
 export function addressOf(path: string, parameters: object = {}): string {
-  return new URL(`api/${filled(path, parameters)}`, document.baseURI).href;
+  return new URL(`api/${relativeUrl(path, parameters)}`, document.baseURI).href;
 }
 
 export type TableName = 'operators' | 'kernels';
@@ -96,7 +101,7 @@ async function get<P extends GetPath>(
 ): Promise<ResponseOf<P>>;
 async function get<T>(path: string, parameters: Parameters, signal: AbortSignal): Promise<T>;
 async function get(path: string, parameters: object, signal: AbortSignal): Promise<unknown> {
-  return (await request(filled(path, parameters), { signal })).json();
+  return (await request(relativeUrl(path, parameters), { signal })).json();
 }
 
 async function bytes<P extends GetPath>(
@@ -110,7 +115,7 @@ async function bytes(
   signal: AbortSignal,
 ): Promise<ArrayBuffer>;
 async function bytes(path: string, parameters: object, signal: AbortSignal): Promise<ArrayBuffer> {
-  return (await request(filled(path, parameters), { signal })).arrayBuffer();
+  return (await request(relativeUrl(path, parameters), { signal })).arrayBuffer();
 }
 
 export const api = {

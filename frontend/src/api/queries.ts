@@ -132,14 +132,12 @@ export function useTraceAnswer(
   parameters: Parameters = {},
   { enabled = true }: Enabled = {},
 ): UseQueryResult<unknown> {
-  const [address] = filled(path, parameters).split('?');
+  const [address, query] = filled(`traces/{trace}/${path}`, { trace, ...parameters });
   return useQuery({
-    queryKey: ['trace', trace, address, parameters],
-    queryFn: ({ signal }) => api.get(`traces/{trace}/${path}`, { trace, ...parameters }, signal),
-    placeholderData: (previous, query) =>
-      query?.queryKey[1] === trace && query.queryKey[2] === address
-        ? keepPreviousData(previous)
-        : undefined,
+    queryKey: ['trace', trace, path, parameters, address],
+    queryFn: ({ signal }) => api.get(address, query, signal),
+    placeholderData: (previous, last) =>
+      last?.queryKey[4] === address ? keepPreviousData(previous) : undefined,
     enabled,
   });
 }

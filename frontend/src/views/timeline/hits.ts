@@ -136,7 +136,7 @@ export function useHits({ trace, search, selected, fromNs, onHit }: Options): Hi
     const fetchPage: FetchPage = (part) => {
       const parameters = parametersOf(text, part);
       return client.fetchQuery({
-        queryKey: ['trace', trace, PATH, parameters],
+        queryKey: ['trace', trace, PATH, parameters, `traces/${segment(trace)}/${PATH}`],
         queryFn: ({ signal }) =>
           api.get<TimelineHits>(`traces/${segment(trace)}/${PATH}`, parameters, signal),
         staleTime: Number.POSITIVE_INFINITY,
