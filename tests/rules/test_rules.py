@@ -316,7 +316,10 @@ def test_a_rule_says_all_that_its_card_shows(rule: Rule[Any]) -> None:
     words = (rule.why, rule.detects, rule.saving, rule.fix.summary, *rule.silent)
     for text in (rule.title, rule.category, rule.origin, rule.since, *words):
         assert text.strip()
-    assert not rule.title.endswith(".")
+    for state in (rule.title, rule.passed):
+        assert state, "title is the bad state, passed the good one"
+        assert not state.endswith(".")
+    assert "TODO" not in "".join((rule.title, rule.passed, rule.category, *words)), "a skeleton"
     for text in words:
         assert text.endswith((".", "?", ")")), text
     assert (rule.check is None) != (rule.check_run is None)
@@ -346,10 +349,8 @@ def test_options_are_frozen_defaulted_and_explained(stem: str) -> None:
                 assert field.metadata[words].strip(), f"{stem}: {field.name} has no {words}"
 
 
-def test_priorities_put_special_causes_before_general_ones() -> None:
-    by_priority = sorted(rules.all_rules(), key=lambda rule: rule.priority)
-    order = [rule.id for rule in by_priority]
-    assert len({rule.priority for rule in by_priority}) == len(by_priority)
+def test_claims_of_special_causes_come_before_those_of_general_ones() -> None:
+    order = rules.claim_order(rules.all_rules())
     for special, general in (
         ("dataloader-no-workers", "dataloader-bound"),
         ("pageable-h2d-copy", "exposed-h2d-copy"),
@@ -357,9 +358,17 @@ def test_priorities_put_special_causes_before_general_ones() -> None:
         ("item-sync", "launch-bound"),
         ("gpu-idle-gap", "launch-bound"),
     ):
-        assert order.index(special) < order.index(general)
-    symptoms = [rule.id for rule in by_priority if rule.is_symptom]
-    assert symptoms == order[-len(symptoms) :]
+        assert order[special] < order[general]
+    symptoms = {rule.id for rule in rules.all_rules() if rule.is_symptom}
+    assert symptoms == set(sorted(order, key=order.__getitem__)[-len(symptoms) :])
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=sorted(RULES))
+def test_a_rule_comes_after_rules_of_its_own_stage(rule: Rule[Any]) -> None:
+    stages = {each.id: each.priority for each in RULES.values()}
+    assert isinstance(rule.priority, rules.Priority), "name a stage of rules.Priority"
+    for special in rule.after:
+        assert stages.get(special) == rule.priority, f"{special} is no rule of {rule.priority!r}"
 
 
 MARKUP = re.compile(r"</?[a-zA-Z][^>]*>|&[a-z]+;|</")

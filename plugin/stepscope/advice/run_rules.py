@@ -78,7 +78,7 @@ def _answers(
     except Exception as error:  # a rule's bug must not hide the other rules' findings
         status, reason, remedy = failure_status(rule, f"run {evidence.name}", error)
         return [outcome_of(rule, status, None, reason=reason or None, remedy=remedy or None)], ()
-    return outcomes or [outcome_of(rule, "passed", None)], answers
+    return outcomes or [outcome_of(rule, "passed", None, message=rule.passed)], answers
 
 
 def _of_run(rule: Rule[Any], answer: Finding | RuledOut, step_ns: int) -> Outcome:

@@ -22,7 +22,7 @@ from stepscope.base.report import ClaimReport, Confidence, Outcome, Severity
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, severity_of
+from stepscope.rules import claim_order, severity_of, Claim, Finding, Rule
 from stepscope.rules.shared.claimable_time import claimed_ns, possible
 
 STEPS_FOR_HIGH_CONFIDENCE = 3
@@ -94,11 +94,12 @@ class ResolvedFinding:
 
 
 def resolve_savings(trace: Trace, found: list[RuleFinding]) -> tuple[ResolvedFinding, ...]:
-    """Give each claimed nanosecond to one finding, the lowest priority number first."""
+    """Give each claimed nanosecond to one finding, in the rules' `claim_order`."""
     taken: list[tuple[str, Intervals]] = []
     before = intervals.EMPTY
     answers = []
-    for each in sorted(found, key=lambda item: (item.rule.priority, item.rule.id)):
+    order = claim_order(item.rule for item in found)
+    for each in sorted(found, key=lambda item: order[item.rule.id]):
         mine = tuple(possible(trace, claim) for claim in each.finding.claims)
         earlier = tuple(taken)
         shares = []

@@ -55,7 +55,7 @@ def _answers(trace: Trace, rule: Rule[Any]) -> tuple[list[RuleFinding], list[Out
     ]
     if found or acquitted:
         return found, acquitted
-    return [], [outcome_of(rule, "passed", trace, doubts=unsure)]
+    return [], [outcome_of(rule, "passed", trace, message=rule.passed, doubts=unsure)]
 
 
 def failure_status(rule: Rule[Any], where: str, error: Exception) -> tuple[Status, str, str]:

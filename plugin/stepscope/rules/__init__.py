@@ -27,6 +27,7 @@ are string literals filled to the line's length. Of events and lines see `shared
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from enum import IntEnum
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -87,6 +88,27 @@ def conclusive_if(condition: object, reason: str, remedy: str = "") -> None:
     """Raise MissingDataError (inconclusive) unless the condition holds; the remedy records more."""
     if not condition:
         raise MissingDataError(reason, remedy)
+
+
+class Priority(IntEnum):
+    """Stage of a rule's claims: earlier stages get time that several rules claim."""
+
+    LOADING = 10
+    RUNTIME = 40
+    """Python, compilers, allocators and debugging modes on the host."""
+    SYNCHRONIZATION = 80
+    """Waits for the device, and copies between host and device."""
+    COMMUNICATION = 180
+    OPTIMIZER = 240
+    DEVICE_WORK = 280
+    """Kernels and copies that could be faster or are not needed."""
+    LAUNCHES = 430
+    """Idle time of no more specific cause."""
+    PROGRAM = 500
+    """Settings and imbalance, with claims of their own or none."""
+    TRACE = 600
+    """Quality of the trace: no claims."""
+    SYMPTOM = 890
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,6 +224,8 @@ class Rule(Generic[OptionsT]):
     id: str
     title: str
     """The bad state, as a sentence without a full stop."""
+    passed: str = ""
+    """The good state, likewise: shown where the check passed."""
     category: str
     why: str
     """Why that state costs time: sentences."""
@@ -219,9 +243,10 @@ class Rule(Generic[OptionsT]):
     check: Callable[[Trace, OptionsT], Iterable[RuleResult]] | None = None
     check_run: Callable[[RunEvidence, OptionsT], Iterable[RuleResult]] | None = None
     """In place of `check`, for rules over all traces of a run."""
-    priority: int = 500
-    """Order in which rules get time that several claim, the lowest number first: special causes
-    before general ones."""
+    priority: int = Priority.PROGRAM
+    """Stage of its claims; see `claim_order`."""
+    after: tuple[str, ...] = ()
+    """Ids of more specific rules of the same stage, whose claims come first."""
     is_symptom: bool = False
     """Whether the rule names no cause: it is listed after all causes, and claims nothing."""
     rests_on: Parts = PARTS
@@ -275,3 +300,19 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 (a class or a union of classe
 
 
 FORMER_NAMES = {"Rejected": "RuledOut", "Answer": "RuleResult"}
+
+
+def claim_order(rules: Iterable[Rule[Any]]) -> dict[str, int]:
+    """Return the position of each rule, by id, in the order in which claims get time.
+
+    By `priority`, then more specific rules first (`after`), then by id.
+    """
+    by_id = {rule.id: rule for rule in rules}
+
+    def depth(rule: Rule[Any]) -> int:
+        return 1 + max(
+            (depth(by_id[rule_id]) for rule_id in rule.after if rule_id in by_id), default=0
+        )
+
+    ordered = sorted(by_id.values(), key=lambda rule: (rule.priority, depth(rule), rule.id))
+    return {rule.id: position for position, rule in enumerate(ordered)}

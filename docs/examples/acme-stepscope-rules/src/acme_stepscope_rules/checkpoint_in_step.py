@@ -11,7 +11,7 @@ from stepscope.base.formatting import count, duration
 from stepscope.base.report import Evidence, Fix
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, option
+from stepscope.rules import Claim, Finding, Priority, Rule, option
 
 LABEL = "save_checkpoint"
 """Our training loop wraps checkpoints in `record_function("save_checkpoint")`."""
@@ -73,7 +73,7 @@ RULE = Rule(
     risk="memory",
     options=Options(),
     check=check,
-    priority=35,
+    priority=Priority.LOADING,
     culprit="writing checkpoints",
     links=("https://docs.pytorch.org/docs/stable/distributed.checkpoint.html",),
     origin="an incident of ours",
