@@ -22,7 +22,7 @@ from stepscope.base.report import ClaimReport, Confidence, Outcome, Severity
 from stepscope.model import intervals
 from stepscope.model.intervals import Intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import claim_order, severity_of, Claim, Finding, Rule
+from stepscope.rules import Claim, Finding, Rule, claim_order, severity_of
 from stepscope.rules.shared.claimable_time import claimed_ns, possible
 
 STEPS_FOR_HIGH_CONFIDENCE = 3
