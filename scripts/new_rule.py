@@ -21,7 +21,7 @@ from stepscope.base.formatting import count, share
 from stepscope.base.report import Fix
 from stepscope.model import intervals
 from stepscope.model.trace import Trace
-from stepscope.rules import Claim, Finding, Rule, RuleResult, applies_if, option
+from stepscope.rules import Claim, Finding, Priority, Rule, RuleResult, applies_if, option
 from stepscope.rules.shared import facts, phrases
 
 OPERATOR = "TODO::slow_operator"
@@ -75,7 +75,7 @@ RULE = Rule(
     options=Options(),
     check=check,
     rests_on=frozenset({{"host calls", "steps"}}),
-    priority=Priority.HOST_WORK,
+    priority=Priority.RUNTIME,
     links=("https://docs.pytorch.org/TODO",),
     origin="TODO: where the check comes from",
     since="{version}",
