@@ -69,7 +69,7 @@ export function claim(netHighNs: number): NonNullable<Outcome['claim']> {
     net_low_ns: netHighNs * 0.75,
     net_high_ns: netHighNs,
     net_share: netHighNs / 1e8,
-    method: 'Reckoned from idle time.',
+    method: 'Estimated from idle time.',
     steps: '',
   };
 }

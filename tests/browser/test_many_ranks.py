@@ -75,7 +75,7 @@ def test_advice_is_on_the_job_and_leads_to_any_of_its_ranks(seen: Visit) -> None
     seen.open(seen.fragment("advice"))
     verdict = card(seen, "Verdict")
     expect(verdict).to_contain_text("Step of the job")
-    expect(card(seen, "What is not whole")).to_contain_text("damaged")
+    expect(card(seen, "Missing and damaged traces")).to_contain_text("damaged")
     late = seen.main.locator("[data-rule=straggler-rank]")
     expect(late).to_contain_text(re.compile(rf"rank {LATE}\b", re.IGNORECASE))
     price = verdict.get_by_label("Price of a GPU-hour")

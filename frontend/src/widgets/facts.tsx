@@ -1,7 +1,11 @@
-import { Fragment, type ReactNode } from 'react';
+import type { ReactNode } from 'react';
 
-/** A label and its value; false where there is nothing to show. */
-export type Fact = readonly [label: string, value: ReactNode] | false | null;
+/** A label, its value, and a text to show on hover; anything falsy is left out. */
+export type Fact =
+  | readonly [label: string, value: ReactNode, title?: string | undefined]
+  | false
+  | null
+  | undefined;
 
 interface Props {
   readonly facts: readonly Fact[];
@@ -12,16 +16,15 @@ interface Props {
 
 /** Labels with their values. */
 export function Facts({ facts, className, isGrid = false }: Props): ReactNode {
-  const Pair = isGrid ? Fragment : 'div';
   return (
     <dl className={className}>
       {facts.map(
         (fact) =>
           fact && (
-            <Pair key={fact[0]}>
+            <div key={fact[0]} title={fact[2]} style={isGrid ? { display: 'contents' } : undefined}>
               <dt>{fact[0]}</dt>
               <dd>{fact[1]}</dd>
-            </Pair>
+            </div>
           ),
       )}
     </dl>

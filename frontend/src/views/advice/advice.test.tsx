@@ -11,12 +11,12 @@ const report = fixture as unknown as RunReport;
 const [worker] = report.workers;
 if (!worker) throw new Error('the fixture has a worker');
 const one = [{ trace: 't1', rank: 0, name: 'worker0', span: '1' }];
-const given = { recordings: one, choice: null };
-const recording = { trace: worker.trace, name: worker.name, ...given };
-const found = report.outcomes.filter(
-  (each) => each.status === 'found' && each.trace === worker.trace,
+const context = { recordings: one, choice: null };
+const recording = { trace: worker.trace, name: worker.name, ...context };
+const findings = report.outcomes.filter(
+  ({ status, trace }) => status === 'found' && trace === worker.trace,
 );
-const here = { trace: 't1', name: 'worker0, span 1', ...given };
+const here = { trace: 't1', name: 'worker0, span 1', ...context };
 
 // It asks the server for what ran; the browser tests draw it.
 vi.mock('./mini_timeline', () => ({ MiniTimeline: () => <p>around the worst</p> }));
@@ -25,16 +25,16 @@ describe('the advice of a recorded run', () => {
   it('says the verdict, every finding, and opens the first', () => {
     renderInPage(<Advice report={report} {...recording} />);
     expect(screen.getByText(worker.verdict)).toBeTruthy();
-    expect(found.length).toBeGreaterThan(0);
-    for (const finding of found) {
-      const name = new RegExp(`^(Critical|Warning|Info|Seen too) ?${finding.title}`);
+    expect(findings.length).toBeGreaterThan(0);
+    for (const finding of findings) {
+      const name = new RegExp(`^(Critical|Warning|Info|Related symptom) ?${finding.title}`);
       expect(screen.getByRole('button', { name })).toBeTruthy();
     }
     expect(screen.getAllByRole('button', { expanded: true })).toHaveLength(1);
   });
 
   it('shows message, evidence and fix of the open finding', () => {
-    const finding = found.find((each) => each.fix && each.evidence.length > 0);
+    const finding = findings.find(({ fix, evidence }) => fix && evidence.length > 0);
     if (!finding) throw new Error('the fixture has a finding with a fix and evidence');
     renderInPage(<Advice report={report} {...recording} />, { open: finding.rule });
     expect(screen.getByText(finding.message)).toBeTruthy();
@@ -49,7 +49,7 @@ describe('the advice of a recorded run', () => {
       open: 'none',
     });
     expect(screen.queryByRole('button', { expanded: true })).toBeNull();
-    const last = found.at(-1);
+    const last = findings.at(-1);
     await userEvent.click(screen.getByRole('button', { name: new RegExp(last?.title ?? '') }));
     expect(store.current().open).toBe(last?.rule);
   });
@@ -94,24 +94,24 @@ describe('savings', () => {
     ]);
     renderInPage(<Advice report={report} {...here} />, { open: 'none' });
     expect(screen.getByRole('button', { name: /With / }).textContent).toContain(
-      'up to 59.3 ms/step, 59.3 %',
+      'saves up to 59.3 ms/step, 59.3 %',
     );
     expect(screen.getByRole('button', { name: /Without/ }).textContent).toContain('no saving');
   });
 
   it('stand once: a finding that others count is told apart, with the one that counts it', () => {
-    const given = { ...claim(0), gross_ns: 2e6, method: '2.00 ms of it is counted under a.' };
+    const counted = { ...claim(0), gross_ns: 2e6, method: '2.00 ms of it is counted under a.' };
     const report = runReport([
       outcome({ rule: 'a', title: 'Owner', claim: claim(5e6), severity: 'warning' }),
-      outcome({ rule: 'c', title: 'Given away', claim: given, severity: 'critical' }),
+      outcome({ rule: 'c', title: 'Given away', claim: counted, severity: 'critical' }),
     ]);
     renderInPage(<Advice report={report} {...here} />, { open: 'none' });
     const first = screen.getByRole('region', { name: 'What to fix first' });
     expect(within(first).getAllByRole('button')).toHaveLength(1);
-    const group = screen.getByRole('region', { name: 'Seen too, counted above' });
-    const covered = within(group).getByRole('button', { name: /Given away/ });
-    expect(covered.textContent).toContain('its 2.00 ms are counted under “Owner”');
-    expect(covered.textContent).not.toMatch(/up to|Critical/);
+    const group = screen.getByRole('region', { name: 'Related symptoms' });
+    const related = within(group).getByRole('button', { name: /Given away/ });
+    expect(related.textContent).toContain('its 2.00 ms are counted under “Owner”');
+    expect(related.textContent).not.toMatch(/up to|Critical/);
   });
 });
 
@@ -127,21 +127,21 @@ describe('doubts', () => {
     const unsure = screen.getByRole('button', { name: /Unsure/ });
     expect(unsure.textContent).toContain('doubtful');
     expect(screen.getByRole('button', { name: /Sure/ }).textContent).not.toContain('doubtful');
-    const said = unsure.closest('li')?.querySelector('.doubts');
-    expect(said?.textContent).toContain('The file ends in the middle.');
+    const text = unsure.closest('li')?.querySelector('.doubts');
+    expect(text?.textContent).toContain('The file ends in the middle.');
   });
 
-  it('are no clean bill, and set apart what passed in a damaged recording', () => {
+  it('are inconclusive, and set apart what passed in a damaged recording', () => {
     const report = runReport([
-      outcome({ rule: 'a', status: 'passed', title: 'Unsure', doubts }),
+      outcome({ rule: 'unsure', status: 'passed', title: 'Unsure', doubts }),
       outcome({ rule: 'b', status: 'passed', title: 'Sure' }),
     ]);
     renderInPage(<Advice report={report} {...here} />);
-    expect(screen.getByRole('heading', { name: /does not tell enough/ })).toBeTruthy();
-    const apart = screen.getByText('Passed, but doubtful').closest('details');
-    expect(apart?.textContent).toContain('The file ends in the middle.');
-    expect(apart?.textContent).toContain('Unsure');
-    expect(screen.getByText('Passed').closest('details')?.textContent).not.toContain('Unsure');
+    expect(screen.getByRole('heading', { name: /many checks are inconclusive/ })).toBeTruthy();
+    const splitDismissed = screen.getByText('Passed, but doubtful').closest('details');
+    expect(splitDismissed?.textContent).toContain('The file ends in the middle.');
+    expect(splitDismissed?.textContent).toContain('unsure');
+    expect(screen.getByText('Passed').closest('details')?.textContent).not.toContain('unsure');
   });
 
   it('open the list that a link names a check of', () => {
@@ -169,7 +169,7 @@ describe('what found nothing', () => {
       outcome({ rule: 'f', status: 'failed', title: 'Broken', reason: 'KeyError' }),
     ]);
     renderInPage(<Advice report={report} {...here} />);
-    const blind = screen.getByText('Cannot tell').closest('details');
+    const blind = screen.getByText('Inconclusive').closest('details');
     expect(blind?.open).toBe(false);
     expect(blind?.textContent).toContain('No shapes.');
     expect(blind?.textContent).toContain('profile(record_shapes=True)');
@@ -178,9 +178,9 @@ describe('what found nothing', () => {
   });
 
   it.each([
-    [['passed', 'not-applicable'], 'of the CPU alone'],
-    [['passed', 'cannot-tell', 'cannot-tell'], 'of the CPU alone'],
-    [['passed', 'failed', 'cannot-tell'], 'does not tell enough'],
+    [['passed', 'not-applicable'], 'CPU events only'],
+    [['passed', 'cannot-tell', 'cannot-tell'], 'CPU events only'],
+    [['passed', 'failed', 'cannot-tell'], 'many checks are inconclusive'],
     [['not-applicable'], 'No check applies'],
   ] as const)('is called what it is: %s', (statuses, words) => {
     const outcomes = statuses.map((status, at) => outcome({ rule: `r${at}`, status }));
@@ -192,7 +192,7 @@ describe('what found nothing', () => {
     const blind = outcome({ status: 'cannot-tell', reason: 'No shapes.' });
     const report = runReport([blind, outcome({ rule: 'f', status: 'failed', reason: 'KeyError' })]);
     renderInPage(<Advice report={report} {...here} />);
-    expect(screen.getByText('Cannot tell').closest('details')?.open).toBe(true);
+    expect(screen.getByText('Inconclusive').closest('details')?.open).toBe(true);
   });
 });
 
@@ -208,9 +208,9 @@ it('of a CPU alone says what was checked, what to look at, and how to record a d
     { step: { ...worker.step, mean_ns: 1e8, breakdown_ns: { other: 2e7, cpu: 8e7, kernel: 0 } } },
   );
   const { store } = renderInPage(<Advice report={report} {...here} />);
-  const card = screen.getByRole('heading', { name: /of the CPU alone/ }).closest('section');
+  const card = screen.getByRole('heading', { name: /CPU events only/ }).closest('section');
   if (!card) throw new Error('the heading stands in a section');
-  expect(card.textContent).toContain('1 check could be made and found nothing wrong.');
+  expect(card.textContent).toContain('1 check passed.');
   expect(card.textContent).toContain(remedy);
   const parts = within(card).getAllByRole('listitem');
   expect(parts.map((part) => part.textContent)).toEqual([
@@ -222,12 +222,12 @@ it('of a CPU alone says what was checked, what to look at, and how to record a d
 });
 
 it('says so where the chosen recording has no advice', () => {
-  renderInPage(<Advice report={runReport([])} {...given} trace="t9" name="gone, span 1" />);
+  renderInPage(<Advice report={runReport([])} {...context} trace="t9" name="gone, span 1" />);
   expect(screen.getByRole('heading', { name: /No advice on gone/ })).toBeTruthy();
 });
 
 describe('what looks like a fault', () => {
-  it('and costs nothing is listed with the numbers that acquit it', () => {
+  it('and costs nothing is listed with the numbers that rule it out', () => {
     const evidence = [{ label: 'Reads', value: 4, unit: 'count' as const, link: null }];
     const message = 'The host waits for 28 % of the time, and the GPU works meanwhile.';
     const report = runReport([
@@ -235,25 +235,23 @@ describe('what looks like a fault', () => {
       outcome({ rule: 'r', status: 'rejected', title: 'Reading drains', message, evidence }),
     ]);
     renderInPage(<Advice report={report} {...here} />);
-    const rejected = screen.getByText('Considered and rejected').closest('details');
-    expect(rejected?.textContent).toContain(`Reading drains? ${message}`);
-    expect(rejected?.textContent).toContain('Reads4');
+    const ruledOut = screen.getByText('Ruled out').closest('details');
+    expect(ruledOut?.textContent).toContain(`Reading drains? ${message}`);
+    expect(ruledOut?.textContent).toContain('Reads4');
   });
 });
 
-describe('what was put aside', () => {
+describe('a suppressed finding', () => {
   it('says by whom and why', () => {
-    const aside = {
+    const suppressed = {
       status: 'suppressed',
       message: 'It costs 2 ms.',
       reason: 'Accepted.',
       suppressed_by: 'recording',
     } as const;
-    renderInPage(<Advice report={runReport([outcome(aside)])} {...here} />);
-    const list = screen.getByText('Put aside').closest('details');
-    expect(list?.textContent).toContain(
-      'It costs 2 ms. Put aside by the program itself: Accepted.',
-    );
+    renderInPage(<Advice report={runReport([outcome(suppressed)])} {...here} />);
+    const list = screen.getByText('Suppressed').closest('details');
+    expect(list?.textContent).toContain('It costs 2 ms. Suppressed by the program: Accepted.');
   });
 });
 
@@ -281,7 +279,7 @@ describe('an open finding', () => {
     const line = screen.getByTitle(/train.py:12/);
     expect(line.textContent).toContain('step');
     expect(screen.getByText('an argument or a line')).toBeTruthy();
-    expect(screen.getByText(/results change a little/)).toBeTruthy();
+    expect(screen.getByText(/results change slightly/)).toBeTruthy();
   });
 });
 
@@ -303,7 +301,7 @@ describe('the time budget', () => {
 
   it('says what of each part could be won back, and by which rule', () => {
     renderInPage(<Advice report={runReport([outcome({})], { budget })} {...here} />);
-    expect(screen.getByText(/30.0 %\) could be won back/)).toBeTruthy();
+    expect(screen.getByText(/Potential saving: .*\(30.0 %\)/)).toBeTruthy();
     const row = screen.getByRole('rowheader', { name: 'Data loading' }).closest('tr');
     expect(row?.textContent).toContain('40.0 %');
     expect(row?.textContent).toContain('dataloader-no-workers');
@@ -324,7 +322,7 @@ describe('a run of several ranks', () => {
     const report = { ...two, verdict: 'Two recordings.' };
     renderInPage(<Advice report={report} {...here} recordings={recordings} />, { open: 'none' });
     expect(screen.getByText('Two recordings.')).toBeTruthy();
-    const whole = screen.getByRole('region', { name: 'In the run as a whole' });
+    const whole = screen.getByRole('region', { name: 'Whole run' });
     expect(within(whole).getByRole('button', { name: /Rank 1 is late/ })).toBeTruthy();
     const first = screen.getByRole('region', { name: 'What to fix first' });
     expect(within(first).queryByRole('button', { name: /Rank 1 is late/ })).toBeNull();

@@ -5,167 +5,53 @@ import { reportOf } from '../../core/health';
 import type { Recording } from '../../core/recordings';
 import { useNavigation } from '../../state/navigation';
 import { withOption } from '../../state/option';
+import { Button } from '../../widgets/button';
 import { Copy } from '../../widgets/copy';
 import { Empty } from '../../widgets/empty';
 import { Fold } from '../../widgets/fold';
 import { HealthSummary } from '../../widgets/health';
 import { ViewHeader } from '../../widgets/view_header';
 import { dismissals } from './dismissed';
-import { Elsewhere } from './elsewhere';
 import { AdviceExport } from './export';
-import { apart, type Filters, isShown, topicsOf } from './filters';
 import { Finding } from './finding';
+import { ReportProvider } from './links';
 import { findingMarkdown } from './markdown';
-import { NothingFound } from './nothing_found';
-import { CannotTell, Failed, NotApplicable, Passed, Rejected, Suppressed } from './others';
+import { NoFindings } from './no_findings';
 import {
-  alsoFound,
-  emptiness,
-  foundElsewhere,
-  ofTheRun,
-  type Sorted,
-  sorted,
-  takersOf,
+  Elsewhere,
+  Failed,
+  Inconclusive,
+  NotApplicable,
+  Passed,
+  RuledOut,
+  Suppressed,
+} from './others';
+import {
+  countedUnder,
+  emptyReason,
+  type Filters,
+  type GroupedOutcomes,
+  groupedOutcomes,
+  isShown,
+  onlyElsewhere,
+  otherTracesWith,
+  runFindings,
+  splitDismissed,
+  topicsOf,
 } from './outcomes';
-import { ReportProvider, useRecordings } from './place';
 import { usePrinting } from './printing';
 import { Verdict } from './verdict';
 import './advice.css';
 
 interface Props {
   readonly report: RunReport;
-  /** Which of the run's recordings the page shows. */
+  /** Id of the trace that the page shows. */
   readonly trace: string;
-  /** What the page calls it. */
   readonly name: string;
-  /** All of the run's recordings. */
+  /** All traces of the run. */
   readonly recordings: readonly Recording[];
-  /** What chooses between the run and one of its recordings; null where it has only one. */
+  /** Switches between the run and one of its traces; null for a single trace. */
   readonly choice: ReactNode;
-}
-
-interface FindingsProps {
-  readonly report: RunReport;
-  readonly found: readonly Outcome[];
-  readonly covered: readonly Outcome[];
-  readonly ofRun: readonly Outcome[];
-  readonly worker: WorkerReport;
-  /** How many findings filters leave out, and how many were put aside. */
-  readonly hidden: ReactNode;
-}
-
-type ItemProps = Pick<FindingsProps, 'report' | 'worker'> & {
-  readonly outcome: Outcome;
-  readonly open: string | null;
-  readonly found?: readonly Outcome[];
-  readonly isDismissed?: boolean;
-};
-
-function Item({
-  report,
-  worker,
-  outcome,
-  open,
-  found = [],
-  isDismissed = false,
-}: ItemProps): ReactNode {
-  const { go } = useNavigation();
-  const isPrinting = usePrinting();
-  const recordings = useRecordings();
-  const also = alsoFound(report.merged, outcome.rule, worker.trace);
-  return (
-    <Finding
-      outcome={outcome}
-      run={report.name}
-      step={worker.step}
-      also={outcome.trace === '' ? [] : recordings.filter(({ trace }) => also.includes(trace))}
-      takers={takersOf(outcome, found)}
-      isOpen={isPrinting || outcome.rule === open}
-      isDismissed={isDismissed}
-      onToggle={(isOpen) => go({ open: isOpen ? outcome.rule : 'none' }, 'replace')}
-    />
-  );
-}
-
-function Findings({ report, found, covered, ofRun, worker, hidden }: FindingsProps): ReactNode {
-  const { location } = useNavigation();
-  const open = location.open ?? (ofRun[0] ?? found[0])?.rule ?? null;
-  const finding = (outcome: Outcome): ReactNode => (
-    <Item
-      key={outcome.rule + outcome.fingerprint}
-      report={report}
-      worker={worker}
-      outcome={outcome}
-      open={open}
-      found={found}
-    />
-  );
-  return (
-    <>
-      {ofRun.length > 0 && (
-        <section aria-labelledby="of-the-run">
-          <div className="section-head">
-            <h2 id="of-the-run">In the run as a whole</h2>
-            <p>What its ranks cost each other; their own findings do not count that time again.</p>
-          </div>
-          <ol className="findings">{ofRun.map(finding)}</ol>
-        </section>
-      )}
-      <section aria-labelledby="fix-first">
-        <div className="section-head">
-          <h2 id="fix-first" hidden={found.length === 0}>
-            What to fix first
-          </h2>
-          {hidden}
-          <p hidden={found.length === 0}>
-            Savings are upper bounds. Time that several findings could save is counted in one of
-            them.
-          </p>
-        </div>
-        <ol className="findings">{found.map(finding)}</ol>
-      </section>
-      {covered.length > 0 && (
-        <section aria-labelledby="seen-too">
-          <div className="section-head minor">
-            <h2 id="seen-too">Seen too, counted above</h2>
-            <p>The same time, seen from another side: not a further saving.</p>
-          </div>
-          <ul className="findings">{covered.map(finding)}</ul>
-        </section>
-      )}
-    </>
-  );
-}
-
-interface DismissedProps {
-  readonly report: RunReport;
-  readonly worker: WorkerReport;
-  readonly outcomes: readonly Outcome[];
-}
-
-/** What the user put aside, with a way back for each. */
-function Dismissed({ report, worker, outcomes }: DismissedProps): ReactNode {
-  const { location } = useNavigation();
-  const isNamed = outcomes.some((outcome) => outcome.rule === location.open);
-  return (
-    <Fold
-      title="Dismissed"
-      note="put aside by you in this browser; still true of the recording"
-      size={outcomes.length}
-      isOpen={isNamed}
-    >
-      {outcomes.map((outcome) => (
-        <Item
-          key={outcome.rule + outcome.fingerprint}
-          report={report}
-          worker={worker}
-          outcome={outcome}
-          open={location.open}
-          isDismissed
-        />
-      ))}
-    </Fold>
-  );
 }
 
 interface LeftOutProps {
@@ -174,18 +60,17 @@ interface LeftOutProps {
   readonly clear: () => void;
 }
 
-/** What is not shown, and how to see it: nothing is hidden without a word. */
+/** Counts filtered and dismissed findings. */
 function LeftOut({ hiddenCount, dismissedCount, clear }: LeftOutProps): ReactNode {
   if (hiddenCount + dismissedCount === 0) return null;
   return (
     <p className="left-out" role="status">
       {hiddenCount > 0 && (
         <>
-          {plural(hiddenCount, 'finding')} of other parts {hiddenCount === 1 ? 'is' : 'are'} not
-          shown{' '}
-          <button type="button" className="button quiet" onClick={clear}>
+          {plural(hiddenCount, 'finding')} filtered out{' '}
+          <Button quiet onClick={clear}>
             Show all
-          </button>
+          </Button>
         </>
       )}
       {dismissedCount > 0 && <span>{plural(dismissedCount, 'dismissed finding')} below</span>}
@@ -195,24 +80,24 @@ function LeftOut({ hiddenCount, dismissedCount, clear }: LeftOutProps): ReactNod
 
 interface TopicsProps {
   readonly outcomes: readonly Outcome[];
-  readonly chosen: string | null;
+  readonly selected: string | null;
   readonly onChoose: (topic: string | null) => void;
 }
 
-/** What the findings are about; one of them at a time. */
-function Topics({ outcomes, chosen, onChoose }: TopicsProps): ReactNode {
+/** Filters the findings by topic. */
+function Topics({ outcomes, selected, onChoose }: TopicsProps): ReactNode {
   const topics = topicsOf(outcomes);
   if (topics.length < 2) return null;
   return (
     <fieldset className="topics">
-      <legend className="visually-hidden">Only findings about</legend>
+      <legend className="visually-hidden">Filter by topic</legend>
       {topics.map(({ name, count }) => (
         <button
           key={name}
           type="button"
           className="topic"
-          aria-pressed={name === chosen}
-          onClick={() => onChoose(name === chosen ? null : name)}
+          aria-pressed={name === selected}
+          onClick={() => onChoose(name === selected ? null : name)}
         >
           {name} <span>{count}</span>
         </button>
@@ -221,93 +106,128 @@ function Topics({ outcomes, chosen, onChoose }: TopicsProps): ReactNode {
   );
 }
 
-/** All findings as one Markdown text. */
-function allMarkdown(report: RunReport, worker: WorkerReport, found: readonly Outcome[]): string {
+function allMarkdown(report: RunReport, worker: WorkerReport, all: readonly Outcome[]): string {
   const context = { run: report.name, perStep: worker.step.count > 0, link: window.location.href };
   const head = `## ${report.name}: ${worker.name}, span ${worker.span}\n\n${worker.verdict}\n`;
-  return [head, ...found.map((outcome) => findingMarkdown(outcome, context))].join('\n');
+  return [head, ...all.map((outcome) => findingMarkdown(outcome, context))].join('\n');
 }
 
-/** Where a link names a finding or a check, it is what should be seen first. */
-function useNamedInView(): void {
-  const named = useRef(useNavigation().location.open);
+/** Scrolls to the finding or check that a link names. */
+function useScrollToLinked(): void {
+  const linked = useRef(useNavigation().location.open);
   useEffect(() => {
-    if (named.current === null) return;
-    const found = document.querySelector(`[data-rule="${CSS.escape(named.current)}"]`);
-    found?.scrollIntoView({ block: 'nearest' });
+    if (linked.current === null) return;
+    const element = document.querySelector(`[data-rule="${CSS.escape(linked.current)}"]`);
+    element?.scrollIntoView({ block: 'nearest' });
   }, []);
 }
 
-/** The advice on one recording of a run. */
+/** The advice on one trace of a run. */
 export function Advice({ report, trace, name, recordings, choice }: Props): ReactNode {
-  useNamedInView();
+  useScrollToLinked();
   const worker = reportOf(report, trace);
-  const outcomes = sorted(report.outcomes, trace);
   if (!worker) {
     return (
       <Empty icon="info" title={`No advice on ${name}`}>
         <p>
-          This recording could not be read, or is still being read. The run has{' '}
-          {plural(recordings.length - 1, 'other recording')}: choose one above.
+          This trace could not be read, or is still being read. The run has{' '}
+          {plural(recordings.length - 1, 'other trace')}: select one above.
         </p>
       </Empty>
     );
   }
   return (
     <ReportProvider value={{ report, recordings }}>
-      <OfRecording report={report} worker={worker} outcomes={outcomes} choice={choice} />
+      <TraceAdvice report={report} worker={worker} recordings={recordings} choice={choice} />
     </ReportProvider>
   );
 }
 
-/** How much was found, and looked at. */
-function noteOf(found: readonly Outcome[], { passed, cannotTell }: Sorted): string {
+function noteOf(all: readonly Outcome[], { passed, inconclusive }: GroupedOutcomes): string {
   const parts = [
-    plural(found.length, 'finding'),
+    plural(all.length, 'finding'),
     `${plural(passed.length, 'check')} passed`,
-    ...(cannotTell.length > 0 ? [`${cannotTell.length} cannot tell`] : []),
+    ...(inconclusive.length > 0 ? [`${inconclusive.length} inconclusive`] : []),
   ];
   return parts.join(', ');
-}
-
-interface RecordingProps extends Pick<Props, 'choice'> {
-  readonly report: RunReport;
-  readonly worker: WorkerReport;
-  readonly outcomes: Sorted;
 }
 
 function useFilters(): readonly [Filters, (next: Partial<Filters>) => void] {
   const { location, go } = useNavigation();
   const { part = null, topic = null } = location.options;
   const choose = (next: Partial<Filters>): void => {
-    const chosen = { part, topic, ...next };
-    const options = withOption(location.options, 'part', chosen.part);
-    go({ options: withOption(options, 'topic', chosen.topic) }, 'replace');
+    const filters = { part, topic, ...next };
+    const options = withOption(location.options, 'part', filters.part);
+    go({ options: withOption(options, 'topic', filters.topic) }, 'replace');
   };
   return [{ part, topic }, choose];
 }
 
-/** The advice on one recording that was read. */
-function OfRecording({ report, worker, outcomes, choice }: RecordingProps): ReactNode {
+interface SectionProps {
+  readonly id: string;
+  readonly title: string;
+  readonly note: string;
+  readonly isMinor?: boolean;
+  readonly children: readonly ReactNode[];
+}
+
+function Section({ id, title, note, isMinor, children }: SectionProps): ReactNode {
+  if (children.length === 0) return null;
+  return (
+    <section aria-labelledby={id}>
+      <div className={isMinor ? 'section-head minor' : 'section-head'}>
+        <h2 id={id}>{title}</h2>
+        <p>{note}</p>
+      </div>
+      <ol className="findings">{children}</ol>
+    </section>
+  );
+}
+
+interface TraceAdviceProps extends Pick<Props, 'report' | 'recordings' | 'choice'> {
+  readonly worker: WorkerReport;
+}
+
+function TraceAdvice({ report, worker, recordings, choice }: TraceAdviceProps): ReactNode {
+  const { location, go } = useNavigation();
+  const isPrinting = usePrinting();
   const [filters, choose] = useFilters();
-  const dismissed = useSyncExternalStore(dismissals.subscribe, dismissals.current);
-  const [ofRun, runAside] = apart(ofTheRun(report.outcomes), dismissed);
-  const [found, foundAside] = apart(outcomes.found, dismissed);
-  const [covered, coveredAside] = apart(outcomes.covered, dismissed);
-  const aside = [...runAside, ...foundAside, ...coveredAside];
-  const all = [...ofRun, ...found, ...covered];
-  const show = (own: readonly Outcome[]): Outcome[] =>
-    own.filter((outcome) => isShown(outcome, filters, worker));
-  const shown = { ofRun: show(ofRun), found: show(found), covered: show(covered) };
-  const shownCount = shown.ofRun.length + shown.found.length + shown.covered.length;
-  const hasFound = all.length + aside.length > 0;
+  const dismissedKeys = useSyncExternalStore(dismissals.subscribe, dismissals.current);
+  const outcomes = groupedOutcomes(report.outcomes, worker.trace);
+  const [ofRun, dismissedOfRun] = splitDismissed(runFindings(report.outcomes), dismissedKeys);
+  const [findings, dismissedFindings] = splitDismissed(outcomes.findings, dismissedKeys);
+  const [related, dismissedRelated] = splitDismissed(outcomes.related, dismissedKeys);
+  const dismissed = [...dismissedOfRun, ...dismissedFindings, ...dismissedRelated];
+  const all = [...ofRun, ...findings, ...related];
+  const show = (list: readonly Outcome[]): Outcome[] =>
+    list.filter((outcome) => isShown(outcome, filters, worker));
+  const [shownOfRun, shownFindings, shownRelated] = [show(ofRun), show(findings), show(related)];
+  const shownCount = shownOfRun.length + shownFindings.length + shownRelated.length;
+  const hasFindings = all.length + dismissed.length > 0;
   const isUnsure =
-    !hasFound && ['cannot-tell', 'nothing-applicable'].includes(emptiness(outcomes, worker));
+    !hasFindings && ['inconclusive', 'nothing-applicable'].includes(emptyReason(outcomes, worker));
+  const open = location.open ?? (shownOfRun[0] ?? shownFindings[0])?.rule ?? null;
+  const item = (outcome: Outcome, isDismissed = false): ReactNode => {
+    const same = otherTracesWith(report.merged, outcome.rule, worker.trace);
+    return (
+      <Finding
+        key={outcome.rule + outcome.fingerprint}
+        outcome={outcome}
+        run={report.name}
+        step={worker.step}
+        also={outcome.trace === '' ? [] : recordings.filter(({ trace }) => same.includes(trace))}
+        countedBy={countedUnder(outcome, shownFindings)}
+        isOpen={isPrinting || outcome.rule === (isDismissed ? location.open : open)}
+        isDismissed={isDismissed}
+        onToggle={(isOpen) => go({ open: isOpen ? outcome.rule : 'none' }, 'replace')}
+      />
+    );
+  };
   return (
     <>
       <ViewHeader title="Advice" note={noteOf(all, outcomes)}>
         {choice}
-        <Topics outcomes={all} chosen={filters.topic} onChoose={(topic) => choose({ topic })} />
+        <Topics outcomes={all} selected={filters.topic} onChoose={(topic) => choose({ topic })} />
         {all.length > 0 && (
           <Copy text={() => allMarkdown(report, worker, all)} label="Copy all as Markdown" />
         )}
@@ -316,9 +236,7 @@ function OfRecording({ report, worker, outcomes, choice }: RecordingProps): Reac
           name={[report.name, worker.name, worker.span]}
           findings={{ outcomes: all }}
         />
-        <button type="button" className="button" onClick={() => window.print()}>
-          Print
-        </button>
+        <Button onClick={() => window.print()}>Print</Button>
       </ViewHeader>
       <div className="advice">
         <Verdict
@@ -327,31 +245,55 @@ function OfRecording({ report, worker, outcomes, choice }: RecordingProps): Reac
           part={filters.part}
           onPart={(part) => choose({ part })}
         />
-        {hasFound ? (
-          <Findings
-            report={report}
-            {...shown}
-            worker={worker}
-            hidden={
-              <LeftOut
-                hiddenCount={all.length - shownCount}
-                dismissedCount={aside.length}
-                clear={() => choose({ part: null, topic: null })}
-              />
-            }
-          />
+        {hasFindings ? (
+          <>
+            <LeftOut
+              hiddenCount={all.length - shownCount}
+              dismissedCount={dismissed.length}
+              clear={() => choose({ part: null, topic: null })}
+            />
+            <Section
+              id="of-the-run"
+              title="Whole run"
+              note="Time that ranks cost each other; findings of single ranks do not count it again."
+            >
+              {shownOfRun.map((outcome) => item(outcome))}
+            </Section>
+            <Section
+              id="fix-first"
+              title="What to fix first"
+              note="Savings are upper bounds. Time that several findings claim counts once."
+            >
+              {shownFindings.map((outcome) => item(outcome))}
+            </Section>
+            <Section
+              id="related"
+              title="Related symptoms"
+              note="Other signs of the same lost time: no further saving."
+              isMinor
+            >
+              {shownRelated.map((outcome) => item(outcome))}
+            </Section>
+          </>
         ) : (
-          <NothingFound outcomes={outcomes} worker={worker} />
+          <NoFindings outcomes={outcomes} worker={worker} />
         )}
-        <Elsewhere outcomes={foundElsewhere(report.merged, worker.trace)} />
+        <Elsewhere outcomes={onlyElsewhere(report.merged, worker.trace)} />
         <Failed outcomes={outcomes.failed} />
         <div className="others">
-          <Rejected outcomes={outcomes.rejected} />
+          <RuledOut outcomes={outcomes.ruledOut} />
           <Passed outcomes={outcomes.passed} />
-          <CannotTell outcomes={outcomes.cannotTell} isOpen={isUnsure} />
+          <Inconclusive outcomes={outcomes.inconclusive} isOpen={isUnsure} />
           <NotApplicable outcomes={outcomes.notApplicable} />
           <Suppressed outcomes={outcomes.suppressed} />
-          <Dismissed report={report} worker={worker} outcomes={aside} />
+          <Fold
+            title="Dismissed"
+            note="dismissed in this browser; the trace still has them"
+            size={dismissed.length}
+            isOpen={dismissed.some(({ rule }) => rule === location.open)}
+          >
+            {dismissed.map((outcome) => item(outcome, true))}
+          </Fold>
         </div>
         <HealthSummary items={worker.health} />
       </div>

@@ -6,7 +6,7 @@ import { claim, outcome, runReport } from '../../../tests/samples';
 import { clearToasts, Toasts } from '../../widgets/toast';
 import { Advice } from './advice';
 import { dismissals, keyOf } from './dismissed';
-import { apart, isShown, topicsOf } from './filters';
+import { isShown, splitDismissed, topicsOf } from './outcomes';
 
 vi.mock('./mini_timeline', () => ({ MiniTimeline: () => null }));
 
@@ -43,7 +43,7 @@ describe('a finding that is dismissed', () => {
     );
     await userEvent.click(screen.getByRole('button', { name: 'Dismiss' }));
     expect(screen.getByText('1 dismissed finding below')).toBeTruthy();
-    const fold = screen.getByText('put aside by you in this browser; still true of the recording')
+    const fold = screen.getByText('dismissed in this browser; the trace still has them')
       .parentElement?.parentElement as HTMLElement;
     expect(within(fold).getByText('The first fault')).toBeTruthy();
     expect(dismissals.current()).toEqual([keyOf(first)]);
@@ -56,7 +56,10 @@ describe('a finding that is dismissed', () => {
     dismissals.dismiss(first);
     dismissals.forget();
     const elsewhere = { ...first, trace: 't9', worker: 'another' };
-    expect(apart([elsewhere, second], dismissals.current())).toEqual([[second], [elsewhere]]);
+    expect(splitDismissed([elsewhere, second], dismissals.current())).toEqual([
+      [second],
+      [elsewhere],
+    ]);
   });
 
   it('survives what something else has written', () => {
@@ -72,7 +75,7 @@ describe('filters', () => {
     await userEvent.click(screen.getByRole('button', { name: 'host 1' }));
     expect(store.current().options).toEqual({ topic: 'host' });
     expect(screen.queryByText('The first fault')).toBeNull();
-    expect(screen.getByText(/1 finding of other parts is not shown/)).toBeTruthy();
+    expect(screen.getByText(/1 finding filtered out/)).toBeTruthy();
     await userEvent.click(screen.getByRole('button', { name: 'Show all' }));
     expect(store.current().options).toEqual({});
     expect(screen.getByText('The first fault')).toBeTruthy();
@@ -92,7 +95,7 @@ describe('filters', () => {
     };
     const of = { ...worker, budget: [line] };
     const filters = { part: 'dataloader', topic: null };
-    expect([first, second].map((each) => isShown(each, filters, of))).toEqual([true, false]);
+    expect([first, second].map((outcome) => isShown(outcome, filters, of))).toEqual([true, false]);
     expect(isShown(first, { part: 'kernel', topic: null }, of)).toBe(false);
   });
 

@@ -1,18 +1,18 @@
-/** Findings that the user has put aside in this browser, by what they are of; never hidden without a word. */
+/** The findings that the user dismissed in this browser. */
 import type { Outcome } from '../../api/types.gen';
 import { readChoice, writeChoice } from '../../host/choice';
 
 const CHOICE = 'dismissed';
-const MOST_KEPT = 500;
+const MOST_ENTRIES = 500;
 
-/** The same finding in every recording of the same code; without a fingerprint, this one. */
+/** The same key in all traces of the same code; without a fingerprint, of this trace only. */
 export const keyOf = (outcome: Outcome): string =>
   outcome.fingerprint === '' ? `${outcome.rule} ${outcome.trace}` : outcome.fingerprint;
 
 function read(): readonly string[] {
   try {
     const value: unknown = JSON.parse(readChoice(CHOICE) ?? '[]');
-    return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
+    return Array.isArray(value) ? value.filter((key) => typeof key === 'string') : [];
   } catch {
     return [];
   }
@@ -22,7 +22,7 @@ let present: readonly string[] | null = null;
 const listeners = new Set<() => void>();
 
 function put(next: readonly string[]): void {
-  present = next.slice(-MOST_KEPT);
+  present = next.slice(-MOST_ENTRIES);
   writeChoice(CHOICE, present.length > 0 ? JSON.stringify(present) : null);
   for (const listener of listeners) listener();
 }
@@ -40,7 +40,7 @@ export const dismissals = {
     put([...dismissals.current().filter((key) => key !== keyOf(outcome)), keyOf(outcome)]),
   restore: (outcome: Outcome): void =>
     put(dismissals.current().filter((key) => key !== keyOf(outcome))),
-  /** What the browser holds is read anew. */
+  /** Reads the browser's storage again. */
   forget: (): void => {
     present = null;
     for (const listener of listeners) listener();

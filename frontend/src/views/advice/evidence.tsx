@@ -2,33 +2,36 @@ import type { ReactNode } from 'react';
 import type { Evidence, EvidenceTable, Link } from '../../api/types.gen';
 import { quantity, quantityExact } from '../../core/format';
 import { shortName } from '../../core/names';
+import { sentence } from '../../core/sentence';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
+import { type PlainColumn, PlainTable } from '../../widgets/plain_table';
+import { Prose } from '../../widgets/prose';
 import { SourceLine } from '../../widgets/source_line';
-import { usePlace } from './place';
+import { useTarget } from './links';
 
 type Cell = EvidenceTable['rows'][number]['cells'][number];
 type Unit = Evidence['unit'];
 
-const words = (value: Exclude<Cell, null>, unit: Unit): string => {
+const textOf = (value: Exclude<Cell, null>, unit: Unit): string => {
   const text = quantity(value, unit);
   return unit === 'code' ? shortName(text) : text;
 };
 
 const isText = (unit: Unit): boolean => unit === 'text' || unit === 'code';
 
-/** A Python frame as the profiler writes it: `train.py(12): forward`. */
+/** A Python frame in the notation of the profiler: `train.py(12): forward`. */
 const FRAME = /^(.+?)\((\d{1,9})\): (.*)$/;
 
-/** Leads to where a piece of evidence is seen, and to its line of the program. */
-function Where({ link }: { readonly link: Link }): ReactNode {
-  const place = usePlace()(link);
+/** Links to a piece of evidence in another view, and to its source line. */
+function EvidenceLink({ link }: { readonly link: Link }): ReactNode {
+  const target = useTarget()(link);
   const [, path, line, of] = FRAME.exec(link.source ?? '') ?? [];
   return (
     <span className="where">
       {path !== undefined && <SourceLine path={path} line={Number(line)} of={of} />}
-      <Goto to={place}>
-        {place.view}
+      <Goto to={target}>
+        {target.view}
         {link.rank !== null && link.rank !== undefined && ` of rank ${link.rank}`}{' '}
         <Icon name="arrow" size={13} />
       </Goto>
@@ -41,14 +44,14 @@ function Fact({ row }: { readonly row: Evidence }): ReactNode {
     <tr>
       <th scope="row">{row.label}</th>
       <td className={row.unit === 'code' ? 'mono' : ''} title={quantityExact(row.value, row.unit)}>
-        {words(row.value, row.unit)}
+        {textOf(row.value, row.unit)}
       </td>
-      <td className="evidence-link">{row.link && <Where link={row.link} />}</td>
+      <td className="evidence-link">{row.link && <EvidenceLink link={row.link} />}</td>
     </tr>
   );
 }
 
-/** Measured facts, each with its unit and where to see it. */
+/** Measured facts with links. */
 export function EvidenceFacts({ rows }: { readonly rows: readonly Evidence[] }): ReactNode {
   if (rows.length === 0) return null;
   return (
@@ -62,57 +65,54 @@ export function EvidenceFacts({ rows }: { readonly rows: readonly Evidence[] }):
   );
 }
 
-function TableCell({ value, unit }: { readonly value: Cell; readonly unit: Unit }): ReactNode {
-  const kind = isText(unit) ? (unit === 'code' ? 'mono event-name' : '') : 'number';
-  if (value === null) {
-    return (
-      <td className={kind} title="not known">
-        –
-      </td>
-    );
-  }
-  return (
-    <td className={kind} title={quantityExact(value, unit)}>
-      {words(value, unit)}
-    </td>
-  );
-}
-
-/** What a finding is made of: kernels, operators, source lines, ranks; the worst first. */
-export function EvidenceTables({
-  tables,
-}: {
-  readonly tables: readonly EvidenceTable[];
-}): ReactNode {
-  return tables.map((table) => (
-    <section key={table.label}>
-      <h4>{table.label}</h4>
+/** The kernels, operators, source lines or ranks of a finding, the worst first. */
+export function EvidenceTables(props: { readonly tables: readonly EvidenceTable[] }): ReactNode {
+  return props.tables.map(({ label, columns, rows }) => (
+    <section key={label}>
+      <h4>{label}</h4>
       <div className="scroll-x">
-        <table className="plain events">
-          <thead>
-            <tr>
-              {table.columns.map((column) => (
-                <th key={column.label} scope="col" className={isText(column.unit) ? '' : 'number'}>
-                  {column.label}
-                </th>
-              ))}
-              <th>
-                <span className="visually-hidden">Where to see it</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {table.rows.map((row) => (
-              <tr key={JSON.stringify(row.cells)}>
-                {table.columns.map((column, at) => (
-                  <TableCell key={column.label} value={row.cells[at] ?? null} unit={column.unit} />
-                ))}
-                <td className="evidence-link">{row.link && <Where link={row.link} />}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <PlainTable
+          className="plain events"
+          rows={rows}
+          keyOf={({ cells }) => JSON.stringify(cells)}
+          columns={[
+            ...columns.map(
+              (column, at): PlainColumn<EvidenceTable['rows'][number]> => ({
+                label: column.label,
+                isNumber: !isText(column.unit),
+                className: column.unit === 'code' ? 'mono event-name' : '',
+                title: ({ cells }) => {
+                  const value = cells[at] ?? null;
+                  return value === null ? 'not recorded' : quantityExact(value, column.unit);
+                },
+                cell: ({ cells }) => {
+                  const value = cells[at] ?? null;
+                  return value === null ? '–' : textOf(value, column.unit);
+                },
+              }),
+            ),
+            {
+              label: <span className="visually-hidden">Link</span>,
+              className: 'evidence-link',
+              cell: ({ link }) => link && <EvidenceLink link={link} />,
+            },
+          ]}
+        />
       </div>
     </section>
   ));
+}
+
+/** The damage to the trace that makes an outcome doubtful. */
+export function Doubts({ doubts }: { readonly doubts: readonly string[] }): ReactNode {
+  if (doubts.length === 0) return null;
+  return (
+    <p className="doubts">
+      <Icon name="warning" size={15} />
+      <span>
+        <strong>Doubtful:</strong> it depends on damaged parts of the trace.{' '}
+        <Prose text={doubts.map(sentence).join(' ')} /> <Goto to={{ view: 'health' }}>Health</Goto>
+      </span>
+    </p>
+  );
 }

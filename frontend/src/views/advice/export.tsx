@@ -6,13 +6,12 @@ import type { Findings } from './save';
 
 interface Props {
   readonly report: RunReport;
-  /** The words of the file's name, before `advice`. */
+  /** The parts of the file name before `advice`. */
   readonly name: readonly string[];
-  /** Those that are shown. */
   readonly findings: Findings;
 }
 
-/** Takes the advice along as a file; what makes one is loaded when it is first asked for. */
+/** Exports the advice; the code for it loads on first use. */
 export function AdviceExport({ report, name, findings }: Props): ReactNode {
   const save = async (format: ExportFormat): Promise<void> => {
     try {
@@ -20,12 +19,12 @@ export function AdviceExport({ report, name, findings }: Props): ReactNode {
       saveAdvice({ report, name, findings, format });
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      toast(`No file could be made: ${why}`, { tone: 'bad' });
+      toast(`The export failed: ${why}`, { tone: 'bad' });
     }
   };
   return (
     <ExportMenu
-      note="CSV: the findings, without those put aside. JSON: the report, with all that the checks said."
+      note="CSV: the findings without dismissed ones. JSON: the whole report with all checks."
       onExport={(format) => void save(format)}
     />
   );

@@ -1,57 +1,111 @@
-import type { ReactNode } from 'react';
+import { type ReactNode, useId } from 'react';
 import type { Outcome, StepReport } from '../../api/types.gen';
-
 import { duration, durationRange, plural, share } from '../../core/format';
 import type { Recording } from '../../core/recordings';
 import { SeverityBadge } from '../../widgets/badge';
+import { Icon } from '../../widgets/icon';
 import { FindingBody } from './finding_body';
-import { FindingFrame } from './finding_frame';
-import { isCovered } from './outcomes';
+import { isRelated } from './outcomes';
+
+interface FrameProps {
+  readonly outcome: Outcome;
+  /** The colour of its edge: a severity, or `covered` for related symptoms. */
+  readonly look: string;
+  readonly badge: ReactNode;
+  readonly meta: ReactNode;
+  readonly saving: ReactNode;
+  readonly isOpen: boolean;
+  readonly onToggle: (isOpen: boolean) => void;
+  /** Rendered only while it is open. */
+  readonly children: ReactNode;
+}
+
+/** A finding of a trace or of a job: a head with title and saving, which opens the details. */
+export function FindingFrame(props: FrameProps): ReactNode {
+  const { outcome, look, badge, meta, saving, isOpen, onToggle, children } = props;
+  const id = useId();
+  return (
+    <li data-rule={outcome.rule} className={`finding finding-${look}`}>
+      <h3>
+        <button
+          type="button"
+          className="finding-head"
+          aria-expanded={isOpen}
+          aria-controls={id}
+          onClick={() => onToggle(!isOpen)}
+        >
+          {badge}
+          <span className="finding-title">
+            {outcome.title}
+            {!isOpen && <span className="finding-glimpse">{outcome.message}</span>}
+          </span>
+          <span className="finding-meta">{meta}</span>
+          {saving}
+          <span className="finding-chevron">
+            <Icon name="chevron" size={18} />
+          </span>
+        </button>
+      </h3>
+      <div id={id} hidden={!isOpen}>
+        {isOpen && children}
+      </div>
+    </li>
+  );
+}
+
+/** The potential saving as a bar: low and high fraction, 0 to 1. */
+export function SavingBar({
+  low,
+  high,
+}: {
+  readonly low: number;
+  readonly high: number;
+}): ReactNode {
+  const width = (part: number): string => `${Math.min(1, part) * 100}%`;
+  return (
+    <span className="saving-track" aria-hidden="true">
+      <span className="saving-high" style={{ width: width(high) }} />
+      <span className="saving-low" style={{ width: width(low) }} />
+    </span>
+  );
+}
 
 interface Props {
   readonly outcome: Outcome;
   readonly run: string;
   readonly step: StepReport;
-  /** Other recordings with the same finding. */
+  /** Other traces with the same finding. */
   readonly also: readonly Recording[];
-  /** The findings that count this one's time already. */
-  readonly takers?: readonly Outcome[];
+  /** The findings that already count its time. */
+  readonly countedBy: readonly Outcome[];
   readonly isOpen: boolean;
   readonly onToggle: (isOpen: boolean) => void;
-  readonly isDismissed?: boolean;
+  readonly isDismissed: boolean;
 }
 
-function Covered({ grossNs, takers }: { grossNs: number; takers: readonly Outcome[] }): ReactNode {
-  const where = takers.map((taker) => `“${taker.title}”`).join(' and ') || 'the findings above';
-  return (
-    <span className="saving saving-none">
-      its {duration(grossNs)} are counted under {where}
-    </span>
-  );
-}
-
-function Saving({
-  outcome,
-  step,
-  takers = [],
-}: Pick<Props, 'outcome' | 'step' | 'takers'>): ReactNode {
+function Saving({ outcome, step, countedBy }: Props): ReactNode {
   const { claim } = outcome;
-  if (isCovered(outcome)) return <Covered grossNs={claim?.gross_ns ?? 0} takers={takers} />;
+  if (isRelated(outcome)) {
+    const where = countedBy.map(({ title }) => `“${title}”`).join(' and ') || 'the findings above';
+    return (
+      <span className="saving saving-none">
+        its {duration(claim?.gross_ns ?? 0)} are counted under {where}
+      </span>
+    );
+  }
   if (!claim || claim.net_high_ns === 0) {
     return <span className="saving saving-none">no saving of its own</span>;
   }
-  const wide = Math.min(1, claim.net_share) * 100;
-  const low = (claim.net_low_ns / claim.net_high_ns) * wide;
   return (
     <span className="saving">
       <span className="saving-words">
-        <strong>up to {duration(claim.net_high_ns)}</strong>
+        <strong>saves up to {duration(claim.net_high_ns)}</strong>
         {step.count > 0 ? '/step' : ''}, {share(claim.net_share)}
       </span>
-      <span className="saving-track" aria-hidden="true">
-        <span className="saving-high" style={{ width: `${wide}%` }} />
-        <span className="saving-low" style={{ width: `${low}%` }} />
-      </span>
+      <SavingBar
+        low={(claim.net_low_ns / claim.net_high_ns) * Math.min(1, claim.net_share)}
+        high={claim.net_share}
+      />
       <span className="saving-range">
         {durationRange(claim.net_low_ns, claim.net_high_ns)} likely
       </span>
@@ -59,18 +113,18 @@ function Saving({
   );
 }
 
-/** One finding: closed, what and how much; open, why, proof and fix. */
+/** A finding of one trace. */
 export function Finding(props: Props): ReactNode {
-  const { outcome, step, also, takers, isOpen, onToggle } = props;
+  const { outcome, also, isOpen, onToggle } = props;
   const facts = outcome.evidence.length + outcome.tables.length + outcome.events.length;
   const severity = outcome.severity ?? 'info';
   return (
     <FindingFrame
       outcome={outcome}
-      look={isCovered(outcome) ? 'covered' : severity}
+      look={isRelated(outcome) ? 'covered' : severity}
       badge={
-        isCovered(outcome) ? (
-          <span className="muted">Seen too</span>
+        isRelated(outcome) ? (
+          <span className="muted">Related symptom</span>
         ) : (
           <SeverityBadge severity={severity} />
         )
@@ -82,10 +136,10 @@ export function Finding(props: Props): ReactNode {
           {outcome.life_cycle !== 'stable' && <span>{outcome.life_cycle} rule</span>}
           {outcome.package !== '' && <span>from {outcome.package}</span>}
           <span>{plural(facts, 'piece of evidence', 'pieces of evidence')}</span>
-          {also.length > 0 && <span>also in {plural(also.length, 'other recording')}</span>}
+          {also.length > 0 && <span>also in {plural(also.length, 'other trace')}</span>}
         </>
       }
-      saving={<Saving outcome={outcome} step={step} takers={takers} />}
+      saving={<Saving {...props} />}
       isOpen={isOpen}
       onToggle={onToggle}
     >

@@ -5,24 +5,25 @@ import { shortName } from '../../core/names';
 import type { Recording } from '../../core/recordings';
 import { useNavigation } from '../../state/navigation';
 import { timelinePlace } from '../../state/timeline_place';
+import { Button } from '../../widgets/button';
 import { Code } from '../../widgets/code';
 import { Copy } from '../../widgets/copy';
+import { type Fact, Facts } from '../../widgets/facts';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
+import { PlainTable } from '../../widgets/plain_table';
 import { Prose } from '../../widgets/prose';
 import { SourceLine } from '../../widgets/source_line';
 import { toast } from '../../widgets/toast';
 import { dismissals } from './dismissed';
-import { Doubts } from './doubts';
-import { EvidenceFacts, EvidenceTables } from './evidence';
+import { Doubts, EvidenceFacts, EvidenceTables } from './evidence';
 import { LearnMore } from './learn_more';
-import { findingMarkdown } from './markdown';
+import { useAffectedTraces } from './links';
+import { EFFORT, findingMarkdown, RISK } from './markdown';
 import { MiniTimeline } from './mini_timeline';
-import { useFoundIn } from './place';
-import { EFFORT, RISK } from './price';
 
 const MOST_EVENTS = 10;
-const MOST_PLACES = 6;
+const MOST_TRACES = 6;
 
 function EventTable({ events }: { readonly events: readonly EventReference[] }): ReactNode {
   if (events.length === 0) return null;
@@ -30,47 +31,40 @@ function EventTable({ events }: { readonly events: readonly EventReference[] }):
     <section>
       <h4>Worst events</h4>
       <div className="scroll-x">
-        <table className="plain events">
-          <thead>
-            <tr>
-              <th scope="col">Event</th>
-              <th scope="col">Track</th>
-              <th scope="col" className="number">
-                At
-              </th>
-              <th scope="col" className="number">
-                Duration
-              </th>
-              <th scope="col">Detail</th>
-            </tr>
-          </thead>
-          <tbody>
-            {events.slice(0, MOST_EVENTS).map((event) => (
-              <tr key={event.event ?? `${event.track} ${event.start_ns} ${event.name}`}>
-                <td className="mono event-name" title={event.name}>
-                  {shortName(event.name)}
-                </td>
-                <td>{event.track}</td>
-                <td className="number" title={quantityExact(event.start_ns, 'ns')}>
-                  <Goto
-                    to={timelinePlace(
-                      event.start_ns,
-                      event.start_ns + event.duration_ns,
-                      event.event,
-                    )}
-                    title="Show in the timeline"
-                  >
-                    {instant(event.start_ns)}
-                  </Goto>
-                </td>
-                <td className="number" title={quantityExact(event.duration_ns, 'ns')}>
-                  {duration(event.duration_ns)}
-                </td>
-                <td className="event-detail">{event.detail}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <PlainTable
+          className="plain events"
+          rows={events.slice(0, MOST_EVENTS)}
+          keyOf={({ event, track, start_ns, name }) => event ?? `${track} ${start_ns} ${name}`}
+          columns={[
+            {
+              label: 'Event',
+              className: 'mono event-name',
+              title: ({ name }) => name,
+              cell: ({ name }) => shortName(name),
+            },
+            { label: 'Track', cell: ({ track }) => track },
+            {
+              label: 'Start',
+              isNumber: true,
+              title: ({ start_ns }) => quantityExact(start_ns, 'ns'),
+              cell: ({ start_ns, duration_ns, event }) => (
+                <Goto
+                  to={timelinePlace(start_ns, start_ns + duration_ns, event)}
+                  title="Show in the timeline"
+                >
+                  {instant(start_ns)}
+                </Goto>
+              ),
+            },
+            {
+              label: 'Duration',
+              isNumber: true,
+              title: ({ duration_ns }) => quantityExact(duration_ns, 'ns'),
+              cell: ({ duration_ns }) => duration(duration_ns),
+            },
+            { label: 'Detail', className: 'event-detail', cell: ({ detail }) => detail },
+          ]}
+        />
       </div>
     </section>
   );
@@ -86,7 +80,7 @@ function FixSection({ fix }: { readonly fix: Fix }): ReactNode {
       {fix.code !== '' && <Code code={fix.code} language={fix.language} />}
       {fix.verify !== '' && (
         <>
-          <h4>How to see that it worked</h4>
+          <h4>How to verify</h4>
           <p>
             <Prose text={fix.verify} />
           </p>
@@ -94,7 +88,7 @@ function FixSection({ fix }: { readonly fix: Fix }): ReactNode {
       )}
       {fix.caveats.length > 0 && (
         <>
-          <h4>Mind</h4>
+          <h4>Caveats</h4>
           <ul>
             {fix.caveats.map((caveat) => (
               <li key={caveat}>
@@ -108,32 +102,17 @@ function FixSection({ fix }: { readonly fix: Fix }): ReactNode {
   );
 }
 
-interface HoldsProps {
-  readonly outcome: Outcome;
-}
-
-/** What the fix takes, what it may change beside the time, and for which steps and ranks it was found. */
-function Holds({ outcome }: HoldsProps): ReactNode {
+/** Effort and risk of the fix; the steps and traces of the finding. */
+function Applicability({ outcome }: { readonly outcome: Outcome }): ReactNode {
   const { effort, risk, claim } = outcome;
-  const where = useFoundIn(outcome);
-  const facts: readonly (readonly [string, string])[] = [
-    ['Effort', effort ? EFFORT[effort] : ''],
-    ['Risk', risk ? RISK[risk] : ''],
-    ['Steps', claim?.steps ?? ''],
-    ['Found in', where],
+  const traces = useAffectedTraces(outcome);
+  const facts: Fact[] = [
+    effort && ['Effort', EFFORT[effort]],
+    risk && ['Risk', RISK[risk]],
+    claim !== null && claim.steps !== '' && ['Steps', claim.steps],
+    traces !== '' && ['Found in', traces],
   ];
-  const known = facts.filter(([, words]) => words !== '');
-  if (known.length === 0) return null;
-  return (
-    <dl className="price">
-      {known.map(([name, words]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{words}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  return facts.some(Boolean) && <Facts className="price" facts={facts} />;
 }
 
 function SourceLines({ lines }: { readonly lines: Outcome['locations'] }): ReactNode {
@@ -152,39 +131,39 @@ function SourceLines({ lines }: { readonly lines: Outcome['locations'] }): React
   );
 }
 
-interface ReckoningProps {
+interface EstimateProps {
   readonly claim: ClaimReport;
   readonly step: Pick<StepReport, 'count'>;
 }
 
-function Reckoning({ claim, step }: ReckoningProps): ReactNode {
+function Estimate({ claim, step }: EstimateProps): ReactNode {
   const per = step.count > 0 ? 'per step' : 'over the window';
   return (
     <section>
-      <h4>How the saving was reckoned</h4>
+      <h4>How this was estimated</h4>
       <p>
         <Prose text={claim.method} />
       </p>
       <p className="muted">
         {claim.net_high_ns === 0
-          ? `Alone ${duration(claim.gross_ns)} ${per}, none of which is counted a second time.`
-          : `Alone ${duration(claim.gross_ns)} ${per}; ${durationRange(claim.net_low_ns, claim.net_high_ns)} (${share(claim.net_share)}) once time that other findings also claim has been given to one.`}
+          ? `On its own ${duration(claim.gross_ns)} ${per}, all of which other findings count already.`
+          : `On its own ${duration(claim.gross_ns)} ${per}; ${durationRange(claim.net_low_ns, claim.net_high_ns)} (${share(claim.net_share)}) without time that other findings count already.`}
       </p>
     </section>
   );
 }
 
-interface AlsoProps {
+interface OtherTracesProps {
   readonly also: readonly Recording[];
   readonly rule: string;
 }
 
-function AlsoFound({ also, rule }: AlsoProps): ReactNode {
+function OtherTraces({ also, rule }: OtherTracesProps): ReactNode {
   if (also.length === 0) return null;
   return (
     <p className="also">
       Also found on{' '}
-      {also.slice(0, MOST_PLACES).map(({ trace, name, span }, at) => (
+      {also.slice(0, MOST_TRACES).map(({ trace, name, span }, at) => (
         <span key={trace}>
           {at > 0 && ', '}
           <Goto to={{ worker: name, span, open: rule }}>
@@ -192,7 +171,7 @@ function AlsoFound({ also, rule }: AlsoProps): ReactNode {
           </Goto>
         </span>
       ))}
-      {also.length > MOST_PLACES && ` and ${count(also.length - MOST_PLACES)} more`}.
+      {also.length > MOST_TRACES && ` and ${count(also.length - MOST_TRACES)} more`}.
     </p>
   );
 }
@@ -222,11 +201,11 @@ interface Props {
   readonly step: Pick<StepReport, 'count'>;
   readonly also: readonly Recording[];
   readonly isDismissed?: boolean;
-  /** What stands before everything else. */
+  /** Shown first. */
   readonly children?: ReactNode;
 }
 
-/** The event that costs most; else the time that a piece of evidence names. */
+/** The most expensive event, else the time range of a piece of evidence. */
 function worstOf({ events, evidence, title }: Outcome): EventReference | undefined {
   if (events[0]) return events[0];
   for (const { label, link } of evidence) {
@@ -244,7 +223,7 @@ function worstOf({ events, evidence, title }: Outcome): EventReference | undefin
   return undefined;
 }
 
-/** An open finding: what was measured and why it costs at the left, what to change at the right. */
+/** The details of a finding: measurements and cause on the left, the fix on the right. */
 export function FindingBody(props: Props): ReactNode {
   const { outcome, run, step, also, isDismissed = false, children } = props;
   const { href } = useNavigation();
@@ -277,11 +256,11 @@ export function FindingBody(props: Props): ReactNode {
               <EvidenceFacts rows={outcome.evidence} />
             </section>
           )}
-          {outcome.claim && <Reckoning claim={outcome.claim} step={step} />}
+          {outcome.claim && <Estimate claim={outcome.claim} step={step} />}
         </div>
         <div>
           {outcome.fix && <FixSection fix={outcome.fix} />}
-          <Holds outcome={outcome} />
+          <Applicability outcome={outcome} />
         </div>
       </div>
       {worst && outcome.trace !== '' && <MiniTimeline trace={outcome.trace} event={worst} />}
@@ -290,23 +269,18 @@ export function FindingBody(props: Props): ReactNode {
       <EventTable events={outcome.events} />
       <LearnMore rule={outcome.rule} />
       <footer>
-        <AlsoFound also={also} rule={outcome.rule} />
+        <OtherTraces also={also} rule={outcome.rule} />
         <Links links={outcome.links} />
         <span className="space" />
         <code className="rule-name">{outcome.rule}</code>
         {isDismissed ? (
-          <button type="button" className="button" onClick={() => dismissals.restore(outcome)}>
+          <Button onClick={() => dismissals.restore(outcome)}>
             <Icon name="undo" size={14} /> Restore
-          </button>
+          </Button>
         ) : (
-          <button
-            type="button"
-            className="button"
-            title="Put aside in this browser; it stays listed below"
-            onClick={dismiss}
-          >
+          <Button title="Dismiss in this browser; it stays listed below" onClick={dismiss}>
             <Icon name="close" size={14} /> Dismiss
-          </button>
+          </Button>
         )}
         <Copy text={markdown} label="Copy as Markdown" />
       </footer>

@@ -1,7 +1,8 @@
 import { screen } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { renderInPage } from '../../../tests/render';
+import { fakeApi } from '../../../tests/views';
 import { LearnMore } from './learn_more';
 
 const TEXT = `# acme/slow
@@ -26,27 +27,17 @@ loader = DataLoader(dataset, num_workers=4)
 |---|---:|
 | \`least_share\` | 0.01 |
 `;
-let asked: string[];
-let answer: () => Response;
-
-beforeEach(() => {
-  asked = [];
-  answer = () => new Response(JSON.stringify({ schema: 1, rule: 'acme/slow', text: TEXT }));
-  vi.stubGlobal('fetch', async (url: URL) => {
-    asked.push(url.pathname);
-    return answer();
-  });
-});
-afterEach(() => vi.unstubAllGlobals());
+const path = 'rules/acme%2Fslow';
+const api = fakeApi({ [path]: { schema: 1, rule: 'acme/slow', text: TEXT } });
 
 const open = (): Promise<void> => userEvent.click(screen.getByText('Learn more about this check'));
 
 it('the page of a rule is fetched when it is opened, and only then', async () => {
   const { container } = renderInPage(<LearnMore rule="acme/slow" />);
-  expect(asked).toEqual([]);
+  expect(api.requests).toEqual([]);
   await open();
   expect(await screen.findByRole('heading', { name: 'What to change' })).toBeTruthy();
-  expect(asked).toEqual(['/api/rules/acme%2Fslow']);
+  expect(api.requests).toEqual([path]);
   expect(screen.queryByText('It is slow.')).toBeNull();
   expect(screen.getByRole('rowheader', { name: 'Category' })).toBeTruthy();
   expect(screen.getByRole('columnheader', { name: 'option' })).toBeTruthy();
@@ -66,8 +57,7 @@ it('nothing in it is taken for HTML', async () => {
 });
 
 it('a rule that the server does not know is said so', async () => {
-  const refusal = { code: 'not-found', message: 'There is no rule acme/slow.', hint: '' };
-  answer = () => new Response(JSON.stringify(refusal), { status: 404 });
+  api.responses[path] = { code: 'not-found', message: 'There is no rule acme/slow.', hint: '' };
   renderInPage(<LearnMore rule="acme/slow" />);
   await open();
   expect(await screen.findByText(/There is no rule acme\/slow/)).toBeTruthy();

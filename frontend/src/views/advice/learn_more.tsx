@@ -8,7 +8,7 @@ interface Props {
   readonly rule: string;
 }
 
-/** The rule's own page, fetched when it is first opened. */
+/** The page of the rule, fetched when it is opened. */
 export function LearnMore({ rule }: Props): ReactNode {
   const [isOpen, setOpen] = useState(false);
   return (

@@ -49,7 +49,7 @@ describe('a finding as Markdown', () => {
           code: 'DataLoader(num_workers=4)\n',
           language: 'python',
           verify: 'Record again.',
-          caveats: ['Mind the memory.'],
+          caveats: ['Watch the memory.'],
         },
       }),
       context,
@@ -58,7 +58,7 @@ describe('a finding as Markdown', () => {
 
 \`item-sync\` · critical, high confidence · run \`resnet\`, worker \`worker0\`, span 1
 
-**Saving:** up to 59.3 ms per step (59.3 %), likely 44.5–59.3 ms. Reckoned from idle time.
+**Potential saving:** up to 59.3 ms per step (59.3 %), likely 44.5–59.3 ms. Estimated from idle time.
 
 The GPU waits.
 
@@ -90,7 +90,7 @@ DataLoader(num_workers=4)
 **Verify:** Record again.
 
 **Caveats:**
-- Mind the memory.
+- Watch the memory.
 
 [In stepscope](http://localhost/#view=advice)
 `);

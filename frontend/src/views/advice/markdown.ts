@@ -8,7 +8,18 @@ import type {
 } from '../../api/types.gen';
 import { duration, durationRange, instant, quantity, share } from '../../core/format';
 import { sentence } from '../../core/sentence';
-import { EFFORT, RISK } from './price';
+
+export const EFFORT: Readonly<Record<NonNullable<Outcome['effort']>, string>> = {
+  flag: 'an argument or a line',
+  hour: 'an hour for a person who knows the code',
+  day: 'a day or more',
+};
+export const RISK: Readonly<Record<NonNullable<Outcome['risk']>, string>> = {
+  none: 'none: the results stay the same',
+  numerics: 'results change slightly: check that the model still converges',
+  memory: 'needs more memory',
+  behaviour: 'may change the behaviour of the program',
+};
 
 type Cell = EvidenceTable['rows'][number]['cells'][number];
 
@@ -27,7 +38,7 @@ function table(header: readonly string[], rows: readonly (readonly string[])[]):
   return [line(header), line(header.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-/** So many backticks, but more than any run of them in the text. */
+/** A fence of backticks, longer than any run in the text. */
 function ticks(text: string, least: number): string {
   const runs = [...text.matchAll(/`+/g)].map((run) => run[0].length);
   return '`'.repeat(Math.max(least, ...runs.map((length) => length + 1)));
@@ -39,7 +50,7 @@ function fenced(lines: string, language: string): string {
   return `${fence}${language}\n${lines.trimEnd()}\n${fence}`;
 }
 
-/** A name as code: one with `<float>` in it would else be read as a tag, and be gone. */
+/** A name as code: outside of code `<float>` would be read as a tag. */
 function code(name: string): string {
   if (name === '') return '';
   const fence = ticks(name, 1);
@@ -74,9 +85,9 @@ function price({ effort, risk }: Outcome): string {
 }
 
 export function savingText(claim: ClaimReport, perStep: boolean): string {
-  const per = perStep ? ' per step' : ' in all';
+  const per = perStep ? ' per step' : ' in total';
   if (claim.net_high_ns === 0)
-    return `${duration(claim.gross_ns)}${per}, counted in other findings`;
+    return `${duration(claim.gross_ns)}${per}, counted under other findings`;
   return `up to ${duration(claim.net_high_ns)}${per} (${share(claim.net_share)}), likely ${durationRange(claim.net_low_ns, claim.net_high_ns)}`;
 }
 
@@ -95,7 +106,7 @@ export function findingMarkdown(outcome: Outcome, context: MarkdownContext): str
     `### ${outcome.title}`,
     `\`${outcome.rule}\` · ${grade.filter(Boolean).join(', ')} · run \`${context.run}\`, worker \`${outcome.worker}\`, span ${outcome.span}`,
     outcome.doubts.length > 0 ? `**Doubtful:** ${outcome.doubts.map(sentence).join(' ')}` : '',
-    claim ? `**Saving:** ${savingText(claim, context.perStep)}. ${claim.method}` : '',
+    claim ? `**Potential saving:** ${savingText(claim, context.perStep)}. ${claim.method}` : '',
     outcome.message,
     outcome.why,
     table(['Evidence', 'Value'], evidence),

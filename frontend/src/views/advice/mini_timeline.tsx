@@ -1,5 +1,5 @@
 import { useQueries } from '@tanstack/react-query';
-import { type ReactNode, useCallback, useMemo } from 'react';
+import { type ReactNode, useMemo } from 'react';
 import { api, segment } from '../../api/client';
 import { useTraceAnswer } from '../../api/queries';
 import type {
@@ -36,7 +36,7 @@ interface Range {
   readonly endNs: number;
 }
 
-/** The event with as much time again before and behind it. */
+/** The event with its own duration before and after it. */
 export function rangeAround(event: EventReference): Range {
   const around = Math.max(LEAST_AROUND_NS, event.duration_ns);
   return {
@@ -48,18 +48,22 @@ export function rangeAround(event: EventReference): Range {
 const isDrawn = (track: TimelineTrack): boolean =>
   track.kind === 'stream' || track.kind === 'idle' || track.kind === 'thread';
 
-/** The tracks that tell most: the event's own, the busiest streams, why a device idles, the busiest thread. */
-export function chosenTracks(timeline: Timeline, own: number | null): readonly TimelineTrack[] {
+/** The most useful tracks: that of the event, the busiest stream, idle causes, the busiest thread. */
+export function shownTracks(
+  timeline: Timeline,
+  eventTrack: number | null,
+): readonly TimelineTrack[] {
   const weight = (track: TimelineTrack): number =>
-    track.id === own ? Number.POSITIVE_INFINITY : (track.busy_ns ?? 0);
+    track.id === eventTrack ? Number.POSITIVE_INFINITY : (track.busy_ns ?? 0);
   const of = (kind: TimelineTrack['kind'], most: number): TimelineTrack[] =>
     timeline.tracks
       .filter((track) => track.kind === kind)
       .sort((a, b) => weight(b) - weight(a))
       .slice(0, most);
-  const found = [...of('stream', 1), ...of('idle', 1), ...of('thread', 1)];
-  const mine = timeline.tracks.find((track) => track.id === own && isDrawn(track));
-  const all = mine && !found.includes(mine) ? [...found, mine] : found;
+  const busiest = [...of('stream', 1), ...of('idle', 1), ...of('thread', 1)];
+  const eventOwnTrack = timeline.tracks.find((track) => track.id === eventTrack && isDrawn(track));
+  const all =
+    eventOwnTrack && !busiest.includes(eventOwnTrack) ? [...busiest, eventOwnTrack] : busiest;
   return all.sort((a, b) => a.order - b.order).slice(0, MOST_TRACKS);
 }
 
@@ -68,19 +72,19 @@ interface Lane {
   readonly label: string;
   readonly hits: readonly TimelineHit[];
   readonly rows: number;
-  /** Slices behind the last that was sent. */
+  /** Later slices that the response leaves out. */
   readonly leftOut: number;
 }
 
-function laneOf(timeline: Timeline, track: TimelineTrack, answer: TimelineHits): Lane {
-  const hits = answer.hits.filter((hit) => hit.row < MOST_ROWS);
-  const parent = timeline.tracks.find((each) => each.id === track.parent);
+function laneOf(timeline: Timeline, track: TimelineTrack, response: TimelineHits): Lane {
+  const hits = response.hits.filter((hit) => hit.row < MOST_ROWS);
+  const parent = timeline.tracks.find((other) => other.id === track.parent);
   return {
     track,
     label: parent && track.kind !== 'thread' ? `${parent.label} ${track.label}` : track.label,
     hits,
     rows: Math.max(1, ...hits.map((hit) => hit.row + 1)),
-    leftOut: answer.total - answer.hits.length,
+    leftOut: response.total - response.hits.length,
   };
 }
 
@@ -93,12 +97,12 @@ interface Picture {
 const heightOf = (lanes: readonly Lane[]): number =>
   lanes.reduce((sum, lane) => sum + lane.rows * ROW_PX + GAP_PX, TICK_PX);
 
-type Place = (ns: number) => number;
+type ToPx = (ns: number) => number;
 
-function drawSlice(frame: Frame, hit: TimelineHit, y: number, place: Place): void {
+function drawSlice(frame: Frame, hit: TimelineHit, y: number, xOf: ToPx): void {
   const { context, theme, tokens } = frame;
-  const left = Math.max(LABEL_PX, place(hit.start_ns));
-  const right = Math.min(frame.widthPx, place(hit.start_ns + hit.duration_ns));
+  const left = Math.max(LABEL_PX, xOf(hit.start_ns));
+  const right = Math.min(frame.widthPx, xOf(hit.start_ns + hit.duration_ns));
   const width = Math.max(1, right - left);
   if (right < LABEL_PX || left > frame.widthPx) return;
   context.fillStyle = fillOf(colourId(hit.category), hit.name, theme);
@@ -110,11 +114,11 @@ function drawSlice(frame: Frame, hit: TimelineHit, y: number, place: Place): voi
   context.fillText(fitterOf(context, font).fit(shortName(hit.name), width - 8), left + 4, y + 11);
 }
 
-function drawLane(frame: Frame, lane: Lane, top: number, place: Place): void {
+function drawLane(frame: Frame, lane: Lane, top: number, xOf: ToPx): void {
   const { context, tokens, widthPx } = frame;
   context.fillStyle = tokens.sunken;
   context.fillRect(LABEL_PX, top, widthPx - LABEL_PX, lane.rows * ROW_PX);
-  for (const hit of lane.hits) drawSlice(frame, hit, top + hit.row * ROW_PX + 1, place);
+  for (const hit of lane.hits) drawSlice(frame, hit, top + hit.row * ROW_PX + 1, xOf);
   const font = `${FONT_PX}px ${tokens.sans}`;
   context.font = font;
   context.fillStyle = tokens.muted;
@@ -124,14 +128,14 @@ function drawLane(frame: Frame, lane: Lane, top: number, place: Place): void {
 function draw(frame: Frame, { lanes, range, event }: Picture): void {
   const { context, widthPx, heightPx, tokens } = frame;
   const scale = (widthPx - LABEL_PX) / (range.endNs - range.startNs);
-  const place: Place = (ns) => LABEL_PX + (ns - range.startNs) * scale;
+  const xOf: ToPx = (ns) => LABEL_PX + (ns - range.startNs) * scale;
   context.clearRect(0, 0, widthPx, heightPx);
-  const [from, to] = [place(event.start_ns), place(event.start_ns + event.duration_ns)];
+  const [from, to] = [xOf(event.start_ns), xOf(event.start_ns + event.duration_ns)];
   context.fillStyle = tokens.hover;
   context.fillRect(from, 0, Math.max(1, to - from), heightPx);
   let top = TICK_PX;
   for (const lane of lanes) {
-    drawLane(frame, lane, top, place);
+    drawLane(frame, lane, top, xOf);
     top += lane.rows * ROW_PX + GAP_PX;
   }
   context.strokeStyle = tokens.accent;
@@ -139,13 +143,13 @@ function draw(frame: Frame, { lanes, range, event }: Picture): void {
   context.strokeRect(from, 0.75, Math.max(1, to - from), heightPx - 1.5);
   context.font = `${FONT_PX}px ${tokens.sans}`;
   context.fillStyle = tokens.text;
-  const words = duration(event.duration_ns);
-  const wide = context.measureText(words).width;
-  context.fillText(words, Math.min(widthPx - wide - 4, Math.max(LABEL_PX, from + 4)), 11);
+  const label = duration(event.duration_ns);
+  const wide = context.measureText(label).width;
+  context.fillText(label, Math.min(widthPx - wide - 4, Math.max(LABEL_PX, from + 4)), 11);
 }
 
-/** What a screen reader is told of the picture: what ran, by track. */
-function wordsOf({ lanes, range }: Picture): string {
+/** The picture as text, for screen readers. */
+function describe({ lanes, range }: Picture): string {
   const parts = lanes.map((lane) => {
     const names = [...new Set(lane.hits.map((hit) => shortName(hit.name)))].slice(0, 4);
     const more = lane.hits.length > 0 ? `: ${names.join(', ')}` : '';
@@ -155,15 +159,11 @@ function wordsOf({ lanes, range }: Picture): string {
 }
 
 function Picture(picture: Picture): ReactNode {
-  const { lanes, range, event } = picture;
-  const paint = useCallback(
-    (frame: Frame) => {
-      draw(frame, { lanes, range, event });
-      return false;
-    },
-    [lanes, range, event],
-  );
-  const surface = useSurface(paint);
+  const { lanes, event } = picture;
+  const surface = useSurface((frame) => {
+    draw(frame, picture);
+    return false;
+  });
   const leftOut = lanes.reduce((sum, lane) => sum + lane.leftOut, 0);
   return (
     <>
@@ -176,11 +176,11 @@ function Picture(picture: Picture): ReactNode {
           ref={surface.canvas}
           style={{ height: heightOf(lanes) }}
           role="img"
-          aria-label={wordsOf(picture)}
+          aria-label={describe(picture)}
         />
       </Goto>
       {leftOut > 0 && (
-        <p className="muted">{plural(leftOut, 'later event')} of this time are not drawn.</p>
+        <p className="muted">{plural(leftOut, 'later event')} of this range not drawn.</p>
       )}
     </>
   );
@@ -190,14 +190,14 @@ interface LanesProps {
   readonly trace: string;
   readonly timeline: Timeline;
   readonly event: EventReference;
-  readonly own: number | null;
+  readonly eventTrack: number | null;
 }
 
-function Lanes({ trace, timeline, event, own }: LanesProps): ReactNode {
+function Lanes({ trace, timeline, event, eventTrack }: LanesProps): ReactNode {
   const range = useMemo(() => rangeAround(event), [event]);
-  const tracks = useMemo(() => chosenTracks(timeline, own), [timeline, own]);
+  const tracks = useMemo(() => shownTracks(timeline, eventTrack), [timeline, eventTrack]);
   const { startNs: start_ns, endNs: end_ns } = range;
-  const answers = useQueries({
+  const responses = useQueries({
     queries: tracks.map((track) => ({
       queryKey: ['trace', trace, 'timeline/slices', track.id, start_ns, end_ns],
       queryFn: ({ signal }: { readonly signal: AbortSignal }) =>
@@ -212,10 +212,10 @@ function Lanes({ trace, timeline, event, own }: LanesProps): ReactNode {
   const lanes = useMemo(
     () =>
       tracks.flatMap((track, at) => {
-        const answer = answers[at];
-        return answer ? [laneOf(timeline, track, answer)] : [];
+        const response = responses[at];
+        return response ? [laneOf(timeline, track, response)] : [];
       }),
-    [tracks, answers, timeline],
+    [tracks, responses, timeline],
   );
   if (lanes.length < tracks.length || lanes.length === 0) return null;
   return <Picture lanes={lanes} range={range} event={event} />;
@@ -226,7 +226,7 @@ interface Props {
   readonly event: EventReference;
 }
 
-/** The tracks around the worst event: what ran, and what did not. Pressed, it leads to the timeline. */
+/** The tracks around the worst event; a click opens the timeline. */
 export function MiniTimeline({ trace, event }: Props): ReactNode {
   const timeline = useTraceAnswer<Timeline>(trace, 'timeline/tracks');
   const slice = useTraceAnswer<TimelineSlice>(
@@ -235,19 +235,24 @@ export function MiniTimeline({ trace, event }: Props): ReactNode {
     {},
     { enabled: event.event !== null },
   );
-  const isKnown = event.event === null || slice.data !== undefined || slice.isError;
-  if (!timeline.data || !isKnown) return null; // it says nothing that the table of events does not
+  const isResolved = event.event === null || slice.data !== undefined || slice.isError;
+  if (!timeline.data || !isResolved) return null; // the table of events has the same
   return (
     <section>
       <h4>
-        Around the worst of them
+        Around the worst event
         <span className="mini-note">
           {shortName(event.name)} at {instant(event.start_ns)}
           {event.event !== null && `, ${event.track}`}
           <Icon name="timeline" size={13} />
         </span>
       </h4>
-      <Lanes trace={trace} timeline={timeline.data} event={event} own={slice.data?.track ?? null} />
+      <Lanes
+        trace={trace}
+        timeline={timeline.data}
+        event={event}
+        eventTrack={slice.data?.track ?? null}
+      />
     </section>
   );
 }

@@ -1,95 +1,112 @@
+/** Everything but the findings of this trace: other traces, ruled out, passed, inconclusive, suppressed, failed. */
 import type { ReactNode } from 'react';
 import type { Outcome } from '../../api/types.gen';
-import { count } from '../../core/format';
+import { duration, plural } from '../../core/format';
 import { isCode, sentence } from '../../core/sentence';
 import { useNavigation } from '../../state/navigation';
+import { SeverityBadge } from '../../widgets/badge';
 import { Code } from '../../widgets/code';
 import { Fold } from '../../widgets/fold';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
 import { Prose } from '../../widgets/prose';
-import { Doubts } from './doubts';
-import { EvidenceFacts, EvidenceTables } from './evidence';
-import { byLack } from './outcomes';
+import { Doubts, EvidenceFacts, EvidenceTables } from './evidence';
+import { byMissingData } from './outcomes';
 
 interface Props {
   readonly outcomes: readonly Outcome[];
 }
 
-function Check({
-  outcome,
-  words,
-}: {
-  readonly outcome: Outcome;
-  readonly words: string;
-}): ReactNode {
+/** Findings of other traces of the run. */
+export function Elsewhere({ outcomes }: Props): ReactNode {
+  if (outcomes.length === 0) return null;
   return (
-    <li className="check" data-rule={outcome.rule}>
-      <span className={`check-title check-${outcome.status}`}>
-        {outcome.status === 'passed' && <Icon name="passed" size={14} />}
-        {outcome.title}
-      </span>
-      <span className="check-words">
-        <Prose text={sentence(words)} />
-      </span>
-      <code className="rule-name">{outcome.rule}</code>
-    </li>
+    <section className="elsewhere" aria-labelledby="elsewhere">
+      <h2 id="elsewhere">Found in other traces of this run</h2>
+      <ul>
+        {outcomes.map(({ rule, worker, span, severity, title, claim }) => (
+          <li key={rule}>
+            <Goto to={{ worker, span, open: rule }}>
+              <SeverityBadge severity={severity ?? 'info'} />
+              <span className="elsewhere-title">{title}</span>
+              <span className="muted">
+                {worker} span {span}
+              </span>
+              {claim && claim.net_high_ns > 0 && (
+                <span>saves up to {duration(claim.net_high_ns)}</span>
+              )}
+              <Icon name="arrow" size={14} />
+            </Goto>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 
-/** Whether a link leads to one of some checks. */
-function useIsNamed(outcomes: readonly Outcome[]): boolean {
+/** Whether a link names one of some checks. */
+function useIsLinked(outcomes: readonly Outcome[]): boolean {
   const { location } = useNavigation();
   return outcomes.some((outcome) => outcome.rule === location.open);
 }
 
-/** Checks that found nothing wrong; apart from those whose word is worth less. */
+/** A check that passed, by its own name: its title names the fault that it looks for. */
+function PassedCheck({ outcome }: { readonly outcome: Outcome }): ReactNode {
+  return (
+    <li className="check" data-rule={outcome.rule}>
+      <span className="check-title check-passed">
+        <Icon name="passed" size={14} />
+        <code className="rule-name">{outcome.rule}</code>
+      </span>
+      <span className="check-words">
+        <Prose text={sentence(outcome.message)} />
+      </span>
+    </li>
+  );
+}
+
+/** Checks that passed; those that depend on damaged parts of the trace stand apart. */
 export function Passed({ outcomes }: Props): ReactNode {
   const sure = outcomes.filter((outcome) => outcome.doubts.length === 0);
+  const doubtful = outcomes.filter((outcome) => outcome.doubts.length > 0);
+  const doubts = [...new Set(doubtful.flatMap((outcome) => outcome.doubts))];
   return (
     <>
       <Fold
         title="Passed"
-        note="looked for, and not found"
+        note="checks without a finding"
         size={sure.length}
-        isOpen={useIsNamed(sure)}
+        isOpen={useIsLinked(sure)}
       >
         {sure.map((outcome) => (
-          <Check key={outcome.rule} outcome={outcome} words={outcome.message} />
+          <PassedCheck key={outcome.rule} outcome={outcome} />
         ))}
       </Fold>
-      <PassedInDoubt outcomes={outcomes.filter((outcome) => outcome.doubts.length > 0)} />
+      <Fold
+        title="Passed, but doubtful"
+        note="checks that depend on damaged parts of the trace"
+        size={doubtful.length}
+        isOpen={useIsLinked(doubtful)}
+      >
+        <li>
+          <Doubts doubts={doubts} />
+        </li>
+        {doubtful.map((outcome) => (
+          <PassedCheck key={outcome.rule} outcome={outcome} />
+        ))}
+      </Fold>
     </>
   );
 }
 
-function PassedInDoubt({ outcomes }: Props): ReactNode {
-  const doubts = [...new Set(outcomes.flatMap((outcome) => outcome.doubts))];
+/** Suspected faults that cost nothing here, with the evidence. */
+export function RuledOut({ outcomes }: Props): ReactNode {
   return (
     <Fold
-      title="Passed, but doubtful"
-      note="not found in a damaged recording"
+      title="Ruled out"
+      note="suspected faults that cost nothing here"
       size={outcomes.length}
-      isOpen={useIsNamed(outcomes)}
-    >
-      <li>
-        <Doubts doubts={doubts} />
-      </li>
-      {outcomes.map((outcome) => (
-        <Check key={outcome.rule} outcome={outcome} words={outcome.message} />
-      ))}
-    </Fold>
-  );
-}
-
-/** What looks like a fault and costs nothing here, with the numbers that acquit it. */
-export function Rejected({ outcomes }: Props): ReactNode {
-  return (
-    <Fold
-      title="Considered and rejected"
-      note="looks like a fault, and costs nothing here"
-      size={outcomes.length}
-      isOpen={useIsNamed(outcomes)}
+      isOpen={useIsLinked(outcomes)}
     >
       {outcomes.map((outcome) => (
         <li key={outcome.rule + outcome.message} className="rejected" data-rule={outcome.rule}>
@@ -107,99 +124,96 @@ export function Rejected({ outcomes }: Props): ReactNode {
   );
 }
 
-interface CannotTellProps extends Props {
-  /** True where it is what the user should read next. */
+interface InconclusiveProps extends Props {
   readonly isOpen: boolean;
 }
 
-/** Checks that cannot tell, by what they lack, with what would record it. */
-export function CannotTell({ outcomes, isOpen }: CannotTellProps): ReactNode {
+/** Inconclusive checks by what is missing, with the code that records it. */
+export function Inconclusive({ outcomes, isOpen }: InconclusiveProps): ReactNode {
   return (
     <Fold
-      title="Cannot tell"
-      note="what they need was not recorded, or is damaged"
+      title="Inconclusive"
+      note="the data that these checks need was not recorded, or is damaged"
       size={outcomes.length}
-      isOpen={useIsNamed(outcomes) || isOpen}
+      isOpen={useIsLinked(outcomes) || isOpen}
     >
-      <Lacks outcomes={outcomes} />
+      <MissingDataList outcomes={outcomes} />
     </Fold>
   );
 }
 
-/** Checks that are about something that this recording has nothing of. */
 export function NotApplicable({ outcomes }: Props): ReactNode {
   return (
     <Fold
       title="Not applicable"
-      note="there is nothing of what they are about"
+      note="the trace has nothing that these checks concern"
       size={outcomes.length}
-      isOpen={useIsNamed(outcomes)}
+      isOpen={useIsLinked(outcomes)}
     >
-      <Lacks outcomes={outcomes} />
+      <MissingDataList outcomes={outcomes} />
     </Fold>
   );
 }
 
-function Lacks({ outcomes }: Props): ReactNode {
-  return (
-    <>
-      {byLack(outcomes).map((lack) => (
-        <li key={lack.reason + lack.remedy} className="lack">
-          <div>
-            <strong>
-              <Prose text={sentence(lack.reason)} />
-            </strong>
-            <ul className="lack-rules">
-              {lack.outcomes.map((outcome) => (
-                <li key={outcome.rule} title={outcome.rule} data-rule={outcome.rule}>
-                  {outcome.title}
-                </li>
-              ))}
-            </ul>
-          </div>
-          {isCode(lack.remedy) ? (
-            <Code code={lack.remedy} />
-          ) : (
-            <Prose text={sentence(lack.remedy)} />
-          )}
-        </li>
-      ))}
-    </>
-  );
+function MissingDataList({ outcomes }: Props): ReactNode {
+  return byMissingData(outcomes).map((missing) => (
+    <li key={missing.reason + missing.remedy} className="lack">
+      <div>
+        <strong>
+          <Prose text={sentence(missing.reason)} />
+        </strong>
+        <ul className="lack-rules">
+          {missing.outcomes.map((outcome) => (
+            <li key={outcome.rule} title={outcome.rule} data-rule={outcome.rule}>
+              {outcome.title}
+            </li>
+          ))}
+        </ul>
+      </div>
+      {isCode(missing.remedy) ? (
+        <Code code={missing.remedy} />
+      ) : (
+        <Prose text={sentence(missing.remedy)} />
+      )}
+    </li>
+  ));
 }
 
-const BY: Readonly<Record<Outcome['suppressed_by'], string>> = {
+const SUPPRESSED_BY: Readonly<Record<Outcome['suppressed_by'], string>> = {
   '': '',
   configuration: 'in the configuration',
   baseline: 'by the baseline',
-  recording: 'by the program itself',
+  recording: 'by the program',
 };
 
 export function Suppressed({ outcomes }: Props): ReactNode {
   return (
-    <Fold title="Put aside" note="found, and put aside with a reason" size={outcomes.length}>
+    <Fold title="Suppressed" note="findings suppressed with a reason" size={outcomes.length}>
       {outcomes.map((outcome) => (
-        <Check
-          key={outcome.rule + outcome.fingerprint}
-          outcome={outcome}
-          words={`${sentence(outcome.message)} Put aside ${BY[outcome.suppressed_by]}: ${outcome.reason ?? ''}`}
-        />
+        <li key={outcome.rule + outcome.fingerprint} className="check" data-rule={outcome.rule}>
+          <span className="check-title check-suppressed">{outcome.title}</span>
+          <span className="check-words">
+            <Prose
+              text={`${sentence(outcome.message)} ${sentence(`Suppressed ${SUPPRESSED_BY[outcome.suppressed_by]}: ${outcome.reason ?? ''}`)}`}
+            />
+          </span>
+          <code className="rule-name">{outcome.rule}</code>
+        </li>
       ))}
     </Fold>
   );
 }
 
-/** Checks that broke: never silent, and apart from what they would have said. */
+/** Checks that raised an error. */
 export function Failed({ outcomes }: Props): ReactNode {
   if (outcomes.length === 0) return null;
   return (
     <section className="card failed" aria-label="Checks that failed">
       <h2>
-        <Icon name="critical" /> {count(outcomes.length)}{' '}
-        {outcomes.length === 1 ? 'check' : 'checks'} failed
+        <Icon name="critical" /> {plural(outcomes.length, 'check')} failed
       </h2>
       <p className="muted">
-        A fault of stepscope, not of your code. Everything else on this page is unaffected.
+        This is a bug in stepscope, not in your code. The rest of this page is unaffected.
       </p>
       <ul>
         {outcomes.map((outcome) => (

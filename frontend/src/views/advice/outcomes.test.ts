@@ -2,33 +2,39 @@ import { describe, expect, it } from 'vitest';
 import { claim, mergedOutcome, outcome } from '../../../tests/samples';
 import type { HealthItem, RunReport } from '../../api/types.gen';
 import fixture from './fixture.json';
-import { alsoFound, byLack, emptiness, foundElsewhere, sorted, takersOf } from './outcomes';
+import {
+  byMissingData,
+  countedUnder,
+  emptyReason,
+  groupedOutcomes,
+  onlyElsewhere,
+  otherTracesWith,
+} from './outcomes';
 
 const report = fixture as unknown as RunReport;
 const here = 't1';
 
 describe('the order of findings', () => {
-  const method = 'Reckoned. 2.00 ms of it is counted under first, second.';
-  const covered = outcome({ rule: 'c', claim: { ...claim(0), gross_ns: 2e6, method } });
+  const method = 'Estimated. 2.00 ms of it is counted under first, second.';
+  const related = outcome({ rule: 'c', claim: { ...claim(0), gross_ns: 2e6, method } });
   const outcomes = [
     outcome({ rule: 'second', severity: 'info', claim: claim(9e7) }),
-    covered,
+    related,
     outcome({ rule: 'first', severity: 'critical', claim: claim(2e6) }),
     outcome({ rule: 'symptom', severity: 'warning' }),
   ];
 
   it('is the server’s, and what others count already is apart', () => {
-    const own = sorted(outcomes, here);
-    expect(own.found.map((each) => each.rule)).toEqual(['second', 'first', 'symptom']);
-    expect(own.covered).toEqual([covered]);
+    const groups = groupedOutcomes(outcomes, here);
+    expect(groups.findings.map(({ rule }) => rule)).toEqual(['second', 'first', 'symptom']);
+    expect(groups.related).toEqual([related]);
   });
 
   it('names the findings that count a covered one', () => {
-    expect(takersOf(covered, sorted(outcomes, here).found).map((each) => each.rule)).toEqual([
-      'second',
-      'first',
-    ]);
-    expect(takersOf(outcome({ claim: claim(0) }), outcomes)).toEqual([]);
+    expect(
+      countedUnder(related, groupedOutcomes(outcomes, here).findings).map(({ rule }) => rule),
+    ).toEqual(['second', 'first']);
+    expect(countedUnder(outcome({ claim: claim(0) }), outcomes)).toEqual([]);
   });
 });
 
@@ -43,9 +49,9 @@ describe('one recording', () => {
   ];
 
   it('gets its own outcomes only', () => {
-    const own = sorted(outcomes, here);
-    expect(own.found.map((each) => each.rule)).toEqual(['x']);
-    expect(own.passed).toHaveLength(1);
+    const groups = groupedOutcomes(outcomes, here);
+    expect(groups.findings.map(({ rule }) => rule)).toEqual(['x']);
+    expect(groups.passed).toHaveLength(1);
   });
 
   it('knows where else the same was found, and what only elsewhere, the worst of each', () => {
@@ -54,9 +60,9 @@ describe('one recording', () => {
       mergedOutcome({ outcome: outcome({ rule: 'x' }), traces: [here, 't2'] }),
       mergedOutcome({ outcome: outcome({ rule: 'y', trace: 't3' }), traces: ['t2', 't3'] }),
     ];
-    expect(alsoFound(merged, 'x', here)).toEqual(['t2']);
-    expect(alsoFound(merged, 'y', here)).toEqual([]);
-    expect(foundElsewhere(merged, here).map((each) => [each.rule, each.trace])).toEqual([
+    expect(otherTracesWith(merged, 'x', here)).toEqual(['t2']);
+    expect(otherTracesWith(merged, 'y', here)).toEqual([]);
+    expect(onlyElsewhere(merged, here).map(({ rule, trace }) => [rule, trace])).toEqual([
       ['y', 't3'],
     ]);
   });
@@ -66,12 +72,14 @@ describe('what is not applicable', () => {
   it('is told once for all checks that lack the same', () => {
     const lacking = (rule: string, reason: string) =>
       outcome({ rule, status: 'not-applicable', reason, remedy: null });
-    const lacks = byLack([
+    const groups = byMissingData([
       lacking('a', 'no loader'),
       lacking('b', 'no device'),
       lacking('c', 'no device'),
     ]);
-    expect(lacks.map((lack) => [lack.reason, lack.outcomes.map((each) => each.rule)])).toEqual([
+    expect(
+      groups.map((missing) => [missing.reason, missing.outcomes.map(({ rule }) => rule)]),
+    ).toEqual([
       ['no device', ['b', 'c']],
       ['no loader', ['a']],
     ]);
@@ -93,8 +101,8 @@ describe('nothing found', () => {
     effect: 'withheld',
     affects: [],
   };
-  const said = (...statuses: ('passed' | 'cannot-tell' | 'not-applicable' | 'failed')[]) =>
-    sorted(
+  const ofStatuses = (...statuses: ('passed' | 'cannot-tell' | 'not-applicable' | 'failed')[]) =>
+    groupedOutcomes(
       statuses.map((status, at) => outcome({ rule: `r${at}`, status })),
       here,
     );
@@ -105,23 +113,27 @@ describe('nothing found', () => {
   });
 
   it('is told as such of a CPU alone, unless the file is damaged', () => {
-    const outcomes = said('passed', 'cannot-tell', 'cannot-tell');
-    expect(emptiness(outcomes, { devices: [], health: [] })).toBe('cpu-alone');
-    expect(emptiness(outcomes, { devices: [], health: [damaged] })).toBe('cannot-tell');
+    const outcomes = ofStatuses('passed', 'cannot-tell', 'cannot-tell');
+    expect(emptyReason(outcomes, { devices: [], health: [] })).toBe('cpu-only');
+    expect(emptyReason(outcomes, { devices: [], health: [damaged] })).toBe('inconclusive');
   });
 
   it('is healthy where most checks could be made', () => {
-    expect(emptiness(said('passed', 'passed', 'cannot-tell'), device())).toBe('healthy');
-    expect(emptiness(said('passed', 'not-applicable', 'not-applicable'), device())).toBe('healthy');
+    expect(emptyReason(ofStatuses('passed', 'passed', 'cannot-tell'), device())).toBe('healthy');
+    expect(emptyReason(ofStatuses('passed', 'not-applicable', 'not-applicable'), device())).toBe(
+      'healthy',
+    );
   });
 
   it('is no clean bill where most could not, one broke, or the file is damaged', () => {
-    expect(emptiness(said('passed', 'cannot-tell', 'cannot-tell'), device())).toBe('cannot-tell');
-    expect(emptiness(said('passed', 'passed', 'failed'), device())).toBe('cannot-tell');
-    expect(emptiness(said('passed', 'passed'), device([damaged]))).toBe('cannot-tell');
+    expect(emptyReason(ofStatuses('passed', 'cannot-tell', 'cannot-tell'), device())).toBe(
+      'inconclusive',
+    );
+    expect(emptyReason(ofStatuses('passed', 'passed', 'failed'), device())).toBe('inconclusive');
+    expect(emptyReason(ofStatuses('passed', 'passed'), device([damaged]))).toBe('inconclusive');
   });
 
   it('is nothing to look at where no check applies', () => {
-    expect(emptiness(said('not-applicable'), device())).toBe('nothing-applicable');
+    expect(emptyReason(ofStatuses('not-applicable'), device())).toBe('nothing-applicable');
   });
 });

@@ -1,58 +1,62 @@
-/** The outcomes of a run, sorted into what the page says of one recording. Pure. */
+/** The outcomes of a run, grouped for the advice on one trace. Pure. */
 import type { MergedOutcome, Outcome, WorkerReport } from '../../api/types.gen';
+import { keyOf } from './dismissed';
 
-export interface Sorted {
-  /** What to fix, in the order in which the server ranks it. */
-  readonly found: readonly Outcome[];
-  /** Findings all of whose time another finding already counts. */
-  readonly covered: readonly Outcome[];
-  /** What looks like a fault and costs nothing here. */
-  readonly rejected: readonly Outcome[];
+export interface GroupedOutcomes {
+  /** In the order of the server. */
+  readonly findings: readonly Outcome[];
+  /** Findings whose time other findings count already: related symptoms. */
+  readonly related: readonly Outcome[];
+  /** Suspected faults that cost nothing here. */
+  readonly ruledOut: readonly Outcome[];
   readonly passed: readonly Outcome[];
-  /** What they need was not recorded, or is damaged. */
-  readonly cannotTell: readonly Outcome[];
-  /** The recording has nothing of what they are about. */
+  /** Checks whose data was not recorded, or is damaged. */
+  readonly inconclusive: readonly Outcome[];
   readonly notApplicable: readonly Outcome[];
   readonly failed: readonly Outcome[];
   readonly suppressed: readonly Outcome[];
 }
 
-/** True where other findings count all the time that this one claims: the same problem, seen twice. */
-export const isCovered = ({ claim }: Outcome): boolean =>
+/** Whether other findings count all the time that this one claims. */
+export const isRelated = ({ claim }: Outcome): boolean =>
   claim !== null && claim.gross_ns > 0 && claim.net_high_ns === 0;
 
-/** What every rule said of one recording, in the server's order. */
-export function sorted(outcomes: readonly Outcome[], trace: string): Sorted {
-  const own = outcomes.filter((outcome) => outcome.trace === trace);
+/** The outcomes of one trace, in the order of the server. */
+export function groupedOutcomes(outcomes: readonly Outcome[], trace: string): GroupedOutcomes {
+  const ownOutcomes = outcomes.filter((outcome) => outcome.trace === trace);
   const of = (status: Outcome['status']): Outcome[] =>
-    own.filter((outcome) => outcome.status === status);
-  const found = of('found');
+    ownOutcomes.filter((outcome) => outcome.status === status);
+  const findings = of('found');
   return {
-    found: found.filter((outcome) => !isCovered(outcome)),
-    covered: found.filter(isCovered),
-    rejected: of('rejected'),
+    findings: findings.filter((outcome) => !isRelated(outcome)),
+    related: findings.filter(isRelated),
+    ruledOut: of('rejected'),
     passed: of('passed'),
-    cannotTell: of('cannot-tell'),
+    inconclusive: of('cannot-tell'),
     notApplicable: of('not-applicable'),
     failed: of('failed'),
     suppressed: of('suppressed'),
   };
 }
 
-/** What rules over the whole run found: of ranks and of what they wait for. */
-export const ofTheRun = (outcomes: readonly Outcome[]): readonly Outcome[] =>
+/** Findings of rules over the whole run. */
+export const runFindings = (outcomes: readonly Outcome[]): readonly Outcome[] =>
   outcomes.filter((outcome) => outcome.trace === '' && outcome.status === 'found');
 
-/** The other recordings of the run in which a rule found the same. */
-export function alsoFound(merged: readonly MergedOutcome[], rule: string, trace: string): string[] {
+/** The other traces of the run with the same finding. */
+export function otherTracesWith(
+  merged: readonly MergedOutcome[],
+  rule: string,
+  trace: string,
+): string[] {
   const same = merged.filter(
     ({ outcome, traces }) => outcome.rule === rule && traces.includes(trace),
   );
-  return [...new Set(same.flatMap(({ traces }) => traces))].filter((each) => each !== trace);
+  return [...new Set(same.flatMap(({ traces }) => traces))].filter((other) => other !== trace);
 }
 
-/** Findings of rules that found nothing in this recording, of each rule the first: the worst. */
-export function foundElsewhere(merged: readonly MergedOutcome[], trace: string): Outcome[] {
+/** Findings of rules without a finding in this trace, the worst of each rule. */
+export function onlyElsewhere(merged: readonly MergedOutcome[], trace: string): Outcome[] {
   const ofSome = merged.filter(({ traces }) => traces.length > 0);
   const seen = new Set(
     ofSome.filter(({ traces }) => traces.includes(trace)).map(({ outcome }) => outcome.rule),
@@ -62,49 +66,84 @@ export function foundElsewhere(merged: readonly MergedOutcome[], trace: string):
     .filter(({ rule }) => !seen.has(rule) && seen.add(rule));
 }
 
-/** `… 22.9 ms of it is counted under item-sync, launch-bound.`: how a claim's method ends. */
-const TAKERS = /\bis counted under ([a-z0-9-]+(?:, [a-z0-9-]+)*)\.$/;
+/** The end of a claim's method: `… 22.9 ms of it is counted under item-sync, launch-bound.` */
+const COUNTED_UNDER = /\bis counted under ([a-z0-9-]+(?:, [a-z0-9-]+)*)\.$/;
 
-/** The findings that count a covered one's time. */
-export function takersOf(outcome: Outcome, found: readonly Outcome[]): readonly Outcome[] {
-  const rules = TAKERS.exec(outcome.claim?.method ?? '')?.[1]?.split(', ') ?? [];
-  return found.filter((each) => rules.includes(each.rule));
+/** The findings that count the time of a related symptom. */
+export function countedUnder(outcome: Outcome, findings: readonly Outcome[]): readonly Outcome[] {
+  const rules = COUNTED_UNDER.exec(outcome.claim?.method ?? '')?.[1]?.split(', ') ?? [];
+  return findings.filter((other) => rules.includes(other.rule));
 }
 
-export type Emptiness = 'healthy' | 'cpu-alone' | 'cannot-tell' | 'nothing-applicable';
+export type EmptyReason = 'healthy' | 'cpu-only' | 'inconclusive' | 'nothing-applicable';
 
 type Recorded = Pick<WorkerReport, 'devices' | 'health'>;
 
-/** What it means that nothing was found: an honest word needs checks that could be made. */
-export function emptiness(outcomes: Sorted, { devices, health }: Recorded): Emptiness {
-  const { passed, rejected, cannotTell, failed } = outcomes;
-  const looked = passed.length + rejected.length;
-  if (looked + cannotTell.length + failed.length === 0) return 'nothing-applicable';
+/** The meaning of an advice without findings: healthy only if enough checks could run. */
+export function emptyReason(outcomes: GroupedOutcomes, { devices, health }: Recorded): EmptyReason {
+  const { passed, ruledOut, inconclusive, failed } = outcomes;
+  const ranCount = passed.length + ruledOut.length;
+  if (ranCount + inconclusive.length + failed.length === 0) return 'nothing-applicable';
   const isDoubtful = passed.some((outcome) => outcome.doubts.length > 0);
   if (isDoubtful || failed.length > 0 || health.some((item) => item.severity === 'critical')) {
-    return 'cannot-tell';
+    return 'inconclusive';
   }
-  if (devices.length === 0) return 'cpu-alone';
-  return looked >= cannotTell.length ? 'healthy' : 'cannot-tell';
+  if (devices.length === 0) return 'cpu-only';
+  return ranCount >= inconclusive.length ? 'healthy' : 'inconclusive';
 }
 
-export interface Lack {
+export interface MissingData {
   readonly reason: string;
   readonly remedy: string;
   readonly outcomes: readonly Outcome[];
 }
 
-/** Checks that lack the same thing, together: what most of them lack comes first. */
-export function byLack(outcomes: readonly Outcome[]): readonly Lack[] {
-  const lacks = new Map<string, Outcome[]>();
+/** Checks grouped by reason, the most frequent first. */
+export function byMissingData(outcomes: readonly Outcome[]): readonly MissingData[] {
+  const groups = new Map<string, Outcome[]>();
   for (const outcome of outcomes) {
     const key = JSON.stringify([outcome.reason ?? '', outcome.remedy ?? '']);
-    lacks.set(key, [...(lacks.get(key) ?? []), outcome]);
+    groups.set(key, [...(groups.get(key) ?? []), outcome]);
   }
-  return [...lacks]
-    .map(([key, own]) => {
+  return [...groups]
+    .map(([key, ownOutcomes]) => {
       const [reason, remedy] = JSON.parse(key) as [string, string];
-      return { reason, remedy, outcomes: own };
+      return { reason, remedy, outcomes: ownOutcomes };
     })
     .sort((a, b) => b.outcomes.length - a.outcomes.length);
+}
+
+export interface Filters {
+  /** A part of the mean step: findings that save some of it. */
+  readonly part: string | null;
+  /** A category of rules: `input pipeline`. */
+  readonly topic: string | null;
+}
+
+/** Rules with savings in a part of the step. */
+function rulesOfPart(worker: WorkerReport, part: string): readonly string[] {
+  return worker.budget.find((line) => line.category === part)?.rules ?? [];
+}
+
+export function isShown(outcome: Outcome, filters: Filters, worker: WorkerReport): boolean {
+  if (filters.topic !== null && outcome.category !== filters.topic) return false;
+  return filters.part === null || rulesOfPart(worker, filters.part).includes(outcome.rule);
+}
+
+/** Topics of findings, the most frequent first. */
+export function topicsOf(outcomes: readonly Outcome[]): { name: string; count: number }[] {
+  const counts = new Map<string, number>();
+  for (const { category } of outcomes) counts.set(category, (counts.get(category) ?? 0) + 1);
+  return [...counts]
+    .map(([name, count]) => ({ name, count }))
+    .sort((a, b) => b.count - a.count || (a.name < b.name ? -1 : 1));
+}
+
+/** The findings without the dismissed ones, and the dismissed ones. */
+export function splitDismissed(
+  outcomes: readonly Outcome[],
+  dismissed: readonly string[],
+): readonly [Outcome[], Outcome[]] {
+  const isDismissed = (outcome: Outcome): boolean => dismissed.includes(keyOf(outcome));
+  return [outcomes.filter((outcome) => !isDismissed(outcome)), outcomes.filter(isDismissed)];
 }

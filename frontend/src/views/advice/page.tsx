@@ -12,49 +12,49 @@ import type { PageProps } from '../view';
 import { Advice } from './advice';
 import { Job } from './job';
 
-type Of = 'job' | 'rank';
+type Scope = 'job' | 'rank';
 
-/** From so many recordings on a run is a job, whose ranks nobody looks at one by one. */
+/** Least number of traces of a job, which is shown as a whole. */
 const JOB_FROM = 8;
 
-/** A link that names a worker is about it; else a run of many recordings is shown as a whole. */
-function useOf({ run }: Selection): readonly [Of, (of: Of) => void] {
+/** The whole job, or the rank that a link names. */
+function useScope({ run }: Selection): readonly [Scope, (scope: Scope) => void] {
   const { location, go } = useNavigation();
-  const { about: written } = location.options;
+  const { about: requested } = location.options;
   const recordings = run.workers.reduce((sum, { spans }) => sum + spans.length, 0);
   const isJob = location.worker === null && recordings >= JOB_FROM;
-  const usual = isJob ? 'job' : 'rank';
-  const of = recordings > 1 && (written === 'job' || written === 'rank') ? written : usual;
-  const choose = (next: Of): void =>
+  const defaultScope = isJob ? 'job' : 'rank';
+  const scope =
+    recordings > 1 && (requested === 'job' || requested === 'rank') ? requested : defaultScope;
+  const choose = (next: Scope): void =>
     go({ options: withOption(location.options, 'about', next), open: null }, 'replace');
   useEffect(() => {
-    // A link that is copied names the worker, which alone would lead to its own advice.
-    if (isJob && written === undefined) {
+    // A copied link names the worker, which alone would lead to the advice on that rank.
+    if (isJob && requested === undefined) {
       go({ options: withOption(location.options, 'about', 'job') }, 'replace');
     }
-  }, [isJob, written, go, location.options]);
-  return [of, choose];
+  }, [isJob, requested, go, location.options]);
+  return [scope, choose];
 }
 
-/** What to fix first, with proof: in a job of many ranks, or in one recording. */
 export default function Page({ selection }: PageProps): ReactNode {
   const { run, worker, span } = selection;
   const query = useAdvice(run, span.trace);
-  const [of, choose] = useOf(selection);
+  const [scope, choose] = useScope(selection);
   const recordings = recordingsOf(run);
-  const own = recordings.find(({ trace }) => trace === span.trace);
+  const recording = recordings.find(({ trace }) => trace === span.trace);
   const choice = recordings.length > 1 && (
     <Segmented
       label="Advice on"
       segments={[
-        { id: 'job', label: `All ${count(recordings.length)}`, title: 'The run as a whole' },
+        { id: 'job', label: `All ${count(recordings.length)}`, title: 'The whole run' },
         {
           id: 'rank',
-          label: own ? recordingName(own) : worker.name,
-          title: 'The recording that is chosen above',
+          label: recording ? recordingName(recording) : worker.name,
+          title: 'The trace selected above',
         },
       ]}
-      value={of}
+      value={scope}
       onChoose={choose}
     />
   );
@@ -62,7 +62,7 @@ export default function Page({ selection }: PageProps): ReactNode {
     <div className="page">
       <Loaded query={query} what="The advice">
         {(report) => {
-          if (of === 'job') return <Job report={report} run={run} choice={choice} />;
+          if (scope === 'job') return <Job report={report} run={run} choice={choice} />;
           if (query.isPlaceholderData && !reportOf(report, span.trace)) return <Skeleton />;
           return (
             <Advice

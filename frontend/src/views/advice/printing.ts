@@ -1,4 +1,4 @@
-/** Whether the page is being printed: what is folded is opened for it. */
+/** Whether the page is being printed, which opens all findings. */
 import { useSyncExternalStore } from 'react';
 import { flushSync } from 'react-dom';
 
@@ -7,7 +7,7 @@ const listeners = new Set<() => void>();
 
 function set(value: boolean): void {
   isPrinting = value;
-  // The browser takes its picture as soon as this returns.
+  // The browser renders the print as soon as this returns.
   flushSync(() => {
     for (const listener of listeners) listener();
   });

@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { api, segment } from '../../api/client';
-import type { RulePage as Answer } from '../../api/types.gen';
+import type { RulePage as RulePageText } from '../../api/types.gen';
 import { type Block, blocksOf } from '../../core/blocks';
 import { Blocks } from '../../widgets/blocks';
 import { Loaded } from '../../widgets/loaded';
 
-/** Without the rule's name and title at its top: the finding has said them. */
+/** Without the name and title of the rule, which the finding shows. */
 function withoutHead(blocks: readonly Block[]): readonly Block[] {
   return blocks.slice(blocks.findIndex(({ kind }) => kind === 'table'));
 }
@@ -15,11 +15,11 @@ interface Props {
   readonly rule: string;
 }
 
-/** All about a rule, as `stepscope explain` prints it; it comes from the server, not from the web. */
+/** The documentation of a rule, as `stepscope explain` prints it. */
 export default function RulePage({ rule }: Props): ReactNode {
   const query = useQuery({
     queryKey: ['rule', rule],
-    queryFn: ({ signal }) => api.get<Answer>(`rules/${segment(rule)}`, {}, signal),
+    queryFn: ({ signal }) => api.get<RulePageText>(`rules/${segment(rule)}`, {}, signal),
     staleTime: Number.POSITIVE_INFINITY,
   });
   return (

@@ -9,7 +9,7 @@ import { Advice } from './advice';
 import { dismissals } from './dismissed';
 import { findingsTable } from './save';
 
-const found = outcome({
+const finding = outcome({
   severity: 'warning',
   confidence: 'high',
   message: 'A value, read back',
@@ -19,7 +19,7 @@ const found = outcome({
 });
 const seen = outcome({ rule: 'other', title: 'Other', severity: 'info', fingerprint: 'f2' });
 const passed = outcome({ rule: 'fine', status: 'passed' });
-const report = runReport([found, seen, passed]);
+const report = runReport([finding, seen, passed]);
 
 beforeEach(() => localStorage.clear());
 afterEach(() => vi.restoreAllMocks());
@@ -45,7 +45,7 @@ async function exported(format: 'CSV' | 'JSON'): Promise<[string, string]> {
 }
 
 it('as a table, a finding is a row with its numbers in full', () => {
-  expect(toCsv(findingsTable({ outcomes: [found] }))).toBe(
+  expect(toCsv(findingsTable({ outcomes: [finding] }))).toBe(
     'rule,title,category,severity,confidence,worker,span,saves at least (ns),saves at most (ns),' +
       'saves at most (share of 1),steps,message,fix,effort,risk,lines,doubts,fingerprint\r\n' +
       'item-sync,Reading single values back stalls the step,synchronisation,warning,high,worker0,1,' +
@@ -54,7 +54,11 @@ it('as a table, a finding is a row with its numbers in full', () => {
 });
 
 it('of a job, it is a row with where and when it holds', () => {
-  const merged = mergedOutcome({ outcome: found, where: 'ranks 0-3 of 8', when: 'in every step' });
+  const merged = mergedOutcome({
+    outcome: finding,
+    where: 'ranks 0-3 of 8',
+    when: 'in every step',
+  });
   const table = findingsTable({ merged: [merged] });
   const row = Object.fromEntries(table.columns.map(({ key }, at) => [key, table.rows[0]?.[at]]));
   expect(row).toMatchObject({
@@ -65,7 +69,7 @@ it('of a job, it is a row with where and when it holds', () => {
   });
 });
 
-it('CSV holds the findings that were not put aside', async () => {
+it('CSV holds the findings that were not dismissed', async () => {
   dismissals.dismiss(seen);
   const [name, body] = await exported('CSV');
   expect(name).toBe(`${report.name}_worker0_1_advice.csv`);

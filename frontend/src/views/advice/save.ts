@@ -1,114 +1,83 @@
-/** The advice as a file: a table of the findings, or the whole report. */
+/** Exports the advice: a table of the findings, or the whole report. */
 import type { Column, MergedOutcome, Outcome, RunReport } from '../../api/types.gen';
+import { column } from '../../core/columns';
 import type { ExportTable } from '../../core/export';
 import type { CellValue } from '../../core/format';
 import type { ExportFormat } from '../../widgets/export_menu';
 import { saveTable } from '../../widgets/save_table';
 
-interface Field<Row> {
-  readonly key: string;
-  readonly label: string;
-  readonly unit: Column['unit'];
-  readonly help?: string;
-  readonly of: (row: Row) => CellValue;
-}
+type Field<Row> = readonly [column: Column, read: (row: Row) => CellValue];
 
-const A_STEP = 'Of a step; of a recording without steps, of its window.';
+const PER_STEP = 'Per step; without steps, of the window.';
+const OF_JOB = 'Of the step of the job.';
 
-const HEAD: readonly Field<Outcome>[] = [
-  { key: 'rule', label: 'rule', unit: 'code', of: ({ rule }) => rule },
-  { key: 'title', label: 'title', unit: 'text', of: ({ title }) => title },
-  { key: 'category', label: 'category', unit: 'text', of: ({ category }) => category },
-  { key: 'severity', label: 'severity', unit: 'text', of: ({ severity }) => severity },
-  { key: 'confidence', label: 'confidence', unit: 'text', of: ({ confidence }) => confidence },
+const text = <Row>(key: string, read: (row: Row) => CellValue): Field<Row> => [
+  column(key, key, 'text'),
+  read,
 ];
 
-const OF_ONE: readonly Field<Outcome>[] = [
-  { key: 'worker', label: 'worker', unit: 'text', of: ({ worker }) => worker },
-  { key: 'span', label: 'span', unit: 'text', of: ({ span }) => span },
-  {
-    key: 'net_low',
-    label: 'saves at least',
-    unit: 'ns',
-    help: A_STEP,
-    of: ({ claim }) => claim?.net_low_ns,
-  },
-  {
-    key: 'net_high',
-    label: 'saves at most',
-    unit: 'ns',
-    help: A_STEP,
-    of: ({ claim }) => claim?.net_high_ns,
-  },
-  {
-    key: 'net_share',
-    label: 'saves at most',
-    unit: 'share',
-    help: A_STEP,
-    of: ({ claim }) => claim?.net_share,
-  },
-  { key: 'steps', label: 'steps', unit: 'text', of: ({ claim }) => claim?.steps },
+const code = <Row>(key: string, read: (row: Row) => CellValue): Field<Row> => [
+  column(key, key, 'code'),
+  read,
+];
+
+const HEAD: readonly Field<Outcome>[] = [
+  code('rule', ({ rule }) => rule),
+  text('title', ({ title }) => title),
+  text('category', ({ category }) => category),
+  text('severity', ({ severity }) => severity),
+  text('confidence', ({ confidence }) => confidence),
+];
+
+const OF_TRACE: readonly Field<Outcome>[] = [
+  text('worker', ({ worker }) => worker),
+  text('span', ({ span }) => span),
+  [column('net_low', 'saves at least', 'ns', PER_STEP), ({ claim }) => claim?.net_low_ns],
+  [column('net_high', 'saves at most', 'ns', PER_STEP), ({ claim }) => claim?.net_high_ns],
+  [column('net_share', 'saves at most', 'share', PER_STEP), ({ claim }) => claim?.net_share],
+  text('steps', ({ claim }) => claim?.steps),
 ];
 
 const OF_SEVERAL: readonly Field<MergedOutcome>[] = [
-  { key: 'where', label: 'where', unit: 'text', of: ({ where }) => where },
-  { key: 'when', label: 'when', unit: 'text', of: ({ when }) => when },
-  {
-    key: 'job_low',
-    label: 'saves the job at least',
-    unit: 'share',
-    help: 'Of its step.',
-    of: ({ job_saving }) => job_saving?.low_share,
-  },
-  {
-    key: 'job_high',
-    label: 'saves the job at most',
-    unit: 'share',
-    help: 'Of its step.',
-    of: ({ job_saving }) => job_saving?.high_share,
-  },
+  text('where', ({ where }) => where),
+  text('when', ({ when }) => when),
+  [
+    column('job_low', 'saves the job at least', 'share', OF_JOB),
+    ({ job_saving }) => job_saving?.low_share,
+  ],
+  [
+    column('job_high', 'saves the job at most', 'share', OF_JOB),
+    ({ job_saving }) => job_saving?.high_share,
+  ],
 ];
 
 const TAIL: readonly Field<Outcome>[] = [
-  { key: 'message', label: 'message', unit: 'text', of: ({ message }) => message },
-  { key: 'fix', label: 'fix', unit: 'text', of: ({ fix }) => fix?.summary },
-  { key: 'effort', label: 'effort', unit: 'text', of: ({ effort }) => effort },
-  { key: 'risk', label: 'risk', unit: 'text', of: ({ risk }) => risk },
-  {
-    key: 'lines',
-    label: 'lines',
-    unit: 'code',
-    of: ({ locations }) => locations.map(({ path, line }) => `${path}:${line}`).join('; '),
-  },
-  { key: 'doubts', label: 'doubts', unit: 'text', of: ({ doubts }) => doubts.join('; ') },
-  { key: 'fingerprint', label: 'fingerprint', unit: 'code', of: ({ fingerprint }) => fingerprint },
+  text('message', ({ message }) => message),
+  text('fix', ({ fix }) => fix?.summary),
+  text('effort', ({ effort }) => effort),
+  text('risk', ({ risk }) => risk),
+  code('lines', ({ locations }) => locations.map(({ path, line }) => `${path}:${line}`).join('; ')),
+  text('doubts', ({ doubts }) => doubts.join('; ')),
+  code('fingerprint', ({ fingerprint }) => fingerprint),
 ];
 
-function tableOf<Row>(fields: readonly Field<Row>[], rows: readonly Row[]): ExportTable {
-  return {
-    columns: fields.map(({ key, label, unit, help = '' }) => ({
-      key,
-      label,
-      unit,
-      help,
-      hidden: false,
-    })),
-    rows: rows.map((row) => fields.map((field) => field.of(row))),
-  };
-}
-
-const ofMerged = ({ of, ...field }: Field<Outcome>): Field<MergedOutcome> => ({
-  ...field,
-  of: ({ outcome }) => of(outcome),
+const tableOf = <Row>(fields: readonly Field<Row>[], rows: readonly Row[]): ExportTable => ({
+  columns: fields.map(([head]) => head),
+  rows: rows.map((row) => fields.map(([, read]) => read(row))),
 });
 
-/** Of one recording and of the run that it is of; or of a job, each once, with where and when it holds. */
+const ofMerged = ([head, read]: Field<Outcome>): Field<MergedOutcome> => [
+  head,
+  ({ outcome }) => read(outcome),
+];
+
+/** Findings of a trace and its run, or the merged findings of a job. */
 export type Findings =
   | { readonly outcomes: readonly Outcome[] }
   | { readonly merged: readonly MergedOutcome[] };
 
 export function findingsTable(findings: Findings): ExportTable {
-  if ('outcomes' in findings) return tableOf([...HEAD, ...OF_ONE, ...TAIL], findings.outcomes);
+  if ('outcomes' in findings) return tableOf([...HEAD, ...OF_TRACE, ...TAIL], findings.outcomes);
   return tableOf([...HEAD.map(ofMerged), ...OF_SEVERAL, ...TAIL.map(ofMerged)], findings.merged);
 }
 
@@ -119,7 +88,7 @@ interface Options {
   readonly findings: Findings;
 }
 
-/** The findings as CSV; as JSON all that the server says, in the form that a run has in `stepscope schema`. */
+/** The findings as CSV, or the whole report as JSON, as in `stepscope schema`. */
 export function saveAdvice({ report, name, format, findings }: Options): void {
   saveTable({
     name: [...name, 'advice'],

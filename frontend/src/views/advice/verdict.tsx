@@ -11,120 +11,95 @@ import {
   share,
   unbroken,
 } from '../../core/format';
-import { useRecordings } from './place';
+import { type Fact, Facts } from '../../widgets/facts';
+import { PlainTable } from '../../widgets/plain_table';
+import { useRecordings } from './links';
 
-function Facts({ worker }: { readonly worker: WorkerReport }): ReactNode {
-  const { step, devices, events } = worker;
+function factsOf({ step, devices, events }: WorkerReport): Fact[] {
   const hasSteps = step.count > 0;
-  return (
-    <dl className="facts">
-      <div title={quantityExact(step.mean_ns, 'ns')}>
-        <dt>{hasSteps ? 'Mean step' : 'Window'}</dt>
-        <dd>
-          {duration(step.mean_ns)}
-          {step.count > 1 && <small> ± {duration(step.standard_deviation_ns)}</small>}
-        </dd>
-      </div>
-      <div>
-        <dt>Steps</dt>
-        <dd>{hasSteps ? count(step.count) : <small>none recorded</small>}</dd>
-      </div>
-      {devices.slice(0, 2).map((device) => (
-        <div key={device.id} title={device.name}>
-          <dt>{device.name}</dt>
-          <dd>
-            {share(device.busy_share)} <small>busy</small>
-          </dd>
-        </div>
-      ))}
-      {devices.length > 2 && (
-        <div>
-          <dt>Others</dt>
-          <dd>
-            <small>{plural(devices.length - 2, 'more device')}</small>
-          </dd>
-        </div>
-      )}
-      <div>
-        <dt>Events</dt>
-        <dd>{count(events)}</dd>
-      </div>
-    </dl>
-  );
+  return [
+    [
+      hasSteps ? 'Mean step' : 'Window',
+      <>
+        {duration(step.mean_ns)}
+        {step.count > 1 && <small> ± {duration(step.standard_deviation_ns)}</small>}
+      </>,
+      quantityExact(step.mean_ns, 'ns'),
+    ],
+    ['Steps', hasSteps ? count(step.count) : <small key="steps">none recorded</small>],
+    ...devices.slice(0, 2).map(
+      ({ name, busy_share }): Fact => [
+        name,
+        <span key={name}>
+          {share(busy_share)} <small>busy</small>
+        </span>,
+        name,
+      ],
+    ),
+    devices.length > 2 && [
+      'Others',
+      <small key="others">{plural(devices.length - 2, 'more device')}</small>,
+    ],
+    ['Events', count(events)],
+  ];
 }
 
-function BudgetRow({ line, of }: { readonly line: BudgetLine; readonly of: number }): ReactNode {
-  const won = line.recoverable_high_ns;
-  const rules = line.rules.join(', ');
-  return (
-    <tr>
-      <th scope="row">{line.label}</th>
-      <td className="number" title={quantityExact(line.time_ns, 'ns')}>
-        {duration(line.time_ns)}
-      </td>
-      <td className="number">{share(line.share)}</td>
-      <td className="number" title={won > 0 ? quantityExact(won, 'ns') : undefined}>
-        {won > 0 ? durationRange(line.recoverable_low_ns, won) : <span className="muted">–</span>}
-      </td>
-      <td className="budget-track" aria-hidden="true">
-        <span className="budget-time" style={{ width: `${(line.time_ns / of) * 100}%` }} />
-        <span className="budget-won" style={{ width: `${(won / of) * 100}%` }} />
-      </td>
-      <td className="muted">{rules}</td>
-    </tr>
-  );
-}
-
-/** Where the step's time goes; the lines sum to it; and how much of each could be won back. */
+/** The parts of the step, which sum to it, with the potential saving of each. */
 function Budget({ worker }: { readonly worker: WorkerReport }): ReactNode {
   const { budget, step } = worker;
-  const [low, high] = [
-    budget.reduce((sum, line) => sum + line.recoverable_low_ns, 0),
-    budget.reduce((sum, line) => sum + line.recoverable_high_ns, 0),
-  ];
+  const low = budget.reduce((sum, line) => sum + line.recoverable_low_ns, 0);
+  const high = budget.reduce((sum, line) => sum + line.recoverable_high_ns, 0);
   if (budget.length === 0) return null;
+  const whole: BudgetLine = {
+    category: '',
+    label: step.count > 0 ? 'Mean step' : 'Window',
+    time_ns: step.mean_ns,
+    share: 1,
+    recoverable_low_ns: low,
+    recoverable_high_ns: high,
+    rules: [],
+  };
+  const width = (ns: number) => ({ width: `${(ns / step.mean_ns) * 100}%` });
   return (
     <details className="budget">
       <summary>
         {high > 0
-          ? `Of it ${durationRange(low, high)} (${share(high / step.mean_ns)}) could be won back`
-          : 'Nothing of it could be won back by what was looked for'}
+          ? `Potential saving: ${durationRange(low, high)} (${share(high / step.mean_ns)})`
+          : 'The checks found no potential saving'}
       </summary>
-      <table className="plain">
-        <thead>
-          <tr>
-            <th scope="col">Part</th>
-            <th scope="col" className="number">
-              Time
-            </th>
-            <th scope="col" className="number">
-              Share
-            </th>
-            <th scope="col" className="number">
-              Recoverable
-            </th>
-            <th>
-              <span className="visually-hidden">As a bar</span>
-            </th>
-            <th scope="col">By</th>
-          </tr>
-        </thead>
-        <tbody>
-          {budget.map((line) => (
-            <BudgetRow key={line.category} line={line} of={step.mean_ns} />
-          ))}
-        </tbody>
-        <tfoot>
-          <tr>
-            <th scope="row">{step.count > 0 ? 'Mean step' : 'Window'}</th>
-            <td className="number">{duration(step.mean_ns)}</td>
-            <td className="number">{share(1)}</td>
-            <td className="number">{high > 0 ? durationRange(low, high) : '–'}</td>
-            <td />
-            <td />
-          </tr>
-        </tfoot>
-      </table>
+      <PlainTable
+        rows={budget}
+        total={whole}
+        keyOf={({ category }) => category}
+        columns={[
+          { label: 'Part', isHeader: true, cell: ({ label }) => label },
+          {
+            label: 'Time',
+            isNumber: true,
+            title: ({ time_ns }) => quantityExact(time_ns, 'ns'),
+            cell: ({ time_ns }) => duration(time_ns),
+          },
+          { label: 'Fraction', isNumber: true, cell: (line) => share(line.share) },
+          {
+            label: 'Potential saving',
+            isNumber: true,
+            cell: ({ recoverable_low_ns: least, recoverable_high_ns: most }) =>
+              most > 0 ? durationRange(least, most) : <span className="muted">–</span>,
+          },
+          {
+            label: <span className="visually-hidden">As a bar</span>,
+            className: 'budget-track',
+            cell: (line) =>
+              line !== whole && (
+                <span aria-hidden="true">
+                  <span className="budget-time" style={width(line.time_ns)} />
+                  <span className="budget-won" style={width(line.recoverable_high_ns)} />
+                </span>
+              ),
+          },
+          { label: 'Rules', className: 'muted', cell: ({ rules }) => rules.join(', ') },
+        ]}
+      />
     </details>
   );
 }
@@ -137,10 +112,10 @@ interface Props {
   readonly onPart: (part: string | null) => void;
 }
 
-/** The sentence that says it all, the mean step as one bar, and what of it could be won back. */
+/** The verdict, the mean step as one bar, and its potential saving. */
 export function Verdict({ worker, run, part, onPart }: Props): ReactNode {
   const { step } = worker;
-  const isOneOfMany = useRecordings().length > 1;
+  const isOneOfSeveral = useRecordings().length > 1;
   const parts = Object.entries(step.breakdown_ns).map(([id, valueNs]) => ({
     id,
     ...categoryWords(id),
@@ -150,10 +125,10 @@ export function Verdict({ worker, run, part, onPart }: Props): ReactNode {
     <section className="card verdict" aria-label="Verdict">
       <div className="verdict-head">
         <div>
-          {isOneOfMany && <p className="verdict-run">{run.verdict}</p>}
+          {isOneOfSeveral && <p className="verdict-run">{run.verdict}</p>}
           <p className="verdict-words">{unbroken(worker.verdict)}</p>
         </div>
-        <Facts worker={worker} />
+        <Facts className="facts" facts={factsOf(worker)} />
       </div>
       <StackedBar
         parts={parts}

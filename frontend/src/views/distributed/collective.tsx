@@ -4,28 +4,29 @@ import { bytes, count, duration, quantity, quantityExact, rate } from '../../cor
 import { useNavigation } from '../../state/navigation';
 import { useOption, withOption } from '../../state/option';
 import type { Selection } from '../../state/selection';
+import { Button } from '../../widgets/button';
+import { type Fact, Facts } from '../../widgets/facts';
 import { Goto } from '../../widgets/goto';
 import { Loaded } from '../../widgets/loaded';
-import { Segmented } from '../../widgets/segmented';
+import { type Segment, Segmented } from '../../widgets/segmented';
 import { Windowed } from '../../widgets/windowed';
-import { fillOfPart } from './colours';
-import { capital, kindName, rankName } from './names';
-import { useRanksAnswer } from './queries';
+import { useRanksQuery } from './queries';
+import { capital, fillOfPart, kindName, rankName } from './ranks';
 
 const ROW_PX = 20;
 type Order = 'rank' | 'last';
 
-const ORDERS: readonly { id: Order; label: string; title: string }[] = [
-  { id: 'rank', label: 'By rank', title: 'Rank by rank' },
-  { id: 'last', label: 'Last first', title: 'Whoever came last first' },
+const ORDERS: readonly Segment<Order>[] = [
+  { id: 'rank', label: 'By rank' },
+  { id: 'last', label: 'Last first', title: 'The rank that arrived last first' },
 ];
 
 /** A collective in the URL, by one of its members: `rank0:123`. */
 export const refText = ({ worker, event }: CollectiveRef): string => `${worker}:${event}`;
 
 export function refFrom(text: string | undefined): CollectiveRef | null {
-  const found = /^(.*):(\d{1,15})$/.exec(text ?? '');
-  return found ? { worker: found[1] ?? '', event: Number(found[2]) } : null;
+  const match = /^(.*):(\d{1,15})$/.exec(text ?? '');
+  return match ? { worker: match[1] ?? '', event: Number(match[2]) } : null;
 }
 
 export function orderedMembers(
@@ -41,18 +42,18 @@ interface RowProps {
   readonly lengthNs: number;
 }
 
-/** One rank: from when it came until the others had, and the transfer after that. */
+/** One rank: waiting from its arrival until that of the last, then the transfer. */
 function MemberRow({ member, lengthNs }: RowProps): ReactNode {
   const { start_ns, duration_ns, wait_ns, is_last } = member;
   const percent = (ns: number): string => `${(ns / Math.max(1, lengthNs)) * 100}%`;
-  const words = `came at +${duration(start_ns)}, waited ${duration(wait_ns)}, transfer ${duration(duration_ns - wait_ns)}${is_last ? ', came last' : ''}`;
-  const title = `${capital(rankName(member))}${member.host ? `, ${member.host}` : ''}: ${words}\nDuration ${quantityExact(duration_ns, 'ns')}, exposed ${duration(member.exposed_ns)}`;
+  const text = `arrived at +${duration(start_ns)}, waited ${duration(wait_ns)}, transfer ${duration(duration_ns - wait_ns)}${is_last ? ', arrived last' : ''}`;
+  const title = `${capital(rankName(member))}${member.host ? `, ${member.host}` : ''}: ${text}\nDuration ${quantityExact(duration_ns, 'ns')}, exposed ${duration(member.exposed_ns)}`;
   return (
     <div className={is_last ? 'member is-last' : 'member'} title={title}>
       <Goto
         to={{ view: 'timeline', worker: member.worker, event: member.event }}
         className="member-name"
-        title="Show it in this rank’s timeline"
+        title="Show in the timeline of this rank"
       >
         {rankName(member)}
       </Goto>
@@ -73,97 +74,77 @@ function MemberRow({ member, lengthNs }: RowProps): ReactNode {
         />
       </span>
       <span className="member-note">{is_last ? 'last' : duration(wait_ns)}</span>
-      <span className="visually-hidden">{words}</span>
+      <span className="visually-hidden">{text}</span>
     </div>
   );
 }
 
-function alignedWords({ aligned_by, error_ns, members, matched_by }: CollectiveRanks): string {
-  if (members.length < 2)
-    return 'It was found on this rank only: nothing tells who waited for whom.';
+function alignmentNote({ aligned_by, error_ns, members, matched_by }: CollectiveRanks): string {
+  if (members.length < 2) return 'Only this rank recorded it, so waiting is unknown.';
   const matched =
     matched_by === 'sequence'
-      ? 'Its ranks were matched by torch’s sequence numbers'
-      : 'Its ranks were matched by their order within group, kind and size';
+      ? 'Ranks are matched by torch’s sequence numbers'
+      : 'Ranks are matched by order within group, kind and size';
   if (aligned_by === 'clocks') {
-    const bound =
-      error_ns === null || error_ns === 0 ? '' : `, which may be wrong by ${duration(error_ns)}`;
-    return `${matched}; starts are on the aligned clock${bound}.`;
+    return `${matched}; starts are on the aligned clock${error_ns ? `, with an error of up to ${duration(error_ns)}` : ''}.`;
   }
-  return `${matched}; their clocks could not be aligned, so they are drawn as if all had left at once${error_ns === null ? '' : `, which is right to about ${duration(error_ns)}`}.`;
+  return `${matched}; their clocks could not be aligned, so all ranks are drawn leaving at the same time${error_ns === null ? '' : ` (accurate to about ${duration(error_ns)})`}.`;
 }
 
-function Facts({ answer }: { readonly answer: CollectiveRanks }): ReactNode {
-  const facts: readonly (readonly [string, string])[] = [
-    ['Group', [answer.description || answer.group || '–', answer.role].filter(Boolean).join(', ')],
-    [
-      'Size',
-      answer.message_bytes === null ? '–' : `${bytes(answer.message_bytes)} ${answer.dtype}`,
-    ],
-    ['Step', answer.step === null ? '–' : count(answer.step)],
-    ['Transfer', quantity(answer.transfer_ns, 'ns')],
-    ['Waited together', duration(answer.wait_ns)],
-    [
-      'Bus bandwidth',
-      answer.bus_bytes_per_second === null ? '–' : rate(answer.bus_bytes_per_second),
-    ],
+function factsOf(collective: CollectiveRanks): Fact[] {
+  const { group, description, role, message_bytes, members, expected_count } = collective;
+  const { bus_bytes_per_second: bandwidth } = collective;
+  return [
+    ['Group', [description || group || '–', role].filter(Boolean).join(', ')],
+    ['Size', message_bytes === null ? '–' : `${bytes(message_bytes)} ${collective.dtype}`],
+    ['Step', collective.step === null ? '–' : count(collective.step)],
+    ['Transfer', quantity(collective.transfer_ns, 'ns')],
+    ['Total waiting', duration(collective.wait_ns)],
+    ['Bus bandwidth', bandwidth === null ? '–' : rate(bandwidth)],
     [
       'Ranks',
-      `${count(answer.members.length)}${answer.expected_count === null ? '' : ` of ${count(answer.expected_count)}`}`,
+      `${count(members.length)}${expected_count === null ? '' : ` of ${count(expected_count)}`}`,
     ],
-    ['Missing', answer.missing_ranks || 'none'],
+    ['Missing', collective.missing_ranks || 'none'],
   ];
-  return (
-    <dl className="collective-facts">
-      {facts.map(([label, value]) => (
-        <div key={label}>
-          <dt>{label}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
 }
 
-function Steps({ answer }: { readonly answer: CollectiveRanks }): ReactNode {
+function Steps({ collective }: { readonly collective: CollectiveRanks }): ReactNode {
   const { location, go } = useNavigation();
-  const show = (to: CollectiveRef | null): void => {
-    if (to) go({ options: withOption(location.options, 'at', refText(to)) }, 'replace');
-  };
+  const button = (label: string, to: CollectiveRef | null): ReactNode => (
+    <Button
+      quiet
+      disabled={to === null}
+      onClick={() =>
+        to && go({ options: withOption(location.options, 'at', refText(to)) }, 'replace')
+      }
+    >
+      {label}
+    </Button>
+  );
   return (
     <div className="collective-steps">
-      <button
-        type="button"
-        className="button quiet"
-        disabled={answer.before === null}
-        onClick={() => show(answer.before)}
-      >
-        Previous
-      </button>
+      {button('Previous', collective.before)}
       <span className="muted">
-        {count(answer.place)} of {count(answer.alike_count)} alike
+        {count(collective.place)} of {count(collective.alike_count)} of its kind
       </span>
-      <button
-        type="button"
-        className="button quiet"
-        disabled={answer.after === null}
-        onClick={() => show(answer.after)}
-      >
-        Next
-      </button>
+      {button('Next', collective.after)}
     </div>
   );
 }
 
-function Ranks({ answer }: { readonly answer: CollectiveRanks }): ReactNode {
+function Ranks({ collective }: { readonly collective: CollectiveRanks }): ReactNode {
   const [order, setOrder] = useOption<Order>('members', 'rank', ['rank', 'last']);
-  const members = useMemo(() => orderedMembers(answer.members, order), [answer.members, order]);
+  const members = useMemo(
+    () => orderedMembers(collective.members, order),
+    [collective.members, order],
+  );
   const last = members.findIndex((member) => member.is_last);
   return (
     <>
       <div className="member-head">
         <span className="legend-entry">
-          <span className="swatch" style={{ background: fillOfPart('waiting') }} /> waits
+          <span className="swatch" style={{ background: fillOfPart('waiting') }} /> waiting
         </span>
         <span className="legend-entry">
           <span className="swatch" style={{ background: fillOfPart('transfer') }} /> transfer
@@ -173,8 +154,8 @@ function Ranks({ answer }: { readonly answer: CollectiveRanks }): ReactNode {
       </div>
       <div className="member-axis" aria-hidden="true">
         <span>0</span>
-        <span>{duration(answer.length_ns / 2)}</span>
-        <span>{duration(answer.length_ns)}</span>
+        <span>{duration(collective.length_ns / 2)}</span>
+        <span>{duration(collective.length_ns)}</span>
       </div>
       <div className="members">
         <Windowed
@@ -183,11 +164,11 @@ function Ranks({ answer }: { readonly answer: CollectiveRanks }): ReactNode {
           active={last}
           render={(at) => {
             const member = members[at];
-            return member && <MemberRow member={member} lengthNs={answer.length_ns} />;
+            return member && <MemberRow member={member} lengthNs={collective.length_ns} />;
           }}
         />
       </div>
-      <p className="muted">{alignedWords(answer)}</p>
+      <p className="muted">{alignmentNote(collective)}</p>
     </>
   );
 }
@@ -197,24 +178,24 @@ interface Props {
   readonly of: CollectiveRef;
 }
 
-/** One collective over all its ranks: who came when, who waited, who was last. */
+/** One collective on all its ranks: arrival, waiting, and the last one. */
 export function CollectivePanel({ selection, of }: Props): ReactNode {
   const { location } = useNavigation();
   const { worker, event } = refFrom(location.options.at) ?? of;
-  const query = useRanksAnswer<CollectiveRanks>(selection, 'distributed/collective', {
+  const query = useRanksQuery<CollectiveRanks>(selection, 'distributed/collective', {
     worker,
     event,
   });
   return (
     <div className={query.isPlaceholderData ? 'collective stale' : 'collective'}>
       <Loaded query={query} what="This collective">
-        {(answer) => (
+        {(collective) => (
           <>
             <div className="collective-title">
-              <strong>{kindName(answer.kind)}</strong> <Steps answer={answer} />
+              <strong>{kindName(collective.kind)}</strong> <Steps collective={collective} />
             </div>
-            <Ranks answer={answer} />
-            <Facts answer={answer} />
+            <Ranks collective={collective} />
+            <Facts className="collective-facts" facts={factsOf(collective)} />
           </>
         )}
       </Loaded>

@@ -1,9 +1,9 @@
 import { screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import runs from '../../../tests/fixtures/runs.json';
+import { describe, expect, it, vi } from 'vitest';
 import { type Rendered, renderInPage } from '../../../tests/render';
 import { outcome } from '../../../tests/samples';
+import { fakeApi, selectionOf } from '../../../tests/views';
 import type {
   CollectiveRanks,
   Collectives,
@@ -11,14 +11,12 @@ import type {
   RankBreakdown,
   RankSteps,
   Representative,
-  Runs,
   Straggler,
 } from '../../api/types.gen';
 import * as files from '../../host/download';
-import { HOME } from '../../state/location';
 import type { Patch } from '../../state/navigation';
-import { type Selection, select } from '../../state/selection';
-import { barRows } from './bars/rows';
+import type { Selection } from '../../state/selection';
+import { barRows } from './bars';
 import { orderedMembers, refFrom, refText } from './collective';
 import fixture from './fixture.json';
 import collective from './fixtures/distributed-collective.json';
@@ -27,59 +25,29 @@ import devices from './fixtures/distributed-devices.json';
 import groups from './fixtures/distributed-groups.json';
 import ranks from './fixtures/distributed-ranks.json';
 import steps from './fixtures/distributed-steps.json';
-import { missingOf } from './missing';
-import { kindName, rangesOf, stepRanges } from './names';
 import Page from './page';
-import { balanceOf, clockWords, lateWords } from './summary';
+import { kindName, missingOf, rangesOf, stepRanges } from './ranks';
+import { balanceOf, clockNote, lateNote } from './summary';
 
 const summary = fixture as unknown as Distributed;
 const breakdown = ranks as unknown as RankBreakdown;
 const late = summary.stragglers[0] as Straggler;
 
-let answers: Record<string, unknown> = {};
-let asked: string[] = [];
-
-beforeEach(() => {
-  asked = [];
-  answers = {
-    distributed: summary,
-    'distributed/steps': steps,
-    'distributed/ranks': ranks,
-    'distributed/collectives': collectives,
-    'distributed/collective': collective,
-    'distributed/groups': groups,
-    'distributed/devices': devices,
-  };
-  vi.stubGlobal('fetch', (url: URL) => {
-    const path = String(url).replace(/^.*\/api\//, '');
-    asked.push(path);
-    const [place = ''] = path.split('?');
-    const body = place.endsWith('/advice')
-      ? { name: 'run', workers: [], outcomes: [], merged: [], verdict: '' }
-      : answers[place];
-    const isThere = body !== undefined;
-    const refusal = { code: 'not-found', message: 'No.', hint: '' };
-    return Promise.resolve(
-      new Response(JSON.stringify(isThere ? body : refusal), { status: isThere ? 200 : 404 }),
-    );
-  });
+const api = fakeApi({
+  distributed: summary,
+  'distributed/steps': steps,
+  'distributed/ranks': ranks,
+  'distributed/collectives': collectives,
+  'distributed/collective': collective,
+  'distributed/groups': groups,
+  'distributed/devices': devices,
+  advice: { name: 'run', workers: [], outcomes: [], merged: [], verdict: '' },
 });
-afterEach(() => vi.unstubAllGlobals());
 
-function selection(): Selection {
-  const selected = select(runs as unknown as Runs, { ...HOME, run: 'ranks/one_slow_rank' });
-  if (selected.kind !== 'selected') throw new Error('the fixture has this run');
-  return selected.selection;
-}
+const selection = (): Selection => selectionOf({ run: 'ranks/one_slow_rank' });
 
-function shown(start: Patch = {}): Rendered {
-  return renderInPage(<Page selection={selection()} />, { view: 'distributed', ...start });
-}
-
-const lastAsked = (place: string): URLSearchParams => {
-  const path = asked.filter((each) => each.startsWith(`${place}?`)).at(-1) ?? '';
-  return new URLSearchParams(path.split('?')[1]);
-};
+const shown = (start: Patch = {}): Rendered =>
+  renderInPage(<Page selection={selection()} />, { view: 'distributed', ...start });
 
 describe('a run of two ranks of which one is slow', () => {
   it('says how much of the job is here', async () => {
@@ -106,7 +74,7 @@ describe('a run of two ranks of which one is slow', () => {
     expect(map).toBeTruthy();
     await userEvent.click(screen.getByRole('radio', { name: 'Computing' }));
     expect(store.current().options).toEqual({ metric: 'computing' });
-    await waitFor(() => expect(lastAsked('distributed/steps').get('metric')).toBe('computing'));
+    await waitFor(() => expect(api.last('distributed/steps').get('metric')).toBe('computing'));
   });
 
   it('is walked by keys, said aloud, and Enter chooses rank and step for all views', async () => {
@@ -120,7 +88,7 @@ describe('a run of two ranks of which one is slow', () => {
     expect(store.current().worker).toBe('rank1');
     expect(store.current().step).toBe(4);
     expect(await screen.findByText('Rank 1, step 4')).toBeTruthy();
-    await userEvent.click(screen.getByRole('button', { name: 'Let go' }));
+    await userEvent.click(screen.getByRole('button', { name: 'Clear selection' }));
     expect(store.current().worker).toBeNull();
   });
 
@@ -136,11 +104,11 @@ describe('a run of two ranks of which one is slow', () => {
   it('asks for the chosen step, and for the mean one where the run has no such step', async () => {
     shown({ step: 5 });
     await screen.findByRole('button', { name: /^Rank 1/ });
-    expect(lastAsked('distributed/ranks').get('step')).toBe('5');
-    asked = [];
+    expect(api.last('distributed/ranks').get('step')).toBe('5');
+    api.requests.length = 0;
     shown({ step: 999 });
-    await waitFor(() => expect(asked.some((path) => path.includes('/ranks'))).toBe(true));
-    expect(lastAsked('distributed/ranks').get('step')).toBeNull();
+    await waitFor(() => expect(api.requests.some((path) => path.includes('/ranks'))).toBe(true));
+    expect(api.last('distributed/ranks').get('step')).toBeNull();
   });
 
   it('shows a bar a rank, sorted by what is chosen in the legend', async () => {
@@ -179,13 +147,13 @@ describe('collectives', () => {
     const table = await screen.findByRole('grid', { name: /Collectives/ });
     const row = within(table).getAllByRole('row')[1] as HTMLElement;
     await userEvent.click(row);
-    expect(await screen.findByText('waits', { exact: true })).toBeTruthy();
-    const answer = collective as unknown as CollectiveRanks;
+    expect(await screen.findByText('waiting', { exact: true })).toBeTruthy();
+    const ranksOf = collective as unknown as CollectiveRanks;
     const opened = (collectives as unknown as Collectives).opens[0];
     await waitFor(() =>
-      expect(lastAsked('distributed/collective').get('event')).toBe(String(opened?.event)),
+      expect(api.last('distributed/collective').get('event')).toBe(String(opened?.event)),
     );
-    const last = answer.members.find((member) => member.is_last);
+    const last = ranksOf.members.find((member) => member.is_last);
     expect(screen.getByText('last').closest('.member')?.textContent).toContain(
       `rank ${last?.rank}`,
     );
@@ -215,9 +183,9 @@ describe('collectives', () => {
   });
 });
 
-describe('what is not there', () => {
+describe('missing data', () => {
   it('is said of one rank alone, with the code that records all', async () => {
-    answers.distributed = {
+    api.responses.distributed = {
       ...summary,
       ranks: summary.ranks.slice(0, 1),
       world_size: 8,
@@ -226,44 +194,54 @@ describe('what is not there', () => {
     };
     shown();
     expect(await screen.findByRole('heading', { name: 'Only one rank was recorded' })).toBeTruthy();
-    expect(screen.getByText(/rank0 alone, of a job of 8 ranks/)).toBeTruthy();
+    expect(screen.getByText(/rank0 only, of a job of 8 ranks/)).toBeTruthy();
     expect(screen.getByText(/worker_name=/)).toBeTruthy();
     expect(screen.queryByRole('region', { name: 'Stragglers' })).toBeNull();
   });
 
   it('names ranks that are missing', async () => {
-    answers.distributed = { ...summary, world_size: 8, missing_count: 6, missing_ranks: '2-7' };
+    api.responses.distributed = {
+      ...summary,
+      world_size: 8,
+      missing_count: 6,
+      missing_ranks: '2-7',
+    };
     shown();
-    expect((await screen.findByText(/6 ranks of 8 have no recording here/)).textContent).toContain(
+    expect((await screen.findByText(/6 ranks of 8 have no trace here/)).textContent).toContain(
       '2-7',
     );
   });
 
   it('is not said to be missing while ranks are still to be read', async () => {
-    answers.distributed = { ...summary, waiting_count: 6, missing_count: 6, missing_ranks: '2-7' };
+    api.responses.distributed = {
+      ...summary,
+      waiting_count: 6,
+      missing_count: 6,
+      missing_ranks: '2-7',
+    };
     shown();
     expect(await screen.findByText(/Clocks/)).toBeTruthy();
-    expect(screen.queryByText(/have no recording here/)).toBeNull();
+    expect(screen.queryByText(/have no trace here/)).toBeNull();
   });
 
   it('is not said to be missing where its reading was cancelled', () => {
-    const told = { ...summary, missing_count: 6, missing_ranks: '2-7' };
+    const incomplete = { ...summary, missing_count: 6, missing_ranks: '2-7' };
     const whole = selection();
     const span = { ...whole.span, trace: 'cancelled', state: 'cancelled' as const };
     const workers = [...whole.run.workers, { ...whole.worker, name: 'rank2', spans: [span] }];
-    expect(missingOf({ ...whole, run: { ...whole.run, workers } }, told).count).toBe(0);
-    expect(missingOf(whole, told)).toEqual({ count: 6, ranks: '2-7' });
+    expect(missingOf({ ...whole, run: { ...whole.run, workers } }, incomplete).count).toBe(0);
+    expect(missingOf(whole, incomplete)).toEqual({ count: 6, ranks: '2-7' });
   });
 
   it('says so where no figure is known', async () => {
-    answers['distributed/steps'] = { ...steps, empty: 'No device was recorded.' };
+    api.responses['distributed/steps'] = { ...steps, empty: 'No device was recorded.' };
     shown();
     expect(await screen.findByText('No device was recorded.')).toBeTruthy();
   });
 
   it('says that a time does not narrow it', async () => {
     shown({ time: { startNs: 1, endNs: 2 } });
-    expect(await screen.findByText(/does not narrow this view/)).toBeTruthy();
+    expect(await screen.findByText(/does not filter this view/)).toBeTruthy();
   });
 });
 
@@ -278,30 +256,30 @@ describe('sentences', () => {
       likely_error_ns: 20_000,
       drift_count: 1,
     };
-    expect(clockWords(clocks, 1024)).toBe(
-      'Clocks: 8 share the clock of rank0’s machine, 1,011 of 1,024 are aligned with it by collectives that no rank leaves before all have come; none is off by more than 38.0 µs, mostly by less than 20.0 µs; the drift of 1 was taken out; 5 could not be aligned.',
+    expect(clockNote(clocks, 1024)).toBe(
+      'Clocks: 8 share the clock of rank0’s machine, 1,011 of 1,024 are aligned with it by collectives that synchronize all ranks; the error is at most 38.0 µs, usually below 20.0 µs; the drift of 1 is corrected; 5 could not be aligned.',
     );
-    expect(clockWords({ ...clocks, reference: '' }, 2)).toMatch(/^Clocks could not be aligned/);
+    expect(clockNote({ ...clocks, reference: '' }, 2)).toMatch(/^Clocks could not be aligned/);
   });
 
   it('name whoever is late where no rule does', () => {
-    expect(lateWords({ ...summary, stragglers: [] })).toMatch(/cannot be told/);
-    expect(lateWords({ ...summary, stragglers: [{ ...late, is_straggler: false }] })).toBe(
-      'No rank is late to collectives beyond what is usual among them.',
+    expect(lateNote({ ...summary, stragglers: [] })).toMatch(/inconclusive/);
+    expect(lateNote({ ...summary, stragglers: [{ ...late, is_straggler: false }] })).toBe(
+      'No rank is late to collectives to a significant degree.',
     );
-    expect(lateWords(summary)).toMatch(/^Rank 1 is late to collectives since step 3/);
+    expect(lateNote(summary)).toMatch(/^Rank 1 is late to collectives since step 3/);
   });
 
   it('of the advice are those on ranks beside each other, the worst first', () => {
     const of = (category: string, severity: 'critical' | 'info', status: 'found' | 'passed') =>
       outcome({ category, severity, status, message: `${category} ${severity}` });
-    const found = balanceOf([
+    const findings = balanceOf([
       of('distributed balance', 'info', 'found'),
       of('distributed balance', 'critical', 'found'),
       of('distributed balance', 'critical', 'passed'),
       of('input', 'critical', 'found'),
     ]);
-    expect(found.map(({ message }) => message)).toEqual([
+    expect(findings.map(({ message }) => message)).toEqual([
       'distributed balance critical',
       'distributed balance info',
     ]);
@@ -328,8 +306,11 @@ describe('bars', () => {
 
   it('of communication are not split where nothing tells how', () => {
     const rows = breakdown.rows.map((row) => ({ ...row, transfer_ns: null, wait_ns: null }));
-    const asked = { whole: 'communication', unit: 'rank', sort: 'waiting' } as const;
-    expect(barRows({ ...breakdown, rows }, asked).map((row) => row.partsNs)).toEqual([null, null]);
+    const options = { whole: 'communication', unit: 'rank', sort: 'waiting' } as const;
+    expect(barRows({ ...breakdown, rows }, options).map((row) => row.partsNs)).toEqual([
+      null,
+      null,
+    ]);
   });
 });
 
@@ -375,7 +356,7 @@ describe('a job of many ranks', () => {
   };
 
   it('is told in key figures first', async () => {
-    answers.distributed = job;
+    api.responses.distributed = job;
     shown();
     const verdict = await screen.findByRole('region', { name: 'Verdict' });
     expect(verdict.textContent).toContain('StragglerRank 643');
@@ -384,18 +365,18 @@ describe('a job of many ranks', () => {
   });
 
   it('begins with what shows its straggler, whose whole group comes late with it', async () => {
-    answers.distributed = job;
+    api.responses.distributed = job;
     shown();
     const list = await screen.findByRole('region', { name: 'Stragglers' });
     expect(list.textContent).toContain('8.22 ms');
     expect(list.textContent).not.toContain('456 ns');
-    await waitFor(() => expect(lastAsked('distributed/steps').get('metric')).toBe('own'));
+    await waitFor(() => expect(api.last('distributed/steps').get('metric')).toBe('own'));
   });
 
   it('names the few ranks to look at, with the reason and a way to each', async () => {
-    answers.distributed = job;
+    api.responses.distributed = job;
     const { store } = shown();
-    const card = await screen.findByRole('region', { name: 'Ranks to look at' });
+    const card = await screen.findByRole('region', { name: 'Ranks to inspect' });
     expect(
       within(card).getByText('It works 8.22 ms a step longer than the median rank.'),
     ).toBeTruthy();
@@ -404,9 +385,9 @@ describe('a job of many ranks', () => {
   });
 
   it('draws no more than it shows', async () => {
-    answers.distributed = job;
+    api.responses.distributed = job;
     const { container } = shown();
-    await screen.findByRole('region', { name: 'Ranks to look at' });
+    await screen.findByRole('region', { name: 'Ranks to inspect' });
     expect(container.querySelectorAll('*').length).toBeLessThan(1500);
   });
 });

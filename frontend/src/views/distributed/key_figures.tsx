@@ -3,9 +3,8 @@ import type { Distributed, RankBreakdown, RunState, Span, Worker } from '../../a
 import { count, duration, share } from '../../core/format';
 import type { Selection } from '../../state/selection';
 import { Goto } from '../../widgets/goto';
-import { missingOf } from './missing';
-import { capital, rankName } from './names';
-import { useRanksAnswer } from './queries';
+import { useRanksQuery } from './queries';
+import { capital, missingOf, rankName } from './ranks';
 
 interface FigureProps {
   readonly name: string;
@@ -22,16 +21,16 @@ function Figure({ name, title, children }: FigureProps): ReactNode {
   );
 }
 
-/** What of the mean step is waiting for other ranks; null where nothing tells. */
+/** Waiting for other ranks in the mean step, in ns and as a fraction; null if not recorded. */
 export function waitingOf({
   categories,
   rows,
 }: RankBreakdown): readonly [ns: number, of: number] | null {
   const part = categories.findIndex(({ id }) => id === 'waiting');
-  const known = rows.filter(({ wait_ns }) => wait_ns !== null);
-  if (part < 0 || known.length === 0) return null;
-  const mean = (of: (row: (typeof known)[number]) => number): number =>
-    known.reduce((sum, row) => sum + of(row), 0) / known.length;
+  const splitRows = rows.filter(({ wait_ns }) => wait_ns !== null);
+  if (part < 0 || splitRows.length === 0) return null;
+  const mean = (of: (row: (typeof splitRows)[number]) => number): number =>
+    splitRows.reduce((sum, row) => sum + of(row), 0) / splitRows.length;
   const stepNs = mean((row) => row.duration_ns);
   const waitNs = mean((row) => row.parts_ns[part] ?? 0);
   return stepNs > 0 ? [waitNs, waitNs / stepNs] : null;
@@ -60,9 +59,9 @@ interface Props {
   readonly summary: Distributed;
 }
 
-/** The job in a line: its step, what of that is lost to waiting, who holds it up, and what is missing. */
+/** The key figures of the job: mean step, waiting, stragglers, missing and damaged ranks. */
 export function KeyFigures({ selection, summary }: Props): ReactNode {
-  const { data } = useRanksAnswer<RankBreakdown>(selection, 'distributed/ranks', { step: null });
+  const { data } = useRanksQuery<RankBreakdown>(selection, 'distributed/ranks', { step: null });
   const { ranks, world_size, mean_step_ns } = summary;
   const missing = missingOf(selection, summary);
   const waiting = data && waitingOf(data);
@@ -75,9 +74,9 @@ export function KeyFigures({ selection, summary }: Props): ReactNode {
       {waiting && (
         <Figure
           name="Lost to waiting"
-          title="Collectives run, nothing computes, and other ranks have still to come; mean over the ranks"
+          title="Collectives wait for other ranks while nothing computes; mean over the ranks"
         >
-          {share(waiting[1])} <small>{duration(waiting[0])} a step</small>
+          {share(waiting[1])} <small>{duration(waiting[0])} per step</small>
         </Figure>
       )}
       <Figure name="Straggler">

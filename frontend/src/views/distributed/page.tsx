@@ -3,20 +3,21 @@ import type { Distributed } from '../../api/types.gen';
 import { count, duration, plural } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
 import type { Selection } from '../../state/selection';
+import { Code } from '../../widgets/code';
+import { Empty } from '../../widgets/empty';
 import { Loaded } from '../../widgets/loaded';
 import { Picker } from '../../widgets/picker';
 import { Tabs } from '../../widgets/tabs';
 import { ViewHeader } from '../../widgets/view_header';
 import type { PageProps } from '../view';
-import { Alone } from './alone';
-import { Bars } from './bars/bars_card';
+import { Bars } from './bars';
 import { HeatCard } from './heat/heat_card';
 import { SpreadCard } from './heat/spread_card';
-import { useRanksAnswer } from './queries';
+import { useRanksQuery } from './queries';
 import { Representatives } from './representatives';
 import { Stragglers } from './stragglers';
 import { Summary } from './summary';
-import { CollectivesTable, DevicesTable, GroupsTable } from './tables';
+import { CollectivesTable, ListTable } from './tables';
 import '../../charts/charts.css';
 import './distributed.css';
 
@@ -25,16 +26,57 @@ interface Props {
   readonly summary: Distributed;
 }
 
+const RECORDING = `torch.profiler.profile(
+    schedule=torch.profiler.schedule(wait=5, warmup=2, active=6),
+    on_trace_ready=torch.profiler.tensorboard_trace_handler(
+        "log/my_run", worker_name=f"rank{torch.distributed.get_rank()}"),
+)`;
+
+function singleRankReason({ world_size, ranks }: Distributed): string {
+  const worker = ranks[0]?.worker ?? 'one worker';
+  if (world_size !== null && world_size > 1) {
+    return `This run contains a trace of ${worker} only, of a job of ${count(world_size)} ranks. Waiting between ranks shows only with the traces of the others.`;
+  }
+  return `This run contains a trace of one process, ${worker}. Waiting between ranks shows only with traces of several ranks.`;
+}
+
+/** Explains how to record all ranks, and which files form one run. */
+function SingleRank({ summary }: { readonly summary: Distributed }): ReactNode {
+  const { world_size, collective_count } = summary;
+  return (
+    <Empty icon="distributed" title="Only one rank was recorded">
+      <p>{singleRankReason(summary)}</p>
+      <p>
+        {world_size === 1
+          ? 'In a job of several ranks, record every rank, over the same steps and into one folder:'
+          : 'Record every rank, over the same steps and into one folder:'}
+      </p>
+      <Code code={RECORDING} />
+      <p>
+        The files of one folder form one run. If the other ranks wrote to folders of their own, move
+        the files together: the rank comes from the file’s header, else from its name, such as{' '}
+        <code className="inline-code">rank3.pt.trace.json.gz</code>.
+      </p>
+      {collective_count > 0 && (
+        <p>
+          Below are {plural(collective_count, 'collective')} of this rank; without the other ranks
+          their time cannot be split into transfer and waiting.
+        </p>
+      )}
+    </Empty>
+  );
+}
+
 const ALL = '';
 
 function StepChoice({ summary }: { readonly summary: Distributed }): ReactNode {
   const { location, go } = useNavigation();
   if (summary.steps.length === 0) return null;
-  const isKnown = summary.steps.includes(location.step ?? -1);
+  const isRecorded = summary.steps.includes(location.step ?? -1);
   return (
     <Picker
       label="Step"
-      value={isKnown ? String(location.step) : ALL}
+      value={isRecorded ? String(location.step) : ALL}
       choices={[
         { key: ALL, label: `all ${summary.steps.length}` },
         ...summary.steps.map((step) => ({ key: String(step), label: String(step) })),
@@ -66,15 +108,15 @@ function note({
 type TabId = 'ranks' | 'collectives' | 'groups' | 'devices';
 
 function Parts({ selection, summary }: Props): ReactNode {
-  const isAlone = summary.ranks.length < 2;
+  const isSingle = summary.ranks.length < 2;
   const ranks = {
     id: 'ranks' as TabId,
-    label: isAlone ? 'Rank' : 'Ranks',
+    label: isSingle ? 'Rank' : 'Ranks',
     count: summary.ranks.length,
   };
   return (
     <Tabs
-      label="Parts of the view"
+      label="Tables"
       tabs={[
         ranks,
         { id: 'collectives', label: 'Collectives', count: summary.collective_count },
@@ -87,8 +129,12 @@ function Parts({ selection, summary }: Props): ReactNode {
         return (
           <div className="distributed-table">
             {tab === 'collectives' && <CollectivesTable selection={selection} summary={summary} />}
-            {tab === 'groups' && <GroupsTable selection={selection} />}
-            {tab === 'devices' && <DevicesTable selection={selection} />}
+            {tab === 'groups' && (
+              <ListTable selection={selection} path="groups" label="Process groups" />
+            )}
+            {tab === 'devices' && (
+              <ListTable selection={selection} path="devices" label="Devices" />
+            )}
           </div>
         );
       }}
@@ -98,18 +144,17 @@ function Parts({ selection, summary }: Props): ReactNode {
 
 function View({ selection, summary }: Props): ReactNode {
   const { location } = useNavigation();
-  const isAlone = summary.ranks.length < 2 && summary.waiting_count === 0;
+  const isSingle = summary.ranks.length < 2 && summary.waiting_count === 0;
   return (
     <div className="distributed stack">
-      {isAlone ? (
-        <Alone summary={summary} />
+      {isSingle ? (
+        <SingleRank summary={summary} />
       ) : (
         <>
           <Summary selection={selection} summary={summary} />
           {location.time && (
             <p className="muted">
-              A chosen time does not narrow this view, as each rank has a clock of its own: choose a
-              step.
+              A time range does not filter this view, as the clocks of ranks differ: select a step.
             </p>
           )}
           <div className="distributed-main">
@@ -127,9 +172,9 @@ function View({ selection, summary }: Props): ReactNode {
   );
 }
 
-/** The ranks of a run beside each other. */
+/** Compares the ranks of a run. */
 export default function Page({ selection }: PageProps): ReactNode {
-  const query = useRanksAnswer<Distributed>(selection, 'distributed');
+  const query = useRanksQuery<Distributed>(selection, 'distributed');
   return (
     <div className="page">
       <ViewHeader title="Distributed" note={query.data && note(query.data)}>

@@ -3,16 +3,17 @@ import type { Distributed, Straggler } from '../../api/types.gen';
 import { count, duration, plural, quantityExact } from '../../core/format';
 import { useNavigation } from '../../state/navigation';
 import { withOption } from '../../state/option';
+import { Card } from '../../widgets/card';
 import { Goto } from '../../widgets/goto';
 import { Icon } from '../../widgets/icon';
-import { withMinus } from './heat/words';
-import { capital, rankName, stepRanges } from './names';
+import { withMinus } from './heat/labels';
+import { capital, rankName, stepRanges } from './ranks';
 
 const SHOWN = 6;
 
 interface ItemProps {
   readonly straggler: Straggler;
-  readonly isChosen: boolean;
+  readonly isSelected: boolean;
   readonly barNs: number;
 }
 
@@ -23,8 +24,8 @@ const CAUSES: Readonly<Record<string, string>> = {
   host: 'Its host is slower',
 };
 
-/** By how much it holds the others up: its lateness, or how much longer it works where its whole group is late with it. */
-export const heldUpNs = ({ found_by, lateness_ns, own_excess_ns }: Straggler): number | null =>
+/** The delay that it causes: its lateness, or its excess work where its whole group is late with it. */
+export const delayNs = ({ found_by, lateness_ns, own_excess_ns }: Straggler): number | null =>
   found_by === 'own work' ? own_excess_ns : lateness_ns;
 
 function when({ late_steps, since_step, is_straggler }: Straggler): string {
@@ -33,11 +34,11 @@ function when({ late_steps, since_step, is_straggler }: Straggler): string {
   return late_steps.length > 0 ? `in steps ${stepRanges(late_steps)}` : '';
 }
 
-function Item({ straggler, isChosen, barNs }: ItemProps): ReactNode {
+function Item({ straggler, isSelected, barNs }: ItemProps): ReactNode {
   const { location } = useNavigation();
   const { worker, cause, cause_ns } = straggler;
-  const heldUp = heldUpNs(straggler);
-  const late = Math.max(0, heldUp ?? 0);
+  const delay = delayNs(straggler);
+  const late = Math.max(0, delay ?? 0);
   const step = straggler.late_steps.at(-1) ?? location.step;
   return (
     <li className={straggler.is_straggler ? 'straggler is-late' : 'straggler'}>
@@ -45,15 +46,15 @@ function Item({ straggler, isChosen, barNs }: ItemProps): ReactNode {
         <Goto
           to={{ worker, step: location.step }}
           className="straggler-name"
-          current={isChosen}
-          title="Choose this rank"
+          current={isSelected}
+          title="Select this rank"
         >
           {straggler.is_straggler && <Icon name="warning" size={15} />}
           {capital(rankName(straggler))}
         </Goto>
         <span className="straggler-when">{when(straggler)}</span>
-        <span className="number" title={quantityExact(heldUp, 'ns')}>
-          {heldUp === null ? '–' : withMinus(heldUp, 'ns')}
+        <span className="number" title={quantityExact(delay, 'ns')}>
+          {delay === null ? '–' : withMinus(delay, 'ns')}
         </span>
       </div>
       <div className="straggler-bar" aria-hidden="true">
@@ -63,11 +64,11 @@ function Item({ straggler, isChosen, barNs }: ItemProps): ReactNode {
         <>
           <p>
             Last to {count(straggler.last_count)} of{' '}
-            {plural(straggler.collective_count, 'collective')}; the others together wait{' '}
-            {duration(straggler.wait_caused_ns)} a step for it.{' '}
+            {plural(straggler.collective_count, 'collective')}; the others wait{' '}
+            {duration(straggler.wait_caused_ns)} per step for it in total.{' '}
             {cause !== null && cause_ns !== null
-              ? `${CAUSES[cause] ?? capital(cause)}: ${duration(cause_ns)} a step.`
-              : 'Nothing that was recorded explains it.'}
+              ? `${CAUSES[cause] ?? capital(cause)}: ${duration(cause_ns)} per step.`
+              : 'The traces do not show the cause.'}
           </p>
           <p className="straggler-links">
             <Goto to={{ view: 'advice', worker }}>Advice</Goto>
@@ -90,39 +91,36 @@ function Item({ straggler, isChosen, barNs }: ItemProps): ReactNode {
   );
 }
 
-/** Who comes late to collectives, by how much, and why. */
+/** The ranks that are late to collectives, with delay and cause. */
 export function Stragglers({ summary }: { readonly summary: Distributed }): ReactNode {
   const { location } = useNavigation();
   const { stragglers } = summary;
-  const late = stragglers.filter((each) => each.is_straggler);
+  const late = stragglers.filter((straggler) => straggler.is_straggler);
   const shown = stragglers.slice(0, Math.max(SHOWN, late.length));
-  const barNs = Math.max(0, ...shown.map((each) => heldUpNs(each) ?? 0));
+  const barNs = Math.max(0, ...shown.map((straggler) => delayNs(straggler) ?? 0));
   return (
-    <section className="card stragglers" aria-label="Stragglers">
-      <div className="card-head">
-        <h2>
-          {summary.straggler_count > 0
-            ? plural(summary.straggler_count, 'straggler')
-            : 'No straggler'}
-        </h2>
-        <p title="How much later than the median rank it comes to a collective, on average in the group in which it is least late; of a straggler whose whole group comes late with it, how much longer it works">
-          {shown[0]?.found_by === 'own work'
-            ? 'works longer, or comes late'
-            : 'late to a collective'}
-        </p>
-      </div>
+    <Card
+      className="stragglers"
+      label="Stragglers"
+      title={
+        summary.straggler_count > 0 ? plural(summary.straggler_count, 'straggler') : 'No straggler'
+      }
+      help="Mean lateness to collectives compared with the median rank, in the group in which it is least late; for a straggler whose whole group is late, its excess work"
+      note={
+        shown[0]?.found_by === 'own work' ? 'excess work, or lateness' : 'lateness to collectives'
+      }
+    >
       {shown.length === 0 ? (
         <p className="muted">
-          Who comes late cannot be told: no collective that makes every rank wait was found on
-          several ranks.
+          Inconclusive: the ranks share no collective that makes every rank wait.
         </p>
       ) : (
         <ol>
-          {shown.map((each) => (
+          {shown.map((straggler) => (
             <Item
-              key={each.worker}
-              straggler={each}
-              isChosen={location.worker === each.worker}
+              key={straggler.worker}
+              straggler={straggler}
+              isSelected={location.worker === straggler.worker}
               barNs={barNs}
             />
           ))}
@@ -130,10 +128,10 @@ export function Stragglers({ summary }: { readonly summary: Distributed }): Reac
       )}
       {late.length === 0 && shown.length > 0 && (
         <p className="muted">
-          No rank is late beyond what is usual among them (modified z-score above 3.5, and 1 % of a
-          step or more); these came latest.
+          No rank is late to a significant degree (modified z-score above 3.5, and at least 1 % of a
+          step); these are the latest.
         </p>
       )}
-    </section>
+    </Card>
   );
 }

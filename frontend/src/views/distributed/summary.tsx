@@ -9,14 +9,13 @@ import { Icon } from '../../widgets/icon';
 import { Problems } from '../../widgets/problems';
 import { Prose } from '../../widgets/prose';
 import { KeyFigures } from './key_figures';
-import { missingOf } from './missing';
-import { capital, rankName } from './names';
+import { capital, missingOf, rankName } from './ranks';
 
 const CATEGORY = 'distributed balance';
 const SHOWN = 3;
 const SEVERITIES = ['critical', 'warning', 'info'];
 
-/** What the advice says of the ranks beside each other, the worst first. */
+/** Findings of the advice that compare the ranks, the most severe first. */
 export function balanceOf(outcomes: readonly Outcome[]): Outcome[] {
   return outcomes
     .filter(({ category, status }) => category === CATEGORY && status === 'found')
@@ -30,75 +29,75 @@ interface Props {
   readonly summary: Distributed;
 }
 
-/** In place of a finding: who is late all the same, or that nobody is. */
-export function lateWords({ stragglers, ranks }: Distributed): string {
-  const late = stragglers.filter((each) => each.is_straggler);
+/** The text without a finding: the latest rank, or that none is late. */
+export function lateNote({ stragglers, ranks }: Distributed): string {
+  const late = stragglers.filter((rank) => rank.is_straggler);
   const [first] = late;
   if (!first) {
     return stragglers.length > 0
-      ? 'No rank is late to collectives beyond what is usual among them.'
-      : 'No collective that makes every rank wait was found on several ranks: who is late cannot be told.';
+      ? 'No rank is late to collectives to a significant degree.'
+      : 'Lateness is inconclusive: the ranks share no collective that makes every rank wait.';
   }
   const others = Math.max(1, ranks.length - 1);
   const when = first.since_step === null ? '' : ` since step ${first.since_step}`;
   const more =
     late.length > 1
-      ? ` ${plural(late.length - 1, 'other rank')} ${late.length === 2 ? 'is' : 'are'} late, too.`
+      ? ` ${plural(late.length - 1, 'other rank')} ${late.length === 2 ? 'is' : 'are'} late as well.`
       : '';
-  return `${capital(rankName(first))} is late to collectives${when}, ${duration(first.lateness_ns ?? 0)} after the median rank; another rank waits ${duration(first.wait_caused_ns / others)} a step for it, which no rule holds worth a finding.${more}`;
+  return `${capital(rankName(first))} is late to collectives${when}, ${duration(first.lateness_ns ?? 0)} after the median rank; each other rank waits ${duration(first.wait_caused_ns / others)} per step for it, too little for a finding.${more}`;
 }
 
-/** A rule over the whole run says it once, and so does what several recordings have in common. */
+/** Findings of rules over the run, and findings merged over several traces. */
 function Findings({ selection, summary }: Props): ReactNode {
   const { data } = useAdvice(selection.run, selection.span.trace);
-  const found = balanceOf([
+  const findings = balanceOf([
     ...(data?.outcomes ?? []).filter(({ trace }) => trace === ''),
     ...(data?.merged ?? []).map(({ outcome }) => outcome),
   ]);
-  const distinct = [...new Map(found.map((each) => [each.message, each])).values()];
-  if (data && distinct.length === 0) return <p className="balance-finding">{lateWords(summary)}</p>;
-  return distinct.slice(0, SHOWN).map((each) => (
-    <p key={each.message} className="balance-finding">
-      {each.severity && <SeverityBadge severity={each.severity} />}
+  const distinct = [...new Map(findings.map((rank) => [rank.message, rank])).values()];
+  if (data && distinct.length === 0) return <p className="balance-finding">{lateNote(summary)}</p>;
+  return distinct.slice(0, SHOWN).map((rank) => (
+    <p key={rank.message} className="balance-finding">
+      {rank.severity && <SeverityBadge severity={rank.severity} />}
       <span>
-        <Prose text={each.message} />{' '}
-        <Goto to={{ view: 'advice', open: each.rule }}>What to do</Goto>
+        <Prose text={rank.message} />{' '}
+        <Goto to={{ view: 'advice', open: rank.rule }}>What to do</Goto>
       </span>
     </p>
   ));
 }
 
-export function clockWords(clocks: RunClocks, all: number): string {
+export function clockNote(clocks: RunClocks, all: number): string {
   const { machine_count, collective_count, lost_count, error_ns, likely_error_ns, drift_count } =
     clocks;
   if (clocks.reference === '' || machine_count + collective_count < 2) {
-    return 'Clocks could not be aligned: the ranks share no collective that none can leave before all have come, or those that they share contradict each other.';
+    return 'Clocks could not be aligned: the ranks share no collective that synchronizes all of them, or their collectives contradict each other.';
   }
-  const how: string[] = [];
+  const groups: string[] = [];
   if (machine_count > 1)
-    how.push(`${count(machine_count)} share the clock of ${clocks.reference}’s machine`);
+    groups.push(`${count(machine_count)} share the clock of ${clocks.reference}’s machine`);
   if (collective_count > 0) {
-    const whose = machine_count > 1 ? 'it' : `that of ${clocks.reference}`;
-    how.push(
-      `${count(collective_count)} of ${count(all)} are aligned with ${whose} by collectives that no rank leaves before all have come`,
+    const reference = machine_count > 1 ? 'it' : `that of ${clocks.reference}`;
+    groups.push(
+      `${count(collective_count)} of ${count(all)} are aligned with ${reference} by collectives that synchronize all ranks`,
     );
   }
   const bound =
     error_ns === null || error_ns === 0
       ? ''
-      : `; none is off by more than ${duration(error_ns)}${likely_error_ns && likely_error_ns < error_ns ? `, mostly by less than ${duration(likely_error_ns)}` : ''}`;
+      : `; the error is at most ${duration(error_ns)}${likely_error_ns && likely_error_ns < error_ns ? `, usually below ${duration(likely_error_ns)}` : ''}`;
   const lost = lost_count > 0 ? `; ${count(lost_count)} could not be aligned` : '';
-  const drift = drift_count > 0 ? `; the drift of ${count(drift_count)} was taken out` : '';
-  return `Clocks: ${how.join(', ')}${bound}${drift}${lost}.`;
+  const drift = drift_count > 0 ? `; the drift of ${count(drift_count)} is corrected` : '';
+  return `Clocks: ${groups.join(', ')}${bound}${drift}${lost}.`;
 }
 
-/** How much of the job is here, what is wrong between its ranks, and how far its clocks can be trusted. */
+/** Key figures, findings between ranks, missing ranks, and the alignment of clocks. */
 export function Summary({ selection, summary }: Props): ReactNode {
   const { ranks, world_size, unreadable_ranks } = summary;
   const missing = missingOf(selection, summary);
-  const unsure = ranks.filter((each) => each.rank === null).length;
+  const unsure = ranks.filter((rank) => rank.rank === null).length;
   const guessed = ranks.filter(
-    (each) => each.rank !== null && each.rank_confidence !== 'high',
+    (rank) => rank.rank !== null && rank.rank_confidence !== 'high',
   ).length;
   return (
     <section className="card distributed-summary" aria-label="Verdict">
@@ -109,32 +108,31 @@ export function Summary({ selection, summary }: Props): ReactNode {
           <Icon name="warning" size={15} />
           <span>
             {plural(missing.count, 'rank')} of {count(world_size ?? 0)}{' '}
-            {missing.count === 1 ? 'has' : 'have'} no recording here: {missing.ranks}
-            {unreadable_ranks !== '' &&
-              ` (of ${unreadable_ranks} there is a file, which cannot be read)`}
-            . Waiting for them shows as transfer, and nothing tells whether they are late.
+            {missing.count === 1 ? 'has' : 'have'} no trace here: {missing.ranks}
+            {unreadable_ranks !== '' && ` (the files of ${unreadable_ranks} cannot be read)`}.
+            Waiting for them shows as transfer, and their lateness is unknown.
           </span>
         </p>
       )}
       <p className="muted">
-        {clockWords(summary.clocks, ranks.length)} {count(summary.matched_count)} of{' '}
+        {clockNote(summary.clocks, ranks.length)} {count(summary.matched_count)} of{' '}
         {plural(summary.collective_count, 'collective')}{' '}
-        {summary.matched_count === 1 ? 'was' : 'were'} found on more than one rank.
+        {summary.matched_count === 1 ? 'was' : 'were'} matched across ranks.
         {guessed > 0 &&
-          ` ${plural(guessed, 'rank')} known by ${sourceWords(summary)} only, not by the file’s header.`}
-        {unsure > 0 && ` Of ${plural(unsure, 'recording')} nothing tells the rank.`}
+          ` ${plural(guessed, 'rank')} identified by ${sourceNames(summary)} only, not by the file’s header.`}
+        {unsure > 0 && ` The rank of ${plural(unsure, 'trace')} is unknown.`}
       </p>
       <Problems problems={summary.problems} />
     </section>
   );
 }
 
-function sourceWords({ ranks }: Distributed): string {
-  const words: Readonly<Record<string, string>> = {
+function sourceNames({ ranks }: Distributed): string {
+  const names: Readonly<Record<string, string>> = {
     'file name': 'file name',
     content: 'process groups',
     device: 'device number',
   };
-  const found = new Set(ranks.map((each) => words[each.rank_source ?? '']).filter(Boolean));
-  return [...found].join(' or ') || 'little';
+  const findings = new Set(ranks.map((rank) => names[rank.rank_source ?? '']).filter(Boolean));
+  return [...findings].join(' or ') || 'little';
 }

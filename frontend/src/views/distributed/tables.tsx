@@ -6,11 +6,11 @@ import { useOption, withOption } from '../../state/option';
 import type { Selection } from '../../state/selection';
 import { Loaded } from '../../widgets/loaded';
 import { Picker } from '../../widgets/picker';
-import { Segmented } from '../../widgets/segmented';
+import { type Segment, Segmented } from '../../widgets/segmented';
 import { DataTable } from '../../widgets/table';
 import { CollectivePanel } from './collective';
-import { capital, rankName } from './names';
-import { useRanksAnswer } from './queries';
+import { useRanksQuery } from './queries';
+import { rankName } from './ranks';
 
 interface Props {
   readonly selection: Selection;
@@ -18,21 +18,21 @@ interface Props {
 }
 
 type Grouping = 'kind' | 'each';
-const GROUPINGS: readonly { id: Grouping; label: string; title: string }[] = [
-  { id: 'kind', label: 'By kind', title: 'Alike ones together: kind, group, type and size' },
-  { id: 'each', label: 'One by one', title: 'A row a collective, those with most waiting first' },
+const GROUPINGS: readonly Segment<Grouping>[] = [
+  { id: 'kind', label: 'By kind', title: 'Grouped by kind, group, type and size' },
+  { id: 'each', label: 'Individually', title: 'One row per collective, longest waiting first' },
 ];
 
-const recordingOf = ({ run, span }: Selection): readonly string[] => [run.name, span.label];
+const spanNames = ({ run, span }: Selection): readonly string[] => [run.name, span.label];
 
-/** Collectives over all ranks or of one, put together or one by one; a row opens its ranks on one clock. */
+/** Collectives of all ranks or of one, grouped or individually; a row opens its ranks on one clock. */
 export function CollectivesTable({ selection, summary }: Props): ReactNode {
   const { location, go } = useNavigation();
   const [by, setBy] = useOption<Grouping>('collectives', 'kind', ['kind', 'each']);
   const workers = summary.ranks.map(({ worker }) => worker);
   const [worker, setWorker] = useOption('of', '', ['', ...workers]);
   const step = summary.steps.includes(location.step ?? -1) ? location.step : null;
-  const query = useRanksAnswer<Collectives>(selection, 'distributed/collectives', {
+  const query = useRanksQuery<Collectives>(selection, 'distributed/collectives', {
     by,
     step,
     worker: worker === '' ? null : worker,
@@ -57,7 +57,7 @@ export function CollectivesTable({ selection, summary }: Props): ReactNode {
         value={worker}
         choices={[
           { key: '', label: 'all ranks' },
-          ...summary.ranks.map((each) => ({ key: each.worker, label: rankName(each) })),
+          ...summary.ranks.map((rank) => ({ key: rank.worker, label: rankName(rank) })),
         ]}
         onChoose={(next) => setWorker(next)}
       />
@@ -71,7 +71,7 @@ export function CollectivesTable({ selection, summary }: Props): ReactNode {
           table={table}
           name={`distributed-${by}`}
           label={titleOf(table, step)}
-          recording={[...recordingOf(selection), 'collectives']}
+          recording={[...spanNames(selection), 'collectives']}
           isStale={query.isPlaceholderData}
           tools={tools}
           details={(at) => {
@@ -92,38 +92,28 @@ function titleOf({ all_row_count, row_count }: Table, step: number | null): stri
   const title = step === null ? 'Collectives' : `Collectives of step ${step}`;
   return all_row_count === null || all_row_count === row_count
     ? title
-    : `${title}: the ${count(row_count)} with most waiting`;
+    : `${title}: the ${count(row_count)} with the longest waiting`;
 }
 
-function PlainTable({
-  selection,
-  path,
-  label,
-}: {
-  readonly selection: Selection;
+interface ListProps extends Pick<Props, 'selection'> {
   readonly path: 'groups' | 'devices';
   readonly label: string;
-}): ReactNode {
-  const query = useRanksAnswer<Table>(selection, `distributed/${path}`);
+}
+
+/** The process groups, or the devices. */
+export function ListTable({ selection, path, label }: ListProps): ReactNode {
+  const query = useRanksQuery<Table>(selection, `distributed/${path}`);
   return (
     <Loaded query={query} what={label}>
       {(table) => (
         <DataTable
           table={table}
           name={`distributed-${path}`}
-          label={capital(label)}
-          recording={[...recordingOf(selection), path]}
+          label={label}
+          recording={[...spanNames(selection), path]}
           isStale={query.isPlaceholderData}
         />
       )}
     </Loaded>
   );
 }
-
-export const GroupsTable = ({ selection }: Pick<Props, 'selection'>): ReactNode => (
-  <PlainTable selection={selection} path="groups" label="Process groups" />
-);
-
-export const DevicesTable = ({ selection }: Pick<Props, 'selection'>): ReactNode => (
-  <PlainTable selection={selection} path="devices" label="Devices" />
-);

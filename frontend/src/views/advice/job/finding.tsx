@@ -7,10 +7,10 @@ import { useNavigation, Within } from '../../../state/navigation';
 import { SeverityBadge } from '../../../widgets/badge';
 import { Goto } from '../../../widgets/goto';
 import { Picker } from '../../../widgets/picker';
+import { FindingFrame, SavingBar } from '../finding';
 import { FindingBody } from '../finding_body';
-import { FindingFrame } from '../finding_frame';
 
-/** Of the step: less would be told as nothing. */
+/** Least fraction of the step that counts as a saving. */
 const LEAST_SHARE = 0.0005;
 
 const ofRank = (recording: Recording, rule: string) => ({
@@ -20,48 +20,47 @@ const ofRank = (recording: Recording, rule: string) => ({
   options: { about: 'rank' },
 });
 
-function Saving({
-  merged,
-  terms,
-}: {
+interface SavingProps {
   readonly merged: MergedOutcome;
   readonly terms: JobTerms;
-}): ReactNode {
+}
+
+function Saving({ merged, terms }: SavingProps): ReactNode {
   const { net_low_ns, net_high_ns, job_saving } = merged;
+  if (!net_high_ns && !job_saving) {
+    return <span className="saving saving-none">no saving of its own</span>;
+  }
   const isNothing = job_saving !== null && job_saving.high_share < LEAST_SHARE;
   const daily = job_saving && !isNothing && dailySaving(job_saving, terms);
-  const money = daily ? moneyWords(daily) : '';
-  if (!net_high_ns && !job_saving)
-    return <span className="saving saving-none">no saving of its own</span>;
-  const wide = (of: number): string => `${Math.min(1, of) * 100}%`;
+  const perDay = daily ? [hoursWords(daily), moneyWords(daily)].filter(Boolean).join(', ') : '';
   return (
     <span className="saving" title={isNothing ? 'Other ranks bound the step' : undefined}>
       <span className="saving-words">
         {isNothing ? (
-          'nothing for the job by itself'
-        ) : job_saving ? (
-          <strong>up to {share(job_saving.high_share)} of the job</strong>
+          'no saving for the job on its own'
         ) : (
-          <strong>up to {duration(net_high_ns ?? 0)}/step</strong>
+          <strong>
+            saves up to{' '}
+            {job_saving
+              ? `${share(job_saving.high_share)} of the job`
+              : `${duration(net_high_ns ?? 0)}/step`}
+          </strong>
         )}
       </span>
       {job_saving && !isNothing && (
-        <span className="saving-track" aria-hidden="true">
-          <span className="saving-high" style={{ width: wide(job_saving.high_share) }} />
-          <span className="saving-low" style={{ width: wide(job_saving.low_share) }} />
-        </span>
+        <SavingBar low={job_saving.low_share} high={job_saving.high_share} />
       )}
       <span className="saving-range">
-        {daily && `${hoursWords(daily)}${money === '' ? '' : `, ${money}`} a day`}
-        {!daily &&
+        {perDay !== '' && `${perDay} per day`}
+        {perDay === '' &&
           net_high_ns !== null &&
-          `${durationRange(net_low_ns ?? 0, net_high_ns)} a step in a rank`}
+          `${durationRange(net_low_ns ?? 0, net_high_ns)} per step in a rank`}
       </span>
     </span>
   );
 }
 
-/** What the ranks that are blamed have to say of themselves: the cause behind what the others see. */
+/** The findings of the ranks that are the cause. */
 function Related(props: {
   readonly related: readonly RelatedFinding[];
   readonly moreCount: number;
@@ -69,23 +68,26 @@ function Related(props: {
 }): ReactNode {
   const { related, moreCount, recordings } = props;
   if (related.length === 0) return null;
-  const isOne = related.every((each) => each.where === related[0]?.where && each.trace_count === 1);
+  const isOne = related.every(
+    (finding) => finding.where === related[0]?.where && finding.trace_count === 1,
+  );
   return (
     <section className="job-related">
-      <h4>What {isOne ? 'it says of itself' : 'they say of themselves'}</h4>
+      <h4>Findings of {isOne ? 'this rank' : 'these ranks'}</h4>
       <ul>
-        {related.map((each) => {
-          const recording = recordings.get(each.trace);
-          const title = `${each.where.replace(/^rank/, 'Rank')}: ${each.title}`;
+        {related.map((finding) => {
+          const recording = recordings.get(finding.trace);
+          const title = `${finding.where.replace(/^rank/, 'Rank')}: ${finding.title}`;
           return (
-            <li key={`${each.rule} ${each.trace}`}>
-              {recording ? <Goto to={ofRank(recording, each.rule)}>{title}</Goto> : title}
+            <li key={`${finding.rule} ${finding.trace}`}>
+              {recording ? <Goto to={ofRank(recording, finding.rule)}>{title}</Goto> : title}
               <span className="muted">
-                {each.net_high_ns !== null && ` up to ${duration(each.net_high_ns)} a step`}
-                {each.is_only_there
-                  ? ', in none of its peers'
-                  : each.peers_net_high_ns !== null &&
-                    `, ${duration(each.peers_net_high_ns)} in the median peer`}
+                {finding.net_high_ns !== null &&
+                  ` saves up to ${duration(finding.net_high_ns)} per step`}
+                {finding.is_only_there
+                  ? ', not in its peers'
+                  : finding.peers_net_high_ns !== null &&
+                    `, ${duration(finding.peers_net_high_ns)} in the median peer`}
               </span>
             </li>
           );
@@ -96,41 +98,41 @@ function Related(props: {
   );
 }
 
-interface PlacesProps {
+interface LocationProps {
   readonly merged: MergedOutcome;
   readonly recordings: ReadonlyMap<string, Recording>;
 }
 
-/** Where it holds, and a way to each of these recordings. */
-function Places({ merged, recordings }: PlacesProps): ReactNode {
+/** The affected ranks, with links to their traces. */
+function Locations({ merged, recordings }: LocationProps): ReactNode {
   const { go } = useNavigation();
   const { outcome, where, when, ranks } = merged;
   const traces = merged.traces.length > 0 ? merged.traces : outcome.blamed;
-  const found = traces.flatMap((trace) => recordings.get(trace) ?? []);
+  const affected = traces.flatMap((trace) => recordings.get(trace) ?? []);
   const worst = recordings.get(outcome.trace || (outcome.blamed[0] ?? ''));
   return (
     <div className="job-places">
       <p>
-        <strong>{where === '' ? 'The run as a whole' : where}</strong>
+        <strong>{where === '' ? 'The whole run' : where}</strong>
         {when !== '' && `, ${when}`}
         {ranks !== '' && !where.includes(ranks) && <span className="muted"> (ranks {ranks})</span>}
       </p>
       {worst && (
         <Goto to={ofRank(worst, outcome.rule)} className="button">
-          {outcome.trace === '' ? 'The cause' : 'The worst'}: {recordingName(worst)}
+          {outcome.trace === '' ? 'Cause' : 'Worst'}: {recordingName(worst)}
         </Goto>
       )}
-      {found.length > 1 && (
+      {affected.length > 1 && (
         <Picker
           label="Rank"
           value=""
           choices={[
-            { key: '', label: `one of ${count(found.length)}` },
-            ...found.map((each) => ({
-              key: each.trace,
-              label: recordingName(each),
-              number: each.rank,
-              note: each.rank === null ? `span ${each.span}` : each.name,
+            { key: '', label: `one of ${count(affected.length)}` },
+            ...affected.map((finding) => ({
+              key: finding.trace,
+              label: recordingName(finding),
+              number: finding.rank,
+              note: finding.rank === null ? `span ${finding.span}` : finding.name,
             })),
           ]}
           onChoose={(trace) => {
@@ -143,7 +145,7 @@ function Places({ merged, recordings }: PlacesProps): ReactNode {
   );
 }
 
-interface Props extends PlacesProps {
+interface Props extends LocationProps {
   readonly run: string;
   readonly step: Pick<StepReport, 'count'>;
   readonly terms: JobTerms;
@@ -152,7 +154,7 @@ interface Props extends PlacesProps {
   readonly onToggle: (isOpen: boolean) => void;
 }
 
-/** One finding of a job: in which ranks and steps, what it costs the whole; open, why, proof and fix of the worst. */
+/** A finding of a job, with its ranks, steps and saving; its details are those of the worst trace. */
 export function JobFinding({
   merged,
   recordings,
@@ -164,11 +166,11 @@ export function JobFinding({
   onToggle,
 }: Props): ReactNode {
   const { outcome, where, when } = merged;
-  const own = recordings.get(outcome.trace);
+  const worst = recordings.get(outcome.trace);
   const severity = outcome.severity ?? 'info';
   const body = (
     <FindingBody outcome={outcome} run={run} step={step} also={[]} isDismissed={isDismissed}>
-      <Places merged={merged} recordings={recordings} />
+      <Locations merged={merged} recordings={recordings} />
       <Related related={merged.related} moreCount={merged.related_more} recordings={recordings} />
     </FindingBody>
   );
@@ -179,7 +181,7 @@ export function JobFinding({
       badge={<SeverityBadge severity={severity} />}
       meta={
         <>
-          <span className="job-where">{where === '' ? 'the run as a whole' : where}</span>
+          <span className="job-where">{where === '' ? 'the whole run' : where}</span>
           {when !== '' && <span>{when}</span>}
           {outcome.confidence && <span>{outcome.confidence} confidence</span>}
         </>
@@ -188,7 +190,7 @@ export function JobFinding({
       isOpen={isOpen}
       onToggle={onToggle}
     >
-      {own ? <Within place={{ worker: own.name, span: own.span }}>{body}</Within> : body}
+      {worst ? <Within place={{ worker: worst.name, span: worst.span }}>{body}</Within> : body}
     </FindingFrame>
   );
 }

@@ -7,7 +7,7 @@ import { Goto } from '../../../widgets/goto';
 import { Icon } from '../../../widgets/icon';
 
 const MOST_NAMED = 12;
-/** Messages that tell sizes may differ from file to file. */
+/** Messages with sizes may differ from file to file. */
 const MOST_REASONS = 6;
 
 interface Recording {
@@ -38,44 +38,44 @@ function Names(props: {
   );
 }
 
-/** Files that failed for the same reason, together, the reason of most of them first. */
+/** Unreadable files by reason, the most frequent reason first. */
 function byProblem(recordings: readonly Recording[]): (readonly [string, Recording[]])[] {
-  const found = new Map<string, Recording[]>();
-  for (const each of recordings) {
-    const { problem } = each.span;
-    const words = problem ? `${sentence(problem.message)} ${sentence(problem.remedy)}`.trim() : '';
-    found.set(words, [...(found.get(words) ?? []), each]);
+  const byText = new Map<string, Recording[]>();
+  for (const recording of recordings) {
+    const { problem } = recording.span;
+    const text = problem ? `${sentence(problem.message)} ${sentence(problem.remedy)}`.trim() : '';
+    byText.set(text, [...(byText.get(text) ?? []), recording]);
   }
-  return [...found].sort(([, a], [, b]) => b.length - a.length);
+  return [...byText].sort(([, a], [, b]) => b.length - a.length);
 }
 
 const DAMAGES = ['critical', 'warning'] as const;
 
 interface Props {
   readonly run: RunState;
-  /** The finding that ranks of the job have no recording. */
+  /** The finding about ranks without traces. */
   readonly missing: Outcome | undefined;
 }
 
-/** What of the job cannot be told, before what can: files that could not be read, damaged ones, ranks without one. */
+/** What the advice lacks: unreadable files, damaged traces, ranks without traces. */
 export function Incomplete({ run, missing }: Props): ReactNode {
   const all = run.workers.flatMap((worker) => worker.spans.map((span) => ({ worker, span })));
   const unreadable = all.filter(({ span }) => span.state === 'unreadable');
   const damaged = DAMAGES.map(
     (severity) => [severity, all.filter(({ span }) => span.damage === severity)] as const,
-  ).filter(([, own]) => own.length > 0);
+  ).filter(([, group]) => group.length > 0);
   const reasons = byProblem(unreadable);
-  const rest = reasons.slice(MOST_REASONS).flatMap(([, own]) => own);
-  const known = all.filter(({ span }) => span.state === 'ready').length;
+  const rest = reasons.slice(MOST_REASONS).flatMap(([, group]) => group);
+  const readyCount = all.filter(({ span }) => span.state === 'ready').length;
   if (unreadable.length === 0 && damaged.length === 0 && !missing) return null;
   return (
-    <section className="card job-incomplete" aria-label="What is not whole">
-      {reasons.slice(0, MOST_REASONS).map(([words, own]) => (
-        <p key={words}>
+    <section className="card job-incomplete" aria-label="Missing and damaged traces">
+      {reasons.slice(0, MOST_REASONS).map(([problem, group]) => (
+        <p key={problem}>
           <Icon name="critical" size={15} />
           <span>
-            <strong>{plural(own.length, 'file')} could not be read:</strong>{' '}
-            <Names recordings={own} view="runs" />. {words}
+            <strong>{plural(group.length, 'file')} could not be read:</strong>{' '}
+            <Names recordings={group} view="runs" />. {problem}
           </span>
         </p>
       ))}
@@ -88,15 +88,15 @@ export function Incomplete({ run, missing }: Props): ReactNode {
           </span>
         </p>
       )}
-      {damaged.map(([severity, own]) => (
+      {damaged.map(([severity, group]) => (
         <p key={severity}>
           <SeverityBadge severity={severity} />
           <span>
-            <strong>{plural(own.length, 'recording is', 'recordings are')} damaged:</strong>{' '}
-            {own.length > known / 2 ? (
-              <Goto to={{ view: 'health' }}>what they lack</Goto>
+            <strong>{plural(group.length, 'trace is', 'traces are')} damaged:</strong>{' '}
+            {group.length > readyCount / 2 ? (
+              <Goto to={{ view: 'health' }}>details</Goto>
             ) : (
-              <Names recordings={own} view="health" />
+              <Names recordings={group} view="health" />
             )}
             .
           </span>

@@ -5,14 +5,16 @@ import { dailySaving, hoursWords, type JobTerms, moneyWords } from '../../../cor
 import { spansOf } from '../../../core/progress';
 import { recordingsOf } from '../../../core/recordings';
 import { useNavigation } from '../../../state/navigation';
+import { Button } from '../../../widgets/button';
 import { Copy } from '../../../widgets/copy';
 import { Empty } from '../../../widgets/empty';
+import { type Fact, Facts } from '../../../widgets/facts';
 import { Fold } from '../../../widgets/fold';
 import { ViewHeader } from '../../../widgets/view_header';
 import { dismissals, keyOf } from '../dismissed';
 import { AdviceExport } from '../export';
+import { ReportProvider } from '../links';
 import { findingMarkdown } from '../markdown';
-import { ReportProvider } from '../place';
 import { usePrinting } from '../printing';
 import { JobFinding } from './finding';
 import { Incomplete } from './incomplete';
@@ -22,11 +24,11 @@ import './job.css';
 interface Props {
   readonly report: RunReport;
   readonly run: RunState;
-  /** What chooses between the job and one of its ranks. */
+  /** Switches between the job and one of its ranks. */
   readonly choice: ReactNode;
 }
 
-/** The rule whose finding is told at the top too. */
+/** The rule whose finding also stands at the top. */
 const MISSING_RANKS = 'missing-ranks';
 
 interface VerdictProps extends Pick<Props, 'report' | 'run'> {
@@ -36,46 +38,25 @@ interface VerdictProps extends Pick<Props, 'report' | 'run'> {
 const readyOf = (run: RunState): number =>
   spansOf(run).filter(({ state }) => state === 'ready').length;
 
-function Facts({ report, run, terms }: VerdictProps): ReactNode {
+function factsOf({ report, run, terms }: VerdictProps): Fact[] {
   const { job } = report;
   const daily = job?.total ? dailySaving(job.total, terms) : null;
   const money = daily ? moneyWords(daily) : '';
   const ready = readyOf(run);
-  return (
-    <dl className="facts">
-      {job && job.step_ns > 0 && (
-        <div title="The longest of its recordings’ mean steps">
-          <dt>Step of the job</dt>
-          <dd>{duration(job.step_ns)}</dd>
-        </div>
-      )}
-      <div>
-        <dt>Recordings</dt>
-        <dd>
-          {count(ready)}
-          {ready < spansOf(run).length && <small> of {count(spansOf(run).length)}</small>}
-        </dd>
-      </div>
-      {job?.total && (
-        <div title={job.method}>
-          <dt>All findings together</dt>
-          <dd>up to {share(job.total.high_share)}</dd>
-        </div>
-      )}
-      {daily && (
-        <div title={job?.method}>
-          <dt>Could be won back a day</dt>
-          <dd>{hoursWords(daily)}</dd>
-        </div>
-      )}
-      {money !== '' && (
-        <div title={job?.method}>
-          <dt>In money a day</dt>
-          <dd>{money}</dd>
-        </div>
-      )}
-    </dl>
-  );
+  const all = spansOf(run).length;
+  return [
+    job && job.step_ns > 0 && ['Step of the job', duration(job.step_ns), 'The longest mean step'],
+    [
+      'Traces',
+      <>
+        {count(ready)}
+        {ready < all && <small> of {count(all)}</small>}
+      </>,
+    ],
+    job?.total && ['Potential saving', `up to ${share(job.total.high_share)}`, job.method],
+    daily && ['Potential saving per day', hoursWords(daily), job?.method],
+    money !== '' && ['Cost saving per day', money, job?.method],
+  ];
 }
 
 function Verdict({ report, run, terms }: VerdictProps): ReactNode {
@@ -84,13 +65,13 @@ function Verdict({ report, run, terms }: VerdictProps): ReactNode {
     <section className="card verdict job-verdict" aria-label="Verdict">
       <p className="verdict-words">{report.verdict}</p>
       <div className="job-figures">
-        <Facts report={report} run={run} terms={terms} />
+        <Facts className="facts" facts={factsOf({ report, run, terms })} />
         {job?.total && <Terms job={job} />}
       </div>
       {job && job.withheld !== '' && <p className="muted">{job.withheld}</p>}
       {job?.total && job.method !== '' && (
         <details className="job-method">
-          <summary>How this was reckoned</summary>
+          <summary>How this was estimated</summary>
           <p>{job.method}</p>
         </details>
       )}
@@ -102,12 +83,12 @@ function markdownOf(report: RunReport, merged: readonly MergedOutcome[]): string
   const context = { run: report.name, perStep: true, link: window.location.href };
   const findings = merged.map(
     ({ outcome, where, when }) =>
-      `${findingMarkdown(outcome, context)}\nHolds for: ${[where || 'the run as a whole', when].filter(Boolean).join(', ')}\n`,
+      `${findingMarkdown(outcome, context)}\nApplies to: ${[where || 'the whole run', when].filter(Boolean).join(', ')}\n`,
   );
   return [`## ${report.name}\n\n${report.verdict}\n`, ...findings].join('\n');
 }
 
-/** What holds for the whole job: each finding once, with the ranks and steps that it holds for. */
+/** The advice on a job: each finding once, with its ranks and steps. */
 export function Job({ report, run, choice }: Props): ReactNode {
   const { location, go } = useNavigation();
   const isPrinting = usePrinting();
@@ -115,10 +96,13 @@ export function Job({ report, run, choice }: Props): ReactNode {
   const dismissed = useSyncExternalStore(dismissals.subscribe, dismissals.current);
   const all = useMemo(() => recordingsOf(run), [run]);
   const reported = useMemo(() => ({ report: null, recordings: all }), [all]);
-  const recordings = useMemo(() => new Map(all.map((each) => [each.trace, each])), [all]);
-  const isAside = ({ outcome }: MergedOutcome): boolean => dismissed.includes(keyOf(outcome));
-  const shown = report.merged.filter((each) => !isAside(each));
-  const aside = report.merged.filter(isAside);
+  const recordings = useMemo(
+    () => new Map(all.map((recording) => [recording.trace, recording])),
+    [all],
+  );
+  const isDismissed = ({ outcome }: MergedOutcome): boolean => dismissed.includes(keyOf(outcome));
+  const shown = report.merged.filter((recording) => !isDismissed(recording));
+  const dismissedFindings = report.merged.filter(isDismissed);
   const open = location.open ?? shown[0]?.outcome.rule ?? null;
   const step = { count: report.workers[0]?.step.count ?? 1 };
   const finding = (merged: MergedOutcome): ReactNode => {
@@ -132,7 +116,7 @@ export function Job({ report, run, choice }: Props): ReactNode {
         step={step}
         terms={terms}
         isOpen={isPrinting || rule === open}
-        isDismissed={isAside(merged)}
+        isDismissed={isDismissed(merged)}
         onToggle={(isOpen) => go({ open: isOpen ? rule : 'none' }, 'replace')}
       />
     );
@@ -141,16 +125,14 @@ export function Job({ report, run, choice }: Props): ReactNode {
     <ReportProvider value={reported}>
       <ViewHeader
         title="Advice"
-        note={`${plural(shown.length, 'finding')} in ${plural(readyOf(run), 'recording')}`}
+        note={`${plural(shown.length, 'finding')} in ${plural(readyOf(run), 'trace')}`}
       >
         {choice}
         {shown.length > 0 && (
           <Copy text={() => markdownOf(report, shown)} label="Copy all as Markdown" />
         )}
         <AdviceExport report={report} name={[report.name]} findings={{ merged: shown }} />
-        <button type="button" className="button" onClick={() => window.print()}>
-          Print
-        </button>
+        <Button onClick={() => window.print()}>Print</Button>
       </ViewHeader>
       <div className="advice">
         <Verdict report={report} run={run} terms={terms} />
@@ -163,23 +145,23 @@ export function Job({ report, run, choice }: Props): ReactNode {
             <div className="section-head">
               <h2 id="fix-first">What to fix first</h2>
               <p>
-                Each finding once, with the ranks and steps that it holds for. Ranks wait for each
-                other: savings of ranks do not add up.
+                Each finding once, with its ranks and steps. Ranks wait for each other, so their
+                savings do not add up.
               </p>
             </div>
             <ol className="findings job-findings">{shown.map(finding)}</ol>
           </section>
         ) : (
-          <Empty icon="passed" title="Nothing to fix was found in any of its recordings">
-            <p>What each check says of one recording is there when you choose a rank above.</p>
+          <Empty icon="passed" title="No problems found in any trace">
+            <p>Select a rank above to see all checks on its trace.</p>
           </Empty>
         )}
         <Fold
           title="Dismissed"
-          note="put aside by you in this browser; still true of the job"
-          size={aside.length}
+          note="dismissed in this browser; the job still has them"
+          size={dismissedFindings.length}
         >
-          {aside.map(finding)}
+          {dismissedFindings.map(finding)}
         </Fold>
       </div>
     </ReportProvider>

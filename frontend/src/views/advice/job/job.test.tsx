@@ -1,12 +1,12 @@
 import { screen, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { renderInPage } from '../../../../tests/render';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { type Rendered, renderInPage } from '../../../../tests/render';
 import { mergedOutcome, outcome, runReport } from '../../../../tests/samples';
 import { runOf, spanOf } from '../../../../tests/states';
+import { fakeApi, selectionOf } from '../../../../tests/views';
 import type { JobReport, JobSaving, Outcome, RunReport } from '../../../api/types.gen';
-import { HOME } from '../../../state/location';
-import { select } from '../../../state/selection';
+import type { Patch } from '../../../state/navigation';
 import { dismissals } from '../dismissed';
 import Page from '../page';
 
@@ -103,17 +103,11 @@ const report: RunReport = {
   job,
 };
 
-beforeEach(() => {
-  localStorage.clear();
-  vi.stubGlobal('fetch', async () => new Response(JSON.stringify(report)));
-});
-afterEach(() => vi.unstubAllGlobals());
+const api = fakeApi({ advice: report });
+beforeEach(() => localStorage.clear());
 
-function shown(start: Parameters<typeof renderInPage>[1] = {}) {
-  const selected = select({ runs: [run] } as never, { ...HOME, ...start });
-  if (selected.kind !== 'selected') throw new Error('there is a run');
-  return renderInPage(<Page selection={selected.selection} />, start);
-}
+const shown = (start: Patch = {}): Rendered =>
+  renderInPage(<Page selection={selectionOf(start, { runs: [run] })} />, start);
 
 describe('the advice on a job of a thousand ranks', () => {
   it('is that on the job, each finding once with where and when it holds', async () => {
@@ -121,7 +115,7 @@ describe('the advice on a job of a thousand ranks', () => {
     expect(await screen.findByText('Rank 643 holds up the job.')).toBeTruthy();
     const head = screen.getByRole('button', { name: /Rank 643 is late/ });
     expect(head.textContent).toContain('in every step');
-    expect(head.textContent).toContain('up to 20.0 % of the job');
+    expect(head.textContent).toContain('saves up to 20.0 % of the job');
     expect(screen.getByRole('button', { name: /Single values/ }).textContent).toContain(
       'all 1,024 recordings',
     );
@@ -131,23 +125,23 @@ describe('the advice on a job of a thousand ranks', () => {
   });
 
   it('tells once what half of the ranks say of themselves, and counts what it does not tell', async () => {
-    const [own] = late.related;
-    if (!own) throw new Error('the late rank says something');
-    const half = { ...own, where: 'ranks 512-1023', trace_count: 512 };
+    const [finding] = late.related;
+    if (!finding) throw new Error('the late rank says something');
+    const half = { ...finding, where: 'ranks 512-1023', trace_count: 512 };
     const many = { ...report, merged: [{ ...late, related: [half], related_more: 1200 }] };
-    vi.stubGlobal('fetch', async () => new Response(JSON.stringify(many)));
+    api.responses.advice = many;
     shown();
-    const section = (await screen.findByText('What they say of themselves')).parentElement;
-    expect([...(section?.querySelectorAll('li') ?? [])].map((each) => each.textContent)).toEqual([
-      'Ranks 512-1023: The DataLoader has no workers up to 8.00 ms a step, in none of its peers',
+    const section = (await screen.findByText('Findings of these ranks')).parentElement;
+    expect([...(section?.querySelectorAll('li') ?? [])].map((item) => item.textContent)).toEqual([
+      'Ranks 512-1023: The DataLoader has no workers saves up to 8.00 ms per step, not in its peers',
       'and 1,200 more',
     ]);
   });
 
   it('names what is damaged, and what could not be read, once a reason', async () => {
     shown();
-    const card = await screen.findByRole('region', { name: 'What is not whole' });
-    expect(card.textContent).toContain('1 recording is damaged: rank 300.');
+    const card = await screen.findByRole('region', { name: 'Missing and damaged traces' });
+    expect(card.textContent).toContain('1 trace is damaged: rank 300.');
     expect(card.textContent).toContain('19 files could not be read: rank 681, rank 682');
     expect(card.textContent).toContain('and 7 more. Input/output error. See the mount.');
   });
@@ -162,9 +156,9 @@ describe('the advice on a job of a thousand ranks', () => {
       }),
     });
     const whole = { ...report, merged: [late, missing] };
-    vi.stubGlobal('fetch', async () => new Response(JSON.stringify(whole)));
+    api.responses.advice = whole;
     shown();
-    const card = await screen.findByRole('region', { name: 'What is not whole' });
+    const card = await screen.findByRole('region', { name: 'Missing and damaged traces' });
     expect(card.textContent).toContain(
       'Some ranks of the job were not recorded: Ranks 8-9 have no recording, of 1,024 ranks.',
     );
@@ -201,8 +195,8 @@ describe('the advice on a job of a thousand ranks', () => {
   it('says of what other ranks bound that it saves the job nothing', async () => {
     shown();
     const head = await screen.findByRole('button', { name: /On one rank/ });
-    expect(head.textContent).toContain('nothing for the job by itself');
-    expect(head.textContent).toContain('a step in a rank');
+    expect(head.textContent).toContain('no saving for the job on its own');
+    expect(head.textContent).toContain('per step in a rank');
     expect(head.textContent).not.toContain('GPU-hours');
   });
 
@@ -212,7 +206,7 @@ describe('the advice on a job of a thousand ranks', () => {
     expect(store.current()).toMatchObject({ view: 'overview', worker: 'rank643' });
   });
 
-  it('can have back what was put aside', async () => {
+  it('restores dismissed findings', async () => {
     dismissals.forget();
     dismissals.dismiss(late.outcome);
     shown({ open: 'straggler-rank' });

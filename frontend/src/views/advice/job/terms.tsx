@@ -1,4 +1,4 @@
-/** How many devices the job has and what one costs: in the URL, and in the browser for the next time. */
+/** The number of devices of the job and their price, in the URL and in the browser's storage. */
 import { type ReactNode, useEffect, useId, useState } from 'react';
 import type { JobReport } from '../../../api/types.gen';
 import { count } from '../../../core/format';
@@ -9,7 +9,7 @@ import { withOption } from '../../../state/option';
 
 const PRICE = 'gpu-hour-price';
 
-/** What the user said, before what the recordings tell. */
+/** Input of the user takes precedence over the traces. */
 export function useTerms(job: JobReport | null): JobTerms {
   const { gpus = '', price = readChoice(PRICE) ?? '' } = useNavigation().location.options;
   return termsOf(job, { deviceCount: parsedNumber(gpus), price: parsedNumber(price) });
@@ -19,21 +19,21 @@ interface FieldProps {
   readonly label: string;
   readonly title: string;
   readonly value: number | null;
-  readonly onSay: (value: string | null) => void;
+  readonly onSubmit: (value: string | null) => void;
 }
 
-function Field({ label, title, value, onSay }: FieldProps): ReactNode {
+function Field({ label, title, value, onSubmit }: FieldProps): ReactNode {
   const id = useId();
-  const known = value === null ? '' : String(value);
-  const [typed, setTyped] = useState(known);
-  useEffect(() => setTyped(known), [known]);
-  const say = (): void => {
-    const said = typed.trim();
-    if (said === known) return;
-    const isNumber = parsedNumber(said) !== null;
-    // What is known without it stands there again, as after what is no number.
-    if (!isNumber) setTyped(known);
-    if (isNumber || said === '') onSay(said || null);
+  const valueText = value === null ? '' : String(value);
+  const [typed, setTyped] = useState(valueText);
+  useEffect(() => setTyped(valueText), [valueText]);
+  const submit = (): void => {
+    const text = typed.trim();
+    if (text === valueText) return;
+    const isNumber = parsedNumber(text) !== null;
+    // Restores the value after an invalid input.
+    if (!isNumber) setTyped(valueText);
+    if (isNumber || text === '') onSubmit(text || null);
   };
   return (
     <span className="job-term" title={title}>
@@ -45,37 +45,37 @@ function Field({ label, title, value, onSay }: FieldProps): ReactNode {
         placeholder="–"
         value={typed}
         onChange={(event) => setTyped(event.target.value)}
-        onBlur={say}
+        onBlur={submit}
         onKeyDown={(event) => {
-          if (event.key === 'Enter') say();
+          if (event.key === 'Enter') submit();
         }}
       />
     </span>
   );
 }
 
-/** Devices and price, to be corrected: what the figures of a day rest on. */
+/** Inputs for devices and price, from which the savings per day follow. */
 export function Terms({ job }: { readonly job: JobReport | null }): ReactNode {
   const { location, go } = useNavigation();
   const terms = useTerms(job);
-  const say = (name: string, value: string | null): void =>
+  const submit = (name: string, value: string | null): void =>
     go({ options: withOption(location.options, name, value) }, 'replace');
-  const told = job?.gpu_count ? ` Recorded: ${count(job.gpu_count)} ${job.gpu_source}.` : '';
+  const recorded = job?.gpu_count ? ` Recorded: ${count(job.gpu_count)} ${job.gpu_source}.` : '';
   return (
     <div className="job-terms">
       <Field
         label="GPUs"
-        title={`How many devices the job runs on.${told}`}
+        title={`Number of devices of the job.${recorded}`}
         value={terms.deviceCount}
-        onSay={(value) => say('gpus', value)}
+        onSubmit={(value) => submit('gpus', value)}
       />
       <Field
         label="Price of a GPU-hour"
-        title="In your own currency; kept in this browser and in the link"
+        title="In your own currency; stored in this browser and in the link"
         value={terms.price}
-        onSay={(value) => {
+        onSubmit={(value) => {
           writeChoice(PRICE, value);
-          say('price', value);
+          submit('price', value);
         }}
       />
     </div>

@@ -1,10 +1,10 @@
-/** Draws a heat map: hatched where nothing is known, the cells over it, labels, and what is chosen. */
+/** Draws a heat map: hatching for missing values, cells, labels, and the selection. */
 import type { RankSteps } from '../../../api/types.gen';
 import type { Frame } from '../../../canvas/surface';
 import { fitterOf } from '../../../canvas/text';
 import type { Range } from '../../../canvas/viewport';
 import { type Line, nameOfLine } from './grid';
-import { everyNth, GUTTER_PX, HEAD_PX, type Layout, layoutOf, type Place } from './layout';
+import { type Cell, everyNth, GUTTER_PX, HEAD_PX, type Layout, layoutOf } from './layout';
 import { type Cells, type Raster, raster } from './raster';
 
 const LABEL_PX = 13;
@@ -13,43 +13,43 @@ const LEAST_OUTLINE_PX = 3;
 const LEAST_LATE_PX = 4;
 const THIN_PX = 8;
 
-export interface Drawn {
+export interface HeatContent {
   readonly cells: Cells;
   readonly steps: RankSteps;
   readonly view: Range;
   readonly colours: Uint32Array;
-  /** Rows of ranks that come late. */
+  /** Rows of late ranks. */
   readonly late: ReadonlySet<number>;
-  readonly places: readonly (Place | null)[];
-  readonly chosenRow: number | null;
-  readonly chosenColumn: number | null;
+  readonly outlined: readonly (Cell | null)[];
+  readonly selectedRow: number | null;
+  readonly selectedColumn: number | null;
 }
 
-/** Keeps the pixels until what they show changes. */
+/** Caches the pixels of the cells until their content changes. */
 export class HeatPainter {
   private readonly scratch = document.createElement('canvas');
   private painted: readonly unknown[] = [];
 
-  draw(frame: Frame, drawn: Drawn): void {
-    const layout = layoutOf(frame, drawn.view, drawn.cells.grid.columns);
+  draw(frame: Frame, content: HeatContent): void {
+    const layout = layoutOf(frame, content.view, content.cells.grid.columns);
     const { context, tokens } = frame;
     context.save();
     context.beginPath();
     context.rect(GUTTER_PX, HEAD_PX, layout.plotWidthPx, layout.plotHeightPx);
     context.clip();
     hatch(frame, layout);
-    this.cells(frame, layout, drawn);
-    this.lateLines(frame, layout, drawn);
-    partLines(frame, layout, drawn);
+    this.cells(frame, layout, content);
+    this.lateLines(frame, layout, content);
+    partLines(frame, layout, content);
     context.restore();
     context.font = `11.5px ${tokens.sans}`;
-    lineLabels(frame, layout, drawn);
-    columnLabels(frame, layout, drawn);
-    choices(frame, layout, drawn);
+    lineLabels(frame, layout, content);
+    columnLabels(frame, layout, content);
+    choices(frame, layout, content);
   }
 
-  private cells(frame: Frame, layout: Layout, drawn: Drawn): void {
-    const { view, cells, colours } = drawn;
+  private cells(frame: Frame, layout: Layout, content: HeatContent): void {
+    const { view, cells, colours } = content;
     const from = Math.floor(view.start);
     const to = Math.min(cells.lines.length, Math.ceil(view.end));
     const heightPx = (to - from) * layout.linePx;
@@ -67,9 +67,9 @@ export class HeatPainter {
     frame.context.drawImage(this.scratch, GUTTER_PX, y, layout.plotWidthPx, heightPx);
   }
 
-  /** Who comes late can be seen however many ranks there are. */
-  private lateLines(frame: Frame, layout: Layout, drawn: Drawn): void {
-    const { cells, view, colours, late } = drawn;
+  /** Thicker lines for late ranks, so that they stay visible among many ranks. */
+  private lateLines(frame: Frame, layout: Layout, content: HeatContent): void {
+    const { cells, view, colours, late } = content;
     if (layout.linePx >= LEAST_LATE_PX) return;
     const size = { widthPx: layout.plotWidthPx * frame.ratio, heightPx: 1 };
     cells.lines.forEach((line, at) => {
@@ -109,27 +109,27 @@ function hatch({ context, tokens }: Frame, { plotWidthPx, plotHeightPx }: Layout
 const hostOf = (line: Line | undefined, steps: RankSteps): string | null =>
   line?.kind === 'rank' ? (steps.hosts[line.row] ?? null) : null;
 
-/** What lines that stand together share: their node, or their process group. */
-function partOf({ cells, steps }: Drawn, line: Line | undefined): string | number | null {
+/** The node or process group of a line. */
+function partOf({ cells, steps }: HeatContent, line: Line | undefined): string | number | null {
   if (cells.order !== 'group') return hostOf(line, steps);
   const rank = line?.kind === 'rank' ? (steps.ranks[line.row] ?? -1) : -1;
   return cells.groupOf?.get(rank) ?? null;
 }
 
-/** Where one node or group ends and another begins, as far as ranks are high enough to tell. */
-function partLines({ context, tokens }: Frame, layout: Layout, drawn: Drawn): void {
-  const { view, cells } = drawn;
+/** Lines between nodes or groups, if the rows are high enough. */
+function partLines({ context, tokens }: Frame, layout: Layout, content: HeatContent): void {
+  const { view, cells } = content;
   if (layout.linePx < 3) return;
   context.fillStyle = tokens.surface;
   for (let at = Math.max(1, Math.floor(view.start)); at < view.end; at += 1) {
-    if (partOf(drawn, cells.lines[at - 1]) === partOf(drawn, cells.lines[at])) continue;
+    if (partOf(content, cells.lines[at - 1]) === partOf(content, cells.lines[at])) continue;
     const y = HEAD_PX + (at - view.start) * layout.linePx - 0.5;
     context.fillRect(GUTTER_PX, y, layout.plotWidthPx, 1);
   }
 }
 
-/** Writes names beside lines, none over another: what is written first stays. */
-function labelWriter(frame: Frame, layout: Layout, { view, cells, steps }: Drawn) {
+/** Returns a writer of line labels that skips labels that would overlap. */
+function labelWriter(frame: Frame, layout: Layout, { view, cells, steps }: HeatContent) {
   const { context } = frame;
   const fitter = fitterOf(context, context.font);
   const taken: number[] = [];
@@ -147,11 +147,11 @@ function labelWriter(frame: Frame, layout: Layout, { view, cells, steps }: Drawn
   };
 }
 
-/** Who comes late is named before all others, then who is missing. */
-function lineLabels(frame: Frame, layout: Layout, drawn: Drawn): void {
+/** Labels late ranks first, then missing ones, then every n-th. */
+function lineLabels(frame: Frame, layout: Layout, content: HeatContent): void {
   const { tokens } = frame;
-  const { view, cells, late } = drawn;
-  const write = labelWriter(frame, layout, drawn);
+  const { view, cells, late } = content;
+  const write = labelWriter(frame, layout, content);
   cells.lines.forEach((line, at) => {
     if (line.kind === 'rank' && late.has(line.row)) write(at, tokens.bad, '▸ ');
   });
@@ -160,18 +160,18 @@ function lineLabels(frame: Frame, layout: Layout, drawn: Drawn): void {
   });
   const every = everyNth(layout.linePx, LABEL_PX);
   for (let at = Math.ceil(view.start); at < view.end; at += 1) {
-    if (roundPlace(drawn, at) % every === 0) write(at, tokens.muted);
+    if (roundNumber(content, at) % every === 0) write(at, tokens.muted);
   }
 }
 
-/** What is counted to name every so-many-th line: the rank itself where lines are in its order. */
-function roundPlace({ cells, steps }: Drawn, at: number): number {
+/** The number that decides whether a line is labelled: its rank if lines are in that order. */
+function roundNumber({ cells, steps }: HeatContent, at: number): number {
   const line = cells.lines[at];
   const rank = line?.kind === 'rank' ? (steps.ranks[line.row] ?? null) : null;
   return cells.order === 'rank' && rank !== null ? rank : at;
 }
 
-function columnLabels({ context, tokens }: Frame, layout: Layout, { steps }: Drawn): void {
+function columnLabels({ context, tokens }: Frame, layout: Layout, { steps }: HeatContent): void {
   context.fillStyle = tokens.muted;
   context.textBaseline = 'middle';
   context.textAlign = 'right';
@@ -184,15 +184,15 @@ function columnLabels({ context, tokens }: Frame, layout: Layout, { steps }: Dra
   }
 }
 
-/** Outlines: the chosen rank and step across all of the map, the cells under the pointer and the keys. */
-function choices(frame: Frame, layout: Layout, drawn: Drawn): void {
+/** Outlines of the selected rank and step, and of the cells under pointer and cursor. */
+function choices(frame: Frame, layout: Layout, content: HeatContent): void {
   const { context, tokens } = frame;
-  const { view, cells, chosenRow, chosenColumn } = drawn;
+  const { view, cells, selectedRow, selectedColumn } = content;
   const columnPx = Math.max(LEAST_OUTLINE_PX, layout.columnPx);
   const linePx = Math.max(LEAST_OUTLINE_PX, layout.linePx);
-  const outline = (place: Place, [width, height]: readonly [number, number], colour: string) => {
-    const x = GUTTER_PX + place.column * layout.columnPx;
-    const y = HEAD_PX + (place.line - view.start) * layout.linePx;
+  const outline = (cell: Cell, [width, height]: readonly [number, number], colour: string) => {
+    const x = GUTTER_PX + cell.column * layout.columnPx;
+    const y = HEAD_PX + (cell.line - view.start) * layout.linePx;
     context.lineWidth = 3.5;
     context.strokeStyle = tokens.surface;
     context.strokeRect(x, y, width, height);
@@ -204,17 +204,17 @@ function choices(frame: Frame, layout: Layout, drawn: Drawn): void {
   context.beginPath();
   context.rect(GUTTER_PX - 1, HEAD_PX - 2, layout.plotWidthPx + 3, layout.plotHeightPx + 4);
   context.clip();
-  const line = cells.lines.findIndex((each) => each.kind === 'rank' && each.row === chosenRow);
-  // Around a thin line, so that its cells can be seen.
+  const line = cells.lines.findIndex((line) => line.kind === 'rank' && line.row === selectedRow);
+  // Around a thin line, to leave its cells visible.
   const padPx = layout.linePx < THIN_PX ? LEAST_LATE_PX : 0;
   const padded = line + 0.5 - (linePx / 2 + padPx) / layout.linePx;
   const heightPx = linePx + 2 * padPx;
   if (line >= 0)
     outline({ line: padded, column: 0 }, [layout.plotWidthPx, heightPx], tokens.accent);
-  if (chosenColumn !== null && chosenColumn >= 0) {
-    const top = { line: view.start, column: chosenColumn };
+  if (selectedColumn !== null && selectedColumn >= 0) {
+    const top = { line: view.start, column: selectedColumn };
     outline(top, [columnPx, layout.plotHeightPx], tokens.accent);
   }
-  for (const place of drawn.places) if (place) outline(place, [columnPx, linePx], tokens.text);
+  for (const cell of content.outlined) if (cell) outline(cell, [columnPx, linePx], tokens.text);
   context.restore();
 }

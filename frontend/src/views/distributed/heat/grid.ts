@@ -1,7 +1,7 @@
-/** The figures of a heat map: values by rank and step, the step's medians, and in which order ranks stand. Pure. */
+/** The values of a heat map by rank and step, the medians of steps, and the order of ranks. Pure. */
 import type { RankSteps } from '../../../api/types.gen';
 import { natural } from '../../../core/natural';
-import { type RankRange, rankName } from '../names';
+import { type RankRange, rankName } from '../ranks';
 
 export type Order = 'rank' | 'excess' | 'node' | 'group';
 export type Norm = 'absolute' | 'median';
@@ -11,18 +11,18 @@ export interface Grid {
   readonly columns: number;
   /** Row by row; NaN where not recorded. */
   readonly values: Float64Array;
-  /** Of each column; NaN where nothing was recorded. */
+  /** Per column; NaN if nothing was recorded. */
   readonly medians: Float64Array;
-  /** Of each row: by how much it is worse than the medians, on average over its steps. */
+  /** Per row: mean excess over the medians, positive if worse. */
   readonly excess: Float64Array;
 }
 
-/** One line of the map: a rank, or ranks of which there is no recording. */
+/** One line of the map: a rank, or ranks without traces. */
 export type Line =
   | { readonly kind: 'rank'; readonly row: number }
   | { readonly kind: 'missing'; readonly ranks: RankRange };
 
-function medianOf(sorted: Float64Array): number {
+export function medianOf(sorted: Float64Array): number {
   const { length } = sorted;
   if (length === 0) return Number.NaN;
   const middle = length >> 1;
@@ -34,26 +34,26 @@ function columnMedians(values: Float64Array, rows: number, columns: number): Flo
   const medians = new Float64Array(columns);
   const column = new Float64Array(rows);
   for (let at = 0; at < columns; at += 1) {
-    let known = 0;
+    let count = 0;
     for (let row = 0; row < rows; row += 1) {
       const value = values[row * columns + at] ?? Number.NaN;
-      if (!Number.isNaN(value)) column[known++] = value;
+      if (!Number.isNaN(value)) column[count++] = value;
     }
-    medians[at] = medianOf(column.slice(0, known).sort());
+    medians[at] = medianOf(column.slice(0, count).sort());
   }
   return medians;
 }
 
-/** The mean of what a row has beyond the medians; NaN where nothing of it is known. */
+/** The mean difference of a row from the medians; NaN without values. */
 function beyondMedians(row: Float64Array, medians: Float64Array): number {
-  let [sum, known] = [0, 0];
+  let [sum, count] = [0, 0];
   row.forEach((value, column) => {
     const beyond = value - (medians[column] ?? Number.NaN);
     if (Number.isNaN(beyond)) return;
     sum += beyond;
-    known += 1;
+    count += 1;
   });
-  return known > 0 ? sum / known : Number.NaN;
+  return count > 0 ? sum / count : Number.NaN;
 }
 
 export function gridOf(steps: RankSteps): Grid {
@@ -84,18 +84,18 @@ function byNode(steps: RankSteps, a: number, b: number): number {
   return natural.compare(left, right) || byRank(steps, a, b);
 }
 
-/** Group by group; ranks of none come last. */
+/** By process group; ranks without one come last. */
 function byGroup(
   groupOf: ReadonlyMap<number, number>,
   steps: RankSteps,
   [a, b]: readonly [number, number],
 ): number {
-  const place = (row: number): number =>
+  const group = (row: number): number =>
     groupOf.get(steps.ranks[row] ?? -1) ?? Number.MAX_SAFE_INTEGER;
-  return place(a) - place(b) || byRank(steps, a, b);
+  return group(a) - group(b) || byRank(steps, a, b);
 }
 
-/** The largest excess first; what is unknown comes last. */
+/** The largest excess first, unknown ones last. */
 function byExcess({ excess }: Grid, a: number, b: number): number {
   const [left = Number.NaN, right = Number.NaN] = [excess[a], excess[b]];
   const [isLeft, isRight] = [Number.isNaN(left), Number.isNaN(right)];
@@ -103,27 +103,27 @@ function byExcess({ excess }: Grid, a: number, b: number): number {
   return right - left || a - b;
 }
 
-/** Where ranks are missing, one line stands for each unbroken row of them. */
+/** The lines with one line per range of missing ranks. */
 function withMissing(
   lines: readonly Line[],
   steps: RankSteps,
   missing: readonly RankRange[],
 ): Line[] {
-  const places = missing.map((ranks): readonly [number, Line] => [
+  const gaps = missing.map((ranks): readonly [number, Line] => [
     ranks.first,
     { kind: 'missing', ranks },
   ]);
-  const known = lines.map((line): readonly [number, Line] => [
+  const count = lines.map((line): readonly [number, Line] => [
     line.kind === 'rank' ? orLast(steps.ranks[line.row]) : 0,
     line,
   ]);
-  return [...known, ...places].sort(([a], [b]) => a - b).map(([, line]) => line);
+  return [...count, ...gaps].sort(([a], [b]) => a - b).map(([, line]) => line);
 }
 
 export interface Lining {
   readonly order: Order;
   readonly missing: readonly RankRange[];
-  /** Rank to the place of its process group. */
+  /** Rank to the position of its process group. */
   readonly groupOf?: ReadonlyMap<number, number>;
 }
 
@@ -143,7 +143,7 @@ export function linesOf(
   return order === 'rank' ? withMissing(lines, steps, missing) : lines;
 }
 
-/** The value of a cell, or what it has beyond the step's median. */
+/** The value of a cell, or its difference from the median of the step. */
 export function figure(grid: Grid, row: number, column: number, norm: Norm): number {
   const value = grid.values[row * grid.columns + column] ?? Number.NaN;
   return norm === 'median' ? value - (grid.medians[column] ?? Number.NaN) : value;

@@ -2,20 +2,20 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RankSteps } from '../../../api/types.gen';
 import { contrast } from '../../../canvas/colours';
-import { rangesOf } from '../names';
+import { rangesOf } from '../ranks';
 import { figure, gridOf, type Line, linesOf, nameOfLine, type Order } from './grid';
+import { cellLabels } from './labels';
 import {
+  cellAt,
+  clampedLines,
   everyNth,
   layoutOf,
   linesFrom,
-  placeAt,
   revealedLine,
-  withinLines,
   zoomedLines,
 } from './layout';
 import { type Cells, raster } from './raster';
 import { ramp, type Scale, scaleOf, shadeAt } from './scale';
-import { cellWords } from './words';
 
 type Values = (number | null)[][];
 
@@ -231,10 +231,10 @@ describe('the layout', () => {
   const layout = layoutOf({ widthPx: 88 + 2 + 400, heightPx: 24 + 200 }, view, 4);
 
   it('finds the cell under a point, and none beside the plot', () => {
-    expect(placeAt(layout, view, { x: 88 + 150, y: 24 + 50 })).toEqual({ line: 12, column: 1 });
-    expect(placeAt(layout, view, { x: 80, y: 60 })).toBeNull();
-    expect(placeAt(layout, view, { x: 200, y: 20 })).toBeNull();
-    expect(placeAt(layout, view, { x: 88 + 400, y: 60 })).toBeNull();
+    expect(cellAt(layout, view, { x: 88 + 150, y: 24 + 50 })).toEqual({ line: 12, column: 1 });
+    expect(cellAt(layout, view, { x: 80, y: 60 })).toBeNull();
+    expect(cellAt(layout, view, { x: 200, y: 20 })).toBeNull();
+    expect(cellAt(layout, view, { x: 88 + 400, y: 60 })).toBeNull();
   });
 
   it('keeps the lines in sight within those that there are, however it is zoomed', () => {
@@ -242,7 +242,7 @@ describe('the layout', () => {
     const share = fc.double({ min: 0, max: 1, noNaN: true });
     fc.assert(
       fc.property(count, share, fc.array(fc.tuple(share, fc.boolean())), (lines, from, turns) => {
-        let shown = withinLines(from * lines, Math.min(lines, 50), lines);
+        let shown = clampedLines(from * lines, Math.min(lines, 50), lines);
         for (const [at, isIn] of turns) {
           const line = shown.start + at * (shown.end - shown.start);
           shown = zoomedLines(shown, line, isIn ? 0.5 : 2, lines);
@@ -276,7 +276,7 @@ describe('the words of a cell', () => {
   const steps = stepsOf([[1_000_000], [3_000_000], [null]], { hosts: ['node1', null, null] });
 
   it('say rank, step, value and what it has beside the median', () => {
-    expect(cellWords(cellsOf(steps), steps, { line: 0, column: 0 })).toEqual([
+    expect(cellLabels(cellsOf(steps), steps, { line: 0, column: 0 })).toEqual([
       'Rank 0, step 10, node1',
       'Step time: 1.00 ms',
       'Median of the step: 2.00 ms (−1.00 ms)',
@@ -284,12 +284,12 @@ describe('the words of a cell', () => {
   });
 
   it('say what was not recorded', () => {
-    expect(cellWords(cellsOf(steps), steps, { line: 2, column: 0 })).toEqual([
+    expect(cellLabels(cellsOf(steps), steps, { line: 2, column: 0 })).toEqual([
       'Rank 2, step 10',
       'Step time: not recorded',
     ]);
     const missing: Line[] = [{ kind: 'missing', ranks: { first: 5, last: 5 } }];
     const cells = cellsOf(steps, { lines: missing });
-    expect(cellWords(cells, steps, { line: 0, column: 0 })).toEqual(['Rank 5', 'Not recorded']);
+    expect(cellLabels(cells, steps, { line: 0, column: 0 })).toEqual(['Rank 5', 'Not recorded']);
   });
 });

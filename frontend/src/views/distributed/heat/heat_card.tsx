@@ -1,38 +1,41 @@
-import { type ReactNode, useMemo, useRef } from 'react';
+import { type ReactNode, useMemo, useRef, useSyncExternalStore } from 'react';
 import type { Distributed, RankSteps } from '../../../api/types.gen';
 import { column } from '../../../core/columns';
 import { type ExportTable, fileName } from '../../../core/export';
 import { count, plural } from '../../../core/format';
+import { themeStore } from '../../../host/theme';
 import { useNavigation } from '../../../state/navigation';
 import { useOption } from '../../../state/option';
 import type { Selection } from '../../../state/selection';
-import { ExportMenu } from '../../../widgets/export_menu';
 import { Loaded } from '../../../widgets/loaded';
 import { Picker } from '../../../widgets/picker';
-import { saveTable } from '../../../widgets/save_table';
-import { Segmented } from '../../../widgets/segmented';
-import { Chosen } from '../chosen';
-import { missingOf } from '../missing';
-import { rangesOf } from '../names';
-import { useRanksAnswer } from '../queries';
+import { type Segment, Segmented } from '../../../widgets/segmented';
+import { TableExport } from '../../../widgets/table_export';
+import { useRanksQuery } from '../queries';
+import { missingOf, rangesOf } from '../ranks';
+import { SelectedRank } from '../selected_rank';
 import { figure, gridOf, linesOf, type Norm, nameOfRow, type Order } from './grid';
 import { HeatMap } from './heat_map';
-import { Legend } from './legend';
+import { signed, withMinus } from './labels';
 import { METRICS, useMetric } from './metrics';
 import type { Cells } from './raster';
 import { rolesOf } from './roles';
-import { scaleOf } from './scale';
+import { ramp, type Scale, scaleOf } from './scale';
 import { WorstTable } from './worst_table';
 
-const ORDERS: readonly { id: Order; label: string; title: string }[] = [
-  { id: 'rank', label: 'By rank', title: 'Rank by rank' },
-  { id: 'excess', label: 'Worst first', title: 'By how much worse than the step’s median' },
-  { id: 'node', label: 'By node', title: 'Node by node' },
-  { id: 'group', label: 'By group', title: 'Process group by process group' },
+const ORDERS: readonly Segment<Order>[] = [
+  { id: 'rank', label: 'By rank' },
+  { id: 'excess', label: 'Worst first', title: 'By excess over the median of the step' },
+  { id: 'node', label: 'By node' },
+  { id: 'group', label: 'By group', title: 'By process group' },
 ];
-const NORMS: readonly { id: Norm; label: string; title: string }[] = [
-  { id: 'absolute', label: 'As it is', title: 'The figure itself' },
-  { id: 'median', label: '± median', title: 'What it has beyond the median rank of the same step' },
+const NORMS: readonly Segment<Norm>[] = [
+  { id: 'absolute', label: 'Absolute', title: 'The value itself' },
+  {
+    id: 'median',
+    label: '± median',
+    title: 'The difference from the median rank of the same step',
+  },
 ];
 
 const useOrder = () => useOption<Order>('order', 'rank', ['rank', 'excess', 'node', 'group']);
@@ -43,17 +46,50 @@ interface Props {
   readonly summary: Distributed;
 }
 
+interface LegendProps {
+  readonly scale: Scale;
+  readonly unit: RankSteps['unit'];
+  readonly isHighBad: boolean;
+}
+
+const STOPS = 16;
+
+/** The colour scale with the values of its ends. */
+function Legend({ scale, unit, isHighBad }: LegendProps): ReactNode {
+  const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
+  const stops = useMemo(() => {
+    const colours = ramp(scale.isDiverging, theme, isHighBad);
+    const last = colours.length - 1;
+    return Array.from({ length: STOPS + 1 }, (_, at) => colours[Math.round((at / STOPS) * last)]);
+  }, [scale.isDiverging, theme, isHighBad]);
+  const text = scale.isDiverging ? signed : withMinus;
+  return (
+    <div className="heat-legend">
+      <span>{`${scale.isCutLow ? '≤ ' : ''}${text(scale.low, unit)}`}</span>
+      <span
+        className="heat-ramp"
+        style={{ background: `linear-gradient(to right, ${stops.join(', ')})` }}
+        aria-hidden="true"
+      />
+      <span>{`${scale.isCutHigh ? '≥ ' : ''}${text(scale.high, unit)}`}</span>
+      {scale.isDiverging && <span className="muted">difference from the median of the step</span>}
+      <span className="heat-none" aria-hidden="true" />
+      <span className="muted">not recorded</span>
+    </div>
+  );
+}
+
 interface MapProps extends Props {
   readonly steps: RankSteps;
   readonly isStale: boolean;
 }
 
-interface CellsAsked {
+interface CellOptions {
   readonly missing: string;
   readonly groupOf: ReadonlyMap<number, number>;
 }
 
-function useCells(steps: RankSteps, { missing, groupOf }: CellsAsked): Cells {
+function useCells(steps: RankSteps, { missing, groupOf }: CellOptions): Cells {
   const [order] = useOrder();
   const [norm] = useNorm();
   const grid = useMemo(() => gridOf(steps), [steps]);
@@ -91,7 +127,9 @@ function exported(steps: RankSteps, { grid }: Cells): ExportTable {
 
 function useLate({ stragglers }: Distributed, { workers }: RankSteps): ReadonlySet<number> {
   return useMemo(() => {
-    const late = stragglers.filter((each) => each.is_straggler).map((each) => each.worker);
+    const late = stragglers
+      .filter((straggler) => straggler.is_straggler)
+      .map((straggler) => straggler.worker);
     return new Set(late.map((worker) => workers.indexOf(worker)));
   }, [stragglers, workers]);
 }
@@ -101,10 +139,10 @@ function FilledMap({ selection, summary, steps, isStale }: MapProps): ReactNode 
   const box = useRef<HTMLDivElement>(null);
   const [order, setOrder] = useOrder();
   const [norm, setNorm] = useNorm();
-  const areAllTold = summary.groups.length >= summary.group_count;
+  const areGroupsComplete = summary.groups.length >= summary.group_count;
   const groups = useMemo(
-    () => rolesOf(summary.groups, areAllTold ? 0 : summary.ranks.length),
-    [summary.groups, summary.ranks, areAllTold],
+    () => rolesOf(summary.groups, areGroupsComplete ? 0 : summary.ranks.length),
+    [summary.groups, summary.ranks, areGroupsComplete],
   );
   const [role, setRole] = useOption('role', groups.roles[0] ?? '', groups.roles);
   const groupOf = useMemo(() => groups.of(role), [groups, role]);
@@ -118,7 +156,7 @@ function FilledMap({ selection, summary, steps, isStale }: MapProps): ReactNode 
   const hasSteps = summary.steps.length > 0;
   const choose = (row: number, step: number): void =>
     go({ worker: steps.workers[row] ?? null, step: hasSteps ? step : null }, 'replace');
-  const chosen = location.worker === null ? -1 : steps.workers.indexOf(location.worker);
+  const selectedRow = location.worker === null ? -1 : steps.workers.indexOf(location.worker);
   const name = [selection.run.name, 'ranks', steps.metric];
   return (
     <>
@@ -129,21 +167,16 @@ function FilledMap({ selection, summary, steps, isStale }: MapProps): ReactNode 
           <Picker
             label="Groups"
             value={role}
-            choices={groups.roles.map((each) => ({ key: each, label: each }))}
+            choices={groups.roles.map((straggler) => ({ key: straggler, label: straggler }))}
             onChoose={(next) => setRole(next)}
           />
         )}
         <Segmented label="Scale" segments={NORMS} value={norm} onChoose={setNorm} />
-        <ExportMenu
-          note={`${steps.label} of every rank and step, in full precision.`}
-          onExport={(format) => {
-            saveTable({
-              name,
-              format,
-              table: exported(steps, cells),
-              about: () => `${JSON.stringify(steps, null, 1)}\n`,
-            });
-          }}
+        <TableExport
+          note={`${steps.label} of all ranks and steps, in full precision.`}
+          name={name}
+          table={() => exported(steps, cells)}
+          about={() => `${JSON.stringify(steps, null, 1)}\n`}
           picture={{
             element: box,
             title: `${steps.label} by rank and step`,
@@ -164,11 +197,11 @@ function FilledMap({ selection, summary, steps, isStale }: MapProps): ReactNode 
             cells={cells}
             steps={steps}
             late={late}
-            chosenRow={chosen < 0 ? null : chosen}
-            chosenStep={location.step}
+            selectedRow={selectedRow < 0 ? null : selectedRow}
+            selectedStep={location.step}
             onChoose={choose}
           >
-            <Chosen summary={summary} />
+            <SelectedRank summary={summary} />
           </HeatMap>
           <Legend scale={cells.scale} unit={steps.unit} isHighBad={steps.is_high_bad} />
           <WorstTable cells={cells} steps={steps} onChoose={choose} />
@@ -180,14 +213,14 @@ function FilledMap({ selection, summary, steps, isStale }: MapProps): ReactNode 
   );
 }
 
-/** Rank by step: which rank is slow, and since when. */
+/** The heat map of ranks by steps. */
 export function HeatCard({ selection, summary }: Props): ReactNode {
   const [metric, setMetric] = useMetric(summary);
-  const query = useRanksAnswer<RankSteps>(selection, 'distributed/steps', { metric });
+  const query = useRanksQuery<RankSteps>(selection, 'distributed/steps', { metric });
   return (
     <section className="card heat-card" aria-label="Ranks by step">
       <div className="heat-controls">
-        <Segmented label="Figure" segments={METRICS} value={metric} onChoose={setMetric} />
+        <Segmented label="Metric" segments={METRICS} value={metric} onChoose={setMetric} />
       </div>
       <Loaded query={query} what="The ranks by step">
         {(steps) => (

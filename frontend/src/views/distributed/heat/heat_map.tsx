@@ -13,32 +13,35 @@ import { useSurface } from '../../../canvas/surface';
 import type { Range } from '../../../canvas/viewport';
 import { quantityExact } from '../../../core/format';
 import { themeStore } from '../../../host/theme';
+import { useNavigation } from '../../../state/navigation';
+import { withOption } from '../../../state/option';
+import { Button } from '../../../widgets/button';
 import { HeatPainter } from './draw';
 import { figure } from './grid';
+import { cellLabels } from './labels';
 import {
+  type Cell,
+  cellAt,
+  clampedLines,
   heightOf,
   type Layout,
   layoutOf,
-  type Place,
-  placeAt,
+  linesFrom,
   revealedLine,
-  withinLines,
   zoomedLines,
 } from './layout';
-import { useLinesShown } from './lines_shown';
 import type { Cells } from './raster';
 import { packedRamp, ramp } from './scale';
-import { cellWords } from './words';
 
 interface Props {
   readonly cells: Cells;
   readonly steps: RankSteps;
   /** Rows of ranks that come late. */
   readonly late: ReadonlySet<number>;
-  readonly chosenRow: number | null;
-  readonly chosenStep: number | null;
+  readonly selectedRow: number | null;
+  readonly selectedStep: number | null;
   readonly onChoose: (row: number, step: number) => void;
-  /** What stands below it while no key moves in it. */
+  /** Shown below while no cell is focused. */
   readonly children?: ReactNode;
 }
 
@@ -56,23 +59,24 @@ const MOVES: Readonly<Record<string, readonly [number, number]>> = {
   End: [0, Number.POSITIVE_INFINITY],
 };
 
-const within = (value: number, count: number): number => Math.min(count - 1, Math.max(0, value));
+const clampedIndex = (value: number, count: number): number =>
+  Math.min(count - 1, Math.max(0, value));
 
-interface Keyed {
-  readonly from: Place | null;
-  readonly begin: Place;
+interface KeyContext {
+  readonly from: Cell | null;
+  readonly begin: Cell;
   readonly lines: number;
   readonly columns: number;
 }
 
-/** Where a key leads; the first one only shows where that begins. Undefined: it is no key of these. */
-function movedBy(key: string, { from, begin, lines, columns }: Keyed): Place | undefined {
+/** The cell that a key moves to; the first key press shows the start. Undefined for other keys. */
+function movedBy(key: string, { from, begin, lines, columns }: KeyContext): Cell | undefined {
   const move = MOVES[key];
   if (!move) return undefined;
   if (!from) return begin;
   return {
-    line: within(from.line + move[0], lines),
-    column: within(from.column + move[1], columns),
+    line: clampedIndex(from.line + move[0], lines),
+    column: clampedIndex(from.column + move[1], columns),
   };
 }
 
@@ -90,12 +94,12 @@ interface Point {
 interface TipProps {
   readonly at: Point;
   readonly widthPx: number;
-  readonly words: readonly string[];
+  readonly lines: readonly string[];
 }
 
-function Tip({ at, widthPx, words }: TipProps): ReactNode {
+function Tip({ at, widthPx, lines }: TipProps): ReactNode {
   const side = at.x > widthPx / 2 ? { right: widthPx - at.x + 14 } : { left: at.x + 14 };
-  const [head, ...others] = words;
+  const [head, ...others] = lines;
   return (
     <div className="heat-tip" style={{ ...side, top: at.y + 12 }} aria-hidden="true">
       <strong>{head}</strong>
@@ -116,39 +120,35 @@ function Zoom({ view, count, show }: ZoomProps): ReactNode {
   const isAll = view.end - view.start >= count;
   return (
     <div className="heat-zoom">
-      <button
-        type="button"
-        className="button quiet square"
-        title="Fewer ranks, higher (+, or Ctrl and wheel)"
+      <Button
+        quiet
+        square
+        title="Zoom in to fewer ranks (+, or Ctrl and wheel)"
         aria-label="Show fewer ranks"
         onClick={() => show(zoomedLines(view, view.start, 1 / (ZOOM * ZOOM), count))}
       >
         +
-      </button>
-      <button
-        type="button"
-        className="button quiet square"
-        title="More ranks, lower (−)"
+      </Button>
+      <Button
+        quiet
+        square
+        title="Zoom out to more ranks (−)"
         aria-label="Show more ranks"
         disabled={isAll}
         onClick={() => show(zoomedLines(view, view.start, ZOOM * ZOOM, count))}
       >
         −
-      </button>
+      </Button>
       {!isAll && (
-        <button
-          type="button"
-          className="button quiet"
-          onClick={() => show({ start: 0, end: count })}
-        >
+        <Button quiet onClick={() => show({ start: 0, end: count })}>
           All ranks
-        </button>
+        </Button>
       )}
     </div>
   );
 }
 
-/** A listener of our own for the wheel: React's cannot keep the page from scrolling. */
+/** A wheel listener that can prevent scrolling; that of React cannot. */
 function useWheel(
   canvas: React.RefObject<HTMLCanvasElement | null>,
   turned: (event: WheelEvent) => void,
@@ -163,9 +163,40 @@ function useWheel(
   }, [canvas]);
 }
 
-/** Every rank and step as a cell of colour: wheel with Ctrl zooms into ranks, drag moves, click chooses. */
+const REST_MS = 250;
+
+/** The visible lines: they follow the pointer at once, and go to the URL once it rests. */
+function useLinesShown(count: number): readonly [Range, (view: Range) => void] {
+  const { location, go } = useNavigation();
+  const urlText = location.options.lines;
+  const [view, setView] = useState(() => linesFrom(urlText, count));
+  const lastText = useRef(urlText);
+  const timer = useRef(0);
+  const options = useRef(location.options);
+  options.current = location.options;
+  const lines = useRef(count);
+  useEffect(() => {
+    if (urlText === lastText.current && lines.current === count) return;
+    lastText.current = urlText;
+    lines.current = count;
+    setView(linesFrom(urlText, count));
+  }, [urlText, count]);
+  useEffect(() => () => window.clearTimeout(timer.current), []);
+  const show = (next: Range): void => {
+    setView(next);
+    window.clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => {
+      const isAll = next.end - next.start >= count;
+      lastText.current = isAll ? undefined : `${Math.round(next.start)}-${Math.round(next.end)}`;
+      go({ options: withOption(options.current, 'lines', lastText.current ?? null) }, 'replace');
+    }, REST_MS);
+  };
+  return [clampedLines(view.start, Math.min(view.end - view.start, count), count), show];
+}
+
+/** A coloured cell for every rank and step: Ctrl + wheel zooms, drag pans, click selects. */
 export function HeatMap(props: Props): ReactNode {
-  const { cells, steps, late, chosenRow, chosenStep, onChoose } = props;
+  const { cells, steps, late, selectedRow, selectedStep, onChoose } = props;
   const theme = useSyncExternalStore(themeStore.subscribe, themeStore.current);
   const colours = useMemo(
     () => packedRamp(ramp(cells.scale.isDiverging, theme, cells.isHighBad)),
@@ -175,13 +206,22 @@ export function HeatMap(props: Props): ReactNode {
   const { columns } = cells.grid;
   const [view, show] = useLinesShown(count);
   const [pointer, setPointer] = useState<Point | null>(null);
-  const [cursor, setCursor] = useState<Place | null>(null);
+  const [cursor, setCursor] = useState<Cell | null>(null);
   const [painter] = useState(() => new HeatPainter());
   const dragged = useRef<{ y: number; start: number; isMoved: boolean } | null>(null);
-  const chosenColumn = chosenStep === null ? null : steps.steps.indexOf(chosenStep);
+  const selectedColumn = selectedStep === null ? null : steps.steps.indexOf(selectedStep);
   const { canvas } = useSurface((frame) => {
-    const places = [cursor, pointed()];
-    painter.draw(frame, { cells, steps, view, colours, late, places, chosenRow, chosenColumn });
+    const outlined = [cursor, pointed()];
+    painter.draw(frame, {
+      cells,
+      steps,
+      view,
+      colours,
+      late,
+      outlined,
+      selectedRow,
+      selectedColumn,
+    });
     return false;
   });
 
@@ -190,10 +230,10 @@ export function HeatMap(props: Props): ReactNode {
     const heightPx = canvas.current?.clientHeight ?? 1;
     return layoutOf({ widthPx: widthPx(), heightPx }, view, columns);
   };
-  /** The cell under the pointer, which may have been moved there by a turn of the wheel. */
-  const pointed = (): Place | null => {
-    const place = pointer && placeAt(layout(), view, pointer);
-    return place && place.line < count ? place : null;
+  /** The cell under the pointer in the current view. */
+  const pointed = (): Cell | null => {
+    const cell = pointer && cellAt(layout(), view, pointer);
+    return cell && cell.line < count ? cell : null;
   };
   const pointOf = (event: { clientX: number; clientY: number }): Point => {
     const box = canvas.current?.getBoundingClientRect();
@@ -206,14 +246,14 @@ export function HeatMap(props: Props): ReactNode {
     if (!isZoom && length >= count) return;
     event.preventDefault();
     if (isZoom) {
-      const at = placeAt(layout(), view, pointOf(event))?.line ?? view.start;
+      const at = cellAt(layout(), view, pointOf(event))?.line ?? view.start;
       show(zoomedLines(view, at, event.deltaY > 0 ? ZOOM : 1 / ZOOM, count));
-    } else show(withinLines(view.start + event.deltaY / layout().linePx, length, count));
+    } else show(clampedLines(view.start + event.deltaY / layout().linePx, length, count));
   });
 
-  const choose = (place: Place | null): void => {
-    const line = place ? cells.lines[place.line] : undefined;
-    const step = place ? steps.steps[place.column] : undefined;
+  const choose = (cell: Cell | null): void => {
+    const line = cell ? cells.lines[cell.line] : undefined;
+    const step = cell ? steps.steps[cell.column] : undefined;
     if (line?.kind === 'rank' && step !== undefined) onChoose(line.row, step);
   };
   const onPointerDown = (event: PointerEvent<HTMLCanvasElement>): void => {
@@ -227,7 +267,7 @@ export function HeatMap(props: Props): ReactNode {
     if (drag && (drag.isMoved || Math.abs(point.y - drag.y) > DRAG_PX)) {
       drag.isMoved = true;
       setPointer(null);
-      show(withinLines(drag.start + (drag.y - point.y) / layout().linePx, length, count));
+      show(clampedLines(drag.start + (drag.y - point.y) / layout().linePx, length, count));
       return;
     }
     setPointer(point);
@@ -235,22 +275,22 @@ export function HeatMap(props: Props): ReactNode {
   const onPointerUp = (event: PointerEvent): void => {
     const wasPressed = dragged.current !== null && !dragged.current.isMoved;
     dragged.current = null;
-    if (wasPressed) choose(placeAt(layout(), view, pointOf(event)));
+    if (wasPressed) choose(cellAt(layout(), view, pointOf(event)));
   };
-  const toCell = (cell: Place): void => {
+  const toCell = (cell: Cell): void => {
     setCursor(cell);
     const next = revealedLine(view, cell.line, count);
     if (next !== view) show(next);
   };
-  const chosenPlace = (): Place | null => {
-    const line = cells.lines.findIndex((each) => each.kind === 'rank' && each.row === chosenRow);
-    if (line < 0 || chosenColumn === null || chosenColumn < 0) return null;
-    return { line, column: chosenColumn };
+  const selectedCell = (): Cell | null => {
+    const line = cells.lines.findIndex((line) => line.kind === 'rank' && line.row === selectedRow);
+    if (line < 0 || selectedColumn === null || selectedColumn < 0) return null;
+    return { line, column: selectedColumn };
   };
-  /** What a key does; undefined: nothing. */
+  /** The action of a key. */
   const keyed = (key: string): (() => void) | undefined => {
     const begin = { line: Math.ceil(view.start), column: 0 };
-    const from = cursor ?? chosenPlace();
+    const from = cursor ?? selectedCell();
     const cell = movedBy(key, { from, begin, lines: count, columns });
     if (cell) return () => toCell(cell);
     const zoomed = zoomedBy(key, view, (from ?? begin).line, count);
@@ -269,8 +309,8 @@ export function HeatMap(props: Props): ReactNode {
     event.preventDefault();
     event.stopPropagation();
   };
-  const place = pointed();
-  const words = place ? cellWords(cells, steps, place) : [];
+  const cell = pointed();
+  const lines = cell ? cellLabels(cells, steps, cell) : [];
   return (
     <div className="heat">
       <canvas
@@ -278,7 +318,7 @@ export function HeatMap(props: Props): ReactNode {
         className="heat-canvas"
         tabIndex={0}
         role="img"
-        aria-label={`${steps.label} of ${cells.grid.rows} ranks in ${columns} steps. Arrow keys move, Enter chooses; the table below says the same.`}
+        aria-label={`${steps.label} of ${cells.grid.rows} ranks in ${columns} steps. Arrow keys move, Enter selects; the table below has the same values.`}
         style={{ height: heightOf(count) }}
         onPointerDown={onPointerDown}
         onPointerMove={onPointerMove}
@@ -291,11 +331,11 @@ export function HeatMap(props: Props): ReactNode {
         onKeyDown={onKeyDown}
         onBlur={() => setCursor(null)}
       />
-      {pointer && words.length > 0 && <Tip at={pointer} widthPx={widthPx()} words={words} />}
+      {pointer && lines.length > 0 && <Tip at={pointer} widthPx={widthPx()} lines={lines} />}
       <div className="heat-foot">
         <p role="status" className={cursor ? '' : 'visually-hidden'}>
-          {cursor && cellWords(cells, steps, cursor).join('. ')}
-          {cursor && <Exact cells={cells} steps={steps} place={cursor} />}
+          {cursor && cellLabels(cells, steps, cursor).join('. ')}
+          {cursor && <Exact cells={cells} steps={steps} cell={cursor} />}
         </p>
         {cursor === null && props.children}
         <span className="space" />
@@ -308,13 +348,12 @@ export function HeatMap(props: Props): ReactNode {
 interface ExactProps {
   readonly cells: Cells;
   readonly steps: RankSteps;
-  readonly place: Place;
+  readonly cell: Cell;
 }
 
-function Exact({ cells, steps, place }: ExactProps): ReactNode {
-  const line = cells.lines[place.line];
-  const value =
-    line?.kind === 'rank' ? figure(cells.grid, line.row, place.column, 'absolute') : NaN;
+function Exact({ cells, steps, cell }: ExactProps): ReactNode {
+  const line = cells.lines[cell.line];
+  const value = line?.kind === 'rank' ? figure(cells.grid, line.row, cell.column, 'absolute') : NaN;
   if (Number.isNaN(value)) return null;
   return <span className="muted"> ({quantityExact(value, steps.unit)})</span>;
 }

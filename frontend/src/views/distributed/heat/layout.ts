@@ -1,4 +1,4 @@
-/** Where the parts of a heat map lie, and which cell is under a point. Pure. */
+/** The layout of a heat map, and the cell under a point. Pure. */
 import type { Range } from '../../../canvas/viewport';
 
 export const GUTTER_PX = 88;
@@ -12,7 +12,7 @@ export interface Layout {
   readonly columnPx: number;
 }
 
-export interface Place {
+export interface Cell {
   readonly line: number;
   readonly column: number;
 }
@@ -39,7 +39,7 @@ interface Point {
 }
 
 /** The cell under a point; null outside of the plot. */
-export function placeAt(layout: Layout, view: Range, point: Point): Place | null {
+export function cellAt(layout: Layout, view: Range, point: Point): Cell | null {
   const x = point.x - GUTTER_PX;
   const y = point.y - HEAD_PX;
   if (x < 0 || y < 0 || x >= layout.plotWidthPx || y >= layout.plotHeightPx) return null;
@@ -51,44 +51,44 @@ export function placeAt(layout: Layout, view: Range, point: Point): Place | null
 
 const LEAST_LINES = 8;
 
-export function withinLines(start: number, length: number, count: number): Range {
+export function clampedLines(start: number, length: number, count: number): Range {
   const from = Math.min(Math.max(0, start), Math.max(0, count - length));
   return { start: from, end: from + length };
 }
 
-/** Fewer lines around one that stays where it is, or more; never beyond the ends. */
+/** Zooms around a line that stays in its position. */
 export function zoomedLines(view: Range, at: number, factor: number, count: number): Range {
-  const wanted = (view.end - view.start) * factor;
-  const length = Math.min(count, Math.max(Math.min(LEAST_LINES, count), wanted));
+  const zoomedLength = (view.end - view.start) * factor;
+  const length = Math.min(count, Math.max(Math.min(LEAST_LINES, count), zoomedLength));
   const share = (at - view.start) / (view.end - view.start);
-  return withinLines(at - share * length, length, count);
+  return clampedLines(at - share * length, length, count);
 }
 
-/** Moved just so far that a line is in sight. */
+/** The view, scrolled as little as needed to show a line. */
 export function revealedLine(view: Range, line: number, count: number): Range {
   const length = view.end - view.start;
-  if (line < view.start) return withinLines(line, length, count);
-  return line + 1 > view.end ? withinLines(line + 1 - length, length, count) : view;
+  if (line < view.start) return clampedLines(line, length, count);
+  return line + 1 > view.end ? clampedLines(line + 1 - length, length, count) : view;
 }
 
-/** `12-40` in the URL as lines; all of them where it says nothing that can be. */
+/** Parses `12-40` from the URL; all lines if it is invalid. */
 export function linesFrom(text: string | undefined, count: number): Range {
-  const found = /^(\d+)-(\d+)$/.exec(text ?? '');
-  const [start, end] = [Number(found?.[1]), Number(found?.[2])];
-  if (!found || end <= start || start >= count) return { start: 0, end: Math.max(1, count) };
-  return withinLines(start, Math.min(end - start, count), count);
+  const match = /^(\d+)-(\d+)$/.exec(text ?? '');
+  const [start, end] = [Number(match?.[1]), Number(match?.[2])];
+  if (!match || end <= start || start >= count) return { start: 0, end: Math.max(1, count) };
+  return clampedLines(start, Math.min(end - start, count), count);
 }
 
 const ROUND = [1, 2, 4, 5, 8, 10, 16, 20, 25, 32, 50, 64, 100, 128, 200, 256, 500, 512, 1000];
 
-/** Every how many-th label to show so that they stand no nearer than this. */
-export const everyNth = (eachPx: number, leastPx: number): number =>
-  ROUND.find((step) => step * eachPx >= leastPx) ?? Math.ceil(leastPx / eachPx);
+/** The least round step between labels that keeps them apart. */
+export const everyNth = (itemPx: number, leastPx: number): number =>
+  ROUND.find((step) => step * itemPx >= leastPx) ?? Math.ceil(leastPx / itemPx);
 
 const LEAST_PX = 110;
 const MOST_PX = 470;
 const USUAL_LINE_PX = 20;
 
-/** High enough for every rank to have a line of its own, as long as the page can hold it. */
+/** The height for a number of lines, within limits. */
 export const heightOf = (lines: number): number =>
   Math.round(Math.min(MOST_PX, Math.max(LEAST_PX, lines * USUAL_LINE_PX + HEAD_PX)));

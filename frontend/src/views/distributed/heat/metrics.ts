@@ -1,34 +1,39 @@
-/** The figures that the ranks are compared by; the chosen one is in the URL. */
+/** The metrics of the heat map; the URL holds the selected one. */
 import type { Distributed } from '../../../api/types.gen';
 import { useOption } from '../../../state/option';
+import type { Segment } from '../../../widgets/segmented';
 
-export const METRICS: readonly { id: string; label: string; title: string }[] = [
+export const METRICS: readonly Segment<string>[] = [
   {
     id: 'own',
     label: 'Own work',
-    title: 'The step less communication that no computing hides: what the rank does by itself',
+    title: 'The step without exposed communication: the work of the rank itself',
   },
-  { id: 'late', label: 'Lateness', title: 'How much later than the median rank it came' },
+  { id: 'late', label: 'Lateness', title: 'Delay compared with the median rank' },
   { id: 'step', label: 'Step', title: 'Step time' },
-  { id: 'computing', label: 'Computing', title: 'A device computes' },
+  { id: 'computing', label: 'Computing', title: 'Time in which a device computes' },
   { id: 'waiting', label: 'Waiting', title: 'Waiting for other ranks while nothing computes' },
-  { id: 'exposed', label: 'Exposed', title: 'Communication that no computing hides' },
-  { id: 'overlap', label: 'Overlap', title: 'Share of the communication that computing hides' },
-  { id: 'idle', label: 'Idle', title: 'The device does nothing' },
+  { id: 'exposed', label: 'Exposed', title: 'Communication that does not overlap with computing' },
+  {
+    id: 'overlap',
+    label: 'Overlap',
+    title: 'Fraction of the communication that overlaps with computing',
+  },
+  { id: 'idle', label: 'Idle', title: 'Time in which the device is idle' },
   { id: 'loading', label: 'Data', title: 'Waiting for the next batch' },
-  { id: 'copies', label: 'Copies', title: 'Copying and nothing else' },
+  { id: 'copies', label: 'Copies', title: 'Copies that do not overlap with other work' },
 ];
 const IDS = METRICS.map(({ id }) => id);
 
-/** What shows the first straggler; lateness needs collectives of several ranks, without which the step tells most. */
-export function usualMetric({ stragglers }: Distributed): string {
+/** The metric that shows the first straggler; without a straggler the step time. */
+export function defaultMetric({ stragglers }: Distributed): string {
   const [first] = stragglers;
   if (!first) return 'step';
   return first.found_by === 'own work' ? 'own' : 'late';
 }
 
-export const useMetric = (summary: Distributed) => useOption('metric', usualMetric(summary), IDS);
+export const useMetric = (summary: Distributed) => useOption('metric', defaultMetric(summary), IDS);
 
-/** Lateness below nothing is no lateness. */
+/** The lower bound of a metric: negative lateness counts as none. */
 export const floorOf = (metric: string): number =>
   metric === 'late' ? 0 : Number.NEGATIVE_INFINITY;

@@ -1,4 +1,4 @@
-/** A heat map's cells as pixels: where several cells share one, the worst of them is seen. Pure. */
+/** The cells of a heat map as pixels; a pixel shows the worst of its cells. Pure. */
 import { figure, type Grid, type Line, type Norm, type Order } from './grid';
 import { type Scale, shadeAt } from './scale';
 
@@ -6,7 +6,7 @@ export interface Cells {
   readonly grid: Grid;
   readonly lines: readonly Line[];
   readonly order: Order;
-  /** Rank to the place of its process group, in the order by group. */
+  /** Rank to the position of its process group, in the order by group. */
   readonly groupOf?: ReadonlyMap<number, number>;
   readonly norm: Norm;
   readonly scale: Scale;
@@ -20,10 +20,10 @@ export interface Size {
 
 type Block = readonly [first: number, end: number];
 
-/** What is worst in a block of cells; NaN: nothing of it is known. */
+/** The worst value in a block of cells; NaN without values. */
 function worst(cells: Cells, lines: Block, columns: Block): number {
   const { grid, norm, scale, isHighBad } = cells;
-  let found = Number.NaN;
+  let worstValue = Number.NaN;
   let weight = Number.NEGATIVE_INFINITY;
   for (let at = lines[0]; at < lines[1]; at += 1) {
     const line = cells.lines[at];
@@ -31,36 +31,36 @@ function worst(cells: Cells, lines: Block, columns: Block): number {
     for (let column = columns[0]; column < columns[1]; column += 1) {
       const value = figure(grid, line.row, column, norm);
       const sign = isHighBad ? value : -value;
-      const own = scale.isDiverging ? Math.abs(value) : sign;
-      if (own > weight) [found, weight] = [value, own];
+      const badness = scale.isDiverging ? Math.abs(value) : sign;
+      if (badness > weight) [worstValue, weight] = [value, badness];
     }
   }
-  return found;
+  return worstValue;
 }
 
-/** From where to where each pixel goes: at least one line a pixel. */
+/** The lines of each pixel, at least one. */
 function blocks(from: number, to: number, pixels: number): Block[] {
-  const each = (to - from) / pixels;
+  const linesPerPixel = (to - from) / pixels;
   return Array.from({ length: pixels }, (_, at) => {
-    const first = Math.floor(from + at * each);
-    return [first, Math.max(first + 1, Math.floor(from + (at + 1) * each))];
+    const first = Math.floor(from + at * linesPerPixel);
+    return [first, Math.max(first + 1, Math.floor(from + (at + 1) * linesPerPixel))];
   });
 }
 
 export interface Raster extends Size {
-  /** Packed colours; 0 where nothing is known. */
+  /** Packed colours; 0 without a value. */
   readonly pixels: Uint32Array<ArrayBuffer>;
 }
 
-export interface Asked {
+export interface RasterOptions {
   readonly from: number;
   readonly to: number;
   readonly size: Size;
   readonly colours: Uint32Array;
 }
 
-/** Paints the lines from one to another in as many pixels as they need, and no more than there are. */
-export function raster(cells: Cells, { from, to, size, colours }: Asked): Raster {
+/** Paints a range of lines with at most one pixel per cell. */
+export function raster(cells: Cells, { from, to, size, colours }: RasterOptions): Raster {
   const widthPx = Math.max(1, Math.min(cells.grid.columns, Math.floor(size.widthPx)));
   const heightPx = Math.max(1, Math.min(to - from, Math.floor(size.heightPx)));
   const columns = blocks(0, cells.grid.columns, widthPx);

@@ -1,11 +1,11 @@
-/** Which process group of a role each rank is in, to put ranks of one group beside each other. Pure. */
+/** The process group of each rank by role, to order ranks by group. Pure. */
 import type { GroupInfo } from '../../../api/types.gen';
-import { rangesOf } from '../names';
+import { rangesOf } from '../ranks';
 
 export interface Roles {
-  /** Those whose groups part the ranks: `TP`, `PP`, `DP`. */
+  /** Roles with several groups: `TP`, `PP`, `DP`. */
   readonly roles: readonly string[];
-  /** Rank to the place of its group among those of a role. */
+  /** Rank to the position of its group within a role. */
   readonly of: (role: string) => ReadonlyMap<number, number>;
 }
 
@@ -18,8 +18,8 @@ function ranksIn(text: string): number[] {
 }
 
 /**
- * Groups are counted by their first rank. A role with one group parts nothing, nor does one whose groups hold fewer
- * ranks than `leastRanks`: where not all groups are told.
+ * Orders the groups of each role by first rank. Roles with one group are left out, as are roles whose groups have
+ * fewer than `leastRanks` ranks, for lists of groups that are incomplete.
  */
 export function rolesOf(
   groups: readonly Pick<GroupInfo, 'role' | 'ranks'>[],
@@ -31,14 +31,14 @@ export function rolesOf(
     if (role === '' || ranks.length === 0) continue;
     members.set(role, [...(members.get(role) ?? []), ranks]);
   }
-  const placed = new Map(
+  const groupOfRank = new Map(
     [...members]
-      .filter(([, own]) => own.length > 1 && new Set(own.flat()).size >= leastRanks)
-      .map(([role, own]) => {
-        // Of a rank in several groups of a role, the smallest tells most.
-        const ordered = own.toSorted((a, b) => b.length - a.length || (a[0] ?? 0) - (b[0] ?? 0));
+      .filter(([, groups]) => groups.length > 1 && new Set(groups.flat()).size >= leastRanks)
+      .map(([role, groups]) => {
+        // Of several groups with a rank, the smallest counts.
+        const ordered = groups.toSorted((a, b) => b.length - a.length || (a[0] ?? 0) - (b[0] ?? 0));
         return [role, new Map(ordered.flatMap((of, at) => of.map((rank) => [rank, at])))] as const;
       }),
   );
-  return { roles: [...placed.keys()].sort(), of: (role) => placed.get(role) ?? NONE };
+  return { roles: [...groupOfRank.keys()].sort(), of: (role) => groupOfRank.get(role) ?? NONE };
 }

@@ -1,6 +1,6 @@
 /**
- * From figures to colours. Both ramps change evenly in lightness, so that they can be read without seeing hues;
- * the second runs from blue over grey to orange, which those who confuse red and green tell apart.
+ * Colours of values. Both ramps change evenly in lightness, so that they work without hues; the diverging one runs
+ * from blue over grey to orange, which red-green colour blindness does not affect.
  */
 import { packed, type Theme } from '../../../canvas/colours';
 import { figure, type Grid, type Norm } from './grid';
@@ -15,14 +15,14 @@ const DIVERGING: Readonly<Record<Theme, readonly string[]>> = {
 };
 
 const SHADES = 256;
-/** Of all cells, how many at each end do not stretch the scale. */
+/** Fraction of cells at each end that does not stretch the scale. */
 const OUTLYING = 0.0002;
 
 export interface Scale {
   readonly low: number;
   readonly high: number;
   readonly isDiverging: boolean;
-  /** Whether some figure is beyond the end. */
+  /** Whether values lie beyond the end. */
   readonly isCutLow: boolean;
   readonly isCutHigh: boolean;
 }
@@ -31,17 +31,18 @@ const channel = (hex: string, from: number): number =>
   Number.parseInt(hex.slice(from, from + 2), 16);
 
 function mixed(stops: readonly string[], share: number): string {
-  const place = Math.min(1, Math.max(0, share)) * (stops.length - 1);
-  const at = Math.min(stops.length - 2, Math.floor(place));
+  const position = Math.min(1, Math.max(0, share)) * (stops.length - 1);
+  const at = Math.min(stops.length - 2, Math.floor(position));
   const [left = '#000000', right = '#000000'] = [stops[at], stops[at + 1]];
   const parts = [1, 3, 5].map((from) => {
-    const value = channel(left, from) + (channel(right, from) - channel(left, from)) * (place - at);
+    const value =
+      channel(left, from) + (channel(right, from) - channel(left, from)) * (position - at);
     return Math.round(value).toString(16).padStart(2, '0');
   });
   return `#${parts.join('')}`;
 }
 
-/** The colours of a scale from its low to its high end; what is bad stands out. */
+/** The colours of a scale from low to high; bad values have the strong end. */
 export function ramp(isDiverging: boolean, theme: Theme, isHighBad: boolean): string[] {
   const stops = (isDiverging ? DIVERGING : SEQUENTIAL)[theme];
   const ordered = isHighBad ? stops : [...stops].reverse();
@@ -52,24 +53,24 @@ export const packedRamp = (colours: readonly string[]): Uint32Array =>
   Uint32Array.from(colours, (colour) => packed(colour));
 
 function sortedFigures(grid: Grid, norm: Norm): Float64Array {
-  const found = new Float64Array(grid.values.length);
-  let known = 0;
+  const figures = new Float64Array(grid.values.length);
+  let count = 0;
   for (let row = 0; row < grid.rows; row += 1) {
     for (let column = 0; column < grid.columns; column += 1) {
       const value = figure(grid, row, column, norm);
-      if (!Number.isNaN(value)) found[known++] = value;
+      if (!Number.isNaN(value)) figures[count++] = value;
     }
   }
-  return found.slice(0, known).sort();
+  return figures.slice(0, count).sort();
 }
 
-export interface Asked {
+export interface ScaleOptions {
   readonly norm: Norm;
-  /** What is below it counts as it: lateness below nothing is no lateness. */
+  /** Lower values count as the floor: negative lateness is none. */
   readonly floor: number | null;
 }
 
-export function scaleOf(grid: Grid, { norm, floor }: Asked): Scale {
+export function scaleOf(grid: Grid, { norm, floor }: ScaleOptions): Scale {
   const figures = sortedFigures(grid, norm);
   const { length } = figures;
   const beyond = Math.floor(length * OUTLYING);
@@ -82,7 +83,7 @@ export function scaleOf(grid: Grid, { norm, floor }: Asked): Scale {
   return { low: start, high: end, isDiverging, isCutLow: least < start, isCutHigh: most > end };
 }
 
-/** Which of the shades a figure has; -1 where it is unknown. */
+/** The shade of a value; -1 without one. */
 export function shadeAt({ low, high, isDiverging }: Scale, value: number): number {
   if (Number.isNaN(value)) return -1;
   if (high <= low) return isDiverging ? SHADES >> 1 : 0;

@@ -1,12 +1,12 @@
-/** How a figure spreads over the ranks: bins, the median, and who is far from it. Pure. */
-import { figure, type Grid } from './grid';
+/** The distribution of a metric over the ranks: bins, median, outliers. Pure. */
+import { figure, type Grid, medianOf } from './grid';
 
-/** As the server tells outliers: by the median and the deviations from it, which no outlier moves. */
+/** As on the server: the modified z-score, from the median absolute deviation. */
 const ODD_SCORE = 3.5;
 const DEVIATION_TO_SIGMA = 0.6745;
-/** How often one of all ranks may lie further out by chance. */
+/** Probability of a false outlier among all ranks. */
 const CHANCE = 0.05;
-/** Ranks that differ by less than this of the median differ in nothing that matters. */
+/** Least relevant difference, as a fraction of the median. */
 const LEAST_SHARE = 0.01;
 const MOST_BINS = 40;
 
@@ -32,13 +32,7 @@ export interface Spread {
   readonly odd: readonly Odd[];
 }
 
-function middle(sorted: Float64Array): number {
-  const half = sorted.length >> 1;
-  const upper = sorted[half] ?? Number.NaN;
-  return sorted.length % 2 === 1 ? upper : ((sorted[half - 1] ?? upper) + upper) / 2;
-}
-
-/** Of each rank its mean over the steps, or what it has in one of them, no less than a floor; NaN where that is not known. */
+/** The mean over the steps of each rank, or its value in one step; at least `floor`, NaN if not recorded. */
 export function valuesOf(
   grid: Grid,
   column: number | null,
@@ -48,14 +42,14 @@ export function valuesOf(
     Math.max(floor, figure(grid, row, at, 'absolute'));
   return Float64Array.from({ length: grid.rows }, (_, row) => {
     if (column !== null) return of(row, column);
-    let [sum, known] = [0, 0];
+    let [sum, count] = [0, 0];
     for (let at = 0; at < grid.columns; at += 1) {
       const value = of(row, at);
       if (Number.isNaN(value)) continue;
       sum += value;
-      known += 1;
+      count += 1;
     }
-    return known > 0 ? sum / known : Number.NaN;
+    return count > 0 ? sum / count : Number.NaN;
   });
 }
 
@@ -74,16 +68,16 @@ function binsOf(sorted: Float64Array, low: number, high: number): Bin[] {
   }));
 }
 
-/** Of more ranks one must lie further out to be odd: `outlier_score` of analyses/communication/robust_zscore.py. */
+/** The threshold grows with the number of ranks: `outlier_score` of analyses/communication/robust_zscore.py. */
 const oddScore = (count: number): number =>
   Math.max(ODD_SCORE, Math.sqrt(2 * Math.log(count / CHANCE)));
 
-/** Null where fewer than three ranks are known: nothing tells what is usual. */
+/** Null for fewer than three recorded ranks. */
 export function spreadOf(values: Float64Array): Spread | null {
   const sorted = values.filter((value) => !Number.isNaN(value)).sort();
   if (sorted.length < 3) return null;
-  const median = middle(sorted);
-  const deviation = middle(sorted.map((value) => Math.abs(value - median)).sort());
+  const median = medianOf(sorted);
+  const deviation = medianOf(sorted.map((value) => Math.abs(value - median)).sort());
   const least = Math.max(
     (oddScore(sorted.length) / DEVIATION_TO_SIGMA) * deviation,
     LEAST_SHARE * Math.abs(median),

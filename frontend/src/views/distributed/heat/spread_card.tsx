@@ -3,18 +3,19 @@ import type { Distributed, RankSteps } from '../../../api/types.gen';
 import { count, plural } from '../../../core/format';
 import { useNavigation } from '../../../state/navigation';
 import type { Selection } from '../../../state/selection';
-import { capital } from '../names';
-import { useRanksAnswer } from '../queries';
+import { Card } from '../../../widgets/card';
+import { useRanksQuery } from '../queries';
+import { capital } from '../ranks';
 import { gridOf, nameOfRow } from './grid';
+import { signed, withMinus } from './labels';
 import { floorOf, useMetric } from './metrics';
 import { type Spread, spreadOf, valuesOf } from './spread';
-import { signed, withMinus } from './words';
 
 const WIDTH = 288;
 const HEIGHT = 76;
 const LEAST_PX = 2;
 const MOST_NAMED = 6;
-/** Where more are odd, nobody is; of few ranks some may be all the same. */
+/** Above this fraction and number, outliers mean several kinds of ranks. */
 const MOST_ODD_SHARE = 0.1;
 const FEW_ODD = 3;
 
@@ -24,12 +25,12 @@ interface ChartProps {
 }
 
 function Chart({ spread, steps }: ChartProps): ReactNode {
-  const { bins, low, high, median, count: known } = spread;
+  const { bins, low, high, median, count: rankCount } = spread;
   const most = Math.max(...bins.map((bin) => bin.count));
-  const place = (value: number): number =>
+  const xOf = (value: number): number =>
     high > low ? ((value - low) / (high - low)) * WIDTH : WIDTH / 2;
-  const words = (value: number): string => withMinus(value, steps.unit);
-  // Counts differ by powers of ten: one rank far away must be seen beside a thousand.
+  const text = (value: number): string => withMinus(value, steps.unit);
+  // Square roots: one outlier must stay visible next to a thousand ranks.
   const heightPx = (of: number): number =>
     of === 0 ? 0 : Math.max(LEAST_PX, (Math.sqrt(of) / Math.sqrt(most)) * HEIGHT);
   const width = WIDTH / bins.length;
@@ -37,7 +38,7 @@ function Chart({ spread, steps }: ChartProps): ReactNode {
     <svg
       viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
       role="img"
-      aria-label={`${steps.label} of ${plural(known, 'rank')}: from ${words(low)} to ${words(high)}, median ${words(median)}`}
+      aria-label={`${steps.label} of ${plural(rankCount, 'rank')}: from ${text(low)} to ${text(high)}, median ${text(median)}`}
     >
       {bins.map((bin, at) => (
         <g key={bin.low}>
@@ -49,11 +50,11 @@ function Chart({ spread, steps }: ChartProps): ReactNode {
             height={heightPx(bin.count)}
           />
           <rect className="spread-hit" x={at * width} y={0} width={width} height={HEIGHT}>
-            <title>{`${words(bin.low)} – ${words(bin.high)}: ${plural(bin.count, 'rank')}`}</title>
+            <title>{`${text(bin.low)} – ${text(bin.high)}: ${plural(bin.count, 'rank')}`}</title>
           </rect>
         </g>
       ))}
-      <line className="spread-median" x1={place(median)} x2={place(median)} y1={0} y2={HEIGHT} />
+      <line className="spread-median" x1={xOf(median)} x2={xOf(median)} y1={0} y2={HEIGHT} />
     </svg>
   );
 }
@@ -62,16 +63,16 @@ interface OddProps extends ChartProps {
   readonly step: number | null;
 }
 
-/** Ranks far from the median, by name: choosing one chooses it everywhere. */
+/** The outliers by name; a click selects one in all views. */
 function OddRanks({ spread, steps, step }: OddProps): ReactNode {
   const { location, go } = useNavigation();
   const { odd } = spread;
-  if (odd.length === 0) return <p className="muted">No rank is far from the others.</p>;
+  if (odd.length === 0) return <p className="muted">No rank is an outlier.</p>;
   if (odd.length > Math.max(FEW_ODD, MOST_ODD_SHARE * spread.count)) {
     return (
       <p className="muted">
-        {count(odd.length)} ranks stand apart from the median: ranks are of more than one kind here,
-        as those of several pipeline stages are.
+        {count(odd.length)} ranks differ from the median: there are several kinds of ranks, such as
+        pipeline stages.
       </p>
     );
   }
@@ -99,8 +100,7 @@ function OddRanks({ spread, steps, step }: OddProps): ReactNode {
       </ul>
       {odd.length > MOST_NAMED && (
         <p className="muted">
-          and {plural(odd.length - MOST_NAMED, 'other rank')} far from the median: “Worst first”
-          shows them
+          and {plural(odd.length - MOST_NAMED, 'other outlier')}; “Worst first” shows them
         </p>
       )}
     </>
@@ -112,11 +112,11 @@ interface Props {
   readonly summary: Distributed;
 }
 
-/** How the chosen figure spreads over the ranks, and which of them are far from the others. */
+/** The distribution of the selected metric over the ranks, with outliers. */
 export function SpreadCard({ selection, summary }: Props): ReactNode {
   const { location } = useNavigation();
   const [metric] = useMetric(summary);
-  const { data: steps } = useRanksAnswer<RankSteps>(selection, 'distributed/steps', { metric });
+  const { data: steps } = useRanksQuery<RankSteps>(selection, 'distributed/steps', { metric });
   const grid = useMemo(() => steps && gridOf(steps), [steps]);
   const column = steps && location.step !== null ? steps.steps.indexOf(location.step) : -1;
   const spread = useMemo(
@@ -125,13 +125,12 @@ export function SpreadCard({ selection, summary }: Props): ReactNode {
   );
   if (!steps || !spread || steps.empty !== '') return null;
   return (
-    <section className="card spread" aria-label="Distribution over the ranks">
-      <div className="card-head">
-        <h2>{steps.label}</h2>
-        <p>
-          {column < 0 ? 'mean of' : `step ${location.step} of`} {count(spread.count)} ranks
-        </p>
-      </div>
+    <Card
+      className="spread"
+      label="Distribution over the ranks"
+      title={steps.label}
+      note={`${column < 0 ? 'mean of' : `step ${location.step} of`} ${count(spread.count)} ranks`}
+    >
       <Chart spread={spread} steps={steps} />
       <div className="spread-axis" aria-hidden="true">
         <span>{withMinus(spread.low, steps.unit)}</span>
@@ -139,6 +138,6 @@ export function SpreadCard({ selection, summary }: Props): ReactNode {
         <span>{withMinus(spread.high, steps.unit)}</span>
       </div>
       <OddRanks spread={spread} steps={steps} step={location.step} />
-    </section>
+    </Card>
   );
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Link, Timeline, TimelineTrack, WorkerReport } from '../../api/types.gen';
-import { chosenTracks, rangeAround } from './mini_timeline';
-import { placeOfLink } from './place';
+import { targetOf } from './links';
+import { rangeAround, shownTracks } from './mini_timeline';
 
 const link = (patch: Partial<Link>): Link => ({
   view: 'operators',
@@ -23,24 +23,24 @@ const workers = [
 
 describe('a link of evidence', () => {
   it('with a time leads to the timeline, with something around it', () => {
-    const place = placeOfLink(link({ view: 'overview', start_ns: 1e6, end_ns: 2e6 }), workers);
-    expect(place).toEqual({ view: 'timeline', options: { at: '750000-2250000' } });
+    const target = targetOf(link({ view: 'overview', start_ns: 1e6, end_ns: 2e6 }), workers);
+    expect(target).toEqual({ view: 'timeline', options: { at: '750000-2250000' } });
   });
 
   it('with a moment leads to a time that is not empty, and not before the recording', () => {
-    const place = placeOfLink(link({ start_ns: 0, end_ns: 0 }), workers);
-    expect(place).toEqual({ view: 'timeline', options: { at: '0-20001' } });
+    const target = targetOf(link({ start_ns: 0, end_ns: 0 }), workers);
+    expect(target).toEqual({ view: 'timeline', options: { at: '0-20001' } });
   });
 
   it('leads into the recording of its trace, or of its rank', () => {
     const other = { worker: 'b', span: '2' };
-    expect(placeOfLink(link({ trace: 't2' }), workers)).toMatchObject(other);
-    expect(placeOfLink(link({ rank: 3 }), workers)).toMatchObject(other);
-    expect(placeOfLink(link({ rank: 9 }), workers)).not.toHaveProperty('worker');
+    expect(targetOf(link({ trace: 't2' }), workers)).toMatchObject(other);
+    expect(targetOf(link({ rank: 3 }), workers)).toMatchObject(other);
+    expect(targetOf(link({ rank: 9 }), workers)).not.toHaveProperty('worker');
   });
 
   it('with a source line alone leads to the operators that were called from it', () => {
-    expect(placeOfLink(link({ source: 'train.py(12): f' }), workers)).toMatchObject({
+    expect(targetOf(link({ source: 'train.py(12): f' }), workers)).toMatchObject({
       view: 'operators',
       group: 'stack',
       search: 'stack:"train.py(12): f"',
@@ -74,7 +74,7 @@ describe('the tracks around an event', () => {
       track(6, 'counter', 99),
     ],
   } as unknown as Timeline;
-  const ids = (own: number | null): number[] => chosenTracks(timeline, own).map(({ id }) => id);
+  const ids = (own: number | null): number[] => shownTracks(timeline, own).map(({ id }) => id);
 
   it('are the busiest stream, why the device idles, and the busiest thread', () => {
     expect(ids(null)).toEqual([2, 3, 4]);

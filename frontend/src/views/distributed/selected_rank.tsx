@@ -1,21 +1,20 @@
 import type { ReactNode } from 'react';
 import type { Distributed } from '../../api/types.gen';
 import { useNavigation } from '../../state/navigation';
+import { Button } from '../../widgets/button';
 import { Goto } from '../../widgets/goto';
-import { capital, rankName } from './names';
+import { capital, rankName } from './ranks';
 
-/** What is chosen, and where more of it is to be seen. */
-export function Chosen({ summary }: { readonly summary: Distributed }): ReactNode {
+/** The selected rank and step, with links to other views. */
+export function SelectedRank({ summary }: { readonly summary: Distributed }): ReactNode {
   const { location, go } = useNavigation();
   const { worker, step } = location;
-  const rank = summary.ranks.find((each) => each.worker === worker);
+  const rank = summary.ranks.find((other) => other.worker === worker);
   if (!rank && step === null) return null;
-  const words = [rank && rankName(rank), step !== null && `step ${step}`]
-    .filter(Boolean)
-    .join(', ');
+  const name = [rank && rankName(rank), step !== null && `step ${step}`].filter(Boolean).join(', ');
   return (
     <div className="distributed-chosen">
-      <strong>{capital(words)}</strong>
+      <strong>{capital(name)}</strong>
       {rank?.host && <span className="muted">{rank.host}</span>}
       {rank?.device_name && <span className="muted">{rank.device_name}</span>}
       {rank && (
@@ -26,13 +25,9 @@ export function Chosen({ summary }: { readonly summary: Distributed }): ReactNod
           <Goto to={{ view: 'advice', worker }}>Advice</Goto>
         </>
       )}
-      <button
-        type="button"
-        className="button quiet"
-        onClick={() => go({ worker: null, step: null }, 'replace')}
-      >
-        Let go
-      </button>
+      <Button quiet onClick={() => go({ worker: null, step: null }, 'replace')}>
+        Clear selection
+      </Button>
     </div>
   );
 }
